@@ -24,6 +24,8 @@ Register = Any
 Pointer = Any
 Block = Any
 
+HALF_DTYPES = (dtypes.float16, dtypes.bfloat16)
+
 
 class Builder(ABC):
     """One function being written: `begin`, then values and stores in order, then `finish`."""
@@ -67,10 +69,30 @@ class Builder(ABC):
         """c + the sum of the products of what the words a and b hold, int32; `kinds` is one of the target's
         `dots`. `lanes` is 1, or at least 4."""
 
-    @abstractmethod
     def cast(self, value: Value, src: DType, dst: DType, lanes: int) -> Value:
         """Convert numerically. float to int truncates and saturates, NaN gives 0; to bool is != 0; to
         float16/bfloat16 rounds to nearest even."""
+        if src == dst:
+            return value
+        if src in HALF_DTYPES:
+            return self.cast(self.extend_half(value, src, lanes), dtypes.float32, dst, lanes)
+        if dst in HALF_DTYPES:
+            if src != dtypes.float64:
+                value, src = self.cast(value, src, dtypes.float32, lanes), dtypes.float32
+            return self.truncate_to_half(value, src, dst, lanes)
+        return self.cast_number(value, src, dst, lanes)
+
+    @abstractmethod
+    def cast_number(self, value: Value, src: DType, dst: DType, lanes: int) -> Value:
+        """`cast` between different dtypes other than float16 and bfloat16."""
+
+    @abstractmethod
+    def extend_half(self, value: Value, src: DType, lanes: int) -> Value:
+        """float16 or bfloat16 to float32."""
+
+    @abstractmethod
+    def truncate_to_half(self, value: Value, src: DType, dst: DType, lanes: int) -> Value:
+        """float32 or float64 to float16 or bfloat16, rounded once."""
 
     @abstractmethod
     def bitcast(self, value: Value, src: DType, dst: DType, lanes: int) -> Value:

@@ -22,8 +22,8 @@ from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes, float_to_bits, rounded
 from polygrad.errors import InternalError
 from polygrad.helpers import is_pow2
-from polygrad.renderer.builder import Builder
-from polygrad.renderer.cstyle import convert
+from polygrad.renderer import convert
+from polygrad.renderer.builder import HALF_DTYPES, Builder
 from polygrad.renderer.source_text import (
     ATOM,
     BITS,
@@ -49,7 +49,6 @@ _OPERATORS = {
 }  # fmt: skip
 _BOOL_OPS = {Ops.ADD: Ops.OR, Ops.MUL: Ops.AND, Ops.MAX: Ops.OR}
 _COMPARISONS = (Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ)
-_SHORT_FLOATS = (dtypes.float16, dtypes.bfloat16)
 
 
 class Pointer(NamedTuple):
@@ -148,7 +147,7 @@ class CStyleBuilder(Builder):
         """A scalar constant's text and precedence."""
         if dtype.is_bool:
             return ("true" if value else "false"), ATOM
-        if dtype in _SHORT_FLOATS and self.half_bits:
+        if dtype in HALF_DTYPES and self.half_bits:
             return f"0x{float_to_bits(dtype, float(value)):04x}", ATOM
         suffix = self.literal_suffixes.get(dtype, "")
         if not dtype.is_float:
@@ -406,15 +405,7 @@ class CStyleBuilder(Builder):
 
     # --- conversions
 
-    def cast(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
-        if src == dst:
-            return value
-        if src in _SHORT_FLOATS:
-            return self.cast(self.from_short(value, src, lanes), dtypes.float32, dst, lanes)
-        if dst in _SHORT_FLOATS:
-            if src != dtypes.float64:
-                value, src = self.cast(value, src, dtypes.float32, lanes), dtypes.float32
-            return self.to_short(value, src, dst, lanes)
+    def cast_number(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
         if dst.is_bool:
             return self.compare(Ops.CMPNE, src, value, self.const(src, 0, lanes), lanes)
         if src.is_float and not dst.is_float:
@@ -424,12 +415,14 @@ class CStyleBuilder(Builder):
             wide = self._stored(dst)
 
             def write(x: Any) -> Any:
-                return convert.float_to_int(self, x, self.number(x, src, wide, lanes), src, wide, lanes)
+                return convert.float_to_int(
+                    self, x, self.convert_number(x, src, wide, lanes), src, wide, lanes
+                )
 
             return self.call(self.helper(name, params, t, write), [value], t)
-        return self.number(value, src, dst, lanes)
+        return self.convert_number(value, src, dst, lanes)
 
-    def number(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+    def convert_number(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
         """A cast that C makes as asked: from bool, or between numbers, not from float to an integer."""
         t = self.type(dst, lanes)
         return (
@@ -438,17 +431,11 @@ class CStyleBuilder(Builder):
             else self.convert(value, t, Known(multiple=value.data.multiple))
         )
 
-    def from_short(self, value: Any, src: DType, lanes: int) -> Any:
-        """float16 or bfloat16 to float32."""
-        return self._short(src, dtypes.float32, value, lanes)
+    def extend_half(self, value: Any, src: DType, lanes: int) -> Any:
+        return self.truncate_to_half(value, src, dtypes.float32, lanes)
 
-    def to_short(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
-        """float32 or float64 to float16 or bfloat16, rounded once."""
-        return self._short(src, dst, value, lanes)
-
-    def _short(self, src: DType, dst: DType, value: Any, lanes: int) -> Any:
-        """By integer arithmetic on the bits."""
-        write = convert.FUNCTIONS[src, dst]
+    def truncate_to_half(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+        write = convert.HALF_CONVERSIONS[src, dst]
         name = f"{self.dtype_name(src, lanes)}_to_{self.dtype_name(dst, lanes)}"
         t = self.type(dst, lanes)
         helper = self.helper(name, [(self.type(src, lanes), "x")], t, lambda x: write(self, x, lanes))
@@ -467,7 +454,7 @@ class CStyleBuilder(Builder):
         """The dtype whose registers hold it."""
         if dtype == dtypes.index:
             return self.index_dtype
-        return dtypes.uint16 if self.half_bits and dtype in _SHORT_FLOATS else dtype
+        return dtypes.uint16 if self.half_bits and dtype in HALF_DTYPES else dtype
 
     # --- lanes: of SIMD values a child makes its own
 

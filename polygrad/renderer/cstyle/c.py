@@ -159,9 +159,9 @@ class CBuilder(CStyleBuilder):
         )
         return self.call(name, args, t)
 
-    def number(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+    def convert_number(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
         if lanes == 1:
-            return super().number(value, src, dst, 1)
+            return super().convert_number(value, src, dst, 1)
         if not src.is_bool:
             return self._converted(value, self.type(dst, lanes))
         if dst.is_float:
@@ -176,9 +176,9 @@ class CBuilder(CStyleBuilder):
             return value
         return self._source.value(f"__builtin_convertvector({{}}, {type_})", [value], type_, data=known)
 
-    def from_short(self, value: Any, src: DType, lanes: int) -> Any:
+    def extend_half(self, value: Any, src: DType, lanes: int) -> Any:
         if not (self.native_half and src == dtypes.float16):
-            return super().from_short(value, src, lanes)
+            return super().extend_half(value, src, lanes)
         bits, t, half = self.type(src, lanes), self.type(dtypes.float32, lanes), self._half_type(lanes)
         name = f"half_to_{self.dtype_name(dtypes.float32, lanes)}"
         number = "both.half" if lanes == 1 else f"__builtin_convertvector(both.half, {t})"
@@ -186,9 +186,9 @@ class CBuilder(CStyleBuilder):
         self.need(name, f"INLINE {t} {name}({bits} x) {{\n{_on_x86(_X86_FROM_HALF.get(lanes), portable)}}}")
         return self.call(name, [value], t)
 
-    def to_short(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+    def truncate_to_half(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
         if not (self.native_half and dst == dtypes.float16 and src == dtypes.float32):
-            return super().to_short(value, src, dst, lanes)
+            return super().truncate_to_half(value, src, dst, lanes)
         bits, t, half = self.type(dst, lanes), self.type(src, lanes), self._half_type(lanes)
         name = f"{self.dtype_name(src, lanes)}_to_half"
         number = f"({half})x" if lanes == 1 else f"__builtin_convertvector(x, {half})"

@@ -157,10 +157,10 @@ class CUDABuilder(LanesBuilder):
             return self.call(_BITS[word, dst], [value], self.type(dst, 1))
         return value if src == dst else self.convert(value, self.type(dst, 1), Known(bits=value))
 
-    def from_short(self, value: Any, src: DType, lanes: int) -> Any:
+    def extend_half(self, value: Any, src: DType, lanes: int) -> Any:
         return self.call(_SHORT[src, dtypes.float32], [value], "float")
 
-    def to_short(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+    def truncate_to_half(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
         return self.call(_SHORT[src, dst], [value], self.type(dst, 1))
 
     # --- memory

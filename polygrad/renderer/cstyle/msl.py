@@ -104,10 +104,10 @@ class MSLBuilder(LanesBuilder):
         t = self.type(dst, 1)
         return self.call(f"as_type<{t}>", [value], t)
 
-    def from_short(self, value: Any, src: DType, lanes: int) -> Any:
+    def extend_half(self, value: Any, src: DType, lanes: int) -> Any:
         return self.convert(value, "float")
 
-    def to_short(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+    def truncate_to_half(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
         return self.convert(value, self.type(dst, 1))
 
     # --- memory

@@ -13,6 +13,7 @@ Must not know: llvmlite, the host, axes and tiles.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -20,9 +21,8 @@ from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes, float_to_bits, rounded
 from polygrad.errors import InternalError
 from polygrad.helpers import is_pow2
-from polygrad.renderer.builder import Builder
-from polygrad.renderer.llvm import convert
-from polygrad.renderer.llvm.convert import vector
+from polygrad.renderer import convert
+from polygrad.renderer.builder import HALF_DTYPES, Builder
 from polygrad.shared_words import STOP_SYMBOL
 from polygrad.uop.args import Dot
 from polygrad.uop.ops import Ops
@@ -36,8 +36,6 @@ _TYPE: dict[DType, str] = {
     dtypes.float16: "i16", dtypes.bfloat16: "i16",
     dtypes.float32: "float", dtypes.float64: "double",
 }  # fmt: skip
-
-_SHORT_FLOATS = (dtypes.float16, dtypes.bfloat16)
 
 # Ops that are one instruction, by kind of operand.
 _FLOAT_OPS = {
@@ -62,6 +60,11 @@ X86_DOTS = {
 }
 
 
+def vector(scalar: str, lanes: int) -> str:
+    """The LLVM type of `lanes` values of the LLVM type `scalar`."""
+    return scalar if lanes == 1 else f"<{lanes} x {scalar}>"
+
+
 def _mangled(scalar: str, lanes: int) -> str:
     """A type as intrinsics spell it in their names."""
     scalar = {"float": "f32", "double": "f64", "half": "f16"}.get(scalar, scalar)
@@ -75,9 +78,11 @@ def _literal(dtype: DType, value: Any) -> str:
     if not dtype.is_float:
         return str(int(value))
     value = float(value)
-    if dtype in _SHORT_FLOATS:
+    if dtype in HALF_DTYPES:
         return str(float_to_bits(dtype, value))
-    return "0x7FF8000000000000" if value != value else convert.float_text(rounded(dtype, value))
+    if value != value:
+        return "0x7FF8000000000000"
+    return f"0x{struct.unpack('<Q', struct.pack('<d', rounded(dtype, value)))[0]:016X}"
 
 
 class Pointer(NamedTuple):
@@ -167,7 +172,7 @@ class LLVMBuilder(Builder):
     def const(self, dtype: DType, value: Any, lanes: int) -> str:
         text = _literal(dtype, value)
         if lanes != 1:
-            text = convert.splat(_TYPE[dtype], text, lanes)
+            text = f"splat ({_TYPE[dtype]} {text})"
         if dtype.is_int:
             self._ints[text] = int(value)
         elif dtype.is_float and value == value:
@@ -255,30 +260,16 @@ class LLVMBuilder(Builder):
 
     # --- conversions
 
-    def cast(self, value: str, src: DType, dst: DType, lanes: int) -> str:
-        if src == dst:
-            return value
-        if src in _SHORT_FLOATS:
-            if src == dtypes.float16:
-                single = convert.half_to_float(self._emit, value, lanes, self.native_half)
-            else:
-                single = convert.bfloat_to_float(self._emit, value, lanes)
-            return self.cast(single, dtypes.float32, dst, lanes)
-        if dst in _SHORT_FLOATS:
-            if src == dtypes.float64:
-                single = convert.double_to_odd(self._emit, value, lanes)
-            else:
-                single = self.cast(value, src, dtypes.float32, lanes)
-            if dst == dtypes.float16:
-                return convert.float_to_half(self._emit, single, lanes, self.native_half)
-            return convert.float_to_bfloat(self._emit, single, lanes)
+    def cast_number(self, value: str, src: DType, dst: DType, lanes: int) -> str:
         s, d = vector(_TYPE[src], lanes), vector(_TYPE[dst], lanes)
         if dst.is_bool:
             return self._emit(f"{'fcmp une' if src.is_float else 'icmp ne'} {s} {value}, zeroinitializer")
         if src.is_bool and dst.is_float:
             return self._emit(f"select {s} {value}, {d} {self.const(dst, 1.0, lanes)}, {d} zeroinitializer")
         if src.is_float and not dst.is_float:
-            return convert.float_to_int(self._emit, value, (_TYPE[src], _TYPE[dst]), dst, lanes)
+            # poison where it is out of range, which is then not selected
+            truncated = self._emit(f"{'fptoui' if dst.is_unsigned else 'fptosi'} {s} {value} to {d}")
+            return convert.float_to_int(self, value, truncated, src, dst, lanes)
         if s == d:
             return value
         wider = dst.bits > src.bits or src.is_bool
@@ -288,6 +279,18 @@ class LLVMBuilder(Builder):
             return self._emit(f"{'uitofp' if src.is_unsigned else 'sitofp'} {s} {value} to {d}")
         extend = "zext" if src.is_unsigned or src.is_bool else "sext"
         return self._emit(f"{extend if wider else 'trunc'} {s} {value} to {d}")
+
+    def extend_half(self, value: str, src: DType, lanes: int) -> str:
+        if not (self.native_half and src == dtypes.float16):
+            return str(convert.HALF_CONVERSIONS[src, dtypes.float32](self, value, lanes))
+        half = self._emit(f"bitcast {vector('i16', lanes)} {value} to {vector('half', lanes)}")
+        return self._emit(f"fpext {vector('half', lanes)} {half} to {vector('float', lanes)}")
+
+    def truncate_to_half(self, value: str, src: DType, dst: DType, lanes: int) -> str:
+        if not (self.native_half and src == dtypes.float32 and dst == dtypes.float16):
+            return str(convert.HALF_CONVERSIONS[src, dst](self, value, lanes))
+        half = self._emit(f"fptrunc {vector('float', lanes)} {value} to {vector('half', lanes)}")
+        return self._emit(f"bitcast {vector('half', lanes)} {half} to {vector('i16', lanes)}")
 
     def bitcast(self, value: str, src: DType, dst: DType, lanes: int) -> str:
         if src.is_bool != dst.is_bool:
