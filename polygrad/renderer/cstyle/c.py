@@ -14,7 +14,7 @@ from typing import Any
 
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
-from polygrad.renderer.cstyle.base import NOTHING, CStyleBuilder, Known, Pointer, variable_name
+from polygrad.renderer.cstyle.base import NO_INFO, CStyleBuilder, Pointer, ValueInfo, parameter_names
 from polygrad.renderer.source_text import ANY, ATOM, COMPARE, UNARY, Expression
 from polygrad.shared_words import STOP_SYMBOL
 from polygrad.uop.ops import Ops
@@ -87,13 +87,11 @@ class CBuilder(CStyleBuilder):
         self, name: str, params: Sequence[DType], variables: Sequence[str]
     ) -> tuple[str, list[str], list[str]]:
         lines = [f"void {name}(char **buffers, int64_t *variables) {{"]
-        pointers, numbers = [f"data{i}" for i in range(len(params))], []
-        for i, dtype in enumerate(params):
+        pointers, numbers = parameter_names(params, variables)
+        for i, (pointer, dtype) in enumerate(zip(pointers, params, strict=True)):
             t = self.memory_type(dtype)
-            lines.append(f"  {t} *data{i} = ({t} *)buffers[{i}];")
-        for i, variable in enumerate(variables):
-            numbers.append(variable_name(variable, i))
-            lines.append(f"  int64_t {numbers[-1]} = variables[{i}];")
+            lines.append(f"  {t} *{pointer} = ({t} *)buffers[{i}];")
+        lines += [f"  int64_t {number} = variables[{i}];" for i, number in enumerate(numbers)]
         return "\n".join(lines), pointers, numbers
 
     def safepoint(self, counter: Expression, interval: int) -> None:
@@ -136,14 +134,14 @@ class CBuilder(CStyleBuilder):
         a: Expression,
         b: Expression,
         type_: str,
-        known: Known = NOTHING,
+        info: ValueInfo = NO_INFO,
         hint: str = "x",
     ) -> Expression:
         if b.data.scalar is not None:
             b = b.data.scalar
         elif a.data.scalar is not None:
             a = a.data.scalar
-        return super().binary(op, a, b, type_, known, hint)
+        return super().binary(op, a, b, type_, info, hint)
 
     def function(self, op: Ops, dtype: DType, args: Sequence[Any], lanes: int) -> Any:
         if lanes == 1:
@@ -169,12 +167,12 @@ class CBuilder(CStyleBuilder):
             return self.where(dst, value, one, zero, lanes)
         t = self.type(dst, lanes)
         mask = self._converted(value, t)
-        return self._source.value("-{}", [mask], t, needs=ATOM, precedence=UNARY, data=NOTHING)
+        return self.unary("-", mask, t)
 
-    def _converted(self, value: Expression, type_: str, known: Known = NOTHING) -> Expression:
+    def _converted(self, value: Expression, type_: str, info: ValueInfo = NO_INFO) -> Expression:
         if value.type == type_:
             return value
-        return self._source.value(f"__builtin_convertvector({{}}, {type_})", [value], type_, data=known)
+        return self._source.value(f"__builtin_convertvector({{}}, {type_})", [value], type_, data=info)
 
     def extend_half(self, value: Any, src: DType, lanes: int) -> Any:
         if not (self.native_half and src == dtypes.float16):
@@ -205,10 +203,10 @@ class CBuilder(CStyleBuilder):
 
     # --- masks
 
-    def _mask_type(self, dtype: DType, lanes: int) -> tuple[str, Known]:
+    def _mask_type(self, dtype: DType, lanes: int) -> tuple[str, ValueInfo]:
         """Of a mask as wide as `dtype`."""
         mask = _SIGNED[self._stored(dtype).itemsize * 8]
-        return self.type(mask, lanes), Known(dtype=mask)
+        return self.type(mask, lanes), ValueInfo(dtype=mask)
 
     def _fitting(self, dtype: DType, lanes: int) -> DType:
         """`dtype`, or the widest integer of which `lanes` fit in a vector register."""
@@ -235,15 +233,15 @@ class CBuilder(CStyleBuilder):
             half, (part, _) = lanes // 2, self._mask_type(narrower, lanes // 2)
             masks = []
             for start in (0, half):
-                operands = [self._part(x, dtype, start, half, NOTHING) for x in (a, b)]
+                operands = [self._part(x, dtype, start, half, NO_INFO) for x in (a, b)]
                 masks.append(self._converted(self.compare(op, dtype, operands[0], operands[1], half), part))
             text = f"__builtin_shufflevector({{}}, {{}}, {', '.join(map(str, range(lanes)))})"
-            return self._source.value(text, masks, m, data=known)
+            return self._source.value(text, masks, m, data=info)
 
-        t, (m, known) = self.type(dtype, lanes), self._mask_type(narrower, lanes)
+        t, (m, info) = self.type(dtype, lanes), self._mask_type(narrower, lanes)
         name = f"{_COMPARISONS[op]}_{t}"
         helper = self.helper(name, [(t, "a"), (t, "b")], m, write)
-        return self.call(helper, [a, b], m, known, hint="m")
+        return self.call(helper, [a, b], m, info, hint="m")
 
     def logic(self, op: Ops, a: Any, b: Any, lanes: int) -> Any:
         if lanes == 1:
@@ -288,19 +286,19 @@ class CBuilder(CStyleBuilder):
     def splat(self, value: Any, dtype: DType, lanes: int) -> Any:
         if lanes == 1:
             return value
-        known = Known(value.data.value)
-        if known.value is not None and dtype in _LITERAL_TYPES:
-            known = Known(known.value, scalar=value)
+        info = ValueInfo(value.data.value)
+        if info.value is not None and dtype in _LITERAL_TYPES:
+            info = ValueInfo(info.value, scalar=value)
         if dtype.is_bool:
-            known = Known(dtype=dtypes.int8)
-            value = self._source.value("-{}", [value], "int", needs=ATOM, precedence=UNARY, data=NOTHING)
+            info = ValueInfo(dtype=dtypes.int8)
+            value = self.unary("-", value, "int")
         t = self.type(dtypes.int8 if dtype.is_bool else dtype, lanes)
         name, scalar = f"splat_{t}", self.types[dtypes.int8 if dtype.is_bool else self._stored(dtype)]
         each = ", ".join(["x"] * lanes)
         self.need(name, f"INLINE {t} {name}({scalar} x) {{\n  return ({t}){{{each}}};\n}}")
         if value.block is None:  # a constant, or a name
-            return self._source.atom(f"{name}({value.text})", t, known)
-        return self.call(name, [value], t, known)
+            return self._source.atom(f"{name}({value.text})", t, info)
+        return self.call(name, [value], t, info)
 
     def extract(self, value: Any, dtype: DType, lane: int, lanes: int) -> Any:
         if lanes == 1:
@@ -308,7 +306,6 @@ class CBuilder(CStyleBuilder):
         text = f"{{}}[{lane}] != 0" if dtype.is_bool else f"{{}}[{lane}]"
         return self._source.value(
             text, [value], self.type(dtype, 1), needs=ATOM, precedence=COMPARE if dtype.is_bool else ATOM,
-            data=NOTHING,
         )  # fmt: skip
 
     def pack(self, values: Sequence[Any], dtype: DType) -> Any:
@@ -317,9 +314,9 @@ class CBuilder(CStyleBuilder):
             return values[0]
         t = self.type(dtypes.int8 if dtype.is_bool else dtype, lanes)
         each = ", ".join(["-{}" if dtype.is_bool else "{}"] * lanes)
-        known = Known(dtype=dtypes.int8) if dtype.is_bool else NOTHING
+        info = ValueInfo(dtype=dtypes.int8) if dtype.is_bool else NO_INFO
         return self._source.value(
-            f"({t}){{{{{each}}}}}", values, t, needs=ATOM if dtype.is_bool else ANY, data=known
+            f"({t}){{{{{each}}}}}", values, t, needs=ATOM if dtype.is_bool else ANY, data=info
         )
 
     def reduce(self, op: Ops, value: Any, dtype: DType, lanes: int) -> Any:
@@ -329,26 +326,26 @@ class CBuilder(CStyleBuilder):
             kind, stored = ("all" if op is Ops.MUL else "any"), value.data.dtype
         else:
             kind, stored = f"reduce_{op.name.lower()}", dtype
-        name, known = f"{kind}_{self.dtype_name(stored, lanes)}", value.data
+        name, info = f"{kind}_{self.dtype_name(stored, lanes)}", value.data
 
         def write(x: Any) -> Any:
             size = lanes
             while size > 1:
                 size //= 2
-                low, high = (self._part(x, stored, start, size, known) for start in (0, size))
+                low, high = (self._part(x, stored, start, size, info) for start in (0, size))
                 x = self.alu(op, dtype, [low, high], size)
             return x
 
         result = self.type(dtype, 1)
-        return self.call(self.helper(name, [(value.type, "x")], result, write, [known]), [value], result)
+        return self.call(self.helper(name, [(value.type, "x")], result, write, [info]), [value], result)
 
-    def _part(self, value: Any, dtype: DType, start: int, size: int, known: Known) -> Any:
+    def _part(self, value: Any, dtype: DType, start: int, size: int, info: ValueInfo) -> Any:
         if size == 1:
-            return self.extract(value, dtypes.bool if known.dtype else dtype, start, 2)
+            return self.extract(value, dtypes.bool if info.dtype else dtype, start, 2)
         t = self.type(dtype, size)
         positions = ", ".join(str(i) for i in range(start, start + size))
         text = f"__builtin_shufflevector({{}}, {{}}, {positions})"
-        return self._source.value(text, [value, value], t, data=known)
+        return self._source.value(text, [value, value], t, data=info)
 
     def interleave(self, a: Any, b: Any, dtype: DType, lanes: int) -> tuple[Any, Any]:
         if dtype.is_bool:
@@ -386,7 +383,7 @@ class CBuilder(CStyleBuilder):
     def load_block(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> Any:
         name, t = self._loader(dtype, lanes), self.type(dtypes.uint8 if dtype.is_bool else dtype, lanes)
         address = self.address(pointer, index, offset, dtype)
-        return self._source.value(f"{name}({{}})", [address], t, reads="memory", data=NOTHING)
+        return self._source.value(f"{name}({{}})", [address], t, reads="memory")
 
     def _need_unaligned(self, type_: str, scalar: str) -> None:
         self.need(
@@ -406,7 +403,7 @@ class CBuilder(CStyleBuilder):
 
         def shuffled(a: Any, b: Any, chosen: Sequence[int]) -> Any:
             text = f"__builtin_shufflevector({{}}, {{}}, {', '.join(map(str, chosen))})"
-            return self._source.value(text, [a, b], a.type, data=NOTHING)
+            return self._source.value(text, [a, b], a.type)
 
         second = blocks[1] if len(blocks) > 1 else blocks[0]
         value = shuffled(blocks[0], second, [p if p < 2 * lanes else -1 for p in positions])
@@ -454,7 +451,7 @@ class CBuilder(CStyleBuilder):
             [self.address(pointer, index, offset, dtype), self._mask(mask, stored, lanes), other],
             t,
             reads="memory",
-            data=Known(dtype=dtypes.int8) if dtype.is_bool else NOTHING,
+            data=ValueInfo(dtype=dtypes.int8) if dtype.is_bool else NO_INFO,
         )
 
     def store(self, pointer: Pointer, index: Any, offset: int, value: Any, dtype: DType, lanes: int) -> None:
@@ -473,8 +470,8 @@ class CBuilder(CStyleBuilder):
     def register(self, dtype: DType, lanes: int) -> Any:
         if lanes == 1 or not dtype.is_bool:
             return super().register(dtype, lanes)
-        t, known = self._mask_type(dtypes.int32, lanes)
-        return self._source.variable(t, "acc", known)
+        t, info = self._mask_type(dtypes.int32, lanes)
+        return self._source.variable(t, "acc", info)
 
     def set(self, register: Any, value: Any) -> None:
         if register.data.dtype is not None:

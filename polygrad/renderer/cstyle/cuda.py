@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from polygrad.dtype import DType, dtypes, rounded
+from polygrad.dtype import DType, dtypes
 from polygrad.helpers import prod
-from polygrad.renderer.cstyle.base import NOTHING, Known, Pointer, variable_name
-from polygrad.renderer.cstyle.lanes import LanesBuilder
-from polygrad.renderer.source_text import ATOM, BITS, UNARY, Expression
+from polygrad.renderer.cstyle.base import ValueInfo, parameter_names
+from polygrad.renderer.cstyle.gpu import GPUBuilder
+from polygrad.renderer.source_text import BITS, UNARY, Expression
 from polygrad.uop.ops import Ops
 from polygrad.uop.tensor_cores import TensorCore
 
@@ -97,7 +97,7 @@ def _mma_text(core: TensorCore, operand: str, total: str) -> str:
 #endif"""
 
 
-class CUDABuilder(LanesBuilder):
+class CUDABuilder(GPUBuilder):
     """See `LanesBuilder`."""
 
     types = {
@@ -117,13 +117,16 @@ class CUDABuilder(LanesBuilder):
     }
     literal_suffixes = {dtypes.float32: "f", dtypes.uint32: "u", dtypes.int64: "ll", dtypes.uint64: "ull"}
     helper_prefix = "static __device__ inline "
+    cast_literals = tuple(_HEADERS)
+    index_names = {"workgroup": "blockIdx", "invocation": "threadIdx"}
+    barrier_call = "__syncthreads();"
+    shared_qualifier = "__shared__ __align__(16)"
     vector_sizes = (8, 4, 2)
 
     def signature(
         self, name: str, params: Sequence[DType], variables: Sequence[str]
     ) -> tuple[str, list[str], list[str]]:
-        pointers = [f"data{i}" for i in range(len(params))]
-        numbers = [variable_name(v, i) for i, v in enumerate(variables)]
+        pointers, numbers = parameter_names(params, variables)
         arguments = [f"{self.memory_type(d)} *{p}" for d, p in zip(params, pointers, strict=True)]
         arguments += [f"{self.type(dtypes.index, 1)} {n}" for n in numbers]
         return f'extern "C" __global__ void {name}({", ".join(arguments)}) {{', pointers, numbers
@@ -132,12 +135,6 @@ class CUDABuilder(LanesBuilder):
         if dtype in _HEADERS:
             self.need(_HEADERS[dtype], _HEADERS[dtype])
         return super().type(dtype, lanes)
-
-    def literal(self, dtype: DType, value: Any) -> tuple[str, int]:
-        if dtype in _HEADERS:
-            exact = rounded(dtype, float(value))  # once: as a float32 it would be rounded before
-            return f"({self.type(dtype, 1)}){super().literal(dtypes.float32, exact)[0]}", UNARY
-        return super().literal(dtype, value)
 
     def special_float(self, dtype: DType, value: float) -> str:
         sign = "-" if value < 0 else ""
@@ -155,7 +152,7 @@ class CUDABuilder(LanesBuilder):
             if src != word:
                 value = self.convert(value, self.type(word, 1))
             return self.call(_BITS[word, dst], [value], self.type(dst, 1))
-        return value if src == dst else self.convert(value, self.type(dst, 1), Known(bits=value))
+        return value if src == dst else self.convert(value, self.type(dst, 1), ValueInfo(bits=value))
 
     def extend_half(self, value: Any, src: DType, lanes: int) -> Any:
         return self.call(_SHORT[src, dtypes.float32], [value], "float")
@@ -180,7 +177,7 @@ class CUDABuilder(LanesBuilder):
         words = super().vector_elements(vector, dtypes.uint32, size // 2)
         u16, make, t = self.type(dtypes.uint16, 1), _BITS[dtypes.uint16, dtype], self.type(dtype, 1)
         return [
-            self._source.value(f"{make}(({u16}){text})", [word], t, needs=UNARY, data=NOTHING)
+            self._source.value(f"{make}(({u16}){text})", [word], t, needs=UNARY)
             for word in words
             for text in ("{}", "({} >> 16)")
         ]
@@ -196,7 +193,6 @@ class CUDABuilder(LanesBuilder):
                 pair,
                 "unsigned",
                 precedence=BITS,
-                data=NOTHING,
             )
             for pair in zip(values[::2], values[1::2], strict=True)
         ]
@@ -210,27 +206,8 @@ class CUDABuilder(LanesBuilder):
 
     # --- workgroups
 
-    def special(self, kind: str, axis: int, size: Expression) -> Expression:
-        t, words = self.type(dtypes.index, 1), {"workgroup": "blockIdx", "invocation": "threadIdx"}
-        return self._source.value(
-            f"({t}){words[kind]}.{'xyz'[axis]}", (), t, precedence=UNARY, hint=kind, data=Known()
-        )
-
-    def wmma(self, core: TensorCore, a: Sequence[Any], b: Sequence[Any], c: Sequence[Any]) -> Sequence[Any]:
-        t, total = self.type(core.operands, 1), self.type(core.total, 1)
-        self.need(core.name, _mma_text(core, t, total))
-        result = self.call(core.name, [*a, *b, *c], f"{total}4", hint="tile", known=NOTHING)
-        return [
-            self._source.value(f"{{}}.{component}", [result], total, needs=ATOM, data=NOTHING)
-            for component in "xyzw"
-        ]
+    def wmma_function(self, core: TensorCore, operand: str, total: str) -> str:
+        return _mma_text(core, operand, total)
 
     def shuffled(self, value: Expression, mask: int, type_: str) -> Expression:
-        return self._source.value(f"__shfl_xor_sync(0xffffffffu, {{}}, {mask})", [value], type_, data=NOTHING)
-
-    def barrier(self) -> None:
-        self._source.statement("__syncthreads();", ())
-
-    def shared(self, name: str, dtype: DType, size: int) -> Pointer:
-        self._prologue.append(f"  __shared__ __align__(16) {self.memory_type(dtype)} {name}[{size}];")
-        return Pointer(name)
+        return self._source.value(f"__shfl_xor_sync(0xffffffffu, {{}}, {mask})", [value], type_)

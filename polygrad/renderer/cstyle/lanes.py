@@ -15,9 +15,8 @@ from typing import Any, ClassVar
 
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType
-from polygrad.renderer.cstyle.base import NOTHING, CStyleBuilder, Pointer
+from polygrad.renderer.cstyle.base import CStyleBuilder, Pointer
 from polygrad.renderer.source_text import ANY, ATOM, SELECT, UNARY, Expression
-from polygrad.uop.args import Dot
 from polygrad.uop.ops import Ops
 
 _COMPONENTS = "xyzw"
@@ -46,11 +45,6 @@ class LanesBuilder(CStyleBuilder):
         if lanes == 1:
             return super().alu(op, dtype, args, 1)
         return tuple(self.alu(op, dtype, lane, 1) for lane in zip(*args, strict=True))
-
-    def dot(self, kinds: Dot, a: Any, b: Any, c: Any, lanes: int) -> Any:
-        if lanes == 1:
-            return super().dot(kinds, a, b, c, 1)
-        return tuple(self.dot(kinds, *lane, 1) for lane in zip(a, b, c, strict=True))
 
     def cast(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
         if lanes == 1:
@@ -156,7 +150,7 @@ class LanesBuilder(CStyleBuilder):
         """The elements of what `load_vector` loaded, as they are in memory."""
         t = self.memory_type(dtype)
         components = _COMPONENTS[:size]
-        return [self._source.value(f"{{}}.{c}", [vector], t, needs=ATOM, data=NOTHING) for c in components]
+        return [self._source.value(f"{{}}.{c}", [vector], t, needs=ATOM) for c in components]
 
     def store_vector(self, address: Expression, space: str, dtype: DType, values: Sequence[Any]) -> None:
         t, make = self.vector_type(dtype, len(values)), self.vector_maker(dtype, len(values))
@@ -199,7 +193,6 @@ class LanesBuilder(CStyleBuilder):
             needs=(SELECT + 1, ANY, SELECT + 1),
             precedence=SELECT,
             reads="memory",
-            data=NOTHING,
         )
 
     def store(self, pointer: Pointer, index: Any, offset: int, value: Any, dtype: DType, lanes: int) -> None:

@@ -4,9 +4,9 @@ A value is its operand text (`%v7`, `5`, `splat (float 0x3FF0000000000000)`), so
 one string appended to a list; nothing is parsed or built before LLVM reads the text. Registers are SSA
 values with phis at loop heads, made as they are read (Braun et al., "Simple and Efficient Construction of
 Static Single Assignment Form", 2013), and loops are written bottom-tested, so that the text needs no
-clean-up pass. Every function is complete in itself: texts of several put one after the other are a module.
-No fast-math flags: only MULACC is fused. float16 and bfloat16 live in registers as their bits (i16), bool
-as i1.
+clean-up pass. Every function is complete in itself: several texts, one after the other, are a module. There
+are no fast-math flags; only MULACC is fused. Registers hold float16 and bfloat16 as their bits (i16), bool as
+i1.
 
 Must not know: llvmlite, the host, axes and tiles.
 """
@@ -53,7 +53,7 @@ _BOOL_OPS = {**_UINT_OPS, Ops.ADD: "or", Ops.MUL: "and", Ops.MAX: "or"}
 _OPS = {"float": _FLOAT_OPS, "int": _INT_OPS, "uint": _UINT_OPS, "index": _INDEX_OPS, "bool": _BOOL_OPS}
 
 
-# x86's, by kind: what they add is exact, and wraps
+# The instructions of x86, by kind. Their sums are exact, modulo 2**32.
 X86_DOTS = {
     Dot(dtypes.uint8, dtypes.int8): "llvm.x86.avx512.vpdpbusd",
     Dot(dtypes.int16, dtypes.int16): "llvm.x86.avx512.vpdpwssd",
@@ -94,7 +94,7 @@ class Pointer(NamedTuple):
 
 
 class Register:
-    """A variable of LLVM type `type`; its values are in the builder's loop levels."""
+    """A variable of LLVM type `type`. The builder's levels hold its values."""
 
     __slots__ = ("type",)
 
@@ -103,7 +103,8 @@ class Register:
 
 
 class _Level:
-    """An open loop (or the function's body): the registers' values now, and what its head still needs."""
+    """An open loop, or the function's body: the present values of registers, and what the loop's head is
+    written from when the loop is closed."""
 
     __slots__ = ("addresses", "before", "counter", "guarded", "label", "phis", "size", "slot", "values")
 
@@ -154,9 +155,7 @@ class LLVMBuilder(Builder):
     def finish(self) -> str:
         """The function's text."""
         if len(self._levels) != 1:
-            raise InternalError(
-                f"LLVMBuilder.finish: expected every loop closed, got {len(self._levels) - 1} open"
-            )
+            raise InternalError(f"LLVMBuilder.finish: {len(self._levels) - 1} loops are still open")
         self._lines.append("  ret void\n}\n")
         if self._stops:
             self._lines.append(f"@{STOP_SYMBOL} = external global i64\n")
@@ -208,7 +207,7 @@ class LLVMBuilder(Builder):
             return self._emit(f"call {t} {function}({t} {args[0]})") if dtype.is_float else args[0]
         if op is Ops.IDIV or op is Ops.MOD:
             return self._divide(op, dtype, args[0], args[1], lanes)
-        raise InternalError(f"LLVMBuilder.alu: expected an op of Builder.alu, got {op} of {dtype}")
+        raise self.unknown_op(op, dtype)
 
     def dot(self, kinds: Dot, a: str, b: str, c: str, lanes: int) -> str:
         if lanes == 1:  # as the first of four
@@ -225,7 +224,7 @@ class LLVMBuilder(Builder):
             return self._emit(f"select {mask} {greater}, {t} {a}, {t} {b}")
         if a in self._numbers:
             a, b = b, a
-        # b > a ? b : a is a when a is NaN: one instruction. Then only b's NaN is missing.
+        # b > a ? b : a, one instruction, gives a where a is NaN. Then b is taken where b is NaN.
         greater = self._emit(f"fcmp ogt {t} {b}, {a}")
         larger = self._emit(f"select {mask} {greater}, {t} {b}, {t} {a}")
         if b in self._numbers:
@@ -234,7 +233,7 @@ class LLVMBuilder(Builder):
         return self._emit(f"select {mask} {nan}, {t} {b}, {t} {larger}")
 
     def _divide(self, op: Ops, dtype: DType, a: str, b: str, lanes: int) -> str:
-        """Signed IDIV and MOD, to minus infinity."""
+        """Signed IDIV and MOD, rounded to minus infinity."""
         t, divisor, sign = vector(_TYPE[dtype], lanes), self._ints.get(b, 0), dtype.bits - 1
         if is_pow2(divisor):
             other = self.const(dtype, divisor.bit_length() - 1 if op is Ops.IDIV else divisor - 1, lanes)
@@ -252,11 +251,11 @@ class LLVMBuilder(Builder):
         signs = self._emit(f"xor {t} {remainder}, {b}")
         differ = self._emit(f"icmp slt {t} {signs}, zeroinitializer")
         mask = vector("i1", lanes)
-        wrong = self._emit(f"and {mask} {nonzero}, {differ}")
+        is_large = self._emit(f"and {mask} {nonzero}, {differ}")
         if op is Ops.IDIV:
-            return self._emit(f"add {t} {quotient}, {self._emit(f'sext {mask} {wrong} to {t}')}")
-        fix = self._emit(f"select {mask} {wrong}, {t} {b}, {t} zeroinitializer")
-        return self._emit(f"add {t} {remainder}, {fix}")
+            return self._emit(f"add {t} {quotient}, {self._emit(f'sext {mask} {is_large} to {t}')}")
+        correction = self._emit(f"select {mask} {is_large}, {t} {b}, {t} zeroinitializer")
+        return self._emit(f"add {t} {remainder}, {correction}")
 
     # --- conversions
 
@@ -315,11 +314,9 @@ class LLVMBuilder(Builder):
         return self._emit(f"shufflevector {t} {first}, {t} poison, <{lanes} x i32> zeroinitializer")
 
     def extract(self, value: str, dtype: DType, lane: int, lanes: int) -> str:
-        return (
-            value
-            if lanes == 1
-            else self._emit(f"extractelement {vector(_TYPE[dtype], lanes)} {value}, i64 {lane}")
-        )
+        if lanes == 1:
+            return value
+        return self._emit(f"extractelement {vector(_TYPE[dtype], lanes)} {value}, i64 {lane}")
 
     def pack(self, values: Sequence[str], dtype: DType) -> str:
         if len(values) == 1:
@@ -342,12 +339,12 @@ class LLVMBuilder(Builder):
         return lanes
 
     def load_block(self, pointer: Pointer, index: str | None, offset: int, dtype: DType, lanes: int) -> str:
-        """As memory holds it: a bool's bytes are not yet i1."""
+        """See `Builder.load_block`. Bools stay bytes, as memory holds them."""
         t = vector(pointer.type, lanes)
         return self._emit(f"load {t}, ptr {self._address(pointer, index, offset)}, align {pointer.itemsize}")
 
     def permute(self, blocks: Sequence[str], positions: Sequence[int], dtype: DType) -> str:
-        """The lanes of the first two blocks, then those of each other one put in place."""
+        """Shuffle the first two blocks, then insert the elements of each further block."""
         lanes = len(positions)
         t = vector("i8" if dtype.is_bool else _TYPE[dtype], lanes)
 
@@ -364,7 +361,8 @@ class LLVMBuilder(Builder):
         return self._emit(f"icmp ne {t} {value}, zeroinitializer") if dtype.is_bool else value
 
     def reduce(self, op: Ops, value: str, dtype: DType, lanes: int) -> str:
-        """The low half with the high half, until one is left; of bools, whether any or all are true."""
+        """Combine the low half with the high half until one lane is left. For bools: whether any or all
+        are true."""
         if dtype.is_bool:
             bits = self._emit(f"bitcast {vector('i1', lanes)} {value} to i{lanes}")
             return self._emit(
@@ -442,39 +440,39 @@ class LLVMBuilder(Builder):
     # --- control
 
     def loop(self, size: str) -> str:
-        known = self._ints.get(size)
+        rounds = self._ints.get(size)
         self._count = n = self._count + 1
-        if known == 1:
+        if rounds == 1:
             self._levels.append(_Level(self._block, "", self.const(dtypes.index, 0, 1), "1", -1, False))
             return self._levels[-1].counter
-        guarded, label = known is None or known <= 0, f"loop{n}"
+        guarded, label = rounds is None or rounds <= 0, f"loop{n}"
         if guarded:
-            some = self._emit(f"icmp sgt i64 {size}, 0")
-            self._lines.append(f"  br i1 {some}, label %{label}, label %end{n}")
+            is_positive = self._emit(f"icmp sgt i64 {size}, 0")
+            self._lines.append(f"  br i1 {is_positive}, label %{label}, label %end{n}")
         else:
             self._lines.append(f"  br label %{label}")
         self._lines.append(f"{label}:")
-        self._lines.append("")  # the phis, when the loop is closed
+        self._lines.append("")  # for the phis, which are known when the loop is closed
         self._levels.append(_Level(self._block, label, f"%i{n}", size, len(self._lines) - 1, guarded))
         self._block = label
         return f"%i{n}"
 
     def safepoint(self, counter: str, interval: int) -> None:
         self._count = n = self._count + 1
-        look, go = f"look{n}", f"go{n}"
+        check, proceed = f"check{n}", f"proceed{n}"
         if interval > 1:
-            rest = self._emit(f"and i64 {counter}, {interval - 1}")
-            is_turn = self._emit(f"icmp eq i64 {rest}, 0")
-            self._lines += [f"  br i1 {is_turn}, label %{look}, label %{go}", f"{look}:"]
-        word = self._emit(f"load volatile i64, ptr @{STOP_SYMBOL}")
-        goes_on = self._emit(f"icmp eq i64 {word}, 0")
+            remainder = self._emit(f"and i64 {counter}, {interval - 1}")
+            is_turn = self._emit(f"icmp eq i64 {remainder}, 0")
+            self._lines += [f"  br i1 {is_turn}, label %{check}, label %{proceed}", f"{check}:"]
+        flag = self._emit(f"load volatile i64, ptr @{STOP_SYMBOL}")
+        proceeds = self._emit(f"icmp eq i64 {flag}, 0")
         self._lines += [
-            f"  br i1 {goes_on}, label %{go}, label %stop{n}",
+            f"  br i1 {proceeds}, label %{proceed}, label %stop{n}",
             f"stop{n}:",
             "  ret void",
-            f"{go}:",
+            f"{proceed}:",
         ]
-        self._block = go
+        self._block = proceed
         self._stops = True
 
     def end_loop(self) -> None:
@@ -493,7 +491,7 @@ class LLVMBuilder(Builder):
             last = level.values[register]
             phis.append(f"  {phi} = phi {register.type} [ {first}, %{level.before} ], [ {last}, %{latch} ]")
             if last == phi:
-                del level.values[register]  # only read in this loop
+                del level.values[register]  # the loop only reads it
         self._lines[level.slot] = "\n".join(phis)
         outer = self._levels[-1].values
         for register, last in level.values.items():
@@ -508,7 +506,8 @@ class LLVMBuilder(Builder):
         return Register(vector(_TYPE[dtype], lanes))
 
     def _value(self, register: Register) -> str | None:
-        """The register's value now, with a phi in every open loop it comes into; None if it was never set."""
+        """The register's present value, with a phi in every open loop that it enters; None if it was never
+        set."""
         depth = len(self._levels) - 1
         while depth >= 0 and register not in self._levels[depth].values:
             depth -= 1
@@ -526,7 +525,7 @@ class LLVMBuilder(Builder):
     def get(self, register: Register) -> str:
         value = self._value(register)
         if value is None:
-            raise InternalError("LLVMBuilder.get: expected a register that was set, got an undefined one")
+            raise InternalError("LLVMBuilder.get: a register is read before it is set")
         return value
 
     def set(self, register: Register, value: str) -> None:

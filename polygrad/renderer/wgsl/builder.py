@@ -19,8 +19,8 @@ from typing import Any, ClassVar
 
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes, float_to_bits, rounded
-from polygrad.errors import DeviceError, InternalError
-from polygrad.renderer.cstyle.base import NOTHING, Function, Known, Pointer
+from polygrad.errors import InternalError
+from polygrad.renderer.cstyle.base import NO_INFO, Function, Pointer, ValueInfo
 from polygrad.renderer.cstyle.lanes import LanesBuilder
 from polygrad.renderer.source_text import ANY, ATOM, BITS, COMPARE, SHIFT, SUM, UNARY, Expression
 from polygrad.renderer.wgsl.accessors import Use, packed_accessors, vector_accessors
@@ -79,11 +79,6 @@ class WGSLBuilder(LanesBuilder):
     # --- how the language spells things
 
     def type(self, dtype: DType, lanes: int) -> str:
-        if dtype == dtypes.float64:
-            raise DeviceError(
-                "device WEBGPU: expected a dtype that WebGPU has, got float64: use float32 (Tensor.float()), "
-                "or another device for this part (Tensor.to)"
-            )
         if dtype == dtypes.float16 and self._has_f16:
             self._enabled.add("f16")
             return "f16"
@@ -218,23 +213,23 @@ class WGSLBuilder(LanesBuilder):
         a: Expression,
         b: Expression,
         type_: str,
-        known: Known = NOTHING,
+        info: ValueInfo = NO_INFO,
         hint: str = "x",
     ) -> Expression:
-        found = super().binary(op, a, b, type_, known, hint)
+        found = super().binary(op, a, b, type_, info, hint)
         if found.precedence in (BITS, SHIFT):  # WGSL has no order between these and others
             found.needs = (UNARY, UNARY)
         elif found.precedence == COMPARE:
             found.needs = (SUM, SUM)  # a < b >> c would be a template
         return found
 
-    def convert(self, value: Expression, type_: str, known: Known = NOTHING) -> Expression:
-        return self._source.value(f"{type_}({{}})", [value], type_, data=known)
+    def convert(self, value: Expression, type_: str, info: ValueInfo = NO_INFO) -> Expression:
+        return self._source.value(f"{type_}({{}})", [value], type_, data=info)
 
     def choose(
         self, condition: Expression, a: Expression, b: Expression, type_: str, hint: str = "x"
     ) -> Expression:
-        return self._source.value("select({}, {}, {})", [b, a, condition], type_, hint=hint, data=NOTHING)
+        return self._source.value("select({}, {}, {})", [b, a, condition], type_, hint=hint)
 
     # --- values
 
@@ -244,21 +239,21 @@ class WGSLBuilder(LanesBuilder):
         if dtype in _WIDE and op is not Ops.WHERE:
             return self._wide(op, dtype, args)
         if op is Ops.NEG and dtype in (dtypes.int32, dtypes.index):
-            return self._source.value("-{}", args, "i32", needs=ATOM, precedence=UNARY, data=NOTHING)
+            return self.unary("-", args[0], "i32")
         if dtype == dtypes.float32:
             if op in _ARITHMETIC:
                 args = self._rounded(op, args)
             if op is Ops.CMPNE:  # a compiler may take a != b for a < b || a > b
                 same = super().alu(Ops.CMPEQ, dtype, args, lanes)
-                return self._source.value("!{}", [same], "bool", needs=ATOM, precedence=UNARY, data=NOTHING)
+                return self.unary("!", same, "bool")
             if op is Ops.MAX:
                 return self.library("max_f32", args, "f32")
             if op is Ops.TRUNC:
                 return self.library("trunc_f32", args, "f32")
             if op is Ops.SQRT:
-                return self.call("sqrt", args, "f32", NOTHING)
+                return self.call("sqrt", args, "f32")
         if op is Ops.MAX and dtype.is_int:
-            return self.call("max", args, self.type(dtype, 1), NOTHING)
+            return self.call("max", args, self.type(dtype, 1))
         if op in (Ops.IDIV, Ops.MOD) and self.type(dtype, 1) == "i32":
             name = "floor_divide_i32" if op is Ops.IDIV else "floor_modulo_i32"
             return self.narrowed(self.library(name, args, "i32"), dtype, lanes)
@@ -269,7 +264,7 @@ class WGSLBuilder(LanesBuilder):
     def _rounded(self, op: Ops, args: Sequence[Any]) -> list[Any]:
         """The operands of float arithmetic, so that it is done as written. A compiler takes x * 0 for 0 and
         x - x, too; of sums of sums it makes others, as if numbers had no end: x + 1.5e7 - 1.5e7 is x."""
-        out = [self._hidden_zero(a) if a.data is not None and a.data.value == 0 else a for a in args]
+        out = [self._hidden_zero(a) if a.data.value == 0 else a for a in args]
         if op in (Ops.ADD, Ops.SUB):
             out = [self.library("as_rounded", [a], "f32") if a.precedence == SUM else a for a in out]
         if op in (Ops.SUB, Ops.FDIV) and out[0] is out[1]:
@@ -289,18 +284,18 @@ class WGSLBuilder(LanesBuilder):
         if self.type(dtype, 1) == "i32":
             places = self._places(places, "i32")
         t = self.type(dtype, 1)
-        known = NOTHING
+        info = NO_INFO
         if dtype == dtypes.index and op is Ops.SHL and args[1].data.value is not None:
-            known = Known(multiple=value.data.multiple << args[1].data.value)
-        shifted = self.binary(op, value, places, t, known)
+            info = ValueInfo(multiple=value.data.multiple << args[1].data.value)
+        shifted = self.binary(op, value, places, t, info)
         return shifted if op is Ops.SHR else self.narrowed(shifted, dtype, 1)
 
     def _places(self, places: Expression, type_: str) -> Expression:
         """How far to shift: a u32."""
-        if places.data is not None and places.data.value is not None:
-            return self._source.atom(f"{int(places.data.value)}u", "u32", NOTHING)
+        if places.data.value is not None:
+            return self._source.atom(f"{int(places.data.value)}u", "u32")
         if type_ == "vec2<u32>":
-            return self._source.value("{}.x", [places], "u32", needs=ATOM, data=NOTHING)
+            return self.component(places, "x", "u32")
         return self.convert(places, "u32")
 
     def _wide(self, op: Ops, dtype: DType, args: Sequence[Any]) -> Any:
@@ -313,7 +308,7 @@ class WGSLBuilder(LanesBuilder):
             return self.library(name, [args[0], self._places(args[1], t)], t)
         if op is Ops.CMPNE:
             same = self.library("eq_64", args, "bool")
-            return self._source.value("!{}", [same], "bool", needs=ATOM, precedence=UNARY, data=NOTHING)
+            return self.unary("!", same, "bool")
         if op is Ops.MULACC:
             return self._wide(Ops.ADD, dtype, [self._wide(Ops.MUL, dtype, args[:2]), args[2]])
         found = _WIDE_CALLS.get(op)
@@ -326,7 +321,7 @@ class WGSLBuilder(LanesBuilder):
         if op is Ops.XOR:
             op = Ops.CMPNE
         if op is Ops.CMPLT:
-            no = self._source.value("!{}", [a], "bool", needs=ATOM, precedence=UNARY, data=NOTHING)
+            no = self.unary("!", a, "bool")
             return self.binary(Ops.AND, no, b, "bool")
         return self.binary(op, a, b, "bool")
 
@@ -335,7 +330,7 @@ class WGSLBuilder(LanesBuilder):
         if dtype not in _NARROW and dtype not in self._float_bits:
             return value
         t = self.type(dtype, 1)
-        return self._source.value(f"extractBits({{}}, 0u, {dtype.bits}u)", [value], t, data=NOTHING)
+        return self._source.value(f"extractBits({{}}, 0u, {dtype.bits}u)", [value], t)
 
     # --- conversions
 
@@ -392,9 +387,9 @@ class WGSLBuilder(LanesBuilder):
         if dst not in _NARROW:
             return whole
         if dst.is_unsigned:
-            return self.call("min", [whole, self.const(dst, dst.max, 1)], t, NOTHING)
+            return self.call("min", [whole, self.const(dst, dst.max, 1)], t)
         return self.call(
-            "clamp", [whole, self.const(dst, dst.min, 1), self.const(dst, dst.max, 1)], t, NOTHING
+            "clamp", [whole, self.const(dst, dst.min, 1), self.const(dst, dst.max, 1)], t, NO_INFO
         )
 
     def _int_to_float(self, value: Expression, src: DType) -> Expression:
@@ -410,14 +405,14 @@ class WGSLBuilder(LanesBuilder):
             if src in _WIDE:
                 return value
             if s == "u32":
-                return self._source.value("vec2<u32>({}, 0u)", [value], t, data=NOTHING)
+                return self._source.value("vec2<u32>({}, 0u)", [value], t)
             return self._source.value(
-                "vec2<u32>(vec2<i32>({}, {} >> 31u))", [value, value], t, needs=(0, UNARY), data=NOTHING
+                "vec2<u32>(vec2<i32>({}, {} >> 31u))", [value, value], t, needs=(0, UNARY)
             )
         if src in _WIDE:
-            value, s = self._source.value("{}.x", [value], "u32", needs=ATOM, data=NOTHING), "u32"
+            value, s = self.component(value, "x", "u32"), "u32"
         if s != t:
-            value = self.call(f"bitcast<{t}>", [value], t, Known(multiple=1))
+            value = self.call(f"bitcast<{t}>", [value], t, ValueInfo(multiple=1))
         fits = src not in _WIDE and dst.min <= src.min and src.max <= dst.max
         return value if fits else self.narrowed(value, dst, 1)
 
@@ -436,7 +431,7 @@ class WGSLBuilder(LanesBuilder):
         if name in self._uses:
             self._uses[name].add(Use.LOAD)
         element = f"load_{name}({{}})" if self._is_packed(pointer, dtype) else f"{name}[{{}}]"
-        return self._source.value(element, [place], t, reads="memory", data=NOTHING)
+        return self._source.value(element, [place], t, reads="memory")
 
     def from_memory(self, value: Expression, dtype: DType) -> Expression:
         """As it is: what loads an element gives what a register has."""
@@ -468,7 +463,7 @@ class WGSLBuilder(LanesBuilder):
     def address(self, pointer: Pointer, index: Any, offset: int, dtype: DType) -> Expression:
         """The position of an element in a buffer, which is remembered: WGSL has no address."""
         place = self.place(pointer, index, offset)
-        found = self._source.value("{}", [place], "i32", precedence=ANY, data=NOTHING)
+        found = self._source.value("{}", [place], "i32", precedence=ANY)
         self._buffer_of[found] = pointer.name
         return found
 
@@ -510,13 +505,12 @@ class WGSLBuilder(LanesBuilder):
             f"i32({word.partition('_')[0]}.{'xyz'[axis]})",
             [],
             "i32",
-            data=NOTHING,
             hint="g" if kind == "workgroup" else "l",
         )
 
     def shuffled(self, value: Expression, mask: int, type_: str) -> Expression:
         self._enabled.add("subgroups")
-        return self.call("subgroupShuffleXor", [value, self._source.atom(f"{mask}u", "u32", NOTHING)], type_)
+        return self.call("subgroupShuffleXor", [value, self._source.atom(f"{mask}u", "u32")], type_)
 
     def barrier(self) -> None:
         self._source.statement("workgroupBarrier();", [])
