@@ -22,7 +22,7 @@ from polygrad.errors import InternalError
 # not know their order.
 ANY, SELECT, BITS, COMPARE, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(9)
 
-_LONGEST = 70  # characters of an expression that is part of another
+_MAX_INLINE = 70  # characters of an expression that is part of another
 _INDENT = "  "
 _COMPOUND = {"{} + {}": "+=", "{} - {}": "-=", "{} * {}": "*="}  # operators, and what x = x + y is with them
 
@@ -251,7 +251,7 @@ class SourceText:
     def _write_value(self, value: Expression, out: list[str], depth: int) -> None:
         assert value.block is not None
         text = value.reads.name if isinstance(value.reads, Variable) else _text_of(value)
-        if value.inline and len(text) <= _LONGEST:
+        if value.inline and len(text) <= _MAX_INLINE:
             value.text = text
             return
         value.text, value.precedence = self.name(value.hint), ATOM
