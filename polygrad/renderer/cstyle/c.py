@@ -1,10 +1,11 @@
 """`CBuilder`: C11 with the vector extensions of GCC (12 and later) and Clang.
 
-A kernel is `void NAME(char **buffers, int64_t *variables)`. SIMD values are vectors (`float32x16`), which the
-compilers' own operators work on; what has no operator (a square root, a fused multiply-add) is a loop over
-the lanes in a function, which they turn into one instruction. Bools of several lanes are masks: integers, 0
-or -1, as wide as what was compared; a value remembers how wide. float16 and bfloat16 live in registers as
-uint16. Signed integers are taken to wrap around (`-fwrapv`), and nothing to be fused (`-ffp-contract=off`).
+A kernel is `void NAME(char **buffers, int64_t *variables)`. SIMD values are vectors (`float32x16`), to which
+the compilers' own operators apply. Square roots and fused multiply-adds have no operator: they are functions
+with a loop over the lanes, which compilers turn into one instruction. Bools of several lanes are masks:
+integers, 0 or -1, as wide as the compared elements (`ValueInfo.dtype`). Registers hold float16 and bfloat16
+as uint16. The text relies on signed integers that wrap around (`-fwrapv`) and on no contraction
+(`-ffp-contract=off`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from polygrad.shared_words import STOP_SYMBOL
 from polygrad.uop.ops import Ops
 
 _SIGNED = {8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64}
-# Those whose literals have this very type: beside a vector they need not be splat.
+# Dtypes whose literals have exactly their type: such a literal may be an operand beside a vector.
 _LITERAL_TYPES = (
     dtypes.int32, dtypes.uint32, dtypes.int64, dtypes.uint64, dtypes.index, dtypes.float32, dtypes.float64,
 )  # fmt: skip
@@ -29,7 +30,8 @@ _FUNCTIONS = {Ops.SQRT: "sqrt", Ops.TRUNC: "trunc", Ops.MULACC: "fma"}
 _INTEGER_TYPES = {d: f"{d}_t" for d in dtypes.ints}
 
 
-# What GCC 12 has no good code for but x86 an instruction: by lanes, a macro and the expression.
+# Instructions of x86 which GCC 12 does not select itself: by lanes, a macro that tells of it and the
+# expression.
 _X86_FROM_HALF = {
     8: ("__F16C__", "__builtin_ia32_vcvtph2ps256((__attribute__((vector_size(16))) short)x)"),
     16: (
@@ -64,7 +66,7 @@ class CBuilder(CStyleBuilder):
         dtypes.float32: "float", dtypes.float64: "double",
     }  # fmt: skip
     memory_types = {dtypes.bool: "uint8_t"}
-    # always: GCC 12 does not align the stack for vectors that it passes there, wider ones than registers are
+    # always_inline: GCC 12 does not align the stack for arguments that are wider than vector registers
     header = (
         "#include <stdbool.h>\n#include <stdint.h>\n",
         "#define INLINE static inline __attribute__((always_inline))\n",
@@ -204,17 +206,17 @@ class CBuilder(CStyleBuilder):
     # --- masks
 
     def _mask_type(self, dtype: DType, lanes: int) -> tuple[str, ValueInfo]:
-        """Of a mask as wide as `dtype`."""
+        """The type and info of a mask as wide as `dtype`."""
         mask = _SIGNED[self._stored(dtype).itemsize * 8]
         return self.type(mask, lanes), ValueInfo(dtype=mask)
 
     def _fitting(self, dtype: DType, lanes: int) -> DType:
-        """`dtype`, or the widest integer of which `lanes` fit in a vector register."""
+        """`dtype`, or a narrower integer of which `lanes` elements fit in a vector register."""
         bits, room = self._stored(dtype).itemsize * 8, 8 * max(self.target.simd_bytes, 16) // lanes
         return dtype if bits <= room else _SIGNED[max(room, 8)]
 
     def _mask(self, value: Any, dtype: DType, lanes: int) -> Any:
-        """A bool as wide as `dtype`."""
+        """A mask as wide as `dtype`."""
         return self._converted(value, *self._mask_type(dtype, lanes))
 
     def _same_masks(self, a: Any, b: Any, lanes: int) -> tuple[Any, Any]:
@@ -228,7 +230,7 @@ class CBuilder(CStyleBuilder):
         if narrower == dtype or lanes == 2:
             return self.binary(op, a, b, *self._mask_type(dtype, lanes), hint="m")
 
-        # Of vectors longer than a register GCC compares lane by lane: so each half, for a mask that fits.
+        # GCC compares vectors longer than a register lane by lane. So each half is compared by itself.
         def write(a: Any, b: Any) -> Any:
             half, (part, _) = lanes // 2, self._mask_type(narrower, lanes // 2)
             masks = []
@@ -320,7 +322,8 @@ class CBuilder(CStyleBuilder):
         )
 
     def reduce(self, op: Ops, value: Any, dtype: DType, lanes: int) -> Any:
-        """The low half with the high half, until one is left; of bools, whether any or all are true."""
+        """Combine the low half with the high half until one lane is left. For bools: whether any or all
+        are true."""
         if dtype.is_bool:
             value = self._mask(value, value.data.dtype, lanes)
             kind, stored = ("all" if op is Ops.MUL else "any"), value.data.dtype
@@ -373,7 +376,7 @@ class CBuilder(CStyleBuilder):
         return lanes
 
     def _loader(self, dtype: DType, lanes: int) -> str:
-        """The function that loads a vector as memory holds it: a bool's bytes are not yet a mask."""
+        """The function that loads a vector as memory holds it: of a bool, its bytes."""
         t, scalar = self.type(dtypes.uint8 if dtype.is_bool else dtype, lanes), self.memory_type(dtype)
         self._need_unaligned(t, scalar)
         name = f"load_{t}"
@@ -392,13 +395,13 @@ class CBuilder(CStyleBuilder):
         )
 
     def _loaded(self, block: Any, dtype: DType, lanes: int) -> Any:
-        """What memory holds as a SIMD value."""
+        """A vector, as memory holds it, as a SIMD value."""
         if not dtype.is_bool:
             return block
         return self.compare(Ops.CMPNE, dtypes.uint8, block, self.const(dtypes.uint8, 0, lanes), lanes)
 
     def permute(self, blocks: Sequence[Any], positions: Sequence[int], dtype: DType) -> Any:
-        """The lanes of the first two blocks, then those of each other one put in place."""
+        """Shuffle the first two blocks, then insert the elements of each further block."""
         lanes = len(positions)
 
         def shuffled(a: Any, b: Any, chosen: Sequence[int]) -> Any:
@@ -480,7 +483,7 @@ class CBuilder(CStyleBuilder):
 
 
 def _on_x86(instruction: tuple[str, str] | None, portable: str) -> str:
-    """The lines of a function's body: an instruction of x86's where there is one, under GCC."""
+    """The body of a function: with an instruction of x86 under GCC where there is one, else portable."""
     if instruction is None:
         return portable
     macro, expression = instruction

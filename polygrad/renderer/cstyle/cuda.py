@@ -1,7 +1,7 @@
 """`CUDABuilder`: CUDA C++, for NVRTC or nvcc.
 
 A kernel is `extern "C" __global__ void NAME(buffers..., variables...)`. It has to be compiled with
-`--fmad=false`: nothing but what asks for it is fused. Arithmetic on signed integers wraps, so it is done in
+`--fmad=false`, so that only MULACC is fused. Arithmetic of signed integers, which wraps, is written with
 unsigned ones. float16 and bfloat16 are the toolkit's types.
 """
 
@@ -25,7 +25,7 @@ _VECTORS = {
     dtypes.float16: "half", dtypes.bfloat16: "__nv_bfloat16",
     dtypes.float32: "float", dtypes.float64: "double",
 }  # fmt: skip
-# Functions that reinterpret bits; other integers of the size are cast from and to these.
+# Functions that reinterpret bits. Other integers of the same size are cast to or from these.
 _BITS = {
     (dtypes.float16, dtypes.uint16): "__half_as_ushort", (dtypes.uint16, dtypes.float16): "__ushort_as_half",
     (dtypes.bfloat16, dtypes.uint16): "__bfloat16_as_ushort",
@@ -45,7 +45,7 @@ _SHORT = {
 _WORDS = {2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.int64}
 
 
-# The operand's type in PTX, and how two of them (or one) become the bits of a register.
+# The operand's type in PTX, and the expression that packs two elements (or one) into a register.
 _MMA_OPERANDS = {
     dtypes.float16: ("f16", "__half_as_ushort({}) | (unsigned)__half_as_ushort({}) << 16"),
     dtypes.bfloat16: (
@@ -63,9 +63,9 @@ _AS_TF32 = """static __device__ inline unsigned as_tf32(float x) {
 
 
 def _mma_text(core: TensorCore, operand: str, total: str) -> str:
-    """A function that is mma.sync of PTX; other compilers than CUDA's have one of their own.
+    """A function for mma.sync of PTX. Compilers other than CUDA's provide a function of that name themselves.
 
-    It is volatile: all lanes have to come to it, so it must not move into a branch.
+    The assembly is volatile because all lanes must execute it: it must not be moved into a branch.
     """
     name, packed = _MMA_OPERANDS[core.operands]
     each = packed.count("{}")
@@ -166,7 +166,7 @@ class CUDABuilder(GPUBuilder):
         return dtype in _VECTORS and (size <= 4 or dtype in _HEADERS)
 
     def load_vector(self, address: Expression, space: str, dtype: DType, size: int) -> Expression:
-        """float16 and bfloat16 have types of two elements only: more are words of two."""
+        """float16 and bfloat16 have vector types of two elements only. More are loaded as words of two."""
         if dtype in _HEADERS and size > 2:
             return super().load_vector(address, space, dtypes.uint32, size // 2)
         return super().load_vector(address, space, dtype, size)
@@ -183,7 +183,7 @@ class CUDABuilder(GPUBuilder):
         ]
 
     def store_vector(self, address: Expression, space: str, dtype: DType, values: Sequence[Any]) -> None:
-        """The same."""
+        """See `load_vector`."""
         if dtype not in _HEADERS or len(values) == 2:
             return super().store_vector(address, space, dtype, values)
         bits = _BITS[dtype, dtypes.uint16]

@@ -1,8 +1,8 @@
 """`MSLBuilder`: the Metal Shading Language.
 
 A kernel is `kernel void NAME(device ... [[buffer(n)]], constant int &variable [[buffer(m)]], ...)`: buffers,
-then variables. It has to be compiled with the safe math mode. There is no float64. Arithmetic on signed
-integers wraps, so it is done in unsigned ones.
+then variables. It has to be compiled in the safe math mode. There is no float64. Arithmetic of signed
+integers, which wraps, is written with unsigned ones.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from polygrad.uop.tensor_cores import TensorCore
 
 
 def _simdgroup_text(core: TensorCore, operand: str, total: str) -> str:
-    """A function that is simdgroup_multiply_accumulate; other compilers than Metal's have one of their
-    own."""
+    """A function for simdgroup_multiply_accumulate. Compilers other than Metal's provide a function of that
+    name themselves."""
     types = {"a": operand, "b": operand, "c": total}
     parameters = [f"{t} {x}{i}" for x, t in types.items() for i in (0, 1)]
     matrix = f"simdgroup_matrix<{{}}, {core.m}, {core.n}>"

@@ -1,11 +1,11 @@
 """`WGSLBuilder`: one kernel as a module in WGSL, WebGPU's shading language.
 
-What sets WGSL apart from C: integers and floats have 32 bits, memory has words of 32, there is no NaN or
-infinity to write down, and a compiler may assume that there is none. So narrow integers are i32 and u32 kept
-in range, float16 and bfloat16 their bits, 64-bit integers `vec2<u32>`; in memory what is narrower than a
-word lies in words, which are changed atomically, because neighbours are other invocations'. With WGSL's
-extension f16, which a Target has that does not pack float16, it is a type of registers and memory. Infinity
-and NaN come from the uniform buffer (`runtime/webgpu/device.py` says how it is laid out). float64 is refused.
+Unlike C, WGSL has integers, floats and memory of 32-bit words only, no literals for NaN and infinity, and
+compilers that may assume that neither occurs. So narrow integers are i32 and u32 kept in range, float16 and
+bfloat16 are their bits, 64-bit integers are `vec2<u32>`. Memory packs narrow elements in words, and stores
+them by atomics, as other invocations may store their neighbours. With the extension f16, in Targets that do
+not pack float16, float16 is a type of registers and memory. Infinity and NaN come from the uniform buffer
+(`runtime/webgpu/device.py` describes its layout). float64 is refused.
 
 Must not know: adapters and devices.
 """
@@ -41,7 +41,7 @@ _WIDE_CALLS = {
 
 
 class WGSLBuilder(LanesBuilder):
-    """See `LanesBuilder`. A buffer that is only read and written by fours is one of vectors."""
+    """See `LanesBuilder`. A buffer with loads and stores of vectors only is an array of vectors."""
 
     vector_sizes: ClassVar[tuple[int, ...]] = (4,)
 
@@ -66,14 +66,14 @@ class WGSLBuilder(LanesBuilder):
         self._params: list[DType] = []
         self._variables: list[str] = []
         self._uses: dict[str, set[Use]] = {}  # of each buffer
-        self._buffer_of: dict[Expression, str] = {}  # that an address is in
+        self._buffer_of: dict[Expression, str] = {}  # the buffer of an address
         self._functions: dict[str, None] = {}  # of the library
         self._shared: list[str] = []
         self._sizes = [1, 1, 1]  # of a workgroup
         self._specials: set[str] = set()
         self._enabled: set[str] = set()  # extensions of the language
         self._has_f16 = dtypes.float16 not in target.packed
-        # the dtypes whose registers are their bits
+        # the floats that registers hold as bits
         self._float_bits = (dtypes.bfloat16,) if self._has_f16 else _SHORT_FLOATS
 
     # --- how the language spells things
@@ -194,7 +194,7 @@ class WGSLBuilder(LanesBuilder):
         return bool(uses) and uses <= {Use.LOAD_VECTOR, Use.STORE_VECTOR}
 
     def _accessors(self, i: int) -> list[str]:
-        """The functions that load and store elements of a buffer."""
+        """The functions that load and store the elements of a buffer."""
         dtype, name = self._params[i], f"data{i}"
         if self._packs(dtype):
             return packed_accessors(name, dtype, self.type(dtype, 1), self._uses[name])
@@ -216,12 +216,12 @@ class WGSLBuilder(LanesBuilder):
         info: ValueInfo = NO_INFO,
         hint: str = "x",
     ) -> Expression:
-        found = super().binary(op, a, b, type_, info, hint)
-        if found.precedence in (BITS, SHIFT):  # WGSL has no order between these and others
-            found.needs = (UNARY, UNARY)
-        elif found.precedence == COMPARE:
-            found.needs = (SUM, SUM)  # a < b >> c would be a template
-        return found
+        out = super().binary(op, a, b, type_, info, hint)
+        if out.precedence in (BITS, SHIFT):  # WGSL has no order between these and others
+            out.needs = (UNARY, UNARY)
+        elif out.precedence == COMPARE:
+            out.needs = (SUM, SUM)  # a < b >> c would be a template
+        return out
 
     def convert(self, value: Expression, type_: str, info: ValueInfo = NO_INFO) -> Expression:
         return self._source.value(f"{type_}({{}})", [value], type_, data=info)
@@ -243,7 +243,7 @@ class WGSLBuilder(LanesBuilder):
         if dtype == dtypes.float32:
             if op in _ARITHMETIC:
                 args = self._rounded(op, args)
-            if op is Ops.CMPNE:  # a compiler may take a != b for a < b || a > b
+            if op is Ops.CMPNE:  # a compiler may make `a < b || a > b` of `a != b`
                 same = super().alu(Ops.CMPEQ, dtype, args, lanes)
                 return self.unary("!", same, "bool")
             if op is Ops.MAX:
@@ -262,8 +262,8 @@ class WGSLBuilder(LanesBuilder):
         return super().alu(op, dtype, args, lanes)
 
     def _rounded(self, op: Ops, args: Sequence[Any]) -> list[Any]:
-        """The operands of float arithmetic, so that it is done as written. A compiler takes x * 0 for 0 and
-        x - x, too; of sums of sums it makes others, as if numbers had no end: x + 1.5e7 - 1.5e7 is x."""
+        """The operands of float arithmetic, so that a compiler does not simplify it: as real numbers, x * 0
+        and x - x are 0, and x + 1.5e7 - 1.5e7 is x."""
         out = [self._hidden_zero(a) if a.data.value == 0 else a for a in args]
         if op in (Ops.ADD, Ops.SUB):
             out = [self.library("as_rounded", [a], "f32") if a.precedence == SUM else a for a in out]
@@ -276,8 +276,8 @@ class WGSLBuilder(LanesBuilder):
         return self._source.atom(f"{sign}arguments.zero", "f32", zero.data, UNARY if sign else ATOM)
 
     def integer(self, op: Ops, dtype: DType, a: Any, b: Any, lanes: int) -> Any:
-        found = self.binary(op, a, b, self.type(dtype, 1))
-        return found if op in (Ops.AND, Ops.OR, Ops.XOR) else self.narrowed(found, dtype, lanes)
+        out = self.binary(op, a, b, self.type(dtype, 1))
+        return out if op in (Ops.AND, Ops.OR, Ops.XOR) else self.narrowed(out, dtype, lanes)
 
     def _shift(self, op: Ops, dtype: DType, args: Sequence[Any]) -> Any:
         value, places = args
@@ -291,7 +291,7 @@ class WGSLBuilder(LanesBuilder):
         return shifted if op is Ops.SHR else self.narrowed(shifted, dtype, 1)
 
     def _places(self, places: Expression, type_: str) -> Expression:
-        """How far to shift: a u32."""
+        """The amount of a shift, as u32."""
         if places.data.value is not None:
             return self._source.atom(f"{int(places.data.value)}u", "u32")
         if type_ == "vec2<u32>":
@@ -311,22 +311,21 @@ class WGSLBuilder(LanesBuilder):
             return self.unary("!", same, "bool")
         if op is Ops.MULACC:
             return self._wide(Ops.ADD, dtype, [self._wide(Ops.MUL, dtype, args[:2]), args[2]])
-        found = _WIDE_CALLS.get(op)
-        if found is None:
-            raise InternalError(f"WGSLBuilder.alu: expected an op of Builder.alu, got {op} of {dtype}")
-        name = found if isinstance(found, str) else found[dtype.is_unsigned]
+        names = _WIDE_CALLS.get(op)
+        if names is None:
+            raise self.unknown_op(op, dtype)
+        name = names if isinstance(names, str) else names[dtype.is_unsigned]
         return self.library(name, args, "bool" if op in _COMPARISONS else t)
 
     def logic(self, op: Ops, a: Any, b: Any, lanes: int) -> Any:
         if op is Ops.XOR:
             op = Ops.CMPNE
         if op is Ops.CMPLT:
-            no = self.unary("!", a, "bool")
-            return self.binary(Ops.AND, no, b, "bool")
+            return self.binary(Ops.AND, self.unary("!", a, "bool"), b, "bool")
         return self.binary(op, a, b, "bool")
 
     def narrowed(self, value: Any, dtype: DType, lanes: int) -> Any:
-        """The low bits of a register as `dtype`, which it may be too large for."""
+        """The low bits of a register, whose value may be out of range, as `dtype`."""
         if dtype not in _NARROW and dtype not in self._float_bits:
             return value
         t = self.type(dtype, 1)
@@ -343,7 +342,7 @@ class WGSLBuilder(LanesBuilder):
         if src.is_bool:
             one, zero = self.const(dst, 1, 1), self.const(dst, 0, 1)
             return self.choose(value, one, zero, t)
-        if dst.is_bool and src.is_float:  # of its bits: an adapter may take denormal numbers for zero
+        if dst.is_bool and src.is_float:  # a test of bits, as adapters may flush denormal numbers to zero
             return self._is_not_zero(value, src)
         if src == dtypes.float16 and self._has_f16:
             return self.cast(self.convert(value, "f32"), dtypes.float32, dst, lanes)
@@ -372,7 +371,7 @@ class WGSLBuilder(LanesBuilder):
         return self.binary(Ops.CMPNE, size, self.const(dtypes.uint32, 0, 1), "bool")
 
     def _odd_float(self, value: Expression, src: DType) -> Expression:
-        """An integer as a float32 that is rounded once when it is rounded to 16 bits."""
+        """An integer as a float32 rounded to odd. Rounded to 16 bits, it is rounded once."""
         if src in _NARROW:
             return self._int_to_float(value, src)
         wide = dtypes.uint64 if src.is_unsigned else dtypes.int64
@@ -419,11 +418,11 @@ class WGSLBuilder(LanesBuilder):
     # --- memory
 
     def _packs(self, dtype: DType) -> bool:
-        """Whether several elements of a buffer are in a word."""
+        """Whether buffers pack several elements in a word."""
         return dtype.itemsize < 4 and not (dtype == dtypes.float16 and self._has_f16)
 
     def _is_packed(self, pointer: Pointer, dtype: DType) -> bool:
-        """Whether this memory packs them: a buffer does, not memory of a workgroup."""
+        """Whether this memory packs several elements in a word: buffers may, workgroup memory does not."""
         return pointer.name in self._uses and self._packs(dtype)
 
     def load_scalar(self, pointer: Pointer, place: Expression, dtype: DType) -> Expression:
@@ -434,7 +433,7 @@ class WGSLBuilder(LanesBuilder):
         return self._source.value(element, [place], t, reads="memory")
 
     def from_memory(self, value: Expression, dtype: DType) -> Expression:
-        """As it is: what loads an element gives what a register has."""
+        """The element itself: the functions that load give a register's value."""
         return value
 
     def store_scalar(self, pointer: Pointer, place: Expression, value: Expression, dtype: DType) -> None:
@@ -449,7 +448,7 @@ class WGSLBuilder(LanesBuilder):
     def guarded_load(
         self, pointer: Pointer, place: Expression, dtype: DType, condition: Expression, other: Expression
     ) -> Expression:
-        """WebGPU sees to it that no load is outside of the buffer."""
+        """The load is not conditional: WebGPU keeps it inside of the buffer."""
         return self.choose(condition, self.load_scalar(pointer, place, dtype), other, self.type(dtype, 1))
 
     def has_vector(self, dtype: DType, size: int) -> bool:
@@ -461,11 +460,11 @@ class WGSLBuilder(LanesBuilder):
         return super()._vector_size(pointer, index, offset, dtype, lanes)
 
     def address(self, pointer: Pointer, index: Any, offset: int, dtype: DType) -> Expression:
-        """The position of an element in a buffer, which is remembered: WGSL has no address."""
+        """The position of an element, as WGSL has no addresses; `_buffer_of` has its buffer."""
         place = self.place(pointer, index, offset)
-        found = self._source.value("{}", [place], "i32", precedence=ANY)
-        self._buffer_of[found] = pointer.name
-        return found
+        out = self._source.value("{}", [place], "i32", precedence=ANY)
+        self._buffer_of[out] = pointer.name
+        return out
 
     def vector_type(self, dtype: DType, size: int) -> str:
         return f"vec{size}<{self.type(dtype, 1)}>"
@@ -495,9 +494,7 @@ class WGSLBuilder(LanesBuilder):
     def special(self, kind: str, axis: int, size: Any) -> Expression:
         if kind == "invocation":
             if size.data.value is None:
-                raise InternalError(
-                    "WGSLBuilder.special: expected a workgroup of a constant size, got another"
-                )
+                raise InternalError("WGSLBuilder.special: the size of a workgroup is not constant")
             self._sizes[axis] = int(size.data.value)
         word = "local_invocation" if kind == "invocation" else "workgroup"
         self._specials.add(word)
@@ -516,9 +513,8 @@ class WGSLBuilder(LanesBuilder):
         self._source.statement("workgroupBarrier();", [])
 
     def shared(self, name: str, dtype: DType, size: int) -> Pointer:
-        pointer = Pointer(name)
-        self._shared.append(f"var<workgroup> {pointer.name}: array<{self.type(dtype, 1)}, {size}>;")
-        return pointer
+        self._shared.append(f"var<workgroup> {name}: array<{self.type(dtype, 1)}, {size}>;")
+        return Pointer(name)
 
 
-PACKED = tuple(d for d in WGSLBuilder.types if d.itemsize < 4)  # in memory, without extensions
+PACKED = tuple(d for d in WGSLBuilder.types if d.itemsize < 4)  # several in a word, without extensions
