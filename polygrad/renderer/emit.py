@@ -25,7 +25,8 @@ from polygrad.renderer.builder import Block, Builder, Value
 from polygrad.renderer.neighbours import load_runs, store_runs
 from polygrad.renderer.safepoints import safepoints
 from polygrad.renderer.tile_values import Axes, are_consecutive, by_id, coordinates, tile_constants
-from polygrad.uop.args import AddrSpace, AxisKind, Steps
+from polygrad.uop.args import AddrSpace, AxisKind
+from polygrad.uop.linear import Steps
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
