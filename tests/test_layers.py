@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import re
 import subprocess
 import sys
@@ -139,6 +140,19 @@ def test_an_upward_import_is_seen(source: str, module: str) -> None:
 )
 def test_a_downward_import_is_allowed(source: str, module: str) -> None:
     assert not violations(source, module, module.rpartition(".")[0])
+
+
+@pytest.mark.parametrize("folder", ["wasm", "uop", "schedule", "codegen", "renderer", "runtime", "engine"])
+def test_modules_of_the_compiler_form_no_circle(folder: str) -> None:
+    """Imports for annotations alone count, too."""
+    graph = {}
+    for path in (PACKAGE / folder).rglob("*.py"):
+        module = module_of(path)
+        package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+        tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        graph[module] = {m for n in tree if isinstance(n, ast.stmt) for m in modules_named(n, package)}
+    order = list(graphlib.TopologicalSorter(graph).static_order())  # raises CycleError
+    assert set(graph) <= set(order)
 
 
 def test_folders_say_what_prefixes_would() -> None:

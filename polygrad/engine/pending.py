@@ -14,7 +14,7 @@ from polygrad.engine.normalize import Bindings, with_sizes
 from polygrad.engine.sharding import is_sharded
 from polygrad.errors import InternalError
 from polygrad.runtime.buffer import Allocation
-from polygrad.uop.args import For
+from polygrad.uop.for_loop import For
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 

@@ -13,10 +13,10 @@ from polygrad.onnx import proto_writer
 from polygrad.onnx.elements import element_of_dtype
 from polygrad.onnx.proto_writer import External, GraphText, TensorMessage
 from polygrad.tensor.core.convert import pack
-from polygrad.uop.linear import SIZES
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.shapes import Shape, Sint
+from polygrad.uop.sizes import SIZES
 
 OPSET, IR_VERSION = 21, 10
 _LEAST_EXTERNAL = 1024  # bytes of an initializer that goes to a file of its own

@@ -1,10 +1,10 @@
 """`Builder`: how the emitter (emit.py) writes one function in a backend's language.
 
 The emitter walks a linear kernel, keeps track of tiles (unrolled axes) and calls these methods; a builder
-knows instructions, not axes. A value is whatever the builder likes. `lanes` is 1 for a scalar, else the
-number of elements of a SIMD value: one number per kernel (the size of its LANE axis, a power of two).
-The dtypes given are those of the IR (`dtypes.index` included: the target's machine integer). A bool is a
-builder's own matter until it is stored (one byte, 0 or 1).
+knows instructions, not axes. Each builder represents values as it likes. `lanes` is 1 for a scalar, else the
+number of elements of a SIMD value: one number per kernel (the size of its LANE axis, a power of two). Dtypes
+are those of the IR (`dtypes.index` included: the target's machine integer). Each builder represents bools as
+it likes, but stores one as a byte, 0 or 1.
 """
 
 from __future__ import annotations
@@ -24,21 +24,25 @@ Register = Any
 Pointer = Any
 Block = Any
 
+HALF_DTYPES = (dtypes.float16, dtypes.bfloat16)
+_NO_WORKGROUPS = "the device has no workgroups"
+
 
 class Builder(ABC):
     """One function being written: `begin`, then values and stores in order, then `finish`."""
 
-    has_safepoints = False  # whether a long kernel looks for whether it is to stop
+    has_safepoints = False  # whether a long kernel checks a flag that asks it to stop
 
     @abstractmethod
     def begin(
         self, name: str, params: Sequence[DType], variables: Sequence[str]
     ) -> tuple[list[Pointer], list[Value]]:
-        """Open the function; its pointers (one per element dtype) and its variables (index scalars)."""
+        """Open the function; its pointers, one for each dtype of `params`, and its variables (index
+        scalars)."""
 
     @abstractmethod
     def finish(self) -> Any:
-        """Close the function; what it gives is the renderer's business."""
+        """Close the function; the result, of a type of the builder's own."""
 
     # --- values
 
@@ -62,15 +66,40 @@ class Builder(ABC):
         where the target says so). float16 and bfloat16 arithmetic never comes: it is done in float32.
         """
 
-    @abstractmethod
-    def dot(self, kinds: Dot, a: Value, b: Value, c: Value, lanes: int) -> Value:
-        """c + the sum of the products of what the words a and b hold; `kinds` is one of the target's `dots`.
-        `lanes` is 1, or at least 4. Sums of floats are added in any order, and subnormal numbers may be 0."""
+    def unknown_op(self, op: Ops, dtype: DType) -> InternalError:
+        """The error of `alu` for an op that it does not have."""
+        return InternalError(f"{type(self).__name__}.alu: {op} of {dtype} is no op of Builder.alu")
 
-    @abstractmethod
+    def dot(self, kinds: Dot, a: Value, b: Value, c: Value, lanes: int) -> Value:
+        """c plus the products of the elements packed in the words a and b, of dtype `kinds.total`. `kinds`
+        is one of the target's `dots`. `lanes` is 1, or at least 4. Floats are added in any order, and
+        subnormal numbers may count as 0."""
+        raise self._missing("dot", "the Target names no DOT")
+
     def cast(self, value: Value, src: DType, dst: DType, lanes: int) -> Value:
         """Convert numerically. float to int truncates and saturates, NaN gives 0; to bool is != 0; to
         float16/bfloat16 rounds to nearest even."""
+        if src == dst:
+            return value
+        if src in HALF_DTYPES:
+            return self.cast(self.extend_half(value, src, lanes), dtypes.float32, dst, lanes)
+        if dst in HALF_DTYPES:
+            if src != dtypes.float64:
+                value, src = self.cast(value, src, dtypes.float32, lanes), dtypes.float32
+            return self.truncate_to_half(value, src, dst, lanes)
+        return self.cast_number(value, src, dst, lanes)
+
+    @abstractmethod
+    def cast_number(self, value: Value, src: DType, dst: DType, lanes: int) -> Value:
+        """`cast` between different dtypes other than float16 and bfloat16."""
+
+    @abstractmethod
+    def extend_half(self, value: Value, src: DType, lanes: int) -> Value:
+        """float16 or bfloat16 to float32."""
+
+    @abstractmethod
+    def truncate_to_half(self, value: Value, src: DType, dst: DType, lanes: int) -> Value:
+        """float32 or float64 to float16 or bfloat16, rounded once."""
 
     @abstractmethod
     def bitcast(self, value: Value, src: DType, dst: DType, lanes: int) -> Value:
@@ -90,13 +119,13 @@ class Builder(ABC):
 
     @abstractmethod
     def reduce(self, op: Ops, value: Value, dtype: DType, lanes: int) -> Value:
-        """The lanes combined with ADD, MUL or MAX into a scalar, as a balanced tree."""
+        """Combine the lanes with ADD, MUL or MAX into a scalar, in the order of a balanced tree."""
 
     @abstractmethod
     def interleave(self, a: Value, b: Value, dtype: DType, lanes: int) -> tuple[Value, Value]:
         """a0 b0 a1 b1 ... of two SIMD values of at least 4 lanes: its first half, and its second."""
 
-    # --- blocks: consecutive elements as memory holds them, to permute before they become lanes
+    # --- blocks: consecutive elements as memory holds them, which are permuted before they become lanes
 
     @abstractmethod
     def block_size(self, dtype: DType, lanes: int) -> int:
@@ -110,7 +139,7 @@ class Builder(ABC):
 
     @abstractmethod
     def permute(self, blocks: Sequence[Block], positions: Sequence[int], dtype: DType) -> Value:
-        """The SIMD value whose lane i is element `positions[i]` of the blocks one after the other."""
+        """The SIMD value whose lane i is element `positions[i]` of the concatenated blocks."""
 
     # --- memory. An address is pointer + (index + offset) elements; `index` is an index scalar, or None for
     # 0.
@@ -131,13 +160,13 @@ class Builder(ABC):
         other: Value,
     ) -> Value:
         """`lanes` (> 1) consecutive elements where the bool `mask` holds, `other` elsewhere. Elements whose
-        mask is false may lie anywhere, outside memory too."""
+        mask is false may lie outside of memory."""
 
     @abstractmethod
     def store(
         self, pointer: Pointer, index: Value | None, offset: int, value: Value, dtype: DType, lanes: int
     ) -> None:
-        """`lanes` consecutive elements written."""
+        """Write `lanes` consecutive elements."""
 
     # --- control
 
@@ -151,8 +180,11 @@ class Builder(ABC):
 
     def safepoint(self, counter: Value, interval: int) -> None:
         """At the start of a round of the innermost open loop, whose counter is given: return from the kernel
-        where it is to stop. `interval`: every how many rounds to look, a power of 2."""
-        raise InternalError(f"{type(self).__name__}.safepoint: expected a kernel that a processor runs")
+        if it was asked to stop. Every `interval` rounds check that, a power of 2."""
+        raise self._missing("safepoint", "kernels of this device cannot be stopped")
+
+    def _missing(self, method: str, reason: str) -> InternalError:
+        return InternalError(f"{type(self).__name__}.{method}: {reason}")
 
     def begin_if(self, condition: Value) -> None:
         """Open a block that runs where a bool scalar holds; `end_if` closes it."""
@@ -175,29 +207,29 @@ class Builder(ABC):
     @abstractmethod
     def set(self, register: Register, value: Value) -> None: ...
 
-    # --- workgroups: of GPUs alone
+    # --- workgroups: only on GPUs
 
     def special(self, kind: str, axis: int, size: Value) -> Value:
         """An index scalar: the workgroup's place in the grid (`kind` "workgroup") or the invocation's place
         in its workgroup ("invocation") along `axis`, 0 to 2; `size`: how many there are, an index scalar."""
-        raise InternalError(f"{type(self).__name__}.special: expected a device with workgroups")
+        raise self._missing("special", _NO_WORKGROUPS)
 
     def wmma(
         self, core: TensorCore, a: Sequence[Value], b: Sequence[Value], c: Sequence[Value]
     ) -> Sequence[Value]:
-        """The elements of a @ b + c that this lane holds, from those that it holds of each, in the order of
-        the core's fragments, the first axis of elements fastest."""
-        raise InternalError(f"{type(self).__name__}.wmma: expected no WMMA: its Target names no tensor core")
+        """The elements of a @ b + c that this invocation holds, from the elements of a, b and c that it
+        holds. They are in the order of the core's fragments, the first axis of elements fastest."""
+        raise self._missing("wmma", "the Target names no tensor core")
 
     def shuffle_xor(self, value: Value, dtype: DType, mask: int, lanes: int) -> Value:
-        """What the invocation has whose number in the subgroup differs by the bits `mask`. All invocations
-        come to it, so it is computed where it is asked for, and not in a branch."""
-        raise InternalError(f"{type(self).__name__}.shuffle_xor: expected a device whose subgroups exchange")
+        """The value of the invocation whose number in the subgroup differs by the bits `mask`. All
+        invocations must execute it, so it is written right here, never into a branch."""
+        raise self._missing("shuffle_xor", "subgroups of this device do not exchange values")
 
     def barrier(self) -> None:
-        """Wait for all invocations of the workgroup; all then see what any wrote to workgroup memory."""
-        raise InternalError(f"{type(self).__name__}.barrier: expected a device with workgroups")
+        """Wait for all invocations of the workgroup. Then all see what any wrote to workgroup memory."""
+        raise self._missing("barrier", _NO_WORKGROUPS)
 
     def shared(self, name: str, dtype: DType, size: int) -> Pointer:
         """Workgroup memory: `size` elements, undefined until written."""
-        raise InternalError(f"{type(self).__name__}.shared: expected a device with workgroups")
+        raise self._missing("shared", _NO_WORKGROUPS)

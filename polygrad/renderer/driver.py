@@ -1,6 +1,8 @@
-"""What a driver is: the function `run` of a captured step, which calls its kernels in order on every thread.
+"""Drivers as plain data. A driver is the function `run` of a captured step, which calls the step's kernels in
+order on every thread. `llvm/driver.py`, `cstyle/c_driver.py` and `wasm/driver.py` write it in their
+languages.
 
-Plain data that `llvm/driver.py` and `wasm/driver.py` write in their languages. Must not know: Programs.
+Must not know: Programs.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from polygrad.helpers import PART
 
 
 @dataclass(frozen=True)
-class Pointer:
+class TablePointer:
     """The address in entry `entry` of the driver's table, plus `offset` bytes."""
 
     entry: int
@@ -20,26 +22,27 @@ class Pointer:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of kernel number `kernel`, by all threads if `parallel`, else by thread 0. `values`: numbers of
-    the driver's variables, or names of `THREAD_VARIABLES`. `barrier`: wait for all threads first.
+    """A call of kernel number `kernel`: by all threads if `parallel`, else by thread 0. `values`: the number
+    of a driver's variable, or the name of one of `THREAD_VARIABLES`, for each argument. `barrier`: all
+    threads wait for each other first.
     """
 
     kernel: int
-    pointers: tuple[Pointer, ...]
+    pointers: tuple[TablePointer, ...]
     values: tuple[int | str, ...]
     parallel: bool
     barrier: bool
 
     @property
     def has_parts(self) -> bool:
-        """Whether it is made for each part of the kernel's work, by the thread that takes the part."""
+        """Whether the kernel is called for each part of its work, by the thread that takes the part."""
         return PART in self.values
 
 
 @dataclass(frozen=True)
 class Driver:
-    """`calls` in order, of the functions `kernels`; `entries` is the length of the table. Up to call number
-    `commit` a run may be stopped; None: there is no such point."""
+    """`calls`, in order, of the functions `kernels`. `entries`: the length of the table. A run may be stopped
+    before call number `commit`; None: it may not be stopped."""
 
     kernels: tuple[str, ...]
     calls: tuple[Call, ...]

@@ -1,11 +1,11 @@
 """The emitter: walks a linear kernel and drives a Builder.
 
 Each node stands for a tile of values: one per combination of the UPCAST and UNROLL ranges it depends on, each
-a SIMD value if it depends on the LANE range. A value is made once and at the narrowest: what does not depend
-on the lanes stays a scalar until a SIMD operation needs it.
+a SIMD value if it depends on the LANE range. A value that does not depend on the lanes stays a scalar until a
+SIMD operation needs it.
 
-A value that is read several times, all by one node, is made where that node first wants it, not before:
-a register tile's loads would otherwise all be held at once, more than there are registers for.
+A value that one node alone reads, several times, is written when that node first needs it. Otherwise all
+loads of a register tile would be live at once, which takes more registers than there are.
 
 Knows axes; knows no instruction set.
 """
@@ -25,7 +25,8 @@ from polygrad.renderer.builder import Block, Builder, Value
 from polygrad.renderer.neighbours import load_runs, store_runs
 from polygrad.renderer.safepoints import safepoints
 from polygrad.renderer.tile_values import Axes, are_consecutive, by_id, coordinates, tile_constants
-from polygrad.uop.args import AddrSpace, AxisKind, Steps
+from polygrad.uop.args import AddrSpace, AxisKind
+from polygrad.uop.linear import Steps
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -56,21 +57,21 @@ class _Emitter:
         self.name, self.linear, self.builder = name, linear, builder
         self.axes: dict[UOp, Axes] = {}
         self.simd: dict[UOp, bool] = {}  # depends on the LANE range
-        self.values: dict[UOp, list[Value]] = {}  # None where a value is yet to be made, by `makers`
+        self.values: dict[UOp, list[Value]] = {}  # None where `makers` has yet to write a value
         self.splats: dict[UOp, list[Value]] = {}
         self.makers: dict[UOp, Callable[[int], Value]] = {}
-        self.deferred: set[UOp] = set()  # nodes whose values are made when first wanted
-        self.wants_splat: set[UOp] = set()  # scalars that a SIMD operation uses
+        self.deferred: set[UOp] = set()  # nodes whose values are written when first needed
+        self.needs_splat: set[UOp] = set()  # scalars that a SIMD operation uses
         self.projections: dict[tuple[Axes, Axes], list[int]] = {}
         ranges = {n for n in linear if n.op is Ops.RANGE}
         ranges.update(r for n in linear if n.op is Ops.INDEX and n.arg is not None for r, _ in n.arg.steps)
         sizes = {n.src[0].arg for n in ranges if n.arg.kind is AxisKind.LANE}
         if len(sizes) > 1:
-            raise InternalError(f"kernel {name}: expected one SIMD width, got {sorted(sizes)}")
+            raise InternalError(f"kernel {name}: LANE ranges of different sizes, {sorted(sizes)}")
         self.lanes: int = sizes.pop() if sizes else 1
         self.has_wmma = any(n.op is Ops.WMMA for n in linear)
         self._find_axes()
-        self._find_axes()  # again: a register's axes are known only after its last store
+        self._find_axes()  # again, as a register's axes are known only after its last store
         self._find_splats()
         self._find_deferred()
         self.safepoints = safepoints(linear, self._count_values) if builder.has_safepoints else {}
@@ -80,14 +81,14 @@ class _Emitter:
     def _find_axes(self) -> None:
         axes, simd = self.axes, self.simd
         for node in self.linear:
-            found: set[UOp] = set()
+            node_axes: set[UOp] = set()
             lane = False
             if node.op is Ops.RANGE:
                 kind = node.arg.kind
                 if kind is AxisKind.LANE:
                     lane = True
                 elif kind in (AxisKind.UPCAST, AxisKind.UNROLL):
-                    found.add(node)
+                    node_axes.add(node)
             elif node.op is Ops.DEFINE_REG:
                 axes.setdefault(node, ())
                 simd.setdefault(node, False)
@@ -96,30 +97,30 @@ class _Emitter:
                 pass
             else:
                 for s in node.src:
-                    found.update(axes[s])
+                    node_axes.update(axes[s])
                     lane = lane or simd[s]
                 if node.op is Ops.REDUCE:
-                    found.difference_update(node.src[1:])
+                    node_axes.difference_update(node.src[1:])
                     lane = lane and not any(r.arg.kind is AxisKind.LANE for r in node.src[1:])
                 elif node.op is Ops.WMMA:
-                    found.difference_update(node.src[3 + len(node.arg.c.elements) :])
+                    node_axes.difference_update(node.src[3 + len(node.arg.c.elements) :])
                 elif node.op is Ops.INDEX and node.arg is not None:
                     for r, _ in node.arg.steps:
                         if r.arg.kind is AxisKind.LANE:
                             lane = True
                         else:
-                            found.add(r)
+                            node_axes.add(r)
                 elif node.op is Ops.STORE and pointer_of(node.src[0]).op is Ops.DEFINE_REG:
                     reg = pointer_of(node.src[0])
-                    axes[reg] = tuple(sorted(found.union(axes[reg]), key=by_id))
+                    axes[reg] = tuple(sorted(node_axes.union(axes[reg]), key=by_id))
                     simd[reg] = simd[reg] or lane
                 elif node.op is Ops.AFTER:
-                    found, lane = set(axes[node.src[0]]), simd[node.src[0]]
-            axes[node] = tuple(sorted(found, key=by_id))
+                    node_axes, lane = set(axes[node.src[0]]), simd[node.src[0]]
+            axes[node] = tuple(sorted(node_axes, key=by_id))
             simd[node] = lane
 
     def _count_values(self, node: UOp) -> int:
-        """How many values are made of a node, scalars or SIMD."""
+        """The number of values, scalars or SIMD values, that are written for a node."""
         operand = node.src[0] if node.op is Ops.REDUCE else node
         return prod(r.src[0].arg for r in self.axes[operand]) if node.op in _COMPUTING else 0
 
@@ -135,11 +136,11 @@ class _Emitter:
                 used = node.src[1:] if simd else ()
             else:
                 continue
-            self.wants_splat.update(s for s in used if not self.simd[s])
+            self.needs_splat.update(s for s in used if not self.simd[s])
 
     def _find_deferred(self) -> None:
-        """Loads and operations with one reader, an operation of the same block that reads each value more
-        than once or is itself deferred."""
+        """Find loads and operations with one reader. The reader is an operation of the same block, and reads
+        each value more than once or is deferred itself."""
         block, blocks = 0, {}
         readers: dict[UOp, list[UOp]] = {}
         for node in self.linear:
@@ -159,9 +160,9 @@ class _Emitter:
                     continue
             elif node.op not in GroupOp.Elementwise:
                 continue
-            if len(found := readers.get(node, [])) != 1:
+            if len(readers.get(node, [])) != 1:
                 continue
-            (reader,) = found
+            (reader,) = readers[node]
             if reader.op not in GroupOp.Elementwise:
                 continue
             if blocks[node] == blocks[reader] and (
@@ -172,29 +173,30 @@ class _Emitter:
     def _project(self, outer: Axes, inner: Axes) -> list[int]:
         """For each coordinate over `outer`, the position of the value over `inner`."""
         key = (outer, inner)
-        found = self.projections.get(key)
-        if found is None:
+        positions = self.projections.get(key)
+        if positions is None:
             sizes = [r.src[0].arg for r in inner]
-            where = [outer.index(r) for r in inner]
-            found = []
+            places = [outer.index(r) for r in inner]
+            positions = []
             for coordinate in coordinates(outer):
                 position = 0
-                for size, w in zip(sizes, where, strict=True):
-                    position = position * size + coordinate[w]
-                found.append(position)
-            self.projections[key] = found
-        return found
+                for size, place in zip(sizes, places, strict=True):
+                    position = position * size + coordinate[place]
+                positions.append(position)
+            self.projections[key] = positions
+        return positions
 
     def _value(self, node: UOp, position: int, simd: bool) -> Value:
-        """A value of `node`'s tile; if a SIMD value is wanted of a scalar, its splat."""
+        """A value of `node`'s tile. `simd`: as a SIMD value, which is the splat of a scalar."""
         if node in self.deferred and self.values[node][position] is None:
             value = self.values[node][position] = self.makers[node](position)
-            if node in self.wants_splat:
+            if node in self.needs_splat:
                 self.splats[node][position] = self.builder.splat(value, node.dtype, self.lanes)
         return (self.splats if simd and not self.simd[node] else self.values)[node][position]
 
     def _make(self, node: UOp, count: int, maker: Callable[[int], Value], order: Iterable[int]) -> None:
-        """The `count` values of a node's tile, now and in this order, or each when it is first wanted."""
+        """Write the `count` values of a node's tile: now and in this order or, for a deferred node, each when
+        it is first needed."""
         self.values[node] = [None] * count
         if node in self.deferred:
             self.makers[node] = maker
@@ -220,9 +222,10 @@ class _Emitter:
         return self.builder.finish()
 
     def _emit(self, node: UOp) -> None:
-        """Emit a node; a scalar that some SIMD operation uses is splat here, outside of the loops to come."""
+        """Emit a node. A scalar that a SIMD operation uses is splat here, outside of the loops that
+        follow."""
         self._emit_values(node)
-        if node in self.wants_splat and node not in self.deferred:
+        if node in self.needs_splat and node not in self.deferred:
             b, lanes = self.builder, self.lanes
             if node.op is Ops.CONST:
                 self.splats[node] = [b.const(node.dtype, node.arg, lanes)]
@@ -265,7 +268,7 @@ class _Emitter:
         elif op in (Ops.AFTER, Ops.INDEX, Ops.SINK, Ops.PARAM, Ops.DEFINE_VAR):
             pass
         else:
-            raise InternalError(f"kernel {self.name}: {op} cannot be emitted")
+            raise InternalError(f"kernel {self.name}: {op} is no op of a linear kernel")
 
     def _emit_range(self, node: UOp) -> None:
         b = self.builder
@@ -296,10 +299,10 @@ class _Emitter:
             return b.alu(op, operand, args, lanes)
 
         count = len(sources[0][1])
-        # each value of the largest deferred source is used up before the next is made
-        waiting = [positions for s, positions in sources if s in self.deferred]
-        most = max(waiting, key=max, default=None)
-        order = range(count) if most is None else sorted(range(count), key=most.__getitem__)
+        # All uses of one value of the largest deferred source come before the next value is written.
+        deferred = [positions for s, positions in sources if s in self.deferred]
+        largest = max(deferred, key=max, default=None)
+        order = range(count) if largest is None else sorted(range(count), key=largest.__getitem__)
         self._make(node, count, make, order)
 
     def _emit_reduce(self, node: UOp) -> None:
@@ -307,10 +310,10 @@ class _Emitter:
         b, value, op = self.builder, node.src[0], node.arg
         axes, inner = self.axes[node], self.axes[value]
         lanes = self.lanes if self.simd[value] else 1
-        times = 1  # how often each value counts: over ranges that it does not depend on
+        repeats = 1  # of each value, by reduced ranges that it does not depend on
         for r in node.src[1:]:
             if not self.simd[value] if r.arg.kind is AxisKind.LANE else r not in inner:
-                times *= r.src[0].arg
+                repeats *= r.src[0].arg
         groups: dict[int, list[Value]] = {}
         for position, k in enumerate(self._project(inner, axes)):
             groups.setdefault(k, []).append(self.values[value][position])
@@ -324,20 +327,20 @@ class _Emitter:
             total = parts[0]
             if self.simd[value] and not self.simd[node]:
                 total = b.reduce(op, total, node.dtype, lanes)
-            out.append(self._repeat(op, total, node.dtype, times, self.lanes if self.simd[node] else 1))
+            out.append(self._repeat(op, total, node.dtype, repeats, self.lanes if self.simd[node] else 1))
         self.values[node] = out
 
     def _emit_wmma(self, node: UOp) -> None:
-        """A call for each coordinate that the node has beside its core's elements."""
+        """Write a call for each coordinate of the node along the axes that are not its core's elements."""
         core, (a, b, c), ranges = node.arg, node.src[:3], node.src[3:]
         n_c, n_a = len(core.c.elements), len(core.a.elements)
         parts = ((a, ranges[n_c : n_c + n_a]), (b, ranges[n_c + n_a :]), (c, ranges[:n_c]))
-        made = frozenset(ranges[:n_c])
-        outer = tuple([r for r in self.axes[node] if r not in made])
+        elements_of_c = frozenset(ranges[:n_c])
+        outer = tuple([r for r in self.axes[node] if r not in elements_of_c])
 
         def places(source: UOp, elements: Sequence[UOp]) -> list[list[int]]:
-            """For each coordinate over `outer`, where the source's elements are among its values."""
-            order = tuple(reversed(elements))  # the first fastest
+            """For each coordinate over `outer`, the positions of the source's elements among its values."""
+            order = tuple(reversed(elements))  # the first element is the fastest
             flat = self._project((*outer, *order), self.axes[source])
             count = prod(r.src[0].arg for r in order)
             return [flat[i : i + count] for i in range(0, len(flat), count)]
@@ -345,19 +348,19 @@ class _Emitter:
         out: list[Value] = [None] * prod(r.src[0].arg for r in self.axes[node])
         fragments = [(source, places(source, elements)) for source, elements in parts]
         for k, targets in enumerate(places(node, ranges[:n_c])):
-            values = ([self._value(source, p, False) for p in where[k]] for source, where in fragments)
+            values = ([self._value(source, p, False) for p in rows[k]] for source, rows in fragments)
             for p, value in zip(targets, self.builder.wmma(core, *values), strict=True):
                 out[p] = value
         self.values[node] = out
 
-    def _repeat(self, op: Ops, value: Value, dtype: DType, times: int, lanes: int) -> Value:
-        """`times` copies of a value, combined: by doubling."""
+    def _repeat(self, op: Ops, value: Value, dtype: DType, repeats: int, lanes: int) -> Value:
+        """Combine `repeats` copies of a value, by doubling."""
         b, out = self.builder, None
         while True:
-            if times & 1:
+            if repeats & 1:
                 out = value if out is None else b.alu(op, dtype, [out, value], lanes)
-            times >>= 1
-            if not times:
+            repeats >>= 1
+            if not repeats:
                 return out
             value = b.alu(op, dtype, [value, value], lanes)
 
@@ -380,14 +383,14 @@ class _Emitter:
         return out
 
     def _lane_step(self, index: UOp) -> int | None:
-        """How far apart in memory neighbouring lanes are; None when it is not a constant."""
+        """The distance of neighbouring lanes in memory; None when it is not constant."""
         if self.simd[index.src[1]]:
             return None
         return sum(step for r, step in (index.arg or _NO_STEPS).steps if r.arg.kind is AxisKind.LANE)
 
     def _places(self, index: UOp, axes: Axes) -> list[Place] | None:
-        """For each coordinate over `axes`: the index value, a scalar, and the constant offset of each lane;
-        None where the lanes differ by more than constants."""
+        """For each coordinate over `axes`: the index value, a scalar, and the constant offset of each lane.
+        None when the differences between lanes are not constant."""
         step, lanes = self._lane_step(index), range(self.lanes)
         if step is not None:
             return [
@@ -429,7 +432,7 @@ class _Emitter:
         addresses = self._addresses(index, axes) if places is None else []
         gates = self._project(axes, self.axes[gate]) if gate is not None else [0] * len(places or addresses)
         others = self._project(axes, self.axes[node.src[1]]) if gate is not None else None
-        # what is loaded under one condition, at one base: its offsets, and an index that is always readable
+        # By condition and base: the offsets of all loads, and an index that may be read in any case.
         readable: dict[tuple[int, Value | None], list[int]] = {}
         for position, (base, offsets) in zip(gates, places or (), strict=False):
             readable.setdefault((position, base), []).extend(offsets)
@@ -453,12 +456,12 @@ class _Emitter:
                 return self._load_masked(node, places[k], gate, predicate, other)
             base, offsets = places[k]
             key = (gates[k], base)
-            reach = readable[key]
-            if max(reach) - min(reach) >= pointer.arg.size:  # the condition never holds
+            all_offsets = readable[key]
+            if max(all_offsets) - min(all_offsets) >= pointer.arg.size:  # the condition never holds
                 return other
             if key not in safe:
-                safe[key] = self._safe(predicate, base, min(reach))
-            loaded = self._load(node, (safe[key], offsets), reach, blocks, simd)
+                safe[key] = self._safe(predicate, base, min(all_offsets))
+            loaded = self._load(node, (safe[key], offsets), all_offsets, blocks, simd)
             b = self.builder
             if simd:
                 predicate = b.splat(predicate, dtypes.bool, self.lanes)
@@ -467,8 +470,8 @@ class _Emitter:
         self._make(node, len(gates), make, range(len(gates)))
 
     def _across(self, index: UOp) -> UOp | None:
-        """The tile axis along which a load that jumps from lane to lane goes through memory, as long as a
-        SIMD value: it can be loaded along that axis, and transposed."""
+        """For a load whose lanes are not consecutive: a tile axis along which its elements are, and which is
+        as long as a SIMD value. The load can go along that axis, with a transpose. None if there is none."""
         if self.lanes < 4 or self._lane_step(index) in (None, 0, 1):
             return None
         for r, step in (index.arg or _NO_STEPS).steps:
@@ -489,7 +492,7 @@ class _Emitter:
             base, offset = addresses[k]
             rows = [b.load(pointer, base, offset + step * i, node.dtype, lanes) for i in range(lanes)]
             width = lanes
-            while width > 1:  # each round interleaves the first half of the rows with the second
+            while width > 1:  # interleave the first half of the rows with the second
                 pairs = [
                     b.interleave(rows[i], rows[i + lanes // 2], node.dtype, lanes) for i in range(lanes // 2)
                 ]
@@ -500,8 +503,8 @@ class _Emitter:
         return out
 
     def _load(self, node: UOp, place: Place, readable: Sequence[int], blocks: Blocks, simd: bool) -> Value:
-        """One value of a load. `readable`: the offsets that are loaded at the same index, whose blocks are
-        kept in `blocks`."""
+        """One value of a load. `readable`: the offsets of all loads at the same index; these loads share
+        `blocks`."""
         b, dtype, lanes = self.builder, node.dtype, self.lanes
         pointer = self.values[pointer_of(node.src[0])][0]
         base, offsets = place
@@ -525,11 +528,11 @@ class _Emitter:
         return b.pack([b.load(pointer, *address, dtype, 1) for address in addresses], dtype)
 
     def _lane(self, base: Value, offset: int, lane: int) -> Address:
-        """The address of one lane, where the index is a SIMD value."""
+        """The address of one lane of an index that is a SIMD value."""
         return self.builder.extract(base, dtypes.index, lane, self.lanes), offset
 
     def _load_masked(self, node: UOp, place: Place, gate: UOp, predicate: Value, other: Value) -> Value:
-        """A SIMD value of a load whose condition differs from lane to lane."""
+        """A SIMD value of a load with a condition for each lane."""
         base, offsets = place
         if are_consecutive(offsets):
             pointer = self.values[pointer_of(node.src[0])][0]
@@ -544,15 +547,15 @@ class _Emitter:
     ) -> Value:
         b, dtype, lanes = self.builder, node.dtype, self.lanes
         pointer = self.values[pointer_of(node.src[0])][0]
-        picked = []
+        elements = []
         for i, (index, offset) in enumerate(addresses):
-            ok = b.extract(predicate, dtypes.bool, i, lanes) if self.simd[gate] else predicate
-            picked.append(b.load(pointer, self._safe(ok, index, offset), offset, dtype, 1))
+            condition = b.extract(predicate, dtypes.bool, i, lanes) if self.simd[gate] else predicate
+            elements.append(b.load(pointer, self._safe(condition, index, offset), offset, dtype, 1))
         mask = predicate if self.simd[gate] else b.splat(predicate, dtypes.bool, lanes)
-        return b.alu(Ops.WHERE, dtype, [mask, b.pack(picked, dtype), other], lanes)
+        return b.alu(Ops.WHERE, dtype, [mask, b.pack(elements, dtype), other], lanes)
 
     def _safe(self, predicate: Value, base: Value | None, offset: int) -> Value:
-        """The index where the gate holds, else one that makes the address the buffer's start."""
+        """The index if the gate holds, else the index for which the address is the buffer's start."""
         b = self.builder
         index = b.const(dtypes.index, 0, 1) if base is None else base
         return b.alu(Ops.WHERE, dtypes.index, [predicate, index, b.const(dtypes.index, -offset, 1)], 1)
@@ -575,9 +578,9 @@ class _Emitter:
         gates = self._project(axes, self.axes[gate]) if gate is not None else []
         one_gate = gate is not None and not self.axes[gate]
         if gate is not None and self.simd[gate]:
-            raise InternalError(f"kernel {self.name}: expected a store that all lanes do or none")
+            raise InternalError(f"kernel {self.name}: a store has a condition for each lane")
         if gate is not None and one_gate:
-            values = [self._value(value, p, simd) for p in positions]  # made outside of the block
+            values = [self._value(value, p, simd) for p in positions]  # written outside of the block
             b.begin_if(self.values[gate][0])
         if self.has_wmma and not simd:
             made = values if one_gate else [self._value(value, p, False) for p in positions]

@@ -3,7 +3,7 @@
     {"name": NAME, "instructions": [[op, dtype, [positions of the sources], argument], ...]}
 
 Arguments are JSON values: a NamedTuple is a list, a float is `float.hex` text ("nan", "inf"), None is null.
-Does nothing else: what an op means is the runtime's business.
+The meaning of each op is the runtime's matter.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Neighbours among the addresses of a tile, which memory takes together: scalars of the IR, vectors of a
-Builder whose SIMD values are tuples of scalars."""
+"""Runs of consecutive addresses in a tile, which are loaded or stored as one vector: for scalars of the IR,
+by a Builder whose SIMD values are tuples of scalars."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Any
 from polygrad.dtype import DType
 from polygrad.renderer.builder import Builder, Pointer, Value
 
-_MOST = 8  # elements at once
+_MAX_RUN = 8  # elements
 
 
 def runs_of(addresses: Sequence[tuple[Any, int]]) -> list[list[int]]:
-    """The positions of addresses (base, offset), each once: runs of 2, 4 or 8 that follow each other, the
-    first of them at a multiple of their number, and what is left, one by one."""
-    found: dict[Any, dict[int, int]] = {}
+    """The positions of addresses (base, offset), each once: in runs of 8, 4 or 2 consecutive offsets, the
+    first of which is a multiple of the run's length, and one by one where there is no run."""
+    by_base: dict[Any, dict[int, int]] = {}  # positions by base and offset
     for position, (base, offset) in enumerate(addresses):
-        found.setdefault(base, {}).setdefault(offset, position)
+        by_base.setdefault(base, {}).setdefault(offset, position)
     out: list[list[int]] = []
-    for offsets in found.values():
-        waiting = sorted(offsets)
-        while waiting:
-            start, size = waiting[0], 1
+    for offsets in by_base.values():
+        remaining = sorted(offsets)
+        while remaining:
+            start, size = remaining[0], 1
             while (
-                2 * size <= _MOST
+                2 * size <= _MAX_RUN
                 and start % (2 * size) == 0
-                and waiting[: 2 * size] == list(range(start, start + 2 * size))
+                and remaining[: 2 * size] == list(range(start, start + 2 * size))
             ):
                 size *= 2
-            out.append([offsets[o] for o in waiting[:size]])
-            del waiting[:size]
+            out.append([offsets[o] for o in remaining[:size]])
+            del remaining[:size]
     taken = {position for run in out for position in run}
     return out + [[p] for p in range(len(addresses)) if p not in taken]
 
@@ -38,7 +38,7 @@ def runs_of(addresses: Sequence[tuple[Any, int]]) -> list[list[int]]:
 def load_runs(
     builder: Builder, pointer: Pointer, dtype: DType, addresses: Sequence[tuple[Any, int]]
 ) -> list[Value]:
-    """What is at each address."""
+    """Load the element at each address."""
     out: list[Value] = [None] * len(addresses)
     for run in runs_of(addresses):
         base, offset = addresses[run[0]]
@@ -56,15 +56,15 @@ def store_runs(
     values: Sequence[Value],
     conditions: Sequence[Value] | None = None,
 ) -> None:
-    """Store a value at each address, those of one condition in one block."""
+    """Store a value at each address. Stores under the same condition are in one block."""
     if conditions is None:
         return _store(builder, pointer, dtype, addresses, values)
     positions: dict[Value, list[int]] = {}
     for k, condition in enumerate(conditions):
         positions.setdefault(condition, []).append(k)
-    for condition, found in positions.items():
+    for condition, members in positions.items():
         builder.begin_if(condition)
-        _store(builder, pointer, dtype, [addresses[k] for k in found], [values[k] for k in found])
+        _store(builder, pointer, dtype, [addresses[k] for k in members], [values[k] for k in members])
         builder.end_if()
 
 

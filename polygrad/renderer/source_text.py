@@ -1,12 +1,12 @@
 """`SourceText`: the body of one function in a language like C, as readable lines.
 
-What is written is a list of expressions and statements in the order of execution. At the end, an expression
-that is used once becomes part of the one that uses it, and all others get a name and a line of their own:
-`float x3 = ...;`. An expression moves down to its use, so one that reads memory is moved past nothing that
-writes it, and none is moved into a loop. What nothing uses is not written.
+A builder adds expressions and statements in the order of execution. At the end, an expression that is used
+once becomes part of the expression that uses it. All others get a name and a line of their own:
+`float x3 = ...;`. An expression moves down to its use. So an expression that reads memory is not moved past a
+write, and no expression is moved into a loop. Unused expressions are not written.
 
-Knows operator precedence, blocks and names; must not know dtypes, Builders, or which language it is: a
-`declare` function writes a declaration.
+Knows operator precedence, blocks and names; must not know dtypes, Builders, or the language: a function
+`declare` writes declarations.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from typing import Any
 
 from polygrad.errors import InternalError
 
-# Precedence of operators, C's, tightest last. An operand needs parentheses if it has less than what its place
-# needs. Bitwise operators, shifts and comparisons need more than in C, so that nobody has to know the order.
+# Precedence of operators, as in C, tightest last. An operand of lower precedence than its place needs is
+# written in parentheses. Bitwise operators, shifts and comparisons need more than in C, so that a reader need
+# not know their order.
 ANY, SELECT, BITS, COMPARE, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(9)
 
-_LONGEST = 70  # characters of an expression that is part of another
+_MAX_INLINE = 70  # characters of an expression that is part of another
 _INDENT = "  "
 _COMPOUND = {"{} + {}": "+=", "{} - {}": "-=", "{} * {}": "*="}  # operators, and what x = x + y is with them
 
@@ -81,21 +82,21 @@ class Expression:
 
 
 class _Statement:
-    """`template` is a whole line, for `opens` and `closes` with a brace."""
+    """`template` is a whole line, with its semicolon or brace."""
 
-    __slots__ = ("args", "block", "closes", "needs", "opens", "target", "template")
+    __slots__ = ("args", "block", "needs", "target", "template")
 
     def __init__(self, template: str, args: Sequence[Expression], needs: Sequence[int], block: Block) -> None:
         self.template, self.args, self.needs, self.block = template, args, needs, block
-        self.target: Variable | None = None  # an assignment's
-        self.opens = self.closes = False
+        self.target: Variable | None = None  # of an assignment
 
 
 class SourceText:
-    """`declare(type, name, value, mutable)`: the line that declares a variable; value None: undefined yet."""
+    """`declare(type, name, value, mutable)`: the line that declares a variable; value None: undefined yet.
+    `data`: of expressions for which the builder gives none."""
 
-    def __init__(self, declare: Declare) -> None:
-        self._declare = declare
+    def __init__(self, declare: Declare, data: Any = None) -> None:
+        self._declare, self._data = declare, data
         self._items: list[Expression | _Statement] = []
         self._block = Block(None, -1)
         self._writes: list[int] = []  # the items that write memory
@@ -105,7 +106,7 @@ class SourceText:
 
     def atom(self, text: str, type_: str, data: Any = None, precedence: int = ATOM) -> Expression:
         """A name or literal: written wherever it is used."""
-        out = Expression(text, (), (), precedence, type_, "", data)
+        out = Expression(text, (), (), precedence, type_, "", self._data if data is None else data)
         out.text, out.inline = text, True
         return out
 
@@ -122,8 +123,8 @@ class SourceText:
         reads: Variable | str | None = None,
     ) -> Expression:
         """An expression; `needs` is the same for all args if it is a number. Its name begins with `hint`."""
-        each = [needs] * len(args) if isinstance(needs, int) else needs
-        out = Expression(template, args, each, precedence, type_, hint, data)
+        data = self._data if data is None else data
+        out = Expression(template, args, _each(needs, args), precedence, type_, hint, data)
         out.reads, out.block, out.at = reads, self._block, len(self._items)
         self._items.append(out)
         return out
@@ -132,35 +133,31 @@ class SourceText:
         self, template: str, args: Sequence[Expression], needs: Sequence[int] | int = ANY, writes: bool = True
     ) -> None:
         """A line of its own; `writes`: it may write any memory."""
-        each = [needs] * len(args) if isinstance(needs, int) else needs
         if writes:
             self._writes.append(len(self._items))
-        self._items.append(_Statement(template, args, each, self._block))
+        self._items.append(_Statement(template, args, _each(needs, args), self._block))
 
     def open(self, template: str, args: Sequence[Expression], needs: Sequence[int] | int = ANY) -> None:
         """A line that opens a block, which stands for its brace."""
-        each = [needs] * len(args) if isinstance(needs, int) else needs
-        item = _Statement(template, args, each, self._block)
-        item.opens = True
+        item = _Statement(template, args, _each(needs, args), self._block)
         self._block = Block(self._block, len(self._items))
         self._items.append(item)
 
     def close(self) -> None:
         """Close the innermost block."""
         if self._block.parent is None:
-            raise InternalError("SourceText.close: expected an open block, got none")
+            raise InternalError("SourceText.close: no block is open")
         item = _Statement("}}", (), (), self._block.parent)
-        item.closes = True
         self._items.append(item)
         self._block = self._block.parent
 
     def variable(self, type_: str, hint: str, data: Any = None) -> Variable:
-        return Variable(type_, hint, data)
+        return Variable(type_, hint, self._data if data is None else data)
 
     def read(self, variable: Variable) -> Expression:
-        """What a variable holds now."""
+        """The variable's present value."""
         if not variable.writes:
-            raise InternalError("SourceText.read: expected a variable that was set, got an undefined one")
+            raise InternalError("SourceText.read: a variable is read before it is set")
         return self.value("", (), variable.type, hint=variable.hint, data=variable.data, reads=variable)
 
     def assign(self, variable: Variable, value: Expression) -> None:
@@ -170,7 +167,7 @@ class SourceText:
         self._items.append(item)
 
     def name(self, hint: str) -> str:
-        """A name that no other value has: `x0`, `x1`, ..."""
+        """A new name: `x0`, `x1`, ..."""
         number = self._names.get(hint, 0)
         self._names[hint] = number + 1
         return f"{hint}{number}"
@@ -180,9 +177,9 @@ class SourceText:
     def lines(self, depth: int = 1) -> list[str]:
         """The function's body, indented."""
         if self._block.parent is not None:
-            raise InternalError("SourceText.lines: expected every block closed, got an open one")
-        self._place()
-        declared = self._scopes()
+            raise InternalError("SourceText.lines: a block is still open")
+        self._find_uses()
+        declared = self._find_scopes()
         out: list[str] = []
         for at, item in enumerate(self._items):
             if isinstance(item, Expression):
@@ -196,8 +193,9 @@ class SourceText:
             out.append(indent + self._statement(item))
         return out
 
-    def _place(self) -> None:
-        """Where each value is used, from the last to the first: which are part of others, and where."""
+    def _find_uses(self) -> None:
+        """Count the uses of each value, from the last item to the first; decide which values are written as
+        part of the expression that uses them, and in which item that is."""
         for at in range(len(self._items) - 1, -1, -1):
             item = self._items[at]
             place, block = at, item.block
@@ -210,7 +208,7 @@ class SourceText:
             for arg in item.args:
                 arg.uses += 1
                 if arg.block is not None:
-                    # a use in another block is one too many: the value is computed where it was made
+                    # A use in another block counts twice: the value keeps a line of its own in its block.
                     arg.uses += arg.block is not block
                     arg.place = place
 
@@ -221,9 +219,9 @@ class SourceText:
         writes = value.reads.writes if isinstance(value.reads, Variable) else self._writes
         return bisect.bisect_right(writes, value.at) == bisect.bisect_left(writes, value.place)
 
-    def _scopes(self) -> dict[int, list[Variable]]:
-        """Gives each Variable its scope; those to declare before an item, without a value."""
-        found: dict[Variable, None] = {}
+    def _find_scopes(self) -> dict[int, list[Variable]]:
+        """Set the scope of each Variable; by item, the Variables to declare before it, without a value."""
+        variables: dict[Variable, None] = {}
         for at, item in enumerate(self._items):
             if isinstance(item, Expression):
                 variable = item.reads if item.uses and isinstance(item.reads, Variable) else None
@@ -232,14 +230,14 @@ class SourceText:
             if variable is None:
                 continue
             assert item.block is not None
-            if variable not in found:
-                found[variable] = None
+            if variable not in variables:
+                variables[variable] = None
                 variable.scope, variable.first = item.block, at
             else:
                 assert variable.scope is not None
-                variable.scope = _common(variable.scope, item.block)
+                variable.scope = _common_block(variable.scope, item.block)
         declared: dict[int, list[Variable]] = {}
-        for variable in found:
+        for variable in variables:
             block = self._items[variable.first].block
             assert block is not None
             if block is variable.scope:
@@ -252,8 +250,8 @@ class SourceText:
 
     def _write_value(self, value: Expression, out: list[str], depth: int) -> None:
         assert value.block is not None
-        text = value.reads.name if isinstance(value.reads, Variable) else _filled(value)
-        if value.inline and len(text) <= _LONGEST:
+        text = value.reads.name if isinstance(value.reads, Variable) else _text_of(value)
+        if value.inline and len(text) <= _MAX_INLINE:
             value.text = text
             return
         value.text, value.precedence = self.name(value.hint), ATOM
@@ -263,7 +261,7 @@ class SourceText:
     def _statement(self, item: _Statement) -> str:
         variable = item.target
         if variable is None:
-            return _filled(item)
+            return _text_of(item)
         text = item.args[0].text
         if not variable.name:
             variable.name = self.name(variable.hint)
@@ -275,7 +273,13 @@ class SourceText:
         return f"{variable.name} = {text};"
 
 
-def _filled(item: Expression | _Statement) -> str:
+def _each(needs: Sequence[int] | int, args: Sequence[Expression]) -> Sequence[int]:
+    """The precedence that each argument needs; `needs` may be one for all."""
+    return [needs] * len(args) if isinstance(needs, int) else needs
+
+
+def _text_of(item: Expression | _Statement) -> str:
+    """The template with the texts of the arguments, in parentheses where they need them."""
     texts = [
         a.text if a.precedence >= need else f"({a.text})"
         for a, need in zip(item.args, item.needs, strict=True)
@@ -283,8 +287,8 @@ def _filled(item: Expression | _Statement) -> str:
     return item.template.format(*texts)
 
 
-def _common(a: Block, b: Block) -> Block:
-    """The innermost block that both are in."""
+def _common_block(a: Block, b: Block) -> Block:
+    """The innermost block that contains both."""
     while a is not b:
         if a.depth >= b.depth:
             assert a.parent is not None

@@ -1,4 +1,4 @@
-"""What the emitter knows of tiles without a Builder: coordinates along axes, and constants at each."""
+"""Tiles without a Builder: coordinates along axes, and the constants that an index has at each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def are_consecutive(offsets: Sequence[int]) -> bool:
 
 
 def tile_constants(node: UOp, axes: Axes, lanes: int) -> list[list[int]] | None:
-    """For each coordinate over `axes`, what an expression of tile ranges is in each lane; None of another."""
+    """For each coordinate over `axes`, the values of an expression of tile ranges, one for each lane; None
+    for any other expression."""
     values: dict[UOp, list[list[int]]] = {}
     places = list(coordinates(axes))
     for n in node.toposort():
@@ -41,10 +42,10 @@ def tile_constants(node: UOp, axes: Axes, lanes: int) -> list[list[int]] | None:
                 values[n] = [[c[axes.index(n)]] * lanes for c in places]
         elif n.op in GroupOp.ALU:
             columns = [[row[i] for row in values[s] for i in range(lanes)] for s in n.src]
-            found = [evaluate(n.op, n.src[-1].dtype, operands) for operands in zip(*columns, strict=True)]
-            if None in found:
+            results = [evaluate(n.op, n.src[-1].dtype, operands) for operands in zip(*columns, strict=True)]
+            if None in results:
                 return None
-            values[n] = [found[i : i + lanes] for i in range(0, len(found), lanes)]
+            values[n] = [results[i : i + lanes] for i in range(0, len(results), lanes)]
         else:
             return None
     return values[node]

@@ -44,7 +44,6 @@ class GridCalls:
         self.made: list[GridCall] = []
         self._program = program
         self._unbound = [_unbound(program, launch) for launch in program.launches]
-        self._needed = [i for i, spec in enumerate(program.buffers) if spec.role != "scratch" and spec.size]
         self._bound: tuple[tuple[int, ...], tuple[int, ...]] | None = None  # the table and values of `made`
 
     def bind(
@@ -54,19 +53,9 @@ class GridCalls:
 
         Raises ProgramError for memory that is missing, or a Variable that is out of bounds.
         """
-        program = self._program
+        self._program.check_memory(buffers, arena)
         table = (*[handle or 0 for handle in buffers], arena or 0)
-        missing = [i for i in self._needed if not table[i]]
-        if missing or len(table) != len(program.buffers) + 1 or (program.arena and not arena):
-            raise ProgramError(
-                f"run: expected allocations for buffers {self._needed}, and an arena of {program.arena} "
-                f"bytes, got none for {missing}"
-            )
-        for v in program.variables:
-            value = variables.get(v.name)
-            if value is None or not v.lo <= value <= v.hi:
-                raise ProgramError(f"run: expected variable {v.name} from {v.lo} to {v.hi}, got {value}")
-        key = (table, tuple([variables[v.name] for v in program.variables]))
+        key = (table, tuple(self._program.check_variables(variables)))
         if self._bound == key:
             return ()
         made = [_bound(call, table, variables) for call in self._unbound]

@@ -50,6 +50,7 @@ import functools
 import itertools
 import json
 import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -160,6 +161,31 @@ class Program:
         """The bytes of the buffers that its launches are given, each as often as it is."""
         sizes = [b.size * to_dtype(b.dtype).itemsize for b in self.buffers]
         return sum(sizes[b.buffer] for launch in self.launches for b in launch.bindings)
+
+    @functools.cached_property
+    def bound_buffers(self) -> list[int]:
+        """The numbers of the buffers that a run needs memory for, beside the arena."""
+        return [i for i, spec in enumerate(self.buffers) if spec.role != "scratch" and spec.size]
+
+    def check_memory(self, handles: Sequence[Any], arena: Any) -> None:
+        """Raises ProgramError for a run without all memory. `handles`: false where there is none."""
+        missing = [i for i in self.bound_buffers if i >= len(handles) or not handles[i]]
+        if missing or len(handles) != len(self.buffers) or (self.arena and not arena):
+            raise ProgramError(
+                f"run: expected allocations for buffers {self.bound_buffers}, and an arena of {self.arena} "
+                f"bytes, got none for {missing}"
+            )
+
+    def check_variables(self, values: Mapping[str, int]) -> list[int]:
+        """The values of the Variables, in their order. Raises ProgramError for one that is missing or out of
+        its bounds."""
+        out = []
+        for v in self.variables:
+            value = values.get(v.name)
+            if value is None or not v.lo <= value <= v.hi:
+                raise ProgramError(f"run: expected variable {v.name} from {v.lo} to {v.hi}, got {value}")
+            out.append(value)
+        return out
 
     def place(self, binding: Binding) -> tuple[int, int]:
         """Where a pointer comes from: an entry of the driver's table, and what to add to it in bytes."""

@@ -15,9 +15,9 @@ from polygrad.helpers import ceildiv
 from polygrad.tensor.core.base import DTypeLike, TensorBase, broadcast_to, check_fits, filled
 from polygrad.tensor.core.sizes import args_of, check_shape, is_size, larger
 from polygrad.uop.args import Sharding
-from polygrad.uop.linear import canonical
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.sizes import canonical
 
 
 def placed(uop: UOp, device: str | tuple[str, ...] | None) -> tuple[UOp, Any]:

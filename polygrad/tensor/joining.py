@@ -18,10 +18,10 @@ from polygrad.tensor.core.sizes import (
     smaller,
 )
 from polygrad.tensor.movement import MovementMixin
-from polygrad.uop.linear import canonical
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.shapes import Sint
+from polygrad.uop.sizes import canonical
 
 
 def _tensors(first: Any, rest: tuple[Any, ...], what: str) -> tuple[Any, ...]:

@@ -21,8 +21,8 @@ from polygrad.tensor.core.sizes import (
     smaller,
 )
 from polygrad.uop.args import Shear
-from polygrad.uop.linear import canonical
 from polygrad.uop.shapes import Sint
+from polygrad.uop.sizes import canonical
 
 
 class MovementMixin(TensorBase):

@@ -16,9 +16,9 @@ from polygrad.helpers import prod
 from polygrad.tensor.core.base import DTypeLike, TensorLike, broadcast_to, filled
 from polygrad.tensor.padding import PaddingMixin
 from polygrad.tensor.special import SpecialFunctionsMixin
-from polygrad.uop.linear import canonical
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.sizes import canonical
 
 Axes = int | Sequence[int] | None
 

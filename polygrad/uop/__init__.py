@@ -18,8 +18,8 @@ on them. A number is rounded to a float dtype in one place, `polygrad/dtype.py`,
 renderers and Python data; INTERP, the judge, has a rounding of its own.
 
 `symbolic.py` is the algebra, `spec.py` what is legal at each stage, `printer.py` and `parser.py` the text
-form, `linear.py` the canonical form of symbolic sizes, `for_loop.py` loops over whole graphs, `notation.py`
-the notation of kernels written by hand, `tensor_cores.py` the table of matrix instructions.
+form, `sizes.py` the canonical form of symbolic sizes, `linear.py` linear combinations, `for_loop.py` loops
+over whole graphs, `tensor_cores.py` the table of matrix instructions.
 
 **FOR nodes.** A matrix decomposition is a fixed number of equal steps: finished rows and columns move to
 the end, so the next pivot is always in the first row and column. A FOR node has the initial values as

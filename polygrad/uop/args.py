@@ -1,29 +1,27 @@
-"""What a UOp's `arg` holds, where it is more than a number, a name or a shape; node.py says of which ops."""
+"""The arguments of UOps that are more than a number, a name or a shape. node.py lists the ops; those that
+hold UOps themselves are in linear.py (`Steps`) and for_loop.py (`For`)."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from polygrad.dtype import DType, dtypes
 from polygrad.uop.ops import Ops
-
-if TYPE_CHECKING:
-    from polygrad.uop.node import UOp
-    from polygrad.uop.shapes import Sint
+from polygrad.uop.sizes import Sint
 
 
 class AxisKind(IntEnum):
-    """How a RANGE runs."""
+    """The kind of a RANGE."""
 
     LOOP = 0  # a loop over output elements
     REDUCE = 1  # a loop over reduced elements
     UPCAST = 2  # unrolled output elements: a tile of registers
     UNROLL = 3  # unrolled reduced elements
     LANE = 4  # the lanes of a SIMD vector
-    SCAN = 5  # a loop over output elements that go in order, as running values do
+    SCAN = 5  # a loop over output elements in order, for running values
     GLOBAL = 6  # the workgroups of a grid
     LOCAL = 7  # the invocations of a workgroup
     SUBGROUP = 8  # the lanes of a subgroup, which run in step
@@ -32,31 +30,32 @@ class AxisKind(IntEnum):
 
 
 class Axis(NamedTuple):
-    """RANGE: `id` is a path, from the axis of the kernel as it was scheduled to what was made of it:
-    splitting (1,) gives (1, 0), (1, 1), ... So ids are unique without looking at the rest of the kernel."""
+    """RANGE: `id` is a path. It starts at the number of the scheduled kernel's axis, and each split appends a
+    number: splitting (1,) gives (1, 0), (1, 1), ... So new ids are unique without a look at other axes."""
 
     id: tuple[int, ...]
     kind: AxisKind
 
     def child(self, number: int, kind: AxisKind | None = None) -> Axis:
-        """The axis made of this one: 0 the loop over its tiles, 1 unrolled, 2 its lanes."""
+        """An axis that this one was split into: 0 is the loop over tiles, 1 the unrolled axis, 2 the
+        lanes."""
         return Axis((*self.id, number), self.kind if kind is None else kind)
 
     def segment(self, number: int) -> Axis:
-        """This axis in one of the parts that its loop, or one around or inside it, was divided into."""
+        """This axis in part `number` of a partitioned loop: its own, one around it or one inside of it."""
         return self.child(3 + 2 * number)
 
     def copy(self, number: int, kind: AxisKind | None = None) -> Axis:
-        """This axis in what fills the kernel's STAGE `number`."""
+        """This axis in the loops that fill the kernel's STAGE `number`."""
         return self.child(4 + 2 * number, kind)
 
 
 class AddrSpace(IntEnum):
-    """Where memory is."""
+    """An address space."""
 
-    GLOBAL = 0  # a buffer that the kernel is given
-    LOCAL = 1  # the kernel's own, one for each thread
-    SHARED = 2  # a workgroup's own
+    GLOBAL = 0  # a buffer, which is an argument of the kernel
+    LOCAL = 1  # private memory of each thread
+    SHARED = 2  # memory of a workgroup
 
     __hash__ = int.__hash__
 
@@ -86,7 +85,7 @@ class Special(NamedTuple):
 
 
 class Magnitude(IntEnum):
-    """SIN: what is known of its argument."""
+    """SIN: a fact about its operand."""
 
     NEAR = 0  # it needs no long range reduction (`transcendental.is_far`)
 
@@ -94,24 +93,23 @@ class Magnitude(IntEnum):
 
 
 class Exponent(IntEnum):
-    """EXP2: what its operand is."""
+    """EXP2: a fact about its operand."""
 
-    SCALED = (
-        0  # x * c: its kernels may take all digits of c, as `exp` does. Any other product is rounded first
-    )
+    # x * c, which is not rounded: c has more digits than its dtype, as in `exp`. Other products are rounded.
+    SCALED = 0
 
     __hash__ = int.__hash__
 
 
 class Dot(NamedTuple):
-    """DOT: the numbers that words of 32 bits hold, those of the first operand and those of the second."""
+    """DOT: the dtypes of the numbers packed in words of 32 bits, of the first operand and of the second."""
 
     a: DType
     b: DType
 
     @property
     def elements(self) -> int:
-        """How many a word holds."""
+        """The count of numbers in a word."""
         return 4 // self.a.itemsize
 
     @property
@@ -121,14 +119,14 @@ class Dot(NamedTuple):
 
 
 class Reg(NamedTuple):
-    """DEFINE_REG: a mutable register, told apart by `id`."""
+    """DEFINE_REG: a mutable register, identified by `id`."""
 
     id: int
 
 
 class Var(NamedTuple):
-    """DEFINE_VAR: a symbolic integer, `lo` to `hi`, both included. `dtype`: the name of the dtype that it has
-    as a number among Tensors, if it was said."""
+    """DEFINE_VAR: a symbolic integer, `lo` to `hi`, both included. `dtype`: the name of its dtype as an
+    operand of Tensors, or empty for the default."""
 
     name: str
     lo: int
@@ -136,19 +134,12 @@ class Var(NamedTuple):
     dtype: str = ""
 
     def __repr__(self) -> str:
-        said = f", dtype={self.dtype!r}" if self.dtype else ""
-        return f"Var(name={self.name!r}, lo={self.lo!r}, hi={self.hi!r}{said})"
-
-
-class Steps(NamedTuple):
-    """INDEX: the part of the position that is constant per tile element, sum(step * range) + offset."""
-
-    steps: tuple[tuple[UOp, int], ...]
-    offset: int
+        dtype = f", dtype={self.dtype!r}" if self.dtype else ""
+        return f"Var(name={self.name!r}, lo={self.lo!r}, hi={self.hi!r}{dtype})"
 
 
 class Shear(NamedTuple):
-    """SHEAR: at position `k` of axis `along`, `size` elements of `axis` from `start + step * k` on."""
+    """SHEAR: at position `k` of axis `along`, take `size` elements of `axis` from `start + step * k` on."""
 
     axis: int
     along: int
@@ -158,37 +149,28 @@ class Shear(NamedTuple):
 
 
 class Reduction(NamedTuple):
-    """REDUCE_AXIS: combine with `op` along `axes`, which stay as size 1. SCAN_AXIS: running values along the
-    only one of `axes`."""
+    """REDUCE_AXIS: combine with `op` along `axes`, which keep size 1. SCAN_AXIS: running values along the one
+    axis in `axes`."""
 
     op: Ops
     axes: tuple[int, ...]
 
 
-class For(NamedTuple):
-    """FOR: `body`, a SINK of what values become in a trip, `trips` times over; of these the one number
-    `result`. In the body, source i of the node is PARAM i under a RESHAPE."""
-
-    trips: int
-    body: UOp
-    result: int
-
-
 class Leaf:
-    """DETACH: a leaf of autograd, at which gradients arrive. Compared by identity: all versions of one
-    Tensor's value have the same. `tensor`: a weak reference to the Tensor; `hooks`: as of `Hooks`."""
+    """DETACH: a leaf of autograd, at which gradients arrive. Leaves are compared by identity; all versions of
+    a Tensor's value share one. `tensor`: a weak reference to the Tensor; `hooks`: see `Hooks`."""
 
     __slots__ = ("hooks", "tensor")
 
     def __init__(self, tensor: Callable[[], Any]) -> None:
         self.tensor = tensor
-        self.hooks: list[Callable[[UOp], UOp]] = []
+        self.hooks: list[Callable[[Any], Any]] = []  # from UOp to UOp
 
 
 class Spent(Enum):
-    """DETACH: `backward` has gone through this value. SPENT: gradients still pass, but what they read is not
-    kept when its memory is overwritten. FREED: it was, and the graph is gone: a gradient that comes here is
-    an error."""
+    """DETACH: `backward` has gone through this value. SPENT: gradients still pass, but the values that they
+    read are not preserved when their memory is overwritten. FREED: they were overwritten and the graph is
+    gone, so a gradient that arrives here is an error."""
 
     SPENT = "spent"
     FREED = "freed"
@@ -200,19 +182,19 @@ class Hooks:
     __slots__ = ("hooks",)
 
     def __init__(self) -> None:
-        self.hooks: list[Callable[[UOp], UOp]] = []
+        self.hooks: list[Callable[[Any], Any]] = []  # from UOp to UOp
 
 
 class Sharding(NamedTuple):
-    """COPY: onto `devices`, each of which has an equal part of the elements along `axis`, in order; None:
-    each has all of them."""
+    """COPY: to `devices`, each of which gets an equal part of the elements along `axis`, in order, or with
+    None a copy of all of them."""
 
     devices: tuple[str, ...]
     axis: int | None
 
 
 class ExactFloat(float):
-    """A float constant that is told apart by its bits: -0.0 is not 0.0 and NaN equals NaN."""
+    """A float constant that is compared by its bits: -0.0 is not 0.0 and NaN equals NaN."""
 
     __slots__ = ()
 

@@ -7,11 +7,12 @@ import math
 from polygrad.dtype import dtypes
 from polygrad.uop.alu import convert, evaluate, reinterpret
 from polygrad.uop.divmod import build, fold_divmod, positive
-from polygrad.uop.linear import Terms, added, linear_terms
+from polygrad.uop.linear import Terms, linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.pattern import PatternMatcher, UPat
 from polygrad.uop.prelude import FLOATS, INDEX, MAX_TERMS, WHOLE, c, const, d, fx, ix, nx, op, wx, x, y, z
+from polygrad.uop.sizes import add_terms
 
 # --- constants ------------------------------------------------------------------------------------------
 
@@ -243,7 +244,7 @@ def _symbolic_divmod(u: UOp, x: UOp, n: UOp) -> UOp | None:
     remainder = build(rest, constant, INDEX)
     # (a*n + b) // n = a + b // n,  (a*n + b) % n = b % n;  b // n = 0 and b % n = b  when 0 <= b < n
     size = linear_terms(n)
-    is_below = remainder.vmin >= 0 and positive(added(size.terms, rest, -1), size.constant - constant)
+    is_below = remainder.vmin >= 0 and positive(add_terms(size.terms, rest, -1), size.constant - constant)
     is_divisible = bool(quotient) or quotient_constant != 0
     if u.op is Ops.MOD:
         return remainder if is_below else remainder % n if is_divisible else None
@@ -251,7 +252,7 @@ def _symbolic_divmod(u: UOp, x: UOp, n: UOp) -> UOp | None:
         return build(quotient, quotient_constant, INDEX)
     if not is_divisible:
         return None
-    return build(added(quotient, {remainder // n: 1}), quotient_constant, INDEX)
+    return build(add_terms(quotient, {remainder // n: 1}), quotient_constant, INDEX)
 
 
 divisions = PatternMatcher([

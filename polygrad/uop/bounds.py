@@ -1,31 +1,35 @@
-"""Range analysis: the least and greatest value of an integer or bool node, from those of its sources.
+"""Range analysis: the least and greatest value of an integer or bool node, from the bounds of its sources.
 
-Computed once, when a node is made, so it never recurses. `index` arithmetic does not overflow; a result that
-leaves any other dtype's range may have wrapped, so its bounds are the dtype's.
+A node's bounds are computed once, when it is made, so nothing recurses. `index` arithmetic does not overflow.
+For any other dtype, a result that may leave the dtype's range may wrap, so it has the dtype's bounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from polygrad.dtype import DType
 from polygrad.uop.ops import Ops
 
-if TYPE_CHECKING:
-    from polygrad.uop.node import UOp
-
 Bounds = tuple[Any, Any]
 
 
-def bounds_of(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+class HasBounds(Protocol):
+    """A node, of which this module uses the bounds alone."""
+
+    @property
+    def bounds(self) -> Bounds | None: ...
+
+
+def bounds_of(op: Ops, dtype: DType, src: tuple[HasBounds, ...], arg: Any) -> Bounds:
     """The bounds of UOp(op, dtype, src, arg), whose dtype is an integer or bool."""
     if op is Ops.CONST:
         return arg, arg
     if op is Ops.DEFINE_VAR:
         return arg.lo, arg.hi
     if op is Ops.RANGE or op is Ops.SPECIAL:
-        size = src[0].bounds  # None: of a float, which the spec refuses
+        size = src[0].bounds  # None for a float, which the spec refuses
         return (dtype.min, dtype.max) if size is None else (0, max(size[1] - 1, 0))
     if op is Ops.ARANGE:
         return 0, max((arg if isinstance(arg, int) else arg.bounds[1]) - 1, 0)

@@ -13,9 +13,10 @@ from math import gcd
 
 from polygrad.dtype import DType, dtypes
 from polygrad.helpers import ceildiv
-from polygrad.uop.linear import Terms, added, linear_terms, sum_bounds, sum_of
+from polygrad.uop.linear import Terms, linear_terms, sum_bounds, sum_of
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.sizes import add_terms
 
 
 def build(terms: Terms, constant: int, dtype: DType) -> UOp:
@@ -38,9 +39,9 @@ def positive(terms: Terms, constant: int) -> bool:
         if atom.op is Ops.RANGE and m < 0:
             size = linear_terms(atom.src[0])
             constant += m * (size.constant - 1)
-            least = added(least, size.terms, m)
+            least = add_terms(least, size.terms, m)
         else:
-            least = added(least, {atom: m})
+            least = add_terms(least, {atom: m})
     return sum_bounds(least, constant)[0] > 0
 
 
@@ -98,7 +99,7 @@ def _fold_sum(x: UOp, c: int, divide: bool) -> UOp | None:
         if not divide:
             return mod(rest, k - shift * c, c)
         whole = {a: m // c for a, m in terms.items() if m % c == 0}
-        return build(added(whole, {div(rest, k - shift * c, c): 1}), shift, dtype)
+        return build(add_terms(whole, {div(rest, k - shift * c, c): 1}), shift, dtype)
 
     g = gcd(c, *terms.values())
     if g > 1:
@@ -113,7 +114,7 @@ def _fold_sum(x: UOp, c: int, divide: bool) -> UOp | None:
         q = least // d
         if q == most // d:
             ts, n = {a: m // d for a, m in terms.items() if m % d == 0}, c // d
-            return div(ts, q, n) if divide else build(added({mod(ts, q, n): d}, part), k - q * d, dtype)
+            return div(ts, q, n) if divide else build(add_terms({mod(ts, q, n): d}, part), k - q * d, dtype)
 
     # (a*c + b) // c = a + q,  (a*c + b) % c = b - q*c  when b stays within period q,
     # where coefficients are split into a multiple of c and the rest, nearest to 0 or positive

@@ -7,7 +7,7 @@ import math
 from polygrad.dtype import DType, dtypes
 from polygrad.uop.arithmetic import reassociate
 from polygrad.uop.divmod import build, exact, fold_greater, fold_less, positive
-from polygrad.uop.linear import added, linear_terms
+from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.pattern import PatternMatcher, UPat
@@ -33,6 +33,7 @@ from polygrad.uop.prelude import (
     y,
     z,
 )  # fmt: skip
+from polygrad.uop.sizes import add_terms
 
 # --- casts ----------------------------------------------------------------------------------------------
 
@@ -123,7 +124,7 @@ def _compare_sums(x: UOp, y: UOp) -> UOp | None:
     if x.op is Ops.CONST or y.op is Ops.CONST:
         return None
     left, right = linear_terms(x), linear_terms(y)
-    difference = added(right.terms, left.terms, -1)
+    difference = add_terms(right.terms, left.terms, -1)
     cancelled = len(difference) < len(left.terms) + len(right.terms)
     if not cancelled and not any(b.op is Ops.RANGE and b.src[0].op is not Ops.CONST for b in difference):
         return None  # bounds alone have decided before

@@ -25,10 +25,9 @@ from polygrad.uop.alu import identity_element
 from polygrad.uop.args import Axis, AxisKind, ExactFloat, Hooks, Leaf, Reduction, Sharding, Shear, Spent, Var
 from polygrad.uop.bounds import bounds_of
 from polygrad.uop.intern import collect_young, generations, table
-from polygrad.uop.linear import SIZES, canonical, canonical_shape, written
-from polygrad.uop.notation import KernelNotation
 from polygrad.uop.ops import GroupOp, Ops
-from polygrad.uop.shapes import SHAPE_OF_FIRST, Shape, Sint, shape_of
+from polygrad.uop.shapes import SHAPE_OF_FIRST, Shape, shape_of
+from polygrad.uop.sizes import SIZES, Sint, canonical, canonical_shape, size_text
 
 _NAN, _NEGATIVE_ZERO = ExactFloat("nan"), ExactFloat("-0.0")
 
@@ -74,7 +73,7 @@ _UNSET: Any = object()
 _KERNELS = frozenset({Ops.SINK, Ops.END})  # every pass walks through these
 
 
-class UOp(KernelNotation):
+class UOp:
     """One operation. `src` are its operands, `arg` what `op` needs besides (args.py).
 
     Tensor graph (every node has a `shape`): BUFFER(arg=runtime buffer) 1-D; CONST(arg=value) of shape ();
@@ -177,7 +176,7 @@ class UOp(KernelNotation):
 
     def __repr__(self) -> str:
         if self.dtype is dtypes.index and self.op in SIZES and self._is_size():
-            return written(self) + (f"={self.src[1].arg}" if self.op is Ops.BIND else "")
+            return size_text(self) + (f"={self.src[1].arg}" if self.op is Ops.BIND else "")
         arg = "" if self.arg is None else f", {self.arg!r}"
         return f"UOp({self.op.name}, {self.dtype}, [{', '.join(s.op.name for s in self.src)}]{arg})"
 
@@ -270,7 +269,7 @@ class UOp(KernelNotation):
         if op is not Ops.CMPLT and (hi < 0 or lo > 0 or lo == hi):
             return (lo == hi == 0) is (op is Ops.CMPEQ)
         raise ArgumentError(
-            f"comparison of {written(a)} and {written(b)}: expected one that holds for all values of the "
+            f"comparison of {size_text(a)} and {size_text(b)}: expected one that holds for all values of the "
             "Variables or for none: compare what they are bound to, .unbind()[1]"
         )
 
@@ -535,6 +534,55 @@ class UOp(KernelNotation):
                     pending.pop()
                     node._ranges = _ranges_of(node)
         return self._ranges  # type: ignore[return-value]
+
+    # --- kernels written by hand, in tinygrad's words (`schedule/custom_kernel.py`)
+    #
+    #     i, k = UOp.range(4, 0), UOp.range(8, 1)
+    #     c[i].store((a[i, k] * b[k]).reduce(k)).end(i).sink()
+
+    def __getitem__(self, indices: Any) -> UOp:
+        """An element of memory: one index, an int or a UOp, for each axis. It is loaded where it is used.
+
+        Raises ArgumentError for another number of indices.
+        """
+        given = indices if isinstance(indices, tuple) else (indices,)
+        if len(given) != len(self.shape):
+            raise ArgumentError(f"kernel: {len(given)} indices into {self.shape}: expected {len(self.shape)}")
+        positions = []
+        for i in given:
+            if isinstance(i, bool) or not isinstance(i, (int, UOp)):
+                raise ArgumentError(f"kernel: expected an index that is an int or a UOp, got {i!r}")
+            positions.append(i.cast(dtypes.index) if isinstance(i, UOp) else UOp.index(i))
+        return UOp(Ops.INDEX, self.dtype, (self, *positions))
+
+    def load(self) -> UOp:
+        """The value of an element. An element that is used as a value is loaded without it, too."""
+        return UOp(Ops.LOAD, self.dtype, (self,))
+
+    def store(self, value: Any) -> UOp:
+        """Write a number or a UOp to an element."""
+        value = value if isinstance(value, UOp) else UOp.const(self.dtype, value)
+        return UOp(Ops.STORE, dtypes.void, (self, value))
+
+    def end(self, *ranges: UOp) -> UOp:
+        """Repeat this for all values of `ranges`, which are loops, outermost first."""
+        return UOp(Ops.END, dtypes.void, (self, *ranges)) if ranges else self
+
+    def reduce(self, *ranges: UOp, arg: Ops = Ops.ADD) -> UOp:
+        """Combine the values of this over `ranges` with ADD, MUL or MAX."""
+        return UOp(Ops.REDUCE, self.dtype, (self, *ranges), arg)
+
+    def clip(self, low: Any, high: Any) -> UOp:
+        """This number, or the nearest one from `low` to `high`."""
+        return -(-self.maximum(low)).maximum(-high)
+
+    def numel(self) -> Any:
+        """The number of elements."""
+        return prod(self.shape)
+
+    def flatten(self) -> UOp:
+        """All elements along one axis."""
+        return self.reshape((self.numel(),))
 
     # --- walks ---------------------------------------------------------------------------------------------
 

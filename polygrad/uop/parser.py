@@ -22,9 +22,9 @@ from polygrad.uop.args import (
     Param,
     Reg,
     Special,
-    Steps,
     Var,
 )
+from polygrad.uop.linear import Steps
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.tensor_cores import BY_NAME, TensorCore

@@ -1,4 +1,4 @@
-"""Shapes: of the nodes of a tensor graph, and of what is broadcast."""
+"""Shapes of the nodes of a tensor graph, and broadcasting."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 from polygrad.errors import InternalError, ShapeError
 from polygrad.helpers import prod
-from polygrad.uop.linear import canonical_shape
 from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.sizes import Sint as Sint
+from polygrad.uop.sizes import canonical_shape
 
-Sint = Any  # an int, or a UOp of dtype index: a symbolic size
 Shape = tuple[Sint, ...]
 
 SHAPE_OF_FIRST = GroupOp.Elementwise | {
@@ -38,7 +38,7 @@ def shape_of(node: Any) -> Shape:
     if op is Ops.ARANGE:
         return canonical_shape((node.arg,))
     if not node.src:
-        raise InternalError(f"shape of {op}: a kernel node has none")
+        raise InternalError(f"shape of {op}: kernel nodes have no shape")
     if op is Ops.FOR:
         return node.src[node.arg.result].shape  # type: ignore[no-any-return]
     inner: Shape = node.src[0]._shape
@@ -54,11 +54,11 @@ def shape_of(node: Any) -> Shape:
         return tuple([node.arg.size if i == node.arg.axis else n for i, n in enumerate(inner)])
     if op is Ops.REDUCE_AXIS:
         return tuple([1 if i in node.arg.axes else n for i, n in enumerate(inner)])
-    raise InternalError(f"shape of {op}: a kernel node has none")
+    raise InternalError(f"shape of {op}: kernel nodes have no shape")
 
 
 def _broadcast_two(a: Shape, b: Shape) -> Shape | None:
-    """The common shape of two; None where there is none."""
+    """The common shape of two shapes; None where there is none."""
     if len(a) < len(b):
         a, b = b, a
     out = list(a)
@@ -95,5 +95,5 @@ def sint_max(x: Sint) -> int:
 
 
 def max_numel(shape: Shape) -> int:
-    """The most elements that a value of a shape has."""
+    """The greatest number of elements that a shape can have."""
     return int(prod(sint_max(n) for n in shape))

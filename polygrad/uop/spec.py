@@ -17,7 +17,6 @@ from polygrad.uop.args import (
     AxisKind,
     Dot,
     Exponent,
-    For,
     Magnitude,
     Memory,
     Param,
@@ -26,10 +25,10 @@ from polygrad.uop.args import (
     Sharding,
     Shear,
     Special,
-    Steps,
     Var,
 )
-from polygrad.uop.for_loop import STORED
+from polygrad.uop.for_loop import STORED, For
+from polygrad.uop.linear import Steps
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.tensor_cores import TensorCore

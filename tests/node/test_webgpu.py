@@ -31,7 +31,7 @@ def test_results_are_those_of_interp_within_1e_5_and_errors_are_typed(host: str,
     assert (made["buffers"], made["pipelines"], made["bind_groups"]) == (0, 0, 0)
     assert seen["parts"]
     for case, error, text in (
-        ("float64", "DeviceError", "got float64: use float32"),
+        ("float64", "DeviceError", "the device has no such dtype: use float32"),
         ("wrong", "CompileError", "kernel wrong, line 4: data0[0] = true;: expected WGSL"),
         ("out_of_memory", "OutOfMemoryError", "use smaller tensors"),
         ("lost", "DeviceError", "expected a device that is there, got one that was lost"),

@@ -261,7 +261,7 @@ def test_an_unknown_op_and_an_open_loop_are_internal_errors() -> None:
     with pytest.raises(InternalError, match="EXP2"):
         b.alu(Ops.EXP2, dtypes.float32, [b.const(dtypes.float32, 1.0, 1)], 1)
     b.loop(b.const(dtypes.index, 3, 1))
-    with pytest.raises(InternalError, match="every block closed"):
+    with pytest.raises(InternalError, match="a block is still open"):
         b.finish()
 
 

@@ -402,5 +402,5 @@ def test_finishing_with_a_loop_open_is_an_internal_error() -> None:
     b = builder()
     b.begin("k", [], [])
     b.loop(b.const(dtypes.index, 2, 1))
-    with pytest.raises(InternalError, match="1 open"):
+    with pytest.raises(InternalError, match="1 loops are still open"):
         b.finish()

@@ -14,7 +14,7 @@ from polygrad.engine.devices import Device
 from polygrad.engine.preview import preview
 from polygrad.engine.recording import Run
 from polygrad.helpers import Context
-from polygrad.renderer.safepoints import _INTERVAL, _LONGEST, safepoints
+from polygrad.renderer.safepoints import _MAX_WORK, _MIN_INTERVAL, safepoints
 from polygrad.runtime.cpu import stop as native_stop
 from polygrad.shared_words import STOP
 from polygrad.uop.node import UOp
@@ -58,7 +58,7 @@ def test_a_long_flat_loop_has_one_every_so_many_rounds() -> None:
         (linear,) = kernels(filled(1 << 22) * 2)
     (found,) = safepoints(linear, one).items()
     assert found[0] in loops(linear)
-    assert found[1] & (found[1] - 1) == 0 and _INTERVAL // 16 <= found[1] <= _INTERVAL
+    assert found[1] & (found[1] - 1) == 0 and _MIN_INTERVAL // 16 <= found[1] <= _MIN_INTERVAL
 
 
 def test_of_a_product_it_is_not_in_the_innermost_loop() -> None:
@@ -71,7 +71,7 @@ def test_of_a_product_it_is_not_in_the_innermost_loop() -> None:
 
 def test_a_very_long_innermost_loop_has_one() -> None:
     with Context(NOOPT=1):
-        (linear,) = kernels(filled(2, 2 * _LONGEST).sum(1))
+        (linear,) = kernels(filled(2, 2 * _MAX_WORK).sum(1))
     *_, inner = loops(linear)
     assert set(safepoints(linear, one)) == {inner}
 

@@ -136,10 +136,10 @@ def text_of_a_chain() -> SourceText:
 
 def test_blocks_that_are_not_closed_and_variables_that_are_not_set_are_internal_errors() -> None:
     s = text()
-    with pytest.raises(InternalError, match="got an undefined one"):
+    with pytest.raises(InternalError, match="read before it is set"):
         s.read(s.variable("int", "v"))
-    with pytest.raises(InternalError, match="expected an open block"):
+    with pytest.raises(InternalError, match="no block is open"):
         s.close()
     s.open("loop {{", [])
-    with pytest.raises(InternalError, match="every block closed"):
+    with pytest.raises(InternalError, match="a block is still open"):
         s.lines()

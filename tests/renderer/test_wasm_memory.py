@@ -230,7 +230,7 @@ def test_loops_must_be_closed_and_only_once() -> None:
     b = WasmBuilder()
     b.begin("f", [], [])
     b.loop(number(b, 2))
-    with pytest.raises(InternalError, match="1 are open"):
+    with pytest.raises(InternalError, match="1 loops are still open"):
         b.finish()
     b.end_loop()
     with pytest.raises(InternalError, match="none is open"):

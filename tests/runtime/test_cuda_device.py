@@ -274,7 +274,7 @@ def test_code_that_is_none_is_a_compile_error(runtime):
     with pytest.raises(CompileError, match="kernel k: expected code for sm_90"):
         runtime.host.load(b"no code\0", "k")
     with pytest.raises(CompileError, match="kernel k: expected code that has it"):
-        runtime.host.load(runtime._compile(TEXT), "k")
+        runtime.host.load(runtime._to_code(TEXT), "k")
 
 
 def test_any_thread_may_call(runtime):

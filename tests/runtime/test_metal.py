@@ -121,7 +121,7 @@ def test_after_too_much_memory_smaller_work_runs(runtime):
     runtime.host.limit = 4096
     with pytest.raises(OutOfMemoryError, match="no room for 8192 bytes"):
         runtime.allocate(8192)
-    with pytest.raises(OutOfMemoryError, match="expected allocations of at most 1073741824 bytes"):
+    with pytest.raises(OutOfMemoryError, match="at most 1073741824 bytes"):
         runtime.allocate(2 << 30)
     x = filled(runtime, [1, 2, 3, 4, 5])
     runtime.load(program((0, 1))).run([x, x], None, {"n": 0})
@@ -148,5 +148,5 @@ def test_a_captured_step_of_many_sizes():
 
 
 def test_float64_is_refused_and_float32_named():
-    with pytest.raises(DeviceError, match=r"got float64: use float32 \(Tensor.float\(\)\)"):
+    with pytest.raises(DeviceError, match=r"the device has no such dtype: use float32 \(Tensor.float\(\)\)"):
         (Tensor([1.0], dtype="float64", device=DEVICE) + 1).realize()

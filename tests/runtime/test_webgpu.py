@@ -240,9 +240,9 @@ def test_a_captured_training_step_is_one_submit():
 def test_float64_is_refused_and_float32_named():
     x = Tensor([1.0, 2.0], device="WEBGPU", dtype="float64")
     assert x.tolist() == [1.0, 2.0]
-    with pytest.raises(DeviceError, match=r"got float64: use float32 \(Tensor.float\(\)\)"):
+    with pytest.raises(DeviceError, match=r"the device has no such dtype: use float32 \(Tensor.float\(\)\)"):
         (x + 1).tolist()
-    with pytest.raises(DeviceError, match="got float64"):
+    with pytest.raises(DeviceError, match="no such dtype"):
         (x.sum().float() * 2).item()
 
 

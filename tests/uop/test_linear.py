@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError
 from polygrad.helpers import ceildiv
-from polygrad.uop.linear import added, canonical, linear_terms, sum_bounds, sum_of, written
+from polygrad.uop.linear import linear_terms, sum_bounds, sum_of
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.sizes import add_terms, canonical, size_text
 
 I, J = UOp.variable("i", 1, 5), UOp.variable("j", 0, 4)
 SETTLED = UOp.variable("settled", 3, 3)
@@ -75,7 +76,7 @@ def test_binding_keeps_the_form(size: Any):
 def test_how_a_size_is_written():
     assert str(canonical(2 * J + I.bind(3) + 1)) == "i + j*2 + 1"
     assert str(canonical((I - 1) * 2 * J // 3)) == "(i*j*2 + j*-2)//3"
-    assert written(I.maximum(J)) == "max(i, j)"
+    assert size_text(I.maximum(J)) == "max(i, j)"
     assert (str(I), str(I.bind(3)), str(canonical(-I)), str(canonical(-I * J))) == (
         "i",
         "i=3",
@@ -171,8 +172,8 @@ def test_sum_of_writes_what_linear_terms_reads():
 
 
 def test_sums_are_added_atom_by_atom():
-    assert list(added({A: 1, B: 2}, {B: 1, A: 3}, -2).items()) == [(A, -5)]
-    assert added({}, {A: 1}) == {A: 1}
+    assert list(add_terms({A: 1, B: 2}, {B: 1, A: 3}, -2).items()) == [(A, -5)]
+    assert add_terms({}, {A: 1}) == {A: 1}
 
 
 def test_the_bounds_of_a_sum():

@@ -9,7 +9,8 @@ from uop.test_printer import row_sums
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
-from polygrad.uop.args import AxisKind, Param, Reduction, Reg, Shear, Steps
+from polygrad.uop.args import AxisKind, Param, Reduction, Reg, Shear
+from polygrad.uop.linear import Steps
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.spec import verify

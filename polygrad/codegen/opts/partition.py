@@ -19,10 +19,11 @@ from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.helpers import ceildiv
 from polygrad.schedule.kernel_info import nest_info
-from polygrad.uop.linear import added, linear_terms, sum_bounds
+from polygrad.uop.linear import linear_terms, sum_bounds
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.rewrite import graph_rewrite
+from polygrad.uop.sizes import add_terms
 from polygrad.uop.symbolic import symbolic
 
 
@@ -56,7 +57,7 @@ def _changes_at(comparison: UOp, r: UOp) -> tuple[int, ...]:
     if a.dtype is not dtypes.index:
         return ()
     left, right = linear_terms(a), linear_terms(b)
-    terms = added(right.terms, left.terms, -1)
+    terms = add_terms(right.terms, left.terms, -1)
     c = terms.pop(r, 0)
     if not c or any(r in atom.ranges for atom in terms):
         return ()

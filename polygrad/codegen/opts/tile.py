@@ -15,8 +15,8 @@ what depends on tile ranges alone is added last, where that leaves a scalar: its
 from __future__ import annotations
 
 from polygrad.dtype import dtypes
-from polygrad.uop.args import AxisKind, Steps
-from polygrad.uop.linear import linear_terms, sum_of
+from polygrad.uop.args import AxisKind
+from polygrad.uop.linear import Steps, linear_terms, sum_of
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 

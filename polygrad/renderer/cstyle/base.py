@@ -1,12 +1,12 @@
 """`CStyleBuilder`: writes one kernel as source text of a language like C.
 
-The text is for people to read, too: `source_text.py` names values and folds those that are used once. This
-module knows what operations are in all such languages: operators, floor division, a maximum that keeps NaN,
-saturating conversions, float16 and bfloat16 as their bits. What takes several lines is a function beside the
-kernel (`helper`), written once, by the same builder. A child says how a dtype lives in registers and in
-memory, how constants and functions are spelled, what a kernel's signature is, and may replace any method.
+People read the text, too: `source_text.py` names values and folds those that are used once. This module knows
+what operations are in all such languages: operators, floor division, a maximum that keeps NaN, saturating
+conversions, float16 and bfloat16 as their bits. An operation of several lines is a function before the kernel
+(`helper`), written once, by the same builder. A child says how registers and memory hold a dtype, how
+constants and functions are spelled and what a kernel's signature is. It may replace any method.
 
-SIMD values are `c.py`'s own matter; on GPUs they are several scalars (`cstyle/lanes.py`).
+SIMD values are vector types in C (`c.py`) and several scalars on GPUs (`cstyle/lanes.py`).
 
 Must not know: axes and tiles, compilers, devices.
 """
@@ -20,10 +20,10 @@ from typing import Any, ClassVar, NamedTuple
 
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes, float_to_bits, rounded
-from polygrad.errors import InternalError
+from polygrad.errors import DeviceError, InternalError
 from polygrad.helpers import is_pow2
-from polygrad.renderer.builder import Builder
-from polygrad.renderer.cstyle import convert
+from polygrad.renderer import convert
+from polygrad.renderer.builder import HALF_DTYPES, Builder
 from polygrad.renderer.source_text import (
     ATOM,
     BITS,
@@ -37,7 +37,6 @@ from polygrad.renderer.source_text import (
     SourceText,
 )
 from polygrad.uop.alu import evaluate
-from polygrad.uop.args import Dot
 from polygrad.uop.ops import Ops
 
 # operator and its precedence
@@ -49,7 +48,6 @@ _OPERATORS = {
 }  # fmt: skip
 _BOOL_OPS = {Ops.ADD: Ops.OR, Ops.MUL: Ops.AND, Ops.MAX: Ops.OR}
 _COMPARISONS = (Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ)
-_SHORT_FLOATS = (dtypes.float16, dtypes.bfloat16)
 
 
 class Pointer(NamedTuple):
@@ -60,7 +58,7 @@ class Pointer(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A kernel's text, and what has to stand before it, each part once however many kernels follow."""
+    """A kernel's text, and the declarations before it. Kernels in one source share equal declarations."""
 
     preamble: tuple[str, ...]
     text: str
@@ -75,10 +73,10 @@ def module(functions: Sequence[Function]) -> str:
     return "\n".join([*parts, "", *(f.text for f in functions)])
 
 
-class Known(NamedTuple):
-    """What is known of a value. `value`: a constant; `multiple`: of an index, a number that it is a multiple
-    of; `dtype`: how it lives in a register, where its type leaves that open; `scalar`: the constant that all
-    lanes are; `bits`: of a signed integer, the same bits as an unsigned one."""
+class ValueInfo(NamedTuple):
+    """What is known of a value. `value`: of a constant. `multiple`: of an index, a number that divides it.
+    `dtype`: of a mask, the integers that it consists of. `scalar`: of a splat constant, the scalar. `bits`:
+    of a signed integer, the same bits as an unsigned one."""
 
     value: Any = None
     multiple: int = 1
@@ -87,11 +85,11 @@ class Known(NamedTuple):
     bits: Expression | None = None
 
 
-NOTHING = Known()
+NO_INFO = ValueInfo()
 
 
 class CStyleBuilder(Builder):
-    """The common part. `target` says how wide an index is and whether MULACC is fused."""
+    """What all languages share. `target` says how wide an index is and whether MULACC is fused."""
 
     types: ClassVar[dict[DType, str]]  # in registers
     memory_types: ClassVar[dict[DType, str]] = {}  # in memory, where that differs
@@ -106,12 +104,15 @@ class CStyleBuilder(Builder):
     def __init__(self, target: Target) -> None:
         self.target = target
         self.index_dtype = dtypes.int64 if target.index_bits == 64 else dtypes.int32
-        self._source = SourceText(self.declaration)
+        self._source = self._new_source()
         self._preamble: dict[str, str] = {text: text for text in self.header}
         self._name = ""
         self._signature = ""
-        self._prologue: list[str] = []  # lines of the kernel before all others
-        self._single: list[bool] = []  # of every open loop: it has one round, and no text
+        self._prologue: list[str] = []  # the first lines of the kernel
+        self._is_single: list[bool] = []  # for each open loop: it has one round, and no text
+
+    def _new_source(self) -> SourceText:
+        return SourceText(self.declaration, NO_INFO)
 
     # --- how the language spells things
 
@@ -119,23 +120,28 @@ class CStyleBuilder(Builder):
     def signature(
         self, name: str, params: Sequence[DType], variables: Sequence[str]
     ) -> tuple[str, list[str], list[str]]:
-        """The kernel's first line up to its brace (it may have lines of prologue behind), and the names of
-        its pointers and variables."""
+        """The kernel's first lines, to the opening brace or beyond, and the names of its pointers and
+        variables."""
 
     @abstractmethod
     def bits(self, value: Expression, src: DType, dst: DType, lanes: int) -> Expression:
-        """A bitcast between two dtypes of one size whose registers differ in type."""
+        """A bitcast between two dtypes of one size whose registers have different types."""
 
     @abstractmethod
     def special_float(self, dtype: DType, value: float) -> str:
-        """Infinity, minus infinity or NaN: a name or call, or a unary operator and one."""
+        """Infinity, minus infinity or NaN: a name or a call, with a minus sign before it or without."""
 
     def type(self, dtype: DType, lanes: int) -> str:
         """The type of a register."""
-        found = self.types.get(self.index_dtype if dtype == dtypes.index else dtype)
-        if found is None or lanes != 1:
+        name = self.types.get(self.index_dtype if dtype == dtypes.index else dtype)
+        if name is None and dtype == dtypes.float64:
+            raise DeviceError(
+                f"device {self.target.name}: float64: the device has no such dtype: use float32 "
+                "(Tensor.float()), or another device for this part (Tensor.to)"
+            )
+        if name is None or lanes != 1:
             raise InternalError(f"{type(self).__name__}: {dtype} x {lanes} has no type in this language")
-        return found
+        return name
 
     def memory_type(self, dtype: DType) -> str:
         """The type of an element in memory."""
@@ -148,7 +154,7 @@ class CStyleBuilder(Builder):
         """A scalar constant's text and precedence."""
         if dtype.is_bool:
             return ("true" if value else "false"), ATOM
-        if dtype in _SHORT_FLOATS and self.half_bits:
+        if dtype in HALF_DTYPES and self.half_bits:
             return f"0x{float_to_bits(dtype, float(value)):04x}", ATOM
         suffix = self.literal_suffixes.get(dtype, "")
         if not dtype.is_float:
@@ -174,16 +180,16 @@ class CStyleBuilder(Builder):
         t = self.type(dtypes.index, 1)
         return (
             [Pointer(p, self.buffer_space) for p in pointers],
-            [self._source.atom(n, t, NOTHING) for n in numbers],
+            [self._source.atom(n, t) for n in numbers],
         )
 
     def finish(self) -> Function:
-        """The function's text, and what it needs before it."""
+        """The function's text, and the declarations that it needs."""
         lines = [self._signature, *self._prologue, *self._source.lines(), "}", ""]
         return Function(tuple(self._preamble.values()), "\n".join(lines))
 
     def need(self, key: str, text: str) -> None:
-        """Have `text` before the function, once."""
+        """Declare `text` before the function, once for each key."""
         self._preamble.setdefault(key, text)
 
     def helper(
@@ -192,21 +198,22 @@ class CStyleBuilder(Builder):
         params: Sequence[tuple[str, str]],
         result: str,
         write: Callable[..., Expression],
-        data: Sequence[Known] = (),
+        data: Sequence[ValueInfo] = (),
     ) -> str:
-        """A function before the kernel, of parameters (type, name), whose value `write` gives; its name."""
+        """Declare a function before the kernel, once for each name; its name. `params`: (type, name) pairs;
+        `write` gives the result for the parameters."""
         if name not in self._preamble:
-            kernel, self._source = self._source, SourceText(self.declaration)
+            kernel, self._source = self._source, self._new_source()
             args = [
-                self._source.atom(n, t, known)
-                for (t, n), known in zip(params, data or [NOTHING] * len(params), strict=True)
+                self._source.atom(n, t, info)
+                for (t, n), info in zip(params, data or [NO_INFO] * len(params), strict=True)
             ]
             value = write(*args)
             self._source.statement("return {};", [value])
             head = f"{self.helper_prefix}{result} {name}({', '.join(f'{t} {n}' for t, n in params)}) {{"
             text = "\n".join([head, *self._source.lines(), "}"])
             self._source = kernel
-            self._preamble[name] = text  # behind the helpers that it calls
+            self._preamble[name] = text  # after the helpers that it calls
         return name
 
     # --- expressions
@@ -217,12 +224,12 @@ class CStyleBuilder(Builder):
         a: Expression,
         b: Expression,
         type_: str,
-        known: Known = NOTHING,
+        info: ValueInfo = NO_INFO,
         hint: str = "x",
     ) -> Expression:
-        """Two operands and the operator of `op`."""
+        """The operator of `op` between two operands."""
         symbol, precedence = _OPERATORS[op]
-        # of shifts and bitwise operators nobody knows the precedence
+        # Parentheses where readers do not remember the precedence: shifts and bitwise operators.
         needs = (UNARY, UNARY) if precedence in (BITS, SHIFT) else (precedence, precedence + 1)
         if precedence == COMPARE:
             needs = (SUM, SUM)
@@ -233,19 +240,27 @@ class CStyleBuilder(Builder):
             needs=needs,
             precedence=precedence,
             hint=hint,
-            data=known,
+            data=info,
         )
+
+    def unary(self, symbol: str, value: Expression, type_: str) -> Expression:
+        """The operator `symbol` before a value."""
+        return self._source.value(f"{symbol}{{}}", [value], type_, needs=ATOM, precedence=UNARY)
+
+    def component(self, vector: Expression, name: str, type_: str) -> Expression:
+        """A component of a vector."""
+        return self._source.value(f"{{}}.{name}", [vector], type_, needs=ATOM)
 
     def call(
-        self, name: str, args: Sequence[Expression], type_: str, known: Known = NOTHING, hint: str = "x"
+        self, name: str, args: Sequence[Expression], type_: str, info: ValueInfo = NO_INFO, hint: str = "x"
     ) -> Expression:
         return self._source.value(
-            f"{name}({', '.join(['{}'] * len(args))})", args, type_, hint=hint, data=known
+            f"{name}({', '.join(['{}'] * len(args))})", args, type_, hint=hint, data=info
         )
 
-    def convert(self, value: Expression, type_: str, known: Known = NOTHING) -> Expression:
+    def convert(self, value: Expression, type_: str, info: ValueInfo = NO_INFO) -> Expression:
         """C's cast."""
-        return self._source.value(f"({type_}){{}}", [value], type_, needs=UNARY, precedence=UNARY, data=known)
+        return self._source.value(f"({type_}){{}}", [value], type_, needs=UNARY, precedence=UNARY, data=info)
 
     def choose(
         self, condition: Expression, a: Expression, b: Expression, type_: str, hint: str = "x"
@@ -258,19 +273,18 @@ class CStyleBuilder(Builder):
             needs=SELECT + 1,
             precedence=SELECT,
             hint=hint,
-            data=NOTHING,
         )
 
     def dtype_name(self, dtype: DType, lanes: int) -> str:
-        """In names of helpers."""
+        """A dtype in the name of a helper."""
         return dtype.name if lanes == 1 else f"{dtype.name}x{lanes}"
 
     # --- values
 
     def const(self, dtype: DType, value: Any, lanes: int) -> Any:
         text, precedence = self.literal(dtype, value)
-        known = Known(value, _multiple(dtype, value))
-        return self.splat(self._source.atom(text, self.type(dtype, 1), known, precedence), dtype, lanes)
+        info = ValueInfo(value, _multiple(dtype, value))
+        return self.splat(self._source.atom(text, self.type(dtype, 1), info, precedence), dtype, lanes)
 
     def alu(self, op: Ops, dtype: DType, args: Sequence[Any], lanes: int) -> Any:
         if op is Ops.WHERE:
@@ -291,15 +305,13 @@ class CStyleBuilder(Builder):
         if op is Ops.SQRT or op is Ops.TRUNC:
             return self.function(op, dtype, args, lanes) if dtype.is_float else args[0]
         if op is Ops.NEG and dtype.is_float:
-            return self._source.value("-{}", args, t, needs=ATOM, precedence=UNARY, data=NOTHING)
+            return self.unary("-", args[0], t)
         if op is Ops.NEG:
             return self.alu(Ops.SUB, dtype, (self.const(dtype, 0, lanes), args[0]), lanes)
         if op is Ops.IDIV or op is Ops.MOD:
             return self._divide(op, dtype, args[0], args[1], lanes)
         if op not in _OPERATORS:
-            raise InternalError(
-                f"{type(self).__name__}.alu: expected an op of Builder.alu, got {op} of {dtype}"
-            )
+            raise self.unknown_op(op, dtype)
         if dtype.is_float:
             return self.binary(op, args[0], args[1], t)
         if dtype == dtypes.index:
@@ -307,18 +319,18 @@ class CStyleBuilder(Builder):
         return self.integer(op, dtype, args[0], args[1], lanes)
 
     def index(self, op: Ops, a: Any, b: Any, lanes: int) -> Any:
-        """The same of indices, which never overflow."""
+        """`alu` on indices, which never overflow."""
         if a.data.value is not None and b.data.value is not None:
             return self.const(dtypes.index, evaluate(op, dtypes.index, [a.data.value, b.data.value]), lanes)
         if op in (Ops.ADD, Ops.SUB) and b.data.value == 0:
             return a
         t = self.type(dtypes.index, lanes)
-        if op is Ops.SHL and a.data.value is not None:  # a literal may be narrower
+        if op is Ops.SHL and a.data.value is not None:  # the literal may have a narrower type
             a = self.convert(a, t, a.data)
         return self.binary(op, a, b, t, _combine(op, a.data, b.data), "p")
 
     def integer(self, op: Ops, dtype: DType, a: Any, b: Any, lanes: int) -> Any:
-        """ADD, SUB, MUL, shifts and bitwise operations of integers that wrap around."""
+        """ADD, SUB, MUL, shifts and bitwise operations on integers that wrap around."""
         t = self.type(dtype, lanes)
         if op in (Ops.AND, Ops.OR, Ops.XOR, Ops.SHR):
             return self.binary(op, a, b, t)
@@ -328,13 +340,13 @@ class CStyleBuilder(Builder):
             return self.convert(self.binary(op, a, b, self.type(dtypes.int32, 1)), t)
         if self.wraps or dtype.is_unsigned:
             return self.binary(op, a, b, t)
-        shifted = op is Ops.SHL
         u = self.type(dtypes.uint64 if dtype.bits == 64 else dtypes.uint32, 1)
-        bits = self.binary(op, self._unsigned(a, dtype), b if shifted else self._unsigned(b, dtype), u)
-        return self.convert(bits, t, Known(bits=bits))
+        other = b if op is Ops.SHL else self._unsigned(b, dtype)
+        bits = self.binary(op, self._unsigned(a, dtype), other, u)
+        return self.convert(bits, t, ValueInfo(bits=bits))
 
     def _unsigned(self, value: Expression, dtype: DType) -> Expression:
-        """The bits of a scalar integer of 32 or 64 bits."""
+        """A scalar integer of 32 or 64 bits as the unsigned one with the same bits."""
         unsigned = dtypes.uint64 if dtype.bits == 64 else dtypes.uint32
         if value.data.value is not None:
             return self.const(unsigned, unsigned.cast(value.data.value), 1)
@@ -342,10 +354,9 @@ class CStyleBuilder(Builder):
 
     def logic(self, op: Ops, a: Any, b: Any, lanes: int) -> Any:
         """AND, OR, XOR and comparisons of bools."""
-        t = self.type(dtypes.bool, 1)
         if op in (Ops.AND, Ops.OR, Ops.XOR, *_COMPARISONS):
-            return self.binary(op, a, b, t, hint="m")
-        raise InternalError(f"{type(self).__name__}.alu: expected an op of Builder.alu, got {op} of bools")
+            return self.binary(op, a, b, self.type(dtypes.bool, 1), hint="m")
+        raise self.unknown_op(op, dtypes.bool)
 
     def compare(self, op: Ops, dtype: DType, a: Any, b: Any, lanes: int) -> Any:
         return self.binary(op, a, b, self.type(dtypes.bool, 1), hint="m")
@@ -357,11 +368,8 @@ class CStyleBuilder(Builder):
         """SQRT, TRUNC or a fused MULACC of floats."""
         return self.call(self.functions[op, dtype], args, self.type(dtype, 1))
 
-    def dot(self, kinds: Dot, a: Any, b: Any, c: Any, lanes: int) -> Any:
-        raise InternalError(f"{type(self).__name__}.dot: expected no DOT: its Target names none")
-
     def _max(self, dtype: DType, a: Any, b: Any, lanes: int) -> Any:
-        """`b > a ? b : a` is a if that is NaN; then only b's NaN is missing."""
+        """`b > a ? b : a` gives a where a is NaN; b is also taken where it is NaN itself."""
         t = self.type(dtype, lanes)
 
         def write(a: Any, b: Any) -> Any:
@@ -374,7 +382,7 @@ class CStyleBuilder(Builder):
         return self.call(self.helper(name, [(t, "a"), (t, "b")], t, write), [a, b], t)
 
     def _divide(self, op: Ops, dtype: DType, a: Any, b: Any, lanes: int) -> Any:
-        """IDIV and MOD, to minus infinity."""
+        """IDIV and MOD, rounded to minus infinity."""
         t, divisor = self.type(dtype, lanes), b.data.value or 0
         if dtype.is_unsigned:
             return self.narrowed(self.binary(op, a, b, t), dtype, lanes)
@@ -384,37 +392,31 @@ class CStyleBuilder(Builder):
             return self.binary(Ops.AND, a, self.const(dtype, divisor - 1, lanes), t)
 
         def write(a: Any, b: Any) -> Any:
-            # that the quotient is 0 or less and not exact: its remainder and the divisor differ in sign
-            rest = self.narrowed(self.binary(Ops.MOD, a, b, t), dtype, lanes)
+            # The quotient that C rounds to zero is one too large where the remainder is not 0 and differs in
+            # sign from the divisor.
+            remainder = self.narrowed(self.binary(Ops.MOD, a, b, t), dtype, lanes)
             zero = self.const(dtype, 0, lanes)
-            signs = self.compare(Ops.CMPLT, dtype, self.binary(Ops.XOR, rest, b, t), zero, lanes)
-            wrong = self.logic(Ops.AND, self.compare(Ops.CMPNE, dtype, rest, zero, lanes), signs, lanes)
+            signs = self.compare(Ops.CMPLT, dtype, self.binary(Ops.XOR, remainder, b, t), zero, lanes)
+            inexact = self.compare(Ops.CMPNE, dtype, remainder, zero, lanes)
+            is_large = self.logic(Ops.AND, inexact, signs, lanes)
             if op is Ops.MOD:
-                return self.narrowed(
-                    self.binary(Ops.ADD, rest, self.where(dtype, wrong, b, zero, lanes), t), dtype, lanes
-                )
-            one = self.where(dtype, wrong, self.const(dtype, 1, lanes), zero, lanes)
-            return self.narrowed(self.binary(Ops.SUB, self.binary(Ops.IDIV, a, b, t), one, t), dtype, lanes)
+                out = self.binary(Ops.ADD, remainder, self.where(dtype, is_large, b, zero, lanes), t)
+            else:
+                one = self.where(dtype, is_large, self.const(dtype, 1, lanes), zero, lanes)
+                out = self.binary(Ops.SUB, self.binary(Ops.IDIV, a, b, t), one, t)
+            return self.narrowed(out, dtype, lanes)
 
         name = f"floor_{'divide' if op is Ops.IDIV else 'modulo'}_{self.dtype_name(dtype, lanes)}"
         return self.call(self.helper(name, [(t, "a"), (t, "b")], t, write), [a, b], t)
 
     def narrowed(self, value: Any, dtype: DType, lanes: int) -> Any:
-        """A result of C's int arithmetic as `dtype`."""
+        """A result of C's arithmetic, which is in int for small integers, as `dtype`."""
         wide = lanes != 1 or dtype == dtypes.index or dtype.bits >= 32
         return value if wide else self.convert(value, self.type(dtype, 1))
 
     # --- conversions
 
-    def cast(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
-        if src == dst:
-            return value
-        if src in _SHORT_FLOATS:
-            return self.cast(self.from_short(value, src, lanes), dtypes.float32, dst, lanes)
-        if dst in _SHORT_FLOATS:
-            if src != dtypes.float64:
-                value, src = self.cast(value, src, dtypes.float32, lanes), dtypes.float32
-            return self.to_short(value, src, dst, lanes)
+    def cast_number(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
         if dst.is_bool:
             return self.compare(Ops.CMPNE, src, value, self.const(src, 0, lanes), lanes)
         if src.is_float and not dst.is_float:
@@ -424,31 +426,25 @@ class CStyleBuilder(Builder):
             wide = self._stored(dst)
 
             def write(x: Any) -> Any:
-                return convert.float_to_int(self, x, self.number(x, src, wide, lanes), src, wide, lanes)
+                return convert.float_to_int(
+                    self, x, self.convert_number(x, src, wide, lanes), src, wide, lanes
+                )
 
             return self.call(self.helper(name, params, t, write), [value], t)
-        return self.number(value, src, dst, lanes)
+        return self.convert_number(value, src, dst, lanes)
 
-    def number(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
-        """A cast that C makes as asked: from bool, or between numbers, not from float to an integer."""
+    def convert_number(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+        """A cast that is C's own: from bool, or between numbers, but not from float to an integer."""
         t = self.type(dst, lanes)
-        return (
-            value
-            if self.type(src, lanes) == t
-            else self.convert(value, t, Known(multiple=value.data.multiple))
-        )
+        if self.type(src, lanes) == t:
+            return value
+        return self.convert(value, t, ValueInfo(multiple=value.data.multiple))
 
-    def from_short(self, value: Any, src: DType, lanes: int) -> Any:
-        """float16 or bfloat16 to float32."""
-        return self._short(src, dtypes.float32, value, lanes)
+    def extend_half(self, value: Any, src: DType, lanes: int) -> Any:
+        return self.truncate_to_half(value, src, dtypes.float32, lanes)
 
-    def to_short(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
-        """float32 or float64 to float16 or bfloat16, rounded once."""
-        return self._short(src, dst, value, lanes)
-
-    def _short(self, src: DType, dst: DType, value: Any, lanes: int) -> Any:
-        """By integer arithmetic on the bits."""
-        write = convert.FUNCTIONS[src, dst]
+    def truncate_to_half(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+        write = convert.HALF_CONVERSIONS[src, dst]
         name = f"{self.dtype_name(src, lanes)}_to_{self.dtype_name(dst, lanes)}"
         t = self.type(dst, lanes)
         helper = self.helper(name, [(self.type(src, lanes), "x")], t, lambda x: write(self, x, lanes))
@@ -464,12 +460,12 @@ class CStyleBuilder(Builder):
         return self.bits(value, src, dst, lanes)
 
     def _stored(self, dtype: DType) -> DType:
-        """The dtype whose registers hold it."""
+        """The dtype as which registers hold it."""
         if dtype == dtypes.index:
             return self.index_dtype
-        return dtypes.uint16 if self.half_bits and dtype in _SHORT_FLOATS else dtype
+        return dtypes.uint16 if self.half_bits and dtype in HALF_DTYPES else dtype
 
-    # --- lanes: of SIMD values a child makes its own
+    # --- lanes: here of scalars; a child has its own SIMD values
 
     def const_lanes(self, dtype: DType, values: Sequence[Any]) -> Any:
         return self.pack([self.const(dtype, v, 1) for v in values], dtype)
@@ -489,7 +485,7 @@ class CStyleBuilder(Builder):
         return self.index(sign, index, constant, 1)
 
     def address(self, pointer: Pointer, index: Expression | None, offset: int, dtype: DType) -> Expression:
-        """Of an element."""
+        """The address of an element."""
         place, t = self.place(pointer, index, offset), f"{pointer.space} {self.memory_type(dtype)} *".lstrip()
         if place.data.value == 0:
             return self._source.atom(pointer.name, t)
@@ -499,16 +495,14 @@ class CStyleBuilder(Builder):
         return self.load_scalar(pointer, self.place(pointer, index, offset), dtype)
 
     def load_scalar(self, pointer: Pointer, place: Expression, dtype: DType) -> Expression:
-        value = self._source.value(
-            f"{pointer.name}[{{}}]", [place], self.memory_type(dtype), reads="memory", data=NOTHING
-        )
+        value = self._source.value(f"{pointer.name}[{{}}]", [place], self.memory_type(dtype), reads="memory")
         return self.from_memory(value, dtype)
 
     def from_memory(self, value: Expression, dtype: DType) -> Expression:
-        """An element as a register has it."""
+        """An element, as memory holds it, in a register."""
         if dtype.is_bool:
             return self._source.value(
-                "{} != 0", [value], self.type(dtype, 1), needs=COMPARE + 1, precedence=COMPARE, data=NOTHING
+                "{} != 0", [value], self.type(dtype, 1), needs=COMPARE + 1, precedence=COMPARE
             )
         return value
 
@@ -519,24 +513,24 @@ class CStyleBuilder(Builder):
         self._source.statement(f"{pointer.name}[{{}}] = {{}};", [place, self.to_memory(value, dtype)])
 
     def to_memory(self, value: Expression, dtype: DType) -> Expression:
-        """A register as an element in memory."""
+        """A register's value as an element that memory holds."""
         return value
 
     # --- control
 
     def loop(self, size: Expression) -> Expression:
         t = self.type(dtypes.index, 1)
-        self._single.append(size.data.value == 1)
-        if self._single[-1]:
+        self._is_single.append(size.data.value == 1)
+        if self._is_single[-1]:
             return self.const(dtypes.index, 0, 1)
         name = self._source.name("i")
         self._source.open(
             f"for ({self.declaration(t, name, '0', True)} {name} < {{}}; {name}++) {{{{", [size], COMPARE + 1
         )
-        return self._source.atom(name, t, NOTHING)
+        return self._source.atom(name, t)
 
     def end_loop(self) -> None:
-        if not self._single.pop():
+        if not self._is_single.pop():
             self._source.close()
 
     def begin_if(self, condition: Expression) -> None:
@@ -548,7 +542,7 @@ class CStyleBuilder(Builder):
     # --- registers
 
     def register(self, dtype: DType, lanes: int) -> Any:
-        return self._source.variable(self.type(dtype, lanes), "acc", NOTHING)
+        return self._source.variable(self.type(dtype, lanes), "acc")
 
     def get(self, register: Any) -> Any:
         return self._source.read(register)
@@ -557,24 +551,26 @@ class CStyleBuilder(Builder):
         self._source.assign(register, value)
 
 
-def variable_name(name: str, number: int) -> str:
-    """The name of a kernel's variable: what is called like a keyword, or is no identifier, is none in C."""
-    return f"var_{name}" if name.isidentifier() and name.isascii() else f"var{number}"
+def parameter_names(params: Sequence[DType], variables: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Names of a kernel's pointers and of its variables. Those of variables have a prefix: a Variable may
+    have a keyword's name, and one whose name is no identifier in C is numbered."""
+    numbers = [f"var_{v}" if v.isidentifier() and v.isascii() else f"var{i}" for i, v in enumerate(variables)]
+    return [f"data{i}" for i in range(len(params))], numbers
 
 
 def _multiple(dtype: DType, value: Any) -> int:
     return abs(int(value)) if dtype.is_int else 1
 
 
-def _combine(op: Ops, a: Known, b: Known) -> Known:
-    """What is known of an index that is made of two."""
+def _combine(op: Ops, a: ValueInfo, b: ValueInfo) -> ValueInfo:
+    """What is known of an index made of two others."""
     if op in (Ops.ADD, Ops.SUB):
-        return Known(multiple=math.gcd(a.multiple, b.multiple))
+        return ValueInfo(multiple=math.gcd(a.multiple, b.multiple))
     if op is Ops.MUL:
-        return Known(multiple=a.multiple * b.multiple)
+        return ValueInfo(multiple=a.multiple * b.multiple)
     if op is Ops.SHL and b.value is not None:
-        return Known(multiple=a.multiple << b.value)
-    return NOTHING
+        return ValueInfo(multiple=a.multiple << b.value)
+    return NO_INFO
 
 
 def _shortest(dtype: DType, value: float) -> str:

@@ -1,10 +1,11 @@
 """`CBuilder`: C11 with the vector extensions of GCC (12 and later) and Clang.
 
-A kernel is `void NAME(char **buffers, int64_t *variables)`. SIMD values are vectors (`float32x16`), which the
-compilers' own operators work on; what has no operator (a square root, a fused multiply-add) is a loop over
-the lanes in a function, which they turn into one instruction. Bools of several lanes are masks: integers, 0
-or -1, as wide as what was compared; a value remembers how wide. float16 and bfloat16 live in registers as
-uint16. Signed integers are taken to wrap around (`-fwrapv`), and nothing to be fused (`-ffp-contract=off`).
+A kernel is `void NAME(char **buffers, int64_t *variables)`. SIMD values are vectors (`float32x16`), to which
+the compilers' own operators apply. Square roots and fused multiply-adds have no operator: they are functions
+with a loop over the lanes, which compilers turn into one instruction. Bools of several lanes are masks:
+integers, 0 or -1, as wide as the compared elements (`ValueInfo.dtype`). Registers hold float16 and bfloat16
+as uint16. The text relies on signed integers that wrap around (`-fwrapv`) and on no contraction
+(`-ffp-contract=off`).
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from typing import Any
 
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
-from polygrad.renderer.cstyle.base import NOTHING, CStyleBuilder, Known, Pointer, variable_name
+from polygrad.renderer.cstyle.base import NO_INFO, CStyleBuilder, Pointer, ValueInfo, parameter_names
 from polygrad.renderer.source_text import ANY, ATOM, COMPARE, UNARY, Expression
 from polygrad.shared_words import STOP_SYMBOL
 from polygrad.uop.ops import Ops
 
 _SIGNED = {8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64}
-# Those whose literals have this very type: beside a vector they need not be splat.
+# Dtypes whose literals have exactly their type: such a literal may be an operand beside a vector.
 _LITERAL_TYPES = (
     dtypes.int32, dtypes.uint32, dtypes.int64, dtypes.uint64, dtypes.index, dtypes.float32, dtypes.float64,
 )  # fmt: skip
@@ -29,7 +30,8 @@ _FUNCTIONS = {Ops.SQRT: "sqrt", Ops.TRUNC: "trunc", Ops.MULACC: "fma"}
 _INTEGER_TYPES = {d: f"{d}_t" for d in dtypes.ints}
 
 
-# What GCC 12 has no good code for but x86 an instruction: by lanes, a macro and the expression.
+# Instructions of x86 which GCC 12 does not select itself: by lanes, a macro that tells of it and the
+# expression.
 _X86_FROM_HALF = {
     8: ("__F16C__", "__builtin_ia32_vcvtph2ps256((__attribute__((vector_size(16))) short)x)"),
     16: (
@@ -64,7 +66,7 @@ class CBuilder(CStyleBuilder):
         dtypes.float32: "float", dtypes.float64: "double",
     }  # fmt: skip
     memory_types = {dtypes.bool: "uint8_t"}
-    # always: GCC 12 does not align the stack for vectors that it passes there, wider ones than registers are
+    # always_inline: GCC 12 does not align the stack for arguments that are wider than vector registers
     header = (
         "#include <stdbool.h>\n#include <stdint.h>\n",
         "#define INLINE static inline __attribute__((always_inline))\n",
@@ -87,13 +89,11 @@ class CBuilder(CStyleBuilder):
         self, name: str, params: Sequence[DType], variables: Sequence[str]
     ) -> tuple[str, list[str], list[str]]:
         lines = [f"void {name}(char **buffers, int64_t *variables) {{"]
-        pointers, numbers = [f"data{i}" for i in range(len(params))], []
-        for i, dtype in enumerate(params):
+        pointers, numbers = parameter_names(params, variables)
+        for i, (pointer, dtype) in enumerate(zip(pointers, params, strict=True)):
             t = self.memory_type(dtype)
-            lines.append(f"  {t} *data{i} = ({t} *)buffers[{i}];")
-        for i, variable in enumerate(variables):
-            numbers.append(variable_name(variable, i))
-            lines.append(f"  int64_t {numbers[-1]} = variables[{i}];")
+            lines.append(f"  {t} *{pointer} = ({t} *)buffers[{i}];")
+        lines += [f"  int64_t {number} = variables[{i}];" for i, number in enumerate(numbers)]
         return "\n".join(lines), pointers, numbers
 
     def safepoint(self, counter: Expression, interval: int) -> None:
@@ -136,14 +136,14 @@ class CBuilder(CStyleBuilder):
         a: Expression,
         b: Expression,
         type_: str,
-        known: Known = NOTHING,
+        info: ValueInfo = NO_INFO,
         hint: str = "x",
     ) -> Expression:
         if b.data.scalar is not None:
             b = b.data.scalar
         elif a.data.scalar is not None:
             a = a.data.scalar
-        return super().binary(op, a, b, type_, known, hint)
+        return super().binary(op, a, b, type_, info, hint)
 
     def function(self, op: Ops, dtype: DType, args: Sequence[Any], lanes: int) -> Any:
         if lanes == 1:
@@ -159,9 +159,9 @@ class CBuilder(CStyleBuilder):
         )
         return self.call(name, args, t)
 
-    def number(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+    def convert_number(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
         if lanes == 1:
-            return super().number(value, src, dst, 1)
+            return super().convert_number(value, src, dst, 1)
         if not src.is_bool:
             return self._converted(value, self.type(dst, lanes))
         if dst.is_float:
@@ -169,16 +169,16 @@ class CBuilder(CStyleBuilder):
             return self.where(dst, value, one, zero, lanes)
         t = self.type(dst, lanes)
         mask = self._converted(value, t)
-        return self._source.value("-{}", [mask], t, needs=ATOM, precedence=UNARY, data=NOTHING)
+        return self.unary("-", mask, t)
 
-    def _converted(self, value: Expression, type_: str, known: Known = NOTHING) -> Expression:
+    def _converted(self, value: Expression, type_: str, info: ValueInfo = NO_INFO) -> Expression:
         if value.type == type_:
             return value
-        return self._source.value(f"__builtin_convertvector({{}}, {type_})", [value], type_, data=known)
+        return self._source.value(f"__builtin_convertvector({{}}, {type_})", [value], type_, data=info)
 
-    def from_short(self, value: Any, src: DType, lanes: int) -> Any:
+    def extend_half(self, value: Any, src: DType, lanes: int) -> Any:
         if not (self.native_half and src == dtypes.float16):
-            return super().from_short(value, src, lanes)
+            return super().extend_half(value, src, lanes)
         bits, t, half = self.type(src, lanes), self.type(dtypes.float32, lanes), self._half_type(lanes)
         name = f"half_to_{self.dtype_name(dtypes.float32, lanes)}"
         number = "both.half" if lanes == 1 else f"__builtin_convertvector(both.half, {t})"
@@ -186,9 +186,9 @@ class CBuilder(CStyleBuilder):
         self.need(name, f"INLINE {t} {name}({bits} x) {{\n{_on_x86(_X86_FROM_HALF.get(lanes), portable)}}}")
         return self.call(name, [value], t)
 
-    def to_short(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+    def truncate_to_half(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
         if not (self.native_half and dst == dtypes.float16 and src == dtypes.float32):
-            return super().to_short(value, src, dst, lanes)
+            return super().truncate_to_half(value, src, dst, lanes)
         bits, t, half = self.type(dst, lanes), self.type(src, lanes), self._half_type(lanes)
         name = f"{self.dtype_name(src, lanes)}_to_half"
         number = f"({half})x" if lanes == 1 else f"__builtin_convertvector(x, {half})"
@@ -205,18 +205,18 @@ class CBuilder(CStyleBuilder):
 
     # --- masks
 
-    def _mask_type(self, dtype: DType, lanes: int) -> tuple[str, Known]:
-        """Of a mask as wide as `dtype`."""
+    def _mask_type(self, dtype: DType, lanes: int) -> tuple[str, ValueInfo]:
+        """The type and info of a mask as wide as `dtype`."""
         mask = _SIGNED[self._stored(dtype).itemsize * 8]
-        return self.type(mask, lanes), Known(dtype=mask)
+        return self.type(mask, lanes), ValueInfo(dtype=mask)
 
     def _fitting(self, dtype: DType, lanes: int) -> DType:
-        """`dtype`, or the widest integer of which `lanes` fit in a vector register."""
+        """`dtype`, or a narrower integer of which `lanes` elements fit in a vector register."""
         bits, room = self._stored(dtype).itemsize * 8, 8 * max(self.target.simd_bytes, 16) // lanes
         return dtype if bits <= room else _SIGNED[max(room, 8)]
 
     def _mask(self, value: Any, dtype: DType, lanes: int) -> Any:
-        """A bool as wide as `dtype`."""
+        """A mask as wide as `dtype`."""
         return self._converted(value, *self._mask_type(dtype, lanes))
 
     def _same_masks(self, a: Any, b: Any, lanes: int) -> tuple[Any, Any]:
@@ -230,20 +230,20 @@ class CBuilder(CStyleBuilder):
         if narrower == dtype or lanes == 2:
             return self.binary(op, a, b, *self._mask_type(dtype, lanes), hint="m")
 
-        # Of vectors longer than a register GCC compares lane by lane: so each half, for a mask that fits.
+        # GCC compares vectors longer than a register lane by lane. So each half is compared by itself.
         def write(a: Any, b: Any) -> Any:
             half, (part, _) = lanes // 2, self._mask_type(narrower, lanes // 2)
             masks = []
             for start in (0, half):
-                operands = [self._part(x, dtype, start, half, NOTHING) for x in (a, b)]
+                operands = [self._part(x, dtype, start, half, NO_INFO) for x in (a, b)]
                 masks.append(self._converted(self.compare(op, dtype, operands[0], operands[1], half), part))
             text = f"__builtin_shufflevector({{}}, {{}}, {', '.join(map(str, range(lanes)))})"
-            return self._source.value(text, masks, m, data=known)
+            return self._source.value(text, masks, m, data=info)
 
-        t, (m, known) = self.type(dtype, lanes), self._mask_type(narrower, lanes)
+        t, (m, info) = self.type(dtype, lanes), self._mask_type(narrower, lanes)
         name = f"{_COMPARISONS[op]}_{t}"
         helper = self.helper(name, [(t, "a"), (t, "b")], m, write)
-        return self.call(helper, [a, b], m, known, hint="m")
+        return self.call(helper, [a, b], m, info, hint="m")
 
     def logic(self, op: Ops, a: Any, b: Any, lanes: int) -> Any:
         if lanes == 1:
@@ -288,19 +288,19 @@ class CBuilder(CStyleBuilder):
     def splat(self, value: Any, dtype: DType, lanes: int) -> Any:
         if lanes == 1:
             return value
-        known = Known(value.data.value)
-        if known.value is not None and dtype in _LITERAL_TYPES:
-            known = Known(known.value, scalar=value)
+        info = ValueInfo(value.data.value)
+        if info.value is not None and dtype in _LITERAL_TYPES:
+            info = ValueInfo(info.value, scalar=value)
         if dtype.is_bool:
-            known = Known(dtype=dtypes.int8)
-            value = self._source.value("-{}", [value], "int", needs=ATOM, precedence=UNARY, data=NOTHING)
+            info = ValueInfo(dtype=dtypes.int8)
+            value = self.unary("-", value, "int")
         t = self.type(dtypes.int8 if dtype.is_bool else dtype, lanes)
         name, scalar = f"splat_{t}", self.types[dtypes.int8 if dtype.is_bool else self._stored(dtype)]
         each = ", ".join(["x"] * lanes)
         self.need(name, f"INLINE {t} {name}({scalar} x) {{\n  return ({t}){{{each}}};\n}}")
         if value.block is None:  # a constant, or a name
-            return self._source.atom(f"{name}({value.text})", t, known)
-        return self.call(name, [value], t, known)
+            return self._source.atom(f"{name}({value.text})", t, info)
+        return self.call(name, [value], t, info)
 
     def extract(self, value: Any, dtype: DType, lane: int, lanes: int) -> Any:
         if lanes == 1:
@@ -308,7 +308,6 @@ class CBuilder(CStyleBuilder):
         text = f"{{}}[{lane}] != 0" if dtype.is_bool else f"{{}}[{lane}]"
         return self._source.value(
             text, [value], self.type(dtype, 1), needs=ATOM, precedence=COMPARE if dtype.is_bool else ATOM,
-            data=NOTHING,
         )  # fmt: skip
 
     def pack(self, values: Sequence[Any], dtype: DType) -> Any:
@@ -317,38 +316,39 @@ class CBuilder(CStyleBuilder):
             return values[0]
         t = self.type(dtypes.int8 if dtype.is_bool else dtype, lanes)
         each = ", ".join(["-{}" if dtype.is_bool else "{}"] * lanes)
-        known = Known(dtype=dtypes.int8) if dtype.is_bool else NOTHING
+        info = ValueInfo(dtype=dtypes.int8) if dtype.is_bool else NO_INFO
         return self._source.value(
-            f"({t}){{{{{each}}}}}", values, t, needs=ATOM if dtype.is_bool else ANY, data=known
+            f"({t}){{{{{each}}}}}", values, t, needs=ATOM if dtype.is_bool else ANY, data=info
         )
 
     def reduce(self, op: Ops, value: Any, dtype: DType, lanes: int) -> Any:
-        """The low half with the high half, until one is left; of bools, whether any or all are true."""
+        """Combine the low half with the high half until one lane is left. For bools: whether any or all
+        are true."""
         if dtype.is_bool:
             value = self._mask(value, value.data.dtype, lanes)
             kind, stored = ("all" if op is Ops.MUL else "any"), value.data.dtype
         else:
             kind, stored = f"reduce_{op.name.lower()}", dtype
-        name, known = f"{kind}_{self.dtype_name(stored, lanes)}", value.data
+        name, info = f"{kind}_{self.dtype_name(stored, lanes)}", value.data
 
         def write(x: Any) -> Any:
             size = lanes
             while size > 1:
                 size //= 2
-                low, high = (self._part(x, stored, start, size, known) for start in (0, size))
+                low, high = (self._part(x, stored, start, size, info) for start in (0, size))
                 x = self.alu(op, dtype, [low, high], size)
             return x
 
         result = self.type(dtype, 1)
-        return self.call(self.helper(name, [(value.type, "x")], result, write, [known]), [value], result)
+        return self.call(self.helper(name, [(value.type, "x")], result, write, [info]), [value], result)
 
-    def _part(self, value: Any, dtype: DType, start: int, size: int, known: Known) -> Any:
+    def _part(self, value: Any, dtype: DType, start: int, size: int, info: ValueInfo) -> Any:
         if size == 1:
-            return self.extract(value, dtypes.bool if known.dtype else dtype, start, 2)
+            return self.extract(value, dtypes.bool if info.dtype else dtype, start, 2)
         t = self.type(dtype, size)
         positions = ", ".join(str(i) for i in range(start, start + size))
         text = f"__builtin_shufflevector({{}}, {{}}, {positions})"
-        return self._source.value(text, [value, value], t, data=known)
+        return self._source.value(text, [value, value], t, data=info)
 
     def interleave(self, a: Any, b: Any, dtype: DType, lanes: int) -> tuple[Any, Any]:
         if dtype.is_bool:
@@ -376,7 +376,7 @@ class CBuilder(CStyleBuilder):
         return lanes
 
     def _loader(self, dtype: DType, lanes: int) -> str:
-        """The function that loads a vector as memory holds it: a bool's bytes are not yet a mask."""
+        """The function that loads a vector as memory holds it: of a bool, its bytes."""
         t, scalar = self.type(dtypes.uint8 if dtype.is_bool else dtype, lanes), self.memory_type(dtype)
         self._need_unaligned(t, scalar)
         name = f"load_{t}"
@@ -386,7 +386,7 @@ class CBuilder(CStyleBuilder):
     def load_block(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> Any:
         name, t = self._loader(dtype, lanes), self.type(dtypes.uint8 if dtype.is_bool else dtype, lanes)
         address = self.address(pointer, index, offset, dtype)
-        return self._source.value(f"{name}({{}})", [address], t, reads="memory", data=NOTHING)
+        return self._source.value(f"{name}({{}})", [address], t, reads="memory")
 
     def _need_unaligned(self, type_: str, scalar: str) -> None:
         self.need(
@@ -395,18 +395,18 @@ class CBuilder(CStyleBuilder):
         )
 
     def _loaded(self, block: Any, dtype: DType, lanes: int) -> Any:
-        """What memory holds as a SIMD value."""
+        """A vector, as memory holds it, as a SIMD value."""
         if not dtype.is_bool:
             return block
         return self.compare(Ops.CMPNE, dtypes.uint8, block, self.const(dtypes.uint8, 0, lanes), lanes)
 
     def permute(self, blocks: Sequence[Any], positions: Sequence[int], dtype: DType) -> Any:
-        """The lanes of the first two blocks, then those of each other one put in place."""
+        """Shuffle the first two blocks, then insert the elements of each further block."""
         lanes = len(positions)
 
         def shuffled(a: Any, b: Any, chosen: Sequence[int]) -> Any:
             text = f"__builtin_shufflevector({{}}, {{}}, {', '.join(map(str, chosen))})"
-            return self._source.value(text, [a, b], a.type, data=NOTHING)
+            return self._source.value(text, [a, b], a.type)
 
         second = blocks[1] if len(blocks) > 1 else blocks[0]
         value = shuffled(blocks[0], second, [p if p < 2 * lanes else -1 for p in positions])
@@ -454,7 +454,7 @@ class CBuilder(CStyleBuilder):
             [self.address(pointer, index, offset, dtype), self._mask(mask, stored, lanes), other],
             t,
             reads="memory",
-            data=Known(dtype=dtypes.int8) if dtype.is_bool else NOTHING,
+            data=ValueInfo(dtype=dtypes.int8) if dtype.is_bool else NO_INFO,
         )
 
     def store(self, pointer: Pointer, index: Any, offset: int, value: Any, dtype: DType, lanes: int) -> None:
@@ -473,8 +473,8 @@ class CBuilder(CStyleBuilder):
     def register(self, dtype: DType, lanes: int) -> Any:
         if lanes == 1 or not dtype.is_bool:
             return super().register(dtype, lanes)
-        t, known = self._mask_type(dtypes.int32, lanes)
-        return self._source.variable(t, "acc", known)
+        t, info = self._mask_type(dtypes.int32, lanes)
+        return self._source.variable(t, "acc", info)
 
     def set(self, register: Any, value: Any) -> None:
         if register.data.dtype is not None:
@@ -483,7 +483,7 @@ class CBuilder(CStyleBuilder):
 
 
 def _on_x86(instruction: tuple[str, str] | None, portable: str) -> str:
-    """The lines of a function's body: an instruction of x86's where there is one, under GCC."""
+    """The body of a function: with an instruction of x86 under GCC where there is one, else portable."""
     if instruction is None:
         return portable
     macro, expression = instruction

@@ -1,8 +1,8 @@
 """C -> a shared object for this machine's processor, through the system's C compiler.
 
-The compiler is the one in the environment's `CC`, else the first of `cc`, `clang` and `gcc`. What the machine
-can do is what the compiler says it makes code for. Nothing that changes results is turned on: no fast math,
-no contraction into multiply-adds but those that the kernel asks for.
+The compiler is the environment's `CC`, else the first of `cc`, `clang` and `gcc`. The compiler also tells
+what the machine can do. No option changes results: there is no fast math, and no multiply-adds are fused
+other than those that the kernel asks for.
 
 Must not know: UOps, devices, caches.
 """
@@ -38,15 +38,15 @@ def c_compiler() -> list[str]:
         path = shutil.which(name)
         if path is not None:
             return [path, *asked[1:]]
-    wanted = f"the C compiler that CC names, {asked[0]}" if asked else "a C compiler (cc, clang or gcc)"
+    compiler = f"the C compiler that CC names, {asked[0]}" if asked else "a C compiler (cc, clang or gcc)"
     raise DeviceError(
-        f"device CC: {wanted} was not found on the PATH: install GCC 12 or Clang "
+        f"device CC: {compiler} was not found on the PATH: install GCC 12 or Clang "
         "(Debian: apt install gcc; macOS: xcode-select --install), or set CC to one"
     )
 
 
 def compiler_version() -> str:
-    """What the compiler says that it is, and where. Raises DeviceError where there is none."""
+    """The compiler's name, version and path. Raises DeviceError where there is none."""
     command = c_compiler()
     done = subprocess.run([*command, "--version"], capture_output=True, text=True, errors="replace")
     first, _, _ = done.stdout.partition("\n")
@@ -55,19 +55,19 @@ def compiler_version() -> str:
 
 @functools.cache
 def host_macros() -> dict[str, str]:
-    """What the compiler defines for this machine. Raises DeviceError."""
+    """The macros that the compiler defines for this machine. Raises DeviceError."""
     command = [*c_compiler(), "-march=native", "-dM", "-E", "-x", "c", os.devnull]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")
     except OSError as e:
-        raise DeviceError(f"device CC: expected {command[0]} to run, got: {e}: set CC to another") from e
+        raise DeviceError(f"device CC: {command[0]} does not run: {e}: set CC to another compiler") from e
     if done.returncode:
         raise DeviceError(
-            f"device CC: expected {command[0]} to know this machine's processor, got: {done.stderr.strip()}: "
-            "set CC to a newer GCC or Clang"
+            f"device CC: {command[0]} does not know this processor: {done.stderr.strip()}: set CC to "
+            "a newer GCC or Clang"
         )
-    found = (_DEFINED.fullmatch(line) for line in done.stdout.splitlines())
-    return {match[1]: match[2] for match in found if match}
+    matches = (_DEFINED.fullmatch(line) for line in done.stdout.splitlines())
+    return {match[1]: match[2] for match in matches if match}
 
 
 def host_has_half() -> bool:
@@ -104,7 +104,7 @@ def host_target() -> Target:
 def compile_c(source: str) -> bytes:
     """The shared object of C source. May be called from several threads at once.
 
-    Raises CompileError, which says the line, when the compiler does not take it.
+    Raises CompileError, with the line, when the compiler rejects it.
     """
     return _compile(source, "kernels.so", "-lm")
 
@@ -115,7 +115,7 @@ def assembly_of(source: str) -> str:
 
 
 def _compile(source: str, name: str, *options: str) -> bytes:
-    """The file `name` that the compiler makes of C source with more `options`. Raises CompileError."""
+    """Compile C source with more `options`; the contents of its output file `name`. Raises CompileError."""
     with tempfile.TemporaryDirectory(prefix="polygrad-") as folder:
         path = os.path.join(folder, name)
         command = [*c_compiler(), *_FLAGS, "-", "-o", path, *options]
@@ -127,11 +127,11 @@ def _compile(source: str, name: str, *options: str) -> bytes:
 
 
 def _explain_refusal(source: str, messages: str) -> CompileError:
-    lines, found = source.splitlines(), _ERROR.search(messages)
-    if found is None or int(found[1]) > len(lines):
+    lines, error = source.splitlines(), _ERROR.search(messages)
+    if error is None or int(error[1]) > len(lines):
         return CompileError(f"internal: the C compiler could not compile a kernel: {messages.strip()}")
-    number = int(found[1])
+    number = int(error[1])
     return CompileError(
-        f"internal: the C compiler could not compile a kernel: expected valid C, got: {found[2]}\n"
+        f"internal: the C compiler could not compile a kernel: {error[2]}\n"
         f"line {number}: {lines[number - 1].strip()}\n{messages.strip()}"
     )

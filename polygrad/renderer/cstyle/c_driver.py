@@ -1,4 +1,4 @@
-"""A driver as C. Whoever loads it fills its array `kernels` with the kernels' addresses.
+"""A driver as C. Its loader fills the array `kernels` with the kernels' addresses.
 
 void run(char **table, int64_t *variables, int64_t thread, int64_t threads, void **team) {
   if (thread == 0)                                                                             serial calls
@@ -32,7 +32,7 @@ static void parts(kernel *function, char **pointers, int64_t *values, int64_t pl
     ((run_parts *)team[3])(function, pointers, values, place, number, thread, threads, team);
 }
 """
-# What the variables that whoever runs a kernel gives are at first.
+# The values of THREAD_VARIABLES in a call, without those that change from part to part.
 _GIVEN = {
     THREAD: "thread",
     THREADS: "threads",
@@ -60,10 +60,10 @@ def c_driver(driver: Driver) -> str:
 
 
 def _call(call: Call, number: int) -> str:
-    """`number`: of the calls that have parts."""
+    """The text of a call. `number`: its place among the calls that have parts."""
     addresses = [f"table[{p.entry}]" + (f" + {p.offset}" if p.offset else "") for p in call.pointers]
     values = [f"variables[{v}]" if isinstance(v, int) else _GIVEN[v] for v in call.values]
-    # null where a kernel has none: an array without elements is not C
+    # null if there are none: C has no array without elements
     pointers = f"(char *[]){{{', '.join(addresses)}}}" if addresses else "0"
     numbers = f"(int64_t[]){{{', '.join(values)}}}" if values else "0"
     kernel = f"kernels[{call.kernel}]"

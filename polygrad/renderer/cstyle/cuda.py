@@ -1,7 +1,7 @@
 """`CUDABuilder`: CUDA C++, for NVRTC or nvcc.
 
 A kernel is `extern "C" __global__ void NAME(buffers..., variables...)`. It has to be compiled with
-`--fmad=false`: nothing but what asks for it is fused. Arithmetic on signed integers wraps, so it is done in
+`--fmad=false`, so that only MULACC is fused. Arithmetic of signed integers, which wraps, is written with
 unsigned ones. float16 and bfloat16 are the toolkit's types.
 """
 
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from polygrad.dtype import DType, dtypes, rounded
+from polygrad.dtype import DType, dtypes
 from polygrad.helpers import prod
-from polygrad.renderer.cstyle.base import NOTHING, Known, Pointer, variable_name
-from polygrad.renderer.cstyle.lanes import LanesBuilder
-from polygrad.renderer.source_text import ATOM, BITS, UNARY, Expression
+from polygrad.renderer.cstyle.base import ValueInfo, parameter_names
+from polygrad.renderer.cstyle.gpu import GPUBuilder
+from polygrad.renderer.source_text import BITS, UNARY, Expression
 from polygrad.uop.ops import Ops
 from polygrad.uop.tensor_cores import TensorCore
 
@@ -25,7 +25,7 @@ _VECTORS = {
     dtypes.float16: "half", dtypes.bfloat16: "__nv_bfloat16",
     dtypes.float32: "float", dtypes.float64: "double",
 }  # fmt: skip
-# Functions that reinterpret bits; other integers of the size are cast from and to these.
+# Functions that reinterpret bits. Other integers of the same size are cast to or from these.
 _BITS = {
     (dtypes.float16, dtypes.uint16): "__half_as_ushort", (dtypes.uint16, dtypes.float16): "__ushort_as_half",
     (dtypes.bfloat16, dtypes.uint16): "__bfloat16_as_ushort",
@@ -45,7 +45,7 @@ _SHORT = {
 _WORDS = {2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.int64}
 
 
-# The operand's type in PTX, and how two of them (or one) become the bits of a register.
+# The operand's type in PTX, and the expression that packs two elements (or one) into a register.
 _MMA_OPERANDS = {
     dtypes.float16: ("f16", "__half_as_ushort({}) | (unsigned)__half_as_ushort({}) << 16"),
     dtypes.bfloat16: (
@@ -63,9 +63,9 @@ _AS_TF32 = """static __device__ inline unsigned as_tf32(float x) {
 
 
 def _mma_text(core: TensorCore, operand: str, total: str) -> str:
-    """A function that is mma.sync of PTX; other compilers than CUDA's have one of their own.
+    """A function for mma.sync of PTX. Compilers other than CUDA's provide a function of that name themselves.
 
-    It is volatile: all lanes have to come to it, so it must not move into a branch.
+    The assembly is volatile because all lanes must execute it: it must not be moved into a branch.
     """
     name, packed = _MMA_OPERANDS[core.operands]
     each = packed.count("{}")
@@ -97,7 +97,7 @@ def _mma_text(core: TensorCore, operand: str, total: str) -> str:
 #endif"""
 
 
-class CUDABuilder(LanesBuilder):
+class CUDABuilder(GPUBuilder):
     """See `LanesBuilder`."""
 
     types = {
@@ -117,13 +117,16 @@ class CUDABuilder(LanesBuilder):
     }
     literal_suffixes = {dtypes.float32: "f", dtypes.uint32: "u", dtypes.int64: "ll", dtypes.uint64: "ull"}
     helper_prefix = "static __device__ inline "
+    cast_literals = tuple(_HEADERS)
+    index_names = {"workgroup": "blockIdx", "invocation": "threadIdx"}
+    barrier_call = "__syncthreads();"
+    shared_qualifier = "__shared__ __align__(16)"
     vector_sizes = (8, 4, 2)
 
     def signature(
         self, name: str, params: Sequence[DType], variables: Sequence[str]
     ) -> tuple[str, list[str], list[str]]:
-        pointers = [f"data{i}" for i in range(len(params))]
-        numbers = [variable_name(v, i) for i, v in enumerate(variables)]
+        pointers, numbers = parameter_names(params, variables)
         arguments = [f"{self.memory_type(d)} *{p}" for d, p in zip(params, pointers, strict=True)]
         arguments += [f"{self.type(dtypes.index, 1)} {n}" for n in numbers]
         return f'extern "C" __global__ void {name}({", ".join(arguments)}) {{', pointers, numbers
@@ -132,12 +135,6 @@ class CUDABuilder(LanesBuilder):
         if dtype in _HEADERS:
             self.need(_HEADERS[dtype], _HEADERS[dtype])
         return super().type(dtype, lanes)
-
-    def literal(self, dtype: DType, value: Any) -> tuple[str, int]:
-        if dtype in _HEADERS:
-            exact = rounded(dtype, float(value))  # once: as a float32 it would be rounded before
-            return f"({self.type(dtype, 1)}){super().literal(dtypes.float32, exact)[0]}", UNARY
-        return super().literal(dtype, value)
 
     def special_float(self, dtype: DType, value: float) -> str:
         sign = "-" if value < 0 else ""
@@ -155,12 +152,12 @@ class CUDABuilder(LanesBuilder):
             if src != word:
                 value = self.convert(value, self.type(word, 1))
             return self.call(_BITS[word, dst], [value], self.type(dst, 1))
-        return value if src == dst else self.convert(value, self.type(dst, 1), Known(bits=value))
+        return value if src == dst else self.convert(value, self.type(dst, 1), ValueInfo(bits=value))
 
-    def from_short(self, value: Any, src: DType, lanes: int) -> Any:
+    def extend_half(self, value: Any, src: DType, lanes: int) -> Any:
         return self.call(_SHORT[src, dtypes.float32], [value], "float")
 
-    def to_short(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+    def truncate_to_half(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
         return self.call(_SHORT[src, dst], [value], self.type(dst, 1))
 
     # --- memory
@@ -169,7 +166,7 @@ class CUDABuilder(LanesBuilder):
         return dtype in _VECTORS and (size <= 4 or dtype in _HEADERS)
 
     def load_vector(self, address: Expression, space: str, dtype: DType, size: int) -> Expression:
-        """float16 and bfloat16 have types of two elements only: more are words of two."""
+        """float16 and bfloat16 have vector types of two elements only. More are loaded as words of two."""
         if dtype in _HEADERS and size > 2:
             return super().load_vector(address, space, dtypes.uint32, size // 2)
         return super().load_vector(address, space, dtype, size)
@@ -180,13 +177,13 @@ class CUDABuilder(LanesBuilder):
         words = super().vector_elements(vector, dtypes.uint32, size // 2)
         u16, make, t = self.type(dtypes.uint16, 1), _BITS[dtypes.uint16, dtype], self.type(dtype, 1)
         return [
-            self._source.value(f"{make}(({u16}){text})", [word], t, needs=UNARY, data=NOTHING)
+            self._source.value(f"{make}(({u16}){text})", [word], t, needs=UNARY)
             for word in words
             for text in ("{}", "({} >> 16)")
         ]
 
     def store_vector(self, address: Expression, space: str, dtype: DType, values: Sequence[Any]) -> None:
-        """The same."""
+        """See `load_vector`."""
         if dtype not in _HEADERS or len(values) == 2:
             return super().store_vector(address, space, dtype, values)
         bits = _BITS[dtype, dtypes.uint16]
@@ -196,7 +193,6 @@ class CUDABuilder(LanesBuilder):
                 pair,
                 "unsigned",
                 precedence=BITS,
-                data=NOTHING,
             )
             for pair in zip(values[::2], values[1::2], strict=True)
         ]
@@ -210,27 +206,8 @@ class CUDABuilder(LanesBuilder):
 
     # --- workgroups
 
-    def special(self, kind: str, axis: int, size: Expression) -> Expression:
-        t, words = self.type(dtypes.index, 1), {"workgroup": "blockIdx", "invocation": "threadIdx"}
-        return self._source.value(
-            f"({t}){words[kind]}.{'xyz'[axis]}", (), t, precedence=UNARY, hint=kind, data=Known()
-        )
-
-    def wmma(self, core: TensorCore, a: Sequence[Any], b: Sequence[Any], c: Sequence[Any]) -> Sequence[Any]:
-        t, total = self.type(core.operands, 1), self.type(core.total, 1)
-        self.need(core.name, _mma_text(core, t, total))
-        result = self.call(core.name, [*a, *b, *c], f"{total}4", hint="tile", known=NOTHING)
-        return [
-            self._source.value(f"{{}}.{component}", [result], total, needs=ATOM, data=NOTHING)
-            for component in "xyzw"
-        ]
+    def wmma_function(self, core: TensorCore, operand: str, total: str) -> str:
+        return _mma_text(core, operand, total)
 
     def shuffled(self, value: Expression, mask: int, type_: str) -> Expression:
-        return self._source.value(f"__shfl_xor_sync(0xffffffffu, {{}}, {mask})", [value], type_, data=NOTHING)
-
-    def barrier(self) -> None:
-        self._source.statement("__syncthreads();", ())
-
-    def shared(self, name: str, dtype: DType, size: int) -> Pointer:
-        self._prologue.append(f"  __shared__ __align__(16) {self.memory_type(dtype)} {name}[{size}];")
-        return Pointer(name)
+        return self._source.value(f"__shfl_xor_sync(0xffffffffu, {{}}, {mask})", [value], type_)

@@ -1,7 +1,8 @@
-"""CUDA C++ to code for a GPU by NVRTC, NVIDIA's compiler as a library: the packages `cuda-bindings`,
-`nvidia-cuda-nvrtc` and, for float16 and bfloat16, the headers of `nvidia-cuda-runtime`. It needs no GPU.
+"""CUDA C++ -> code for a GPU, through NVRTC, NVIDIA's compiler as a library. It needs no GPU, but the
+packages `cuda-bindings`, `nvidia-cuda-nvrtc` and, for float16 and bfloat16, the headers of
+`nvidia-cuda-runtime`.
 
-Importing this module without the first raises ImportError. Nothing is fused but what a kernel fuses itself.
+Importing this module without the first raises ImportError. Only MULACC is fused.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ def _check(result: tuple[Any, ...]) -> Any:
     error, *values = result
     if error != _OK:
         _, text = nvrtc.nvrtcGetErrorString(error)
-        raise DeviceError(f"device CUDA: expected NVRTC to do its work, got {text.decode()}")
+        raise DeviceError(f"device CUDA: NVRTC: {text.decode()}")
     return values[0] if values else None
 
 
 @functools.cache
 def architectures() -> tuple[int, ...]:
-    """What it compiles for: 90 is sm_90. Raises DeviceError where NVRTC is not installed."""
+    """The architectures that NVRTC compiles for: 90 is sm_90. Raises DeviceError where it is not
+    installed."""
     try:
         return tuple(_check(nvrtc.nvrtcGetSupportedArchs()))
     except RuntimeError as e:  # of the bindings, for a library that is not there
@@ -46,25 +48,25 @@ def _headers() -> str:
 
 
 def compile_cuda(source: str, architecture: str) -> bytes:
-    """Machine code of CUDA C++ for an architecture (sm_90), or what its driver makes that of, where this
-    NVRTC is older than the architecture. Raises CompileError with what the compiler says."""
+    """Machine code of CUDA C++ for an architecture (sm_90), or PTX where this NVRTC is older than the
+    architecture. Raises CompileError with the compiler's messages."""
     newest = _newest(architecture)
     return _compile(source, architecture if f"sm_{newest}" == architecture else f"compute_{newest}")
 
 
 def compile_ptx(source: str, architecture: str) -> str:
-    """What the driver makes machine code of, NVIDIA's virtual assembly. Raises CompileError."""
+    """PTX, NVIDIA's virtual assembly, of which the driver makes machine code. Raises CompileError."""
     return _compile(source, f"compute_{_newest(architecture)}").rstrip(b"\0").decode(errors="replace")
 
 
 def _newest(architecture: str) -> int:
-    """The newest that this NVRTC compiles for, up to `architecture`. Raises CompileError."""
-    known = architectures()
-    fitting = [n for n in known if n <= int(architecture.removeprefix("sm_"))]
+    """The newest architecture, up to `architecture`, that this NVRTC compiles for. Raises CompileError."""
+    supported = architectures()
+    fitting = [n for n in supported if n <= int(architecture.removeprefix("sm_"))]
     if not fitting:
         raise CompileError(
-            f"CUDA: expected a GPU of sm_{min(known)} or newer, as this NVRTC compiles for, got "
-            f"{architecture}: install an older nvidia-cuda-nvrtc"
+            f"CUDA: the GPU is of {architecture}, and this NVRTC compiles for sm_{min(supported)} and newer: "
+            "install an older nvidia-cuda-nvrtc"
         )
     return max(fitting)
 
@@ -80,8 +82,8 @@ def _compile(source: str, target: str) -> bytes:
         if error == nvrtc.nvrtcResult.NVRTC_ERROR_COMPILATION:
             log = bytearray(_check(nvrtc.nvrtcGetProgramLogSize(program)))
             _check(nvrtc.nvrtcGetProgramLog(program, log))
-            said = bytes(log).rstrip(b"\0").decode(errors="replace")
-            raise CompileError(f"CUDA: expected a kernel that compiles for {target}, got\n{said}\n{source}")
+            messages = bytes(log).rstrip(b"\0").decode(errors="replace")
+            raise CompileError(f"CUDA: a kernel does not compile for {target}:\n{messages}\n{source}")
         _check((error,))
         if target.startswith("sm_"):
             code = bytearray(_check(nvrtc.nvrtcGetCUBINSize(program)))

@@ -1,10 +1,10 @@
-"""`LanesBuilder`: SIMD values as several scalars, for languages whose threads are the lanes already.
+"""`LanesBuilder`: SIMD values as several scalars, for GPUs, whose threads are lanes themselves.
 
-A SIMD value is a tuple of expressions, one for each lane; an operation is written for each. Only memory sees
-vectors: consecutive elements whose position is known to be a multiple of their number are loaded and stored
-as one (`float4`), if the builder is told that buffers are `aligned`.
+A SIMD value is a tuple of expressions, one for each lane; an operation is written once for each lane. Only
+loads and stores use vectors (`float4`): of consecutive elements whose position is known to be a multiple of
+their number, if buffers are `aligned`.
 
-Must not know: what the languages differ in.
+Must not know: differences between the languages.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from typing import Any, ClassVar
 
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType
-from polygrad.renderer.cstyle.base import NOTHING, CStyleBuilder, Pointer
+from polygrad.renderer.cstyle.base import CStyleBuilder, Pointer
 from polygrad.renderer.source_text import ANY, ATOM, SELECT, UNARY, Expression
-from polygrad.uop.args import Dot
 from polygrad.uop.ops import Ops
 
 _COMPONENTS = "xyzw"
@@ -26,7 +25,7 @@ _COMPONENTS = "xyzw"
 class LanesBuilder(CStyleBuilder):
     """`aligned`: every buffer starts at a multiple of 16 bytes."""
 
-    vector_sizes: ClassVar[tuple[int, ...]] = (4, 2)  # elements that memory takes at once, at most 16 bytes
+    vector_sizes: ClassVar[tuple[int, ...]] = (4, 2)  # elements of one load or store, largest first
 
     def __init__(self, target: Target, aligned: bool = False) -> None:
         super().__init__(target)
@@ -47,11 +46,6 @@ class LanesBuilder(CStyleBuilder):
             return super().alu(op, dtype, args, 1)
         return tuple(self.alu(op, dtype, lane, 1) for lane in zip(*args, strict=True))
 
-    def dot(self, kinds: Dot, a: Any, b: Any, c: Any, lanes: int) -> Any:
-        if lanes == 1:
-            return super().dot(kinds, a, b, c, 1)
-        return tuple(self.dot(kinds, *lane, 1) for lane in zip(a, b, c, strict=True))
-
     def cast(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
         if lanes == 1:
             return super().cast(value, src, dst, 1)
@@ -69,7 +63,7 @@ class LanesBuilder(CStyleBuilder):
     def shuffle_xor(self, value: Any, dtype: DType, mask: int, lanes: int) -> Any:
         if lanes != 1:
             return tuple(self.shuffle_xor(v, dtype, mask, 1) for v in value)
-        # a statement of its own: as a part of another expression it could be in one side of a selection
+        # A statement of its own: inside of another expression it could be in one branch of a selection.
         register = self.register(dtype, 1)
         self.set(register, self.shuffled(value, mask, self.type(dtype, 1)))
         return self.get(register)
@@ -84,7 +78,7 @@ class LanesBuilder(CStyleBuilder):
         return values[0] if len(values) == 1 else tuple(values)
 
     def reduce(self, op: Ops, value: Any, dtype: DType, lanes: int) -> Any:
-        """The low half with the high half, until one is left."""
+        """Combine the low half with the high half until one lane is left."""
         while lanes > 1:
             lanes //= 2
             value = tuple(
@@ -124,7 +118,7 @@ class LanesBuilder(CStyleBuilder):
         return tuple(out)
 
     def _vector_size(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> int:
-        """How many elements are loaded or stored at once."""
+        """The number of elements of each load or store."""
         if not self.aligned:
             return 1
         multiple = 0 if index is None else index.data.multiple
@@ -153,10 +147,10 @@ class LanesBuilder(CStyleBuilder):
         )
 
     def vector_elements(self, vector: Expression, dtype: DType, size: int) -> list[Expression]:
-        """The elements of what `load_vector` loaded, as they are in memory."""
+        """The elements of a loaded vector, as memory holds them."""
         t = self.memory_type(dtype)
         components = _COMPONENTS[:size]
-        return [self._source.value(f"{{}}.{c}", [vector], t, needs=ATOM, data=NOTHING) for c in components]
+        return [self._source.value(f"{{}}.{c}", [vector], t, needs=ATOM) for c in components]
 
     def store_vector(self, address: Expression, space: str, dtype: DType, values: Sequence[Any]) -> None:
         t, make = self.vector_type(dtype, len(values)), self.vector_maker(dtype, len(values))
@@ -181,7 +175,8 @@ class LanesBuilder(CStyleBuilder):
         mask: Any,
         other: Any,
     ) -> Any:
-        """Each lane by itself: `mask ? data[i] : other` reads nothing where the mask is false."""
+        """One conditional load for each lane: `mask ? data[i] : other` reads memory only where `mask`
+        holds."""
         return tuple(
             self.guarded_load(pointer, self.place(pointer, index, offset + i), dtype, mask[i], other[i])
             for i in range(lanes)
@@ -190,7 +185,7 @@ class LanesBuilder(CStyleBuilder):
     def guarded_load(
         self, pointer: Pointer, place: Expression, dtype: DType, condition: Expression, other: Expression
     ) -> Expression:
-        """An element where `condition` holds, which is not read elsewhere."""
+        """An element if `condition` holds, else `other`, without a read of memory."""
         element = f"{pointer.name}[{{}}]{' != 0' if dtype.is_bool else ''}"
         return self._source.value(
             f"{{}} ? {element} : {{}}",
@@ -199,7 +194,6 @@ class LanesBuilder(CStyleBuilder):
             needs=(SELECT + 1, ANY, SELECT + 1),
             precedence=SELECT,
             reads="memory",
-            data=NOTHING,
         )
 
     def store(self, pointer: Pointer, index: Any, offset: int, value: Any, dtype: DType, lanes: int) -> None:

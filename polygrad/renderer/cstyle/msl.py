@@ -1,8 +1,8 @@
 """`MSLBuilder`: the Metal Shading Language.
 
 A kernel is `kernel void NAME(device ... [[buffer(n)]], constant int &variable [[buffer(m)]], ...)`: buffers,
-then variables. It has to be compiled with the safe math mode. There is no float64. Arithmetic on signed
-integers wraps, so it is done in unsigned ones.
+then variables. It has to be compiled in the safe math mode. There is no float64. Arithmetic of signed
+integers, which wraps, is written with unsigned ones.
 """
 
 from __future__ import annotations
@@ -10,18 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from polygrad.dtype import DType, dtypes, rounded
-from polygrad.errors import DeviceError
-from polygrad.renderer.cstyle.base import NOTHING, Known, Pointer, variable_name
-from polygrad.renderer.cstyle.lanes import LanesBuilder
-from polygrad.renderer.source_text import ATOM, UNARY, Expression
+from polygrad.dtype import DType, dtypes
+from polygrad.renderer.cstyle.base import parameter_names
+from polygrad.renderer.cstyle.gpu import GPUBuilder
+from polygrad.renderer.source_text import Expression
 from polygrad.uop.ops import Ops
 from polygrad.uop.tensor_cores import TensorCore
 
 
 def _simdgroup_text(core: TensorCore, operand: str, total: str) -> str:
-    """A function that is simdgroup_multiply_accumulate; other compilers than Metal's have one of their
-    own."""
+    """A function for simdgroup_multiply_accumulate. Compilers other than Metal's provide a function of that
+    name themselves."""
     types = {"a": operand, "b": operand, "c": total}
     parameters = [f"{t} {x}{i}" for x, t in types.items() for i in (0, 1)]
     matrix = f"simdgroup_matrix<{{}}, {core.m}, {core.n}>"
@@ -41,7 +40,7 @@ static inline {total}2 {core.name}({", ".join(parameters)}) {{
 #endif"""
 
 
-class MSLBuilder(LanesBuilder):
+class MSLBuilder(GPUBuilder):
     """See `LanesBuilder`."""
 
     types = {
@@ -65,12 +64,15 @@ class MSLBuilder(LanesBuilder):
     }  # fmt: skip
     buffer_space = "device"
     helper_prefix = "static inline "
+    cast_literals = (dtypes.bfloat16,)
+    index_names = {"workgroup": "workgroup", "invocation": "invocation"}
+    barrier_call = "threadgroup_barrier(mem_flags::mem_threadgroup);"
+    shared_qualifier = shared_space = "threadgroup"
 
     def signature(
         self, name: str, params: Sequence[DType], variables: Sequence[str]
     ) -> tuple[str, list[str], list[str]]:
-        pointers = [f"data{i}" for i in range(len(params))]
-        numbers = [variable_name(v, i) for i, v in enumerate(variables)]
+        pointers, numbers = parameter_names(params, variables)
         arguments = [f"device {self.memory_type(d)} *{p}" for d, p in zip(params, pointers, strict=True)]
         arguments += [f"constant {self.type(dtypes.index, 1)} &{n}" for n in numbers]
         arguments = [f"{a} [[buffer({i})]]" for i, a in enumerate(arguments)]
@@ -81,20 +83,6 @@ class MSLBuilder(LanesBuilder):
         start = f"kernel void {name}("
         return start + f",\n{' ' * len(start)}".join(arguments) + ") {", pointers, numbers
 
-    def type(self, dtype: DType, lanes: int) -> str:
-        if dtype == dtypes.float64:
-            raise DeviceError(
-                "device METAL: expected a dtype that Metal has, got float64: use float32 (Tensor.float()), "
-                "or another device for this part (Tensor.to)"
-            )
-        return super().type(dtype, lanes)
-
-    def literal(self, dtype: DType, value: Any) -> tuple[str, int]:
-        if dtype == dtypes.bfloat16:
-            exact = rounded(dtype, float(value))  # once: as a float32 it would be rounded before
-            return f"(bfloat){super().literal(dtypes.float32, exact)[0]}", UNARY
-        return super().literal(dtype, value)
-
     def special_float(self, dtype: DType, value: float) -> str:
         text = "NAN" if value != value else "INFINITY" if value > 0 else "-INFINITY"
         cast = "" if dtype == dtypes.float32 else f"({self.type(dtype, 1)})"
@@ -104,10 +92,10 @@ class MSLBuilder(LanesBuilder):
         t = self.type(dst, 1)
         return self.call(f"as_type<{t}>", [value], t)
 
-    def from_short(self, value: Any, src: DType, lanes: int) -> Any:
+    def extend_half(self, value: Any, src: DType, lanes: int) -> Any:
         return self.convert(value, "float")
 
-    def to_short(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+    def truncate_to_half(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
         return self.convert(value, self.type(dst, 1))
 
     # --- memory
@@ -120,27 +108,8 @@ class MSLBuilder(LanesBuilder):
 
     # --- workgroups
 
-    def special(self, kind: str, axis: int, size: Expression) -> Expression:
-        t = self.type(dtypes.index, 1)
-        return self._source.value(
-            f"({t}){kind}.{'xyz'[axis]}", (), t, precedence=UNARY, hint=kind, data=Known()
-        )
-
-    def wmma(self, core: TensorCore, a: Sequence[Any], b: Sequence[Any], c: Sequence[Any]) -> Sequence[Any]:
-        total = self.type(core.total, 1)
-        self.need(core.name, _simdgroup_text(core, self.type(core.operands, 1), total))
-        result = self.call(core.name, [*a, *b, *c], f"{total}2", hint="tile", known=NOTHING)
-        return [
-            self._source.value(f"{{}}.{component}", [result], total, needs=ATOM, data=NOTHING)
-            for component in "xy"
-        ]
+    def wmma_function(self, core: TensorCore, operand: str, total: str) -> str:
+        return _simdgroup_text(core, operand, total)
 
     def shuffled(self, value: Expression, mask: int, type_: str) -> Expression:
-        return self._source.value(f"simd_shuffle_xor({{}}, (ushort){mask})", [value], type_, data=NOTHING)
-
-    def barrier(self) -> None:
-        self._source.statement("threadgroup_barrier(mem_flags::mem_threadgroup);", ())
-
-    def shared(self, name: str, dtype: DType, size: int) -> Pointer:
-        self._prologue.append(f"  threadgroup {self.memory_type(dtype)} {name}[{size}];")
-        return Pointer(name, "threadgroup")
+        return self._source.value(f"simd_shuffle_xor({{}}, (ushort){mask})", [value], type_)

@@ -4,15 +4,16 @@ A value is its operand text (`%v7`, `5`, `splat (float 0x3FF0000000000000)`), so
 one string appended to a list; nothing is parsed or built before LLVM reads the text. Registers are SSA
 values with phis at loop heads, made as they are read (Braun et al., "Simple and Efficient Construction of
 Static Single Assignment Form", 2013), and loops are written bottom-tested, so that the text needs no
-clean-up pass. Every function is complete in itself: texts of several put one after the other are a module.
-No fast-math flags: only MULACC is fused. float16 and bfloat16 live in registers as their bits (i16), bool
-as i1.
+clean-up pass. Every function is complete in itself: several texts, one after the other, are a module. There
+are no fast-math flags; only MULACC is fused. Registers hold float16 and bfloat16 as their bits (i16), bool as
+i1.
 
 Must not know: llvmlite, the host, axes and tiles.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -20,9 +21,8 @@ from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes, float_to_bits, rounded
 from polygrad.errors import InternalError
 from polygrad.helpers import is_pow2
-from polygrad.renderer.builder import Builder
-from polygrad.renderer.llvm import convert
-from polygrad.renderer.llvm.convert import vector
+from polygrad.renderer import convert
+from polygrad.renderer.builder import HALF_DTYPES, Builder
 from polygrad.shared_words import STOP_SYMBOL
 from polygrad.uop.args import Dot
 from polygrad.uop.ops import Ops
@@ -36,8 +36,6 @@ _TYPE: dict[DType, str] = {
     dtypes.float16: "i16", dtypes.bfloat16: "i16",
     dtypes.float32: "float", dtypes.float64: "double",
 }  # fmt: skip
-
-_SHORT_FLOATS = (dtypes.float16, dtypes.bfloat16)
 
 # Ops that are one instruction, by kind of operand.
 _FLOAT_OPS = {
@@ -55,7 +53,6 @@ _BOOL_OPS = {**_UINT_OPS, Ops.ADD: "or", Ops.MUL: "and", Ops.MAX: "or"}
 _OPS = {"float": _FLOAT_OPS, "int": _INT_OPS, "uint": _UINT_OPS, "index": _INDEX_OPS, "bool": _BOOL_OPS}
 
 
-# x86's, by kind: what they add is exact, and wraps
 class X86Dot(NamedTuple):
     """A dot product of x86: LLVM's name for it without the number of bits, and the feature that has it. For
     each lane it takes `per_lane` elements of a type."""
@@ -71,6 +68,7 @@ class X86Dot(NamedTuple):
         return vector(self.total, lanes), vector(self.element, self.per_lane * lanes)
 
 
+# The instructions of x86, by kind. Sums of integers are exact, modulo 2**32.
 X86_DOTS = {
     Dot(dtypes.uint8, dtypes.int8): X86Dot("llvm.x86.avx512.vpdpbusd", "avx512vnni"),
     Dot(dtypes.int16, dtypes.int16): X86Dot("llvm.x86.avx512.vpdpwssd", "avx512vnni"),
@@ -78,6 +76,11 @@ X86_DOTS = {
         "llvm.x86.avx512bf16.dpbf16ps", "avx512bf16", "float", "bfloat", 2
     ),
 }
+
+
+def vector(scalar: str, lanes: int) -> str:
+    """The LLVM type of `lanes` values of the LLVM type `scalar`."""
+    return scalar if lanes == 1 else f"<{lanes} x {scalar}>"
 
 
 def _mangled(scalar: str, lanes: int) -> str:
@@ -93,9 +96,11 @@ def _literal(dtype: DType, value: Any) -> str:
     if not dtype.is_float:
         return str(int(value))
     value = float(value)
-    if dtype in _SHORT_FLOATS:
+    if dtype in HALF_DTYPES:
         return str(float_to_bits(dtype, value))
-    return "0x7FF8000000000000" if value != value else convert.float_text(rounded(dtype, value))
+    if value != value:
+        return "0x7FF8000000000000"
+    return f"0x{struct.unpack('<Q', struct.pack('<d', rounded(dtype, value)))[0]:016X}"
 
 
 class Pointer(NamedTuple):
@@ -107,7 +112,7 @@ class Pointer(NamedTuple):
 
 
 class Register:
-    """A variable of LLVM type `type`; its values are in the builder's loop levels."""
+    """A variable of LLVM type `type`. The builder's levels hold its values."""
 
     __slots__ = ("type",)
 
@@ -116,7 +121,8 @@ class Register:
 
 
 class _Level:
-    """An open loop (or the function's body): the registers' values now, and what its head still needs."""
+    """An open loop, or the function's body: the present values of registers, and what the loop's head is
+    written from when the loop is closed."""
 
     __slots__ = ("addresses", "before", "counter", "guarded", "label", "phis", "size", "slot", "values")
 
@@ -167,9 +173,7 @@ class LLVMBuilder(Builder):
     def finish(self) -> str:
         """The function's text."""
         if len(self._levels) != 1:
-            raise InternalError(
-                f"LLVMBuilder.finish: expected every loop closed, got {len(self._levels) - 1} open"
-            )
+            raise InternalError(f"LLVMBuilder.finish: {len(self._levels) - 1} loops are still open")
         self._lines.append("  ret void\n}\n")
         if self._stops:
             self._lines.append(f"@{STOP_SYMBOL} = external global i64\n")
@@ -185,7 +189,7 @@ class LLVMBuilder(Builder):
     def const(self, dtype: DType, value: Any, lanes: int) -> str:
         text = _literal(dtype, value)
         if lanes != 1:
-            text = convert.splat(_TYPE[dtype], text, lanes)
+            text = f"splat ({_TYPE[dtype]} {text})"
         if dtype.is_int:
             self._ints[text] = int(value)
         elif dtype.is_float and value == value:
@@ -221,7 +225,7 @@ class LLVMBuilder(Builder):
             return self._emit(f"call {t} {function}({t} {args[0]})") if dtype.is_float else args[0]
         if op is Ops.IDIV or op is Ops.MOD:
             return self._divide(op, dtype, args[0], args[1], lanes)
-        raise InternalError(f"LLVMBuilder.alu: expected an op of Builder.alu, got {op} of {dtype}")
+        raise self.unknown_op(op, dtype)
 
     def dot(self, kinds: Dot, a: str, b: str, c: str, lanes: int) -> str:
         dot = X86_DOTS[kinds]
@@ -244,7 +248,7 @@ class LLVMBuilder(Builder):
             return self._emit(f"select {mask} {greater}, {t} {a}, {t} {b}")
         if a in self._numbers:
             a, b = b, a
-        # b > a ? b : a is a when a is NaN: one instruction. Then only b's NaN is missing.
+        # b > a ? b : a, one instruction, gives a where a is NaN. Then b is taken where b is NaN.
         greater = self._emit(f"fcmp ogt {t} {b}, {a}")
         larger = self._emit(f"select {mask} {greater}, {t} {b}, {t} {a}")
         if b in self._numbers:
@@ -253,7 +257,7 @@ class LLVMBuilder(Builder):
         return self._emit(f"select {mask} {nan}, {t} {b}, {t} {larger}")
 
     def _divide(self, op: Ops, dtype: DType, a: str, b: str, lanes: int) -> str:
-        """Signed IDIV and MOD, to minus infinity."""
+        """Signed IDIV and MOD, rounded to minus infinity."""
         t, divisor, sign = vector(_TYPE[dtype], lanes), self._ints.get(b, 0), dtype.bits - 1
         if is_pow2(divisor):
             other = self.const(dtype, divisor.bit_length() - 1 if op is Ops.IDIV else divisor - 1, lanes)
@@ -271,38 +275,24 @@ class LLVMBuilder(Builder):
         signs = self._emit(f"xor {t} {remainder}, {b}")
         differ = self._emit(f"icmp slt {t} {signs}, zeroinitializer")
         mask = vector("i1", lanes)
-        wrong = self._emit(f"and {mask} {nonzero}, {differ}")
+        is_large = self._emit(f"and {mask} {nonzero}, {differ}")
         if op is Ops.IDIV:
-            return self._emit(f"add {t} {quotient}, {self._emit(f'sext {mask} {wrong} to {t}')}")
-        fix = self._emit(f"select {mask} {wrong}, {t} {b}, {t} zeroinitializer")
-        return self._emit(f"add {t} {remainder}, {fix}")
+            return self._emit(f"add {t} {quotient}, {self._emit(f'sext {mask} {is_large} to {t}')}")
+        correction = self._emit(f"select {mask} {is_large}, {t} {b}, {t} zeroinitializer")
+        return self._emit(f"add {t} {remainder}, {correction}")
 
     # --- conversions
 
-    def cast(self, value: str, src: DType, dst: DType, lanes: int) -> str:
-        if src == dst:
-            return value
-        if src in _SHORT_FLOATS:
-            if src == dtypes.float16:
-                single = convert.half_to_float(self._emit, value, lanes, self.native_half)
-            else:
-                single = convert.bfloat_to_float(self._emit, value, lanes)
-            return self.cast(single, dtypes.float32, dst, lanes)
-        if dst in _SHORT_FLOATS:
-            if src == dtypes.float64:
-                single = convert.double_to_odd(self._emit, value, lanes)
-            else:
-                single = self.cast(value, src, dtypes.float32, lanes)
-            if dst == dtypes.float16:
-                return convert.float_to_half(self._emit, single, lanes, self.native_half)
-            return convert.float_to_bfloat(self._emit, single, lanes)
+    def cast_number(self, value: str, src: DType, dst: DType, lanes: int) -> str:
         s, d = vector(_TYPE[src], lanes), vector(_TYPE[dst], lanes)
         if dst.is_bool:
             return self._emit(f"{'fcmp une' if src.is_float else 'icmp ne'} {s} {value}, zeroinitializer")
         if src.is_bool and dst.is_float:
             return self._emit(f"select {s} {value}, {d} {self.const(dst, 1.0, lanes)}, {d} zeroinitializer")
         if src.is_float and not dst.is_float:
-            return convert.float_to_int(self._emit, value, (_TYPE[src], _TYPE[dst]), dst, lanes)
+            # poison where it is out of range, which is then not selected
+            truncated = self._emit(f"{'fptoui' if dst.is_unsigned else 'fptosi'} {s} {value} to {d}")
+            return convert.float_to_int(self, value, truncated, src, dst, lanes)
         if s == d:
             return value
         wider = dst.bits > src.bits or src.is_bool
@@ -312,6 +302,18 @@ class LLVMBuilder(Builder):
             return self._emit(f"{'uitofp' if src.is_unsigned else 'sitofp'} {s} {value} to {d}")
         extend = "zext" if src.is_unsigned or src.is_bool else "sext"
         return self._emit(f"{extend if wider else 'trunc'} {s} {value} to {d}")
+
+    def extend_half(self, value: str, src: DType, lanes: int) -> str:
+        if not (self.native_half and src == dtypes.float16):
+            return str(convert.HALF_CONVERSIONS[src, dtypes.float32](self, value, lanes))
+        half = self._emit(f"bitcast {vector('i16', lanes)} {value} to {vector('half', lanes)}")
+        return self._emit(f"fpext {vector('half', lanes)} {half} to {vector('float', lanes)}")
+
+    def truncate_to_half(self, value: str, src: DType, dst: DType, lanes: int) -> str:
+        if not (self.native_half and src == dtypes.float32 and dst == dtypes.float16):
+            return str(convert.HALF_CONVERSIONS[src, dst](self, value, lanes))
+        half = self._emit(f"fptrunc {vector('float', lanes)} {value} to {vector('half', lanes)}")
+        return self._emit(f"bitcast {vector('half', lanes)} {half} to {vector('i16', lanes)}")
 
     def bitcast(self, value: str, src: DType, dst: DType, lanes: int) -> str:
         if src.is_bool != dst.is_bool:
@@ -336,11 +338,9 @@ class LLVMBuilder(Builder):
         return self._emit(f"shufflevector {t} {first}, {t} poison, <{lanes} x i32> zeroinitializer")
 
     def extract(self, value: str, dtype: DType, lane: int, lanes: int) -> str:
-        return (
-            value
-            if lanes == 1
-            else self._emit(f"extractelement {vector(_TYPE[dtype], lanes)} {value}, i64 {lane}")
-        )
+        if lanes == 1:
+            return value
+        return self._emit(f"extractelement {vector(_TYPE[dtype], lanes)} {value}, i64 {lane}")
 
     def pack(self, values: Sequence[str], dtype: DType) -> str:
         if len(values) == 1:
@@ -363,12 +363,12 @@ class LLVMBuilder(Builder):
         return lanes
 
     def load_block(self, pointer: Pointer, index: str | None, offset: int, dtype: DType, lanes: int) -> str:
-        """As memory holds it: a bool's bytes are not yet i1."""
+        """See `Builder.load_block`. Bools stay bytes, as memory holds them."""
         t = vector(pointer.type, lanes)
         return self._emit(f"load {t}, ptr {self._address(pointer, index, offset)}, align {pointer.itemsize}")
 
     def permute(self, blocks: Sequence[str], positions: Sequence[int], dtype: DType) -> str:
-        """The lanes of the first two blocks, then those of each other one put in place."""
+        """Shuffle the first two blocks, then insert the elements of each further block."""
         lanes = len(positions)
         t = vector("i8" if dtype.is_bool else _TYPE[dtype], lanes)
 
@@ -385,7 +385,8 @@ class LLVMBuilder(Builder):
         return self._emit(f"icmp ne {t} {value}, zeroinitializer") if dtype.is_bool else value
 
     def reduce(self, op: Ops, value: str, dtype: DType, lanes: int) -> str:
-        """The low half with the high half, until one is left; of bools, whether any or all are true."""
+        """Combine the low half with the high half until one lane is left. For bools: whether any or all
+        are true."""
         if dtype.is_bool:
             bits = self._emit(f"bitcast {vector('i1', lanes)} {value} to i{lanes}")
             return self._emit(
@@ -463,39 +464,39 @@ class LLVMBuilder(Builder):
     # --- control
 
     def loop(self, size: str) -> str:
-        known = self._ints.get(size)
+        rounds = self._ints.get(size)
         self._count = n = self._count + 1
-        if known == 1:
+        if rounds == 1:
             self._levels.append(_Level(self._block, "", self.const(dtypes.index, 0, 1), "1", -1, False))
             return self._levels[-1].counter
-        guarded, label = known is None or known <= 0, f"loop{n}"
+        guarded, label = rounds is None or rounds <= 0, f"loop{n}"
         if guarded:
-            some = self._emit(f"icmp sgt i64 {size}, 0")
-            self._lines.append(f"  br i1 {some}, label %{label}, label %end{n}")
+            is_positive = self._emit(f"icmp sgt i64 {size}, 0")
+            self._lines.append(f"  br i1 {is_positive}, label %{label}, label %end{n}")
         else:
             self._lines.append(f"  br label %{label}")
         self._lines.append(f"{label}:")
-        self._lines.append("")  # the phis, when the loop is closed
+        self._lines.append("")  # for the phis, which are known when the loop is closed
         self._levels.append(_Level(self._block, label, f"%i{n}", size, len(self._lines) - 1, guarded))
         self._block = label
         return f"%i{n}"
 
     def safepoint(self, counter: str, interval: int) -> None:
         self._count = n = self._count + 1
-        look, go = f"look{n}", f"go{n}"
+        check, proceed = f"check{n}", f"proceed{n}"
         if interval > 1:
-            rest = self._emit(f"and i64 {counter}, {interval - 1}")
-            is_turn = self._emit(f"icmp eq i64 {rest}, 0")
-            self._lines += [f"  br i1 {is_turn}, label %{look}, label %{go}", f"{look}:"]
-        word = self._emit(f"load volatile i64, ptr @{STOP_SYMBOL}")
-        goes_on = self._emit(f"icmp eq i64 {word}, 0")
+            remainder = self._emit(f"and i64 {counter}, {interval - 1}")
+            is_turn = self._emit(f"icmp eq i64 {remainder}, 0")
+            self._lines += [f"  br i1 {is_turn}, label %{check}, label %{proceed}", f"{check}:"]
+        flag = self._emit(f"load volatile i64, ptr @{STOP_SYMBOL}")
+        proceeds = self._emit(f"icmp eq i64 {flag}, 0")
         self._lines += [
-            f"  br i1 {goes_on}, label %{go}, label %stop{n}",
+            f"  br i1 {proceeds}, label %{proceed}, label %stop{n}",
             f"stop{n}:",
             "  ret void",
-            f"{go}:",
+            f"{proceed}:",
         ]
-        self._block = go
+        self._block = proceed
         self._stops = True
 
     def end_loop(self) -> None:
@@ -514,7 +515,7 @@ class LLVMBuilder(Builder):
             last = level.values[register]
             phis.append(f"  {phi} = phi {register.type} [ {first}, %{level.before} ], [ {last}, %{latch} ]")
             if last == phi:
-                del level.values[register]  # only read in this loop
+                del level.values[register]  # the loop only reads it
         self._lines[level.slot] = "\n".join(phis)
         outer = self._levels[-1].values
         for register, last in level.values.items():
@@ -529,7 +530,8 @@ class LLVMBuilder(Builder):
         return Register(vector(_TYPE[dtype], lanes))
 
     def _value(self, register: Register) -> str | None:
-        """The register's value now, with a phi in every open loop it comes into; None if it was never set."""
+        """The register's present value, with a phi in every open loop that it enters; None if it was never
+        set."""
         depth = len(self._levels) - 1
         while depth >= 0 and register not in self._levels[depth].values:
             depth -= 1
@@ -547,7 +549,7 @@ class LLVMBuilder(Builder):
     def get(self, register: Register) -> str:
         value = self._value(register)
         if value is None:
-            raise InternalError("LLVMBuilder.get: expected a register that was set, got an undefined one")
+            raise InternalError("LLVMBuilder.get: a register is read before it is set")
         return value
 
     def set(self, register: Register, value: str) -> None:

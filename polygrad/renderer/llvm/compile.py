@@ -1,12 +1,11 @@
 """LLVM IR text -> an object file for this machine's processor, through llvmlite.
 
-Speed of compilation decides everything here. The text comes in SSA form, unrolled and in vectors, so no IR
-pass runs at all: only code generation at its second level, whose own passes (loop strength reduction,
-machine CSE and LICM, scheduling, register allocation) do what is left to do. `compile_ir` may be called
-from several threads at once: every call has a context of its own and every thread a target machine, and
-the C functions are called below llvmlite's global lock, which would make the threads wait for each other
-(LLVM itself needs no lock for separate contexts). `submit` compiles in the background while the caller
-goes on writing kernels.
+Compile time matters most here. The text is in SSA form, unrolled and vectorised, so no IR pass runs. Code
+generation at its second level has the passes that are still needed: loop strength reduction, machine CSE and
+LICM, scheduling, register allocation. `compile_ir` may be called from several threads at once: every call has
+a context of its own and every thread a target machine. The C functions are called without llvmlite's global
+lock, for which threads would wait; LLVM needs no lock for separate contexts. `submit` compiles in the
+background while the caller writes the next kernels.
 
 Must not know: UOps, devices, caches.
 """
@@ -95,7 +94,7 @@ def host_target() -> Target:
 
 
 def host_has_half() -> bool:
-    """Whether instructions convert float16; where none do, LLVM would call functions nobody provides."""
+    """Whether instructions convert float16. Without them LLVM calls functions that nothing provides."""
     return _is_arm() or "f16c" in host_features()
 
 
@@ -109,7 +108,7 @@ def _make_target_machine() -> Any:
 
 @functools.cache
 def _raw() -> Any:
-    """llvmlite's C library without its lock (with it, where a later llvmlite hides the library)."""
+    """llvmlite's C library without its lock, or with it where a later llvmlite hides the library."""
     lib = llvm.ffi.lib
     for name in _RAW_FUNCTIONS:
         getattr(lib, name)  # llvmlite has declared the argument types by now
@@ -137,7 +136,7 @@ def assembly_of(text: str) -> str:
 
 
 def _emit(text: str, kind: int) -> bytes:
-    """The file of a `kind`, in LLVM's numbers, that a module becomes."""
+    """A module of LLVM IR compiled to a file of a `kind`, by LLVM's number."""
     if _thread.machine is None:
         _thread.machine = _make_target_machine()
     lib, error = _raw(), ctypes.c_char_p()
@@ -162,8 +161,8 @@ def _emit(text: str, kind: int) -> bytes:
 
 
 def _declare(text: str) -> str:
-    """`text` with declarations of the dot products in it. Later LLVMs have other operands for them: what is
-    declared with the former ones is converted."""
+    """`text` with declarations of the dot products that it calls. The integers' operands are those of older
+    versions of LLVM; newer versions convert such declarations."""
     called = {
         dot: set(re.findall(rf"@{re.escape(dot.name)}\.(\d+)", text))
         for dot in X86_DOTS.values()
@@ -181,9 +180,7 @@ def _explain_refusal(lib: Any, what: str, error: ctypes.c_char_p, text: str) -> 
     if error.value is not None:
         lib.LLVMPY_DisposeString(error)
     head = "\n".join(text.splitlines()[:200])
-    return CompileError(
-        f"internal: LLVM could not {what} a kernel: expected valid LLVM IR, got: {reason}\n{head}"
-    )
+    return CompileError(f"internal: LLVM could not {what} a kernel: {reason}\n{head}")
 
 
 def submit(text: str) -> concurrent.futures.Future[bytes]:
@@ -193,7 +190,7 @@ def submit(text: str) -> concurrent.futures.Future[bytes]:
 
 @functools.cache
 def warm_up() -> None:
-    """Have LLVM set itself up in the background, which takes its first function 40 ms."""
+    """Initialise LLVM in the background: its first function takes 40 ms."""
     submit("define void @warm_up(ptr %p) {\n  store <4 x float> zeroinitializer, ptr %p\n  ret void\n}\n")
 
 

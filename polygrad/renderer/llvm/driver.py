@@ -40,7 +40,7 @@ shared:
                       i64 %thread, i64 %threads, ptr %team)
   ret void
 }"""
-# What the variables that whoever runs a kernel gives are at first.
+# The values of THREAD_VARIABLES in a call, without those that change from part to part.
 _GIVEN = {THREAD: "%thread", THREADS: "%threads", PART: "0", PARTS: "%parts"}
 
 
@@ -74,7 +74,7 @@ class _Writer:
             f"  %all.parts = mul i64 %threads, {PARTS_PER_THREAD}",
             "  %parts = select i1 %is.single, i64 1, i64 %all.parts",
         ]
-        serial_block = ""  # the number of the block that thread 0 alone is in
+        serial_block = ""  # the number of the open block that only thread 0 runs
         for i, call in enumerate(driver.calls):
             is_serial = driver.parallel and not call.parallel
             if serial_block and (call.barrier or not is_serial):

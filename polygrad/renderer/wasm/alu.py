@@ -1,7 +1,7 @@
 """The IR's arithmetic in WebAssembly: two tables of postfix templates, and the few ops that need more.
 
 A template is a tuple: an int is an operand, bytes are instructions, a 1-tuple of 16 bytes a vector constant.
-Small integers are wrapped back into their range after every op that can leave it.
+Small integers are wrapped into their range after every op whose result may leave it.
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ def _simd_table() -> dict[Ops, dict[DType, Template]]:
         table[Ops.MULACC][d] = (0, 1, code(f"{s}.mul"), 2, code(f"{s}.add"), *wrap)
         table[Ops.TRUNC][d] = (0,)
         if d in WIDE:
-            # there is no unsigned comparison of 64-bit lanes: with the sign bits flipped the signed one does
+            # 64-bit lanes have no unsigned comparison: the signed one compares them with the sign bits
+            # flipped
             flip = ((b"\0" * 7 + b"\x80") * 2,), code("v128.xor")
             pair = (0, *flip, 1, *flip) if d.is_unsigned else (0, 1)
             table[Ops.CMPLT][d] = (*pair, code("i64x2.lt_s"))
@@ -159,7 +160,7 @@ def _relaxed_table() -> dict[Ops, dict[DType, Template]]:
 
 
 SCALAR = _scalar_table()
-FUSED_SCALAR: dict[DType, Template] = {  # in a lane, for scalars have none: results are equal
+FUSED_SCALAR: dict[DType, Template] = {  # in lane 0, as scalars have no such instruction
     d: (0, code(f"{s}.splat"), 1, code(f"{s}.splat"), 2,
         code(f"{s}.splat") + code(f"{s}.relaxed_madd") + code(f"{s}.extract_lane") + b"\0")
     for d, s in ((d, SHAPE[d]) for d in _FLOATS)
@@ -169,9 +170,7 @@ RELAXED = _relaxed_table()
 
 
 def _unknown(op: Ops, dtype: DType) -> InternalError:
-    return InternalError(
-        f"WebAssembly renderer: expected an op that decompositions leave, got {op} of {dtype}"
-    )
+    return InternalError(f"WasmBuilder.alu: {op} of {dtype} is no op of Builder.alu")
 
 
 def scalar_alu(
@@ -212,17 +211,17 @@ def _stays_non_negative(w: FunctionWriter, op: Ops, args: Sequence[Value]) -> bo
 
 
 def _may_trap(w: FunctionWriter, divisor: Value) -> Callable[..., int]:
-    """How to write a division: only one by a constant may leave its loop."""
+    """How to write a division. Only a division by a constant may leave its loop: it cannot trap."""
     return w.expr if isinstance(divisor, bytes) else w.here
 
 
 def _floor_division(w: FunctionWriter, op: Ops, dtype: DType, a: Value, b: Value) -> Value:
     """Signed division rounded to minus infinity, or its remainder; b is not 0 and not -1."""
     t, valtype, write = SCALAR_NAME[dtype], VALTYPE[dtype], _may_trap(w, b)
-    divide, rest = code(f"{t}.div_s"), code(f"{t}.rem_s")
+    divide, remainder = code(f"{t}.div_s"), code(f"{t}.rem_s")
     index = dtype is dtypes.index
     if index and is_non_negative(w, a) and is_non_negative(w, b):
-        out = write(valtype, a, b, divide if op is Ops.IDIV else rest)
+        out = write(valtype, a, b, divide if op is Ops.IDIV else remainder)
         w.info[out] = True
         return out
     positive = not is_negative(b) if isinstance(b, bytes) else index and is_non_negative(w, b)
@@ -230,7 +229,7 @@ def _floor_division(w: FunctionWriter, op: Ops, dtype: DType, a: Value, b: Value
         q = write(valtype, a, b, divide)
         r = w.expr(valtype, a, q, b, code(f"{t}.mul") + code(f"{t}.sub"))
     else:
-        q = r = write(valtype, a, b, rest)
+        q = r = write(valtype, a, b, remainder)
     if positive:  # the sign of r, -1 or 0
         sign = scalar_const(dtypes.int32 if t == "i32" else dtypes.int64, 63 if t == "i64" else 31) + code(
             f"{t}.shr_s"
@@ -282,7 +281,7 @@ def simd_alu(
 
 
 def _masked(w: FunctionWriter, args: Sequence[Vectors]) -> Template | None:
-    """`mask ? x : 0` and `mask ? 0 : x` are one operation on bits."""
+    """`mask ? x : 0` and `mask ? 0 : x` as one bitwise operation; None for others."""
     if _is_zero(w, args[2]):
         return 1, 0, code("v128.and")
     return (2, 0, code("v128.andnot")) if _is_zero(w, args[1]) else None
@@ -293,30 +292,30 @@ def _is_zero(w: FunctionWriter, vectors: Vectors) -> bool:
 
 
 def _constant(w: FunctionWriter, vector: Value) -> bytes | None:
-    """The 16 bytes of a constant vector; None of another value."""
-    known = ("const", vector[2:]) if isinstance(vector, bytes) else w.info[vector]
-    return known[1] if type(known) is tuple and known[0] == "const" else None
+    """The 16 bytes of a constant vector; None for another value."""
+    info = ("const", vector[2:]) if isinstance(vector, bytes) else w.info[vector]
+    return info[1] if type(info) is tuple and info[0] == "const" else None
 
 
 def _clamp(w: FunctionWriter, vectors: Sequence[Value]) -> Template | None:
-    """`a < b ? b : a` and `a < b ? a : b` are instructions, pmax(a, b) and pmin(b, a)."""
+    """`a < b ? b : a` and `a < b ? a : b` as instructions, pmax(a, b) and pmin(b, a); None for others."""
     mask, then, other = vectors
-    known = w.info[mask] if type(mask) is int else None
-    if type(known) is not tuple or known[0] != "less":
+    info = w.info[mask] if type(mask) is int else None
+    if type(info) is not tuple or info[0] != "less":
         return None
-    if known[1] == (other, then):
+    if info[1] == (other, then):
         return 2, 1, code("f32x4.pmax")
-    return (2, 1, code("f32x4.pmin")) if known[1] == (then, other) else None
+    return (2, 1, code("f32x4.pmin")) if info[1] == (then, other) else None
 
 
 def _without_nan(w: FunctionWriter, args: Sequence[Vectors], dtype: DType) -> int | None:
-    """The argument, if any, that is a constant without NaN."""
+    """The number of the first argument that is a constant without NaN, if any."""
     for number, vectors in enumerate(args):
         lanes: list[float] = []
         for vector in vectors:
-            if (known := _constant(w, vector)) is None:
+            if (data := _constant(w, vector)) is None:
                 break
-            lanes += struct.unpack("<4f" if dtype is dtypes.float32 else "<2d", known)
+            lanes += struct.unpack("<4f" if dtype is dtypes.float32 else "<2d", data)
         else:
             if not any(map(math.isnan, lanes)):
                 return number
@@ -324,7 +323,7 @@ def _without_nan(w: FunctionWriter, args: Sequence[Vectors], dtype: DType) -> in
 
 
 def lanewise(w: FunctionWriter, op: Ops, dtype: DType, args: Sequence[Vectors], lanes: int) -> Vectors:
-    """`op` lane by lane, in scalars, where no SIMD form exists."""
+    """`op` lane by lane, in scalars: for ops without a SIMD form."""
     scalars = [scalar_alu(w, op, dtype, [extract(w, a, dtype, lane) for a in args]) for lane in range(lanes)]
     return pack(w, scalars, dtype)
 
@@ -342,7 +341,7 @@ def _simd_special(w: FunctionWriter, op: Ops, dtype: DType, args: Sequence[Vecto
 
 
 def _simd_shift(w: FunctionWriter, op: Ops, dtype: DType, args: Sequence[Vectors], lanes: int) -> Vectors:
-    """Lanes shift together by one scalar amount; by different ones, lane by lane."""
+    """SIMD shifts take one scalar amount for all lanes. Different amounts are shifted lane by lane."""
     vectors, amounts = args
     amount = extract(w, amounts, dtype, 0) if _is_splat(w, amounts, dtype) else None
     if amount is None:
@@ -363,11 +362,11 @@ def _is_splat(w: FunctionWriter, vectors: Vectors, dtype: DType) -> bool:
         return False
     if isinstance(first, bytes):
         return True
-    known = w.info[first]
-    if known is None or known[0] != "const":
-        return known is not None and known[0] == "splat"
+    info = w.info[first]
+    if info is None or info[0] != "const":
+        return info is not None and info[0] == "splat"
     size = 8 if dtype in WIDE else 4
-    return bool(known[1] == known[1][:size] * (16 // size))
+    return bool(info[1] == info[1][:size] * (16 // size))
 
 
 _F64_LOW = {True: code("f64x2.convert_low_i32x4_u"), False: code("f64x2.convert_low_i32x4_s")}
@@ -402,12 +401,12 @@ def _simd_division(w: FunctionWriter, op: Ops, dtype: DType, a: Value, b: Value)
     return w.expr(V128, a, q, b, code("i32x4.mul") + code("i32x4.sub"))
 
 
-# the upper half of 2 or 4 lanes, moved to the lower
+# moves the upper half of 2 or 4 lanes to the lower
 _UPPER = {2: instruction("i8x16.shuffle", *range(4, 8), *range(4, 16)), 4: HIGH_TO_LOW}
 
 
 def reduce(w: FunctionWriter, relaxed: bool, op: Ops, vectors: Vectors, dtype: DType, lanes: int) -> Value:
-    """The lanes combined into a scalar: the upper half with the lower, again and again."""
+    """Combine the lanes into a scalar: the upper half with the lower, until one lane is left."""
     while len(vectors) > 1:
         half = len(vectors) // 2
         lanes //= 2

@@ -11,8 +11,18 @@ from typing import Any
 
 from polygrad.dtype import DType, dtypes
 from polygrad.renderer.builder import Builder
+from polygrad.renderer.convert import HALF_CONVERSIONS
 from polygrad.renderer.wasm.alu import reduce, scalar_alu, simd_alu
-from polygrad.renderer.wasm.cast import scalar_bitcast, scalar_cast, simd_bitcast, simd_cast
+from polygrad.renderer.wasm.cast import (
+    float16_lanes_to_float32,
+    float16_to_float32,
+    float32_lanes_to_float16,
+    float32_to_float16,
+    scalar_bitcast,
+    scalar_cast,
+    simd_bitcast,
+    simd_cast,
+)
 from polygrad.renderer.wasm.function import GET, SET, FunctionWriter, Value
 from polygrad.renderer.wasm.lanes import (
     VALTYPE,
@@ -110,10 +120,24 @@ class WasmBuilder(Builder):
         products = tuple(self.w.expr(V128, x, y, _DOT) for x, y in zip(a, b, strict=True))
         return simd_alu(self.w, self.relaxed, Ops.ADD, dtypes.int32, (products, c), lanes)
 
-    def cast(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+    def cast_number(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
         if lanes == 1:
             return scalar_cast(self.w, value, src, dst)
         return simd_cast(self.w, value, src, dst, lanes)
+
+    def extend_half(self, value: Any, src: DType, lanes: int) -> Any:
+        if src is not dtypes.float16:
+            return HALF_CONVERSIONS[src, dtypes.float32](self, value, lanes)
+        if lanes == 1:
+            return float16_to_float32(self.w, value)
+        return tuple(float16_lanes_to_float32(self.w, v) for v in value)
+
+    def truncate_to_half(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
+        if src is not dtypes.float32 or dst is not dtypes.float16:
+            return HALF_CONVERSIONS[src, dst](self, value, lanes)
+        if lanes == 1:
+            return float32_to_float16(self.w, value)
+        return tuple(float32_lanes_to_float16(self.w, v) for v in value)
 
     def bitcast(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
         if lanes == 1:

@@ -4,13 +4,13 @@
       (call $kernel0 (i32.load offset=4*i $table) (i32.add (i32.load offset=4*j $table) (i32.const OFFSET))
       ...) ...)
 
-The table's words are its entries, then the variables. Before the commit point (`runtime/undo.py`) it returns
-where it is to stop, and notes that it has come there. The kernels come out of the modules they were compiled
-to, with what was outlined of them; they refer to no index of their module but in calls of that.
+The table's words are its entries, then the variables. At the commit point (`runtime/undo.py`) `run` returns
+if it was asked to stop; else it notes that it has passed that point. The kernels are taken out of the modules
+that they were compiled to, with their outlined parts. They refer to nothing else of their module by index.
 
-When a call is parallel, `run` takes the thread's number and the number of threads too, and every thread calls
-it. What threads share are the words of `shared_words.py`: the barrier and the counters of parts are those of
-`wasm_runtime/src/barrier.ts` and `kernel_calls.ts`.
+When a call is parallel, `run` takes the thread's number and the number of threads, too, and every thread
+calls it. Threads share the words of `shared_words.py`. `wasm_runtime/src/barrier.ts` and `kernel_calls.ts`
+implement the same barrier and the same counters of parts.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def wasm_driver(driver: Driver, kernels: Sequence[bytes]) -> bytes:
 def _functions(module: Module) -> tuple[Function, ...]:
     parts = (module.tables, module.memories, module.globals, module.elements, module.datas)
     if any(parts) or not module.functions or len(module.imports) != 1:
-        raise InternalError("driver: expected a kernel's module to be functions over one imported memory")
+        raise InternalError("driver: a kernel's module has more than functions and one imported memory")
     return module.functions
 
 
@@ -80,8 +80,8 @@ def _serial_run(driver: Driver, starts: Sequence[int]) -> Function:
 
 
 def _parallel_run(driver: Driver, starts: Sequence[int], barrier: int) -> Function:
-    """A thread's share of the calls; `starts` are the numbers of the kernels, `barrier` that of its
-    function."""
+    """A thread's share of the calls. `starts`: the function numbers of the kernels; `barrier`: of the
+    barrier."""
     body = Body("run", (I32, I32, I32))
     parts = _Parts(body) if any(call.has_parts for call in driver.calls) else None
     in_serial_block, line = False, 0
@@ -110,7 +110,7 @@ def _parallel_run(driver: Driver, starts: Sequence[int], barrier: int) -> Functi
 
 
 class _Parts:
-    """The loops around a call that make it for each part that this thread takes.
+    """The loops around a call, which repeat it for each part that this thread takes.
 
     owner = thread
     repeat threads times:
@@ -125,7 +125,7 @@ class _Parts:
         self._per_thread, self._owner, self._turns = (body.local(I32) for _ in range(3))
         self.part, self.count = body.local(I32), body.local(I32)
         body.op("local.get", _THREADS).op("i32.const", 1).op("i32.eq").op("if", I32)
-        _clear_counters(body)  # several threads find them cleared
+        _clear_counters(body)  # for several threads the barrier clears them
         body.op("i32.const", 1).op("else").op("i32.const", PARTS_PER_THREAD).op("end")
         body.op("local.tee", self._per_thread)
         body.op("local.get", _THREADS).op("i32.mul").op("local.set", self.count)
@@ -157,7 +157,7 @@ class _Parts:
 def _call(
     body: Body, driver: Driver, call: Call, starts: Sequence[int], parts: Mapping[str, int] | None = None
 ) -> None:
-    """`parts`: the locals of the number of the part and of how many there are."""
+    """Write a call. `parts`: the locals that hold the part's number and the number of parts."""
     given = {THREAD: _THREAD, THREADS: _THREADS, **(parts or {})}
     for pointer in call.pointers:
         body.op("local.get", _TABLE).op("i32.load", _WORD * pointer.entry)
@@ -177,7 +177,7 @@ def _clear_counters(body: Body) -> None:
 
 
 def _barrier() -> Function:
-    """Wait until all threads are here: (thread, threads) -> 0 when one of them trapped.
+    """A function that waits for all threads: (thread, threads) -> 0 when one of them trapped, else 1.
 
     generation = GENERATION
     if ARRIVED++ == threads - 1: ARRIVED = 0; clear the counters; GENERATION++; wake the sleepers

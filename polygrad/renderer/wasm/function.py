@@ -1,11 +1,10 @@
 """`FunctionWriter`: a WebAssembly function under construction, as expressions whose results live in locals.
 
-A value is an int, the index of the local that holds it, or bytes, a constant instruction that is written
-again at each use. `expr` writes the instructions of a result in the outermost open loop that has all its
-operands, so loop invariants leave their loops as they are made (engines do not move them). It can do so at
-any time because a loop's header is written when the loop closes: until then the code before it may still
-grow. Vector constants are set once, at the function's start. Locals of a closed loop are free for what
-follows it.
+A value is an int, the index of the local that holds it, or bytes, a constant instruction that is repeated at
+each use. `expr` writes the instructions of a result into the outermost open loop that has all its operands.
+So loop invariants are hoisted as they are written (engines do not hoist them). That is possible at any time,
+because a loop's header is written when the loop is closed: until then the code before it may grow. Vector
+constants are set once, at the function's start. Code after a closed loop uses the loop's locals again.
 
 Must not know: dtypes and the IR's ops.
 """
@@ -31,7 +30,7 @@ SET: Code = []
 _BLOCK, _LOOP = (opcode(op).code + bytes((EMPTY_BLOCK,)) for op in ("block", "loop"))
 _ADD, _LT_S = opcode("i32.add").code, opcode("i32.lt_s").code
 _ZERO, _ONE = i32_const(0), i32_const(1)
-_INLINE_VECTORS = {data: v128_const(data) for data in (bytes(16), b"\xff" * 16)}  # one instruction everywhere
+_INLINE_VECTORS = {data: v128_const(data) for data in (bytes(16), b"\xff" * 16)}  # a single instruction
 
 
 def _grow(count: int) -> None:
@@ -45,7 +44,7 @@ _grow(128)
 
 
 class _Frame:
-    """The function's own code, or an open loop's. `bases` caches addresses made here."""
+    """The code of the function or of an open loop. `bases` caches addresses computed in it."""
 
     __slots__ = ("bases", "code", "counter", "free", "owned", "size")
 
@@ -57,7 +56,7 @@ class _Frame:
 
 
 class FunctionWriter:
-    """One function that takes `params` (value types) and gives nothing.
+    """One function with parameters `params` (value types) and no result.
 
     `info[local]` is what is known of a local: True if it is a non-negative i32; ("const", 16 bytes),
     ("splat", scalar) and ("less", operands of the comparison) of vectors; ("load", code, position, memarg) of
@@ -75,8 +74,8 @@ class FunctionWriter:
         _grow(len(params))
 
     def local(self, valtype: int, depth: int, fresh: bool = False) -> int:
-        """A local for a value made in the loop `depth` (0: outside all); one not used before if `fresh`, for
-        a value that is set in code already written. Raises CompileError when there are too many."""
+        """A local for a value of the loop `depth` (0: outside of all). `fresh`: never used before, for a
+        value that is set in code that was already written. Raises CompileError when there are too many."""
         frame = self.frames[depth]
         free = None if fresh else frame.free.get(valtype)
         if free:
@@ -87,8 +86,8 @@ class FunctionWriter:
             index = len(self.types)
             if index >= MAX_LOCALS:
                 raise CompileError(
-                    f"kernel {self.name}: expected at most {MAX_LOCALS} values in a WebAssembly function, "
-                    "got more: unroll it less or split it"
+                    f"kernel {self.name}: more values than the {MAX_LOCALS} locals of a function: "
+                    "unroll it less or split it"
                 )
             if index == len(GET):
                 _grow(2 * index)
@@ -99,7 +98,7 @@ class FunctionWriter:
         return index
 
     def expr(self, valtype: int, *pieces: Value) -> int:
-        """A new local holding what `pieces`, postfix code over values, leave on the stack; they are pure."""
+        """A new local with the result of `pieces`, postfix code over values without side effects."""
         depth, depths = 0, self.depths
         chunks: Code = []
         for piece in pieces:
@@ -115,7 +114,7 @@ class FunctionWriter:
         return index
 
     def here(self, valtype: int, *pieces: Value) -> int:
-        """As `expr`, but evaluated exactly here: loads, divisions that may trap, reads of variables."""
+        """`expr`, but evaluated exactly here: loads, divisions that may trap, reads of variables."""
         index = self.local(valtype, len(self.frames) - 1)
         self.do(*pieces, SET[index])
         return index
@@ -136,10 +135,10 @@ class FunctionWriter:
         return index
 
     def loop(self, size: Value) -> int:
-        """Open a loop of `size` (an i32) rounds, none if it is not positive; the counter, from 0."""
+        """Open a loop of `size` (an i32) rounds, or none if it is negative; its counter, from 0."""
         parent = self.frames[-1]
         frame = _Frame(parent.free)
-        parent.free = {}  # the loop's: what is hoisted out of it must share no local with it
+        parent.free = {}  # the loop takes them: code hoisted out of it must share no local with it
         self.frames.append(frame)
         frame.counter, frame.size = self.local(I32, len(self.frames) - 1), size
         self.info[frame.counter] = True
@@ -148,7 +147,7 @@ class FunctionWriter:
     def end_loop(self) -> None:
         """Close the innermost loop. Raises InternalError when none is open."""
         if len(self.frames) == 1:
-            raise InternalError(f"kernel {self.name}: end of a loop, but none is open")
+            raise InternalError(f"kernel {self.name}: end of a loop, and none is open")
         frame = self.frames.pop()
         parent = self.frames[-1]
         counter, size = frame.counter, frame.size
@@ -173,11 +172,9 @@ class FunctionWriter:
             parent.free.setdefault(self.types[index], []).append(index)
 
     def finish(self) -> Kernel:
-        """The function, the long parts of it outlined. Raises InternalError while a loop is open."""
+        """The function, its long parts outlined. Raises InternalError while a loop is open."""
         if len(self.frames) != 1:
-            raise InternalError(
-                f"kernel {self.name}: expected all loops closed, {len(self.frames) - 1} are open"
-            )
+            raise InternalError(f"kernel {self.name}: {len(self.frames) - 1} loops are still open at its end")
         constants = {index: v128_const(data) for data, index in self.vectors.items()}
         return outlined(self.name, self.params, self.types, constants, self.frames[0].code)
 

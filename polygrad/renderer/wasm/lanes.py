@@ -1,9 +1,9 @@
-"""How dtypes lie in WebAssembly values, and moving between scalars and lanes.
+"""How WebAssembly values represent dtypes, and conversions between scalars and lanes.
 
 A scalar of up to 32 bits is an i32 (small integers sign- or zero-extended, bool 0 or 1, float16 and bfloat16
 as their bits); int64 and uint64 are i64. A SIMD value is a tuple of v128s: four lanes of 32 bits each, or two
 of 64 for the 64-bit dtypes; a bool's lanes are 32-bit masks. With two lanes of 32 bits the upper half of the
-v128 holds anything.
+v128 is undefined.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _LOAD_SPLAT = {
     for d in (dtypes.int32, dtypes.uint32, dtypes.float32, dtypes.int64, dtypes.uint64, dtypes.float64)
 }
 
-# the low, or the high, 32 bits of the 64-bit lanes of two vectors; the halves of two vectors
+# shuffles: the low 32 bits of the 64-bit lanes of two vectors; halves of two vectors; words of two vectors
 PACK_WORDS = instruction("i8x16.shuffle", 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
 LOW_HALVES = instruction("i8x16.shuffle", *range(8), *range(16, 24))
 HIGH_TO_LOW = instruction("i8x16.shuffle", *range(8, 16), *range(8, 16))
@@ -60,7 +60,7 @@ _EXTEND_LOW, _EXTEND_HIGH = opcode("i64x2.extend_low_i32x4_s").code, opcode("i64
 
 
 def vector_count(dtype: DType, lanes: int) -> int:
-    """How many v128s `lanes` of `dtype` take."""
+    """The number of v128s that `lanes` lanes of `dtype` take."""
     return max(1, lanes // (2 if dtype in WIDE else 4))
 
 
@@ -131,16 +131,16 @@ def _lane_of_const(dtype: DType, const: bytes) -> bytes:
 
 
 def splat(w: FunctionWriter, value: Value, dtype: DType, lanes: int) -> Vectors:
-    """A scalar in every lane. A scalar just loaded becomes a splatting load and its lane 0."""
+    """A scalar in every lane. A scalar's load becomes a splatting load, and the scalar its lane 0."""
     if isinstance(value, bytes):
         lane = _lane_of_const(dtype, value)
         vector = w.vector(lane * (16 // len(lane)))
     else:
-        known = w.info[value]
-        if type(known) is tuple and known[0] == "vector":
-            vector = known[1]
-        elif type(known) is tuple and known[0] == "load" and dtype in _LOAD_SPLAT:
-            _, code, position, immediate = known
+        info = w.info[value]
+        if type(info) is tuple and info[0] == "vector":
+            vector = info[1]
+        elif type(info) is tuple and info[0] == "load" and dtype in _LOAD_SPLAT:
+            _, code, position, immediate = info
             vector = w.local(V128, w.depths[value], fresh=True)
             code[position] = Tee.of(_LOAD_SPLAT[dtype] + immediate, vector, _EXTRACT[dtype] + b"\0")
             w.info[value] = ("vector", vector)
@@ -162,12 +162,12 @@ def extract(w: FunctionWriter, vectors: Vectors, dtype: DType, lane: int) -> Val
     if isinstance(vector, bytes):
         data = vector[2:]
         return _const_of_lane(dtype, data[lane * size : (lane + 1) * size])
-    known = w.info[vector]
-    if known is not None:
-        if known[0] == "const":
-            return _const_of_lane(dtype, known[1][lane * size : (lane + 1) * size])
-        if known[0] == "splat":
-            return known[1]
+    info = w.info[vector]
+    if info is not None:
+        if info[0] == "const":
+            return _const_of_lane(dtype, info[1][lane * size : (lane + 1) * size])
+        if info[0] == "splat":
+            return info[1]
     code = _EXTRACT[dtype] + bytes((lane,))
     return w.expr(VALTYPE[dtype], vector, code + _AND_ONE if dtype is dtypes.bool else code)
 
@@ -202,7 +202,7 @@ def interleave(w: FunctionWriter, a: Vectors, b: Vectors, dtype: DType) -> tuple
 
 
 def narrow_masks(w: FunctionWriter, masks: Vectors) -> Vectors:
-    """Of 64-bit lanes the low 32 bits each: masks of 64 bits as a bool, or integers truncated."""
+    """The low 32 bits of 64-bit lanes: of a mask, which becomes a bool, or of an integer."""
     if len(masks) == 1:
         return (w.expr(V128, masks[0], masks[0], PACK_WORDS),)
     return tuple(w.expr(V128, masks[i], masks[i + 1], PACK_WORDS) for i in range(0, len(masks), 2))
@@ -215,6 +215,6 @@ def widen_masks(w: FunctionWriter, masks: Vectors, lanes: int) -> Vectors:
 
 
 def load_info(w: FunctionWriter, local: int, align: int, offset: int) -> None:
-    """Remember that `local` was just set by a load (the last but one chunk), for `splat`."""
+    """Note for `splat` that a load has just set `local`: it is the last chunk but one."""
     code = w.frames[-1].code
     w.info[local] = ("load", code, len(code) - 2, memarg(align, offset))

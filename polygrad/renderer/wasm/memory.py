@@ -1,7 +1,7 @@
 """Loads and stores in WebAssembly: addresses, and dtypes between memory and 32- or 64-bit lanes.
 
-An address is an i32; a constant offset goes into the instruction, whose effective address does not wrap, so
-only where the rest of the address is known not to lie below the pointer.
+An address is an i32. A constant offset is part of the instruction if the address without it is known not to
+be below the pointer: an effective address does not wrap.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from polygrad.wasm.opcodes import opcode
 from polygrad.wasm.types import I32, V128
 
 Address = tuple[tuple[Value, ...], int]  # postfix code, static offset
-GUARD = 64  # bytes around every buffer that may be read
+GUARD = 64  # bytes before and after every buffer, which may be read
 
 _LOAD: dict[DType, bytes] = {
     d: code(f"{name}.load{width}")
@@ -39,14 +39,14 @@ _FULL, _HALF, _WORD = (opcode(f"v128.load{n}").code for n in ("", "64_zero", "32
 
 
 def _base(w: FunctionWriter, pointer: int, index: int, align: int) -> int:
-    """pointer + index elements, made once per loop that the index belongs to."""
+    """pointer + index elements, computed once in the loop that the index belongs to."""
     bases = w.frames[w.depths[index]].bases
     key = (pointer, index, align)
-    found = bases.get(key)
-    if found is None:
+    base = bases.get(key)
+    if base is None:
         scaled = (index, i32_const(align), _SHL) if align else (index,)
-        found = bases[key] = w.expr(I32, pointer, *scaled, _ADD)
-    return found
+        base = bases[key] = w.expr(I32, pointer, *scaled, _ADD)
+    return base
 
 
 def _address(w: FunctionWriter, pointer: int, index: Value | None, offset: int, align: int) -> Address:
@@ -74,7 +74,7 @@ def scalar_load(w: FunctionWriter, pointer: int, index: Value | None, offset: in
 def scalar_store(
     w: FunctionWriter, pointer: int, index: Value | None, offset: int, value: Value, dtype: DType
 ) -> None:
-    """One element written."""
+    """Store one element."""
     align = _ALIGN[dtype.itemsize]
     address, static = _address(w, pointer, index, offset, align)
     w.do(*address, value, _STORE[dtype] + memarg(align, static))
@@ -84,13 +84,13 @@ def scalar_store(
 
 
 def _single(w: FunctionWriter, address: Address, repeats: bool) -> Address:
-    """The address in one local when it is used more than once."""
+    """The address, in one local if it `repeats`."""
     pieces, static = address
     return address if len(pieces) == 1 or not repeats else ((w.expr(I32, *pieces),), static)
 
 
 def _read(w: FunctionWriter, address: Address, dtype: DType, lanes: int) -> Vectors:
-    """`lanes` elements from `address`; up to 3 bytes more of two bytes may be read."""
+    """`lanes` elements from `address`. Of small elements it may read some bytes beyond the last one."""
     size, align = dtype.itemsize, _ALIGN[dtype.itemsize]
     step = 16 if size >= 4 else 8  # bytes of memory to one load
     loads = max(1, lanes * size // step)
@@ -127,15 +127,15 @@ def simd_load(
 
 
 def load_block(w: FunctionWriter, pointer: int, index: Value | None, offset: int, dtype: DType) -> int:
-    """16 bytes of consecutive elements; those behind the last one that is wanted may lie in the guard."""
+    """16 bytes of consecutive elements, of which the last may be in the guard."""
     align = _ALIGN[dtype.itemsize]
     pieces, static = _address(w, pointer, index, offset, align)
     return w.here(V128, *pieces, _FULL + memarg(align, static))
 
 
 def permute(w: FunctionWriter, blocks: Sequence[int], positions: Sequence[int], dtype: DType) -> Vectors:
-    """Elements of 16-byte blocks as lanes. Those of less than 32 bits go to the top of their lanes, and are
-    shifted down; unsigned ones of one block go down at once, with zeros above (`i8x16.swizzle`)."""
+    """Elements of 16-byte blocks as lanes. Elements of less than 32 bits are shuffled to the top of their
+    lanes and shifted down. Unsigned ones out of one block need no shift: `i8x16.swizzle` fills with zeros."""
     size = dtype.itemsize
     per, width = (2, 8) if size == 8 else (4, 4)
     per_block = 16 // size
@@ -160,7 +160,7 @@ def permute(w: FunctionWriter, blocks: Sequence[int], positions: Sequence[int], 
 
 
 def _shuffle(w: FunctionWriter, sources: Sequence[int], chosen: Sequence[int]) -> int:
-    """Byte `chosen[i]` of the sources one after the other, for each i."""
+    """A vector whose byte i is byte `chosen[i]` of the concatenated sources."""
     second = sources[min(1, len(sources) - 1)]
     lanes = [b if b < 32 else 0 for b in chosen]
     out = w.expr(V128, sources[0], second, instruction("i8x16.shuffle", *lanes))
@@ -174,9 +174,10 @@ def simd_load_masked(
     w: FunctionWriter, relaxed: bool, pointer: int, index: Value | None, offset: int, dtype: DType,
     lanes: int, mask: Vectors, other: Vectors,
 ) -> Vectors:  # fmt: skip
-    """`lanes` consecutive elements where `mask`, else `other`. With no lane set, address 0 is read."""
+    """`lanes` consecutive elements where `mask` is set, else `other`. It reads address 0 if no lane is
+    set."""
     align = _ALIGN[dtype.itemsize]
-    # all in the address: an offset in the instruction would be added to address 0 too
+    # The whole offset is in the address: one in the instruction would be added to address 0, too.
     pieces, static = _address(w, pointer, index, offset, align)
     pieces = (*pieces, i32_const(static), _ADD) if static else pieces
     zero = i32_const(0)
@@ -197,7 +198,7 @@ def simd_load_masked(
             element = w.here(VALTYPE[dtype], *load)
             values.append(scalar_alu(w, Ops.WHERE, dtype, (chosen, element, extract(w, other, dtype, lane))))
         return pack(w, values, dtype)
-    if lanes == 2:  # the upper lanes of the mask are anything
+    if lanes == 2:  # the upper lanes of the mask are undefined
         test: tuple[Value, ...] = (mask[0], code("i64x2.extract_lane") + b"\0" + b"\x42\0" + code("i64.ne"))
     else:
         test = (mask[0],)
@@ -217,7 +218,7 @@ def simd_store(
     dtype: DType,
     lanes: int,
 ) -> None:
-    """`lanes` consecutive elements written."""
+    """Store `lanes` consecutive elements."""
     size, align = dtype.itemsize, _ALIGN[dtype.itemsize]
     packed = _packed(value, dtype)
     nbytes = lanes * size
@@ -233,7 +234,7 @@ def simd_store(
 
 
 def _packed(value: Vectors, dtype: DType) -> list[tuple[Value, ...]]:
-    """The code of the vectors that go to memory: lanes narrowed, which saturates, but they are in range."""
+    """The code of the vectors to store. Narrowing saturates, which changes nothing: lanes are in range."""
     if dtype.itemsize >= 4:
         return [(v,) for v in value]
     sign = "s" if dtype.kind in ("int", "bool") else "u"

@@ -1,13 +1,13 @@
-"""Parts of a large kernel as functions of their own, so that engines replace baseline code while it runs.
+"""Outlining: parts of a large kernel become functions, so that engines replace baseline code while it runs.
 
-An engine starts a function in code that is quick to make and slow to run (V8's is 15 times as slow on a
-matrix product), and compiles it well in the background once it has run for some time. A call that is running
-is not replaced; the next one is. So the body of a loop that runs long becomes a function, called every round:
+An engine starts a function in baseline code, which is quick to make and slow to run (V8's is 15 times as slow
+on a matrix product). Once it has run for some time, the engine compiles it well in the background, and uses
+that code from the next call on. So the body of a long loop becomes a function, which each round calls:
 
     (loop ... (call $outlined (local.get live-ins ...)) ...)
 
-The part is chosen so that one call is short even in baseline code, so that there are many, and so that a call
-costs next to nothing beside what is in it. LLVM calls this outlining.
+The part is chosen so that a call is short even in baseline code, so that there are many calls, and so that
+the call itself costs next to nothing beside the code in it. LLVM's name for this is outlining.
 
 Knows the chunks of `FunctionWriter` (each at most one access to a local), no dtypes and no ops of the IR.
 """
@@ -26,12 +26,12 @@ from polygrad.wasm.opcodes import opcode
 from polygrad.wasm.reader import Reader
 from polygrad.wasm.types import FuncType
 
-# work is counted in chunks, about an instruction each; baseline code runs about one a nanosecond
-MIN_WORK = 5_000_000  # of a loop nest that is looked at: below, baseline code takes a few milliseconds
-MAX_CALL = 500_000  # of a part: it is replaced after the call that is running
-MIN_CALL = 2_000  # of a part: a call takes a few nanoseconds
-MIN_CALLS = 50  # of a part
-UNKNOWN_ROUNDS = 16  # of a loop whose size is not a constant
+# Work is counted in chunks, about an instruction each. Baseline code runs about one in a nanosecond.
+MIN_WORK = 5_000_000  # of a loop nest that has parts: baseline code takes some milliseconds for less
+MAX_CALL = 500_000  # work of one call: the call that is running ends in baseline code
+MIN_CALL = 2_000  # work of one call: the call itself takes a few nanoseconds
+MIN_CALLS = 50  # calls of a part
+UNKNOWN_ROUNDS = 16  # assumed for a loop whose size is not a constant
 
 _GET, _SET, _TEE = (opcode("local." + op).code for op in ("get", "set", "tee"))
 _CALL = opcode("call").code
@@ -39,7 +39,7 @@ _CALL = opcode("call").code
 
 @dataclass(frozen=True)
 class Kernel(Function):
-    """A function and what was outlined of it, which it calls as functions 1, 2, ... of its module."""
+    """A function and its outlined parts, which it calls as functions 1, 2, ... of its module."""
 
     outlined: tuple[Function, ...] = ()
 
@@ -60,7 +60,7 @@ class Tee(bytes):
 
 
 class Mark(bytes):
-    """An empty chunk: where a loop, or the body of one, starts or ends."""
+    """An empty chunk at the start or the end of a loop or of its body."""
 
     kind: str
     rounds: int
@@ -73,12 +73,12 @@ class Mark(bytes):
         return out
 
 
-Part = tuple[int, int, list[int]]  # its first chunk, the one behind its last, the locals live on entry
+Part = tuple[int, int, list[int]]  # start and end of its range of chunks, and the locals live on entry
 
 
 @dataclass
 class _Loop:
-    """A loop in a list of chunks: all of it from `start` to `end`, its body from `body` to `body_end`."""
+    """A loop in a list of chunks, from `start` to `end`, with its body, from `body` to `body_end`."""
 
     rounds: int
     start: int
@@ -92,13 +92,13 @@ class _Loop:
 def outlined(
     name: str, params: Sequence[int], types: Sequence[int], constants: dict[int, bytes], code: list[bytes]
 ) -> Kernel:
-    """The function of this code, in one part or several. `types` are those of all locals; `constants`: the
-    instruction that sets each local that is a constant, which `code` does not hold."""
+    """The function of this code, with parts outlined where that pays. `types`: of all locals. `constants`: by
+    local, the instruction for a constant; `code` does not set these locals."""
     parts = _Parts(types, constants, code)
     functions: list[Function] = []
     caller: list[bytes] = []
     at = 0
-    for start, end, live in parts.chosen():
+    for start, end, live in parts.choose():
         functions.append(_function(f"{name}_{len(functions) + 1}", live, types, constants, code[start:end]))
         caller += code[at:start]
         caller += [_GET + uleb128(local) for local in live]
@@ -110,7 +110,7 @@ def outlined(
 
 
 def _prologue(constants: dict[int, bytes], code: Sequence[bytes]) -> list[bytes]:
-    """What sets the constants that `code` reads."""
+    """The instructions that set the constants which `code` reads."""
     chunks = set(code)
     used = [local for local in constants if _GET + uleb128(local) in chunks]
     return [piece for local in used for piece in (constants[local], _SET + uleb128(local))]
@@ -119,15 +119,15 @@ def _prologue(constants: dict[int, bytes], code: Sequence[bytes]) -> list[bytes]
 def _function(
     name: str, live: Sequence[int], types: Sequence[int], constants: dict[int, bytes], code: Sequence[bytes]
 ) -> Function:
-    """A part of the code with locals of its own; those that are live on entry are its parameters."""
+    """A part of the code as a function. The locals that are live on entry are its parameters."""
     numbers = {local: i for i, local in enumerate(live)}
     out: list[bytes] = []
     for chunk in code:
-        found = access(chunk)
-        if found is None:
+        local_access = access(chunk)
+        if local_access is None:
             out.append(chunk)
             continue
-        op, local = found
+        op, local = local_access
         number = uleb128(numbers.setdefault(local, len(numbers)))
         if type(chunk) is Tee:
             out.append(chunk.before + _TEE + number + chunk.after)
@@ -152,14 +152,14 @@ def access(chunk: bytes) -> tuple[bytes, int] | None:
     """The access to a local in a chunk, if any: its opcode and the local."""
     op = _OPS.get(chunk[0]) if chunk else None
     if op is not None:
-        if len(chunk) == 3:  # the most frequent of the longer numbers
+        if len(chunk) == 3:  # most numbers of more than a byte have two
             return op, chunk[1] & 127 | chunk[2] << 7
         return op, chunk[1] if len(chunk) == 2 else Reader(chunk, 1).uleb()
     return (_TEE, chunk.local) if type(chunk) is Tee else None
 
 
 class _Parts:
-    """Which parts of a list of chunks become functions."""
+    """Chooses the parts of a list of chunks that become functions."""
 
     def __init__(self, types: Sequence[int], constants: dict[int, bytes], code: list[bytes]) -> None:
         self.types, self.constants, self.code = types, constants, code
@@ -186,12 +186,12 @@ class _Parts:
 
     @functools.cached_property
     def accesses(self) -> list[tuple[bytes, int] | None]:
-        """Of each chunk."""
+        """The access to a local in each chunk."""
         return [access(chunk) for chunk in self.code]
 
     @functools.cached_property
     def paths(self) -> list[tuple[int, ...]]:
-        """Of each chunk: the bodies that it is in, by their start."""
+        """For each chunk, the bodies around it, by the position where they start."""
         out: list[tuple[int, ...]] = []
         path: tuple[int, ...] = ()
         for i, chunk in enumerate(self.code):
@@ -203,8 +203,8 @@ class _Parts:
             out.append(path)
         return out
 
-    def chosen(self) -> list[Part]:
-        """The parts, in their order: none is inside of another."""
+    def choose(self) -> list[Part]:
+        """The parts in order. None contains another."""
         out: list[Part] = []
         for loop in self.top:
             if loop.work >= MIN_WORK:
@@ -212,7 +212,7 @@ class _Parts:
         return out
 
     def _choose(self, loop: _Loop, runs: int, out: list[Part]) -> None:
-        """Of a loop that runs `runs` times: its body, or all of it, or parts of its body."""
+        """Choose the body of a loop that runs `runs` times, or the whole loop, or parts of its body."""
         call = loop.work // max(loop.rounds, 1)
         part: tuple[int, int] | None = None
         if MIN_CALL <= call <= MAX_CALL and runs * loop.rounds >= MIN_CALLS:
@@ -226,15 +226,15 @@ class _Parts:
             self._choose(inner, runs * loop.rounds, out)
 
     def live_in(self, start: int, end: int) -> list[int] | None:
-        """The locals that a part reads and does not set, but for constants; None if it sets one that is
-        read elsewhere before it is set again, or that is read in a loop that it was not set for."""
+        """The locals, other than constants, that a part reads and does not set. None if the part cannot be a
+        function: it sets a local that is read outside before it is set again, or reads one in a round of a
+        loop in which it may not be set."""
         live: dict[int, None] = {}
-        changed: dict[int, set[tuple[int, ...]]] = {}  # the paths of what sets a local
+        changed: dict[int, set[tuple[int, ...]]] = {}  # by local, the paths of the chunks that set it
         for i in range(start, end):
-            found = self.accesses[i]
-            if found is None:
+            if (local_access := self.accesses[i]) is None:
                 continue
-            op, local = found
+            op, local = local_access
             path = self.paths[i]
             if op != _GET:
                 changed.setdefault(local, set()).add(path)
@@ -248,25 +248,24 @@ class _Parts:
         return list(live)
 
     def _live_out(self, start: int, end: int, changed: Collection[int]) -> bool:
-        """Whether one of these locals is read behind the part, or in the next round of a loop around it,
+        """Whether one of these locals is read after the part, or in the next round of a loop around it,
         before it is set."""
-        around = [self.paths[start - 1][: n + 1] for n in range(len(self.paths[start - 1]))] if start else []
-        ranges = [range(end, len(self.code)), *(range(path[-1], start) for path in around)]
-        for where in ranges:
+        outer_bodies = self.paths[start - 1] if start else ()
+        for chunks in (range(end, len(self.code)), *(range(body, start) for body in outer_bodies)):
             seen: set[int] = set()
-            for i in where:
-                found = self.accesses[i]
-                if found is None or found[1] not in changed or found[1] in seen:
+            for i in chunks:
+                op, local = self.accesses[i] or (b"", -1)
+                if local not in changed or local in seen:
                     continue
-                if found[0] == _GET:
+                if op == _GET:
                     return True
-                seen.add(found[1])
+                seen.add(local)
         return False
 
 
 def flattened(kernels: Sequence[Function]) -> tuple[list[Function], list[int]]:
-    """The functions of a module of these kernels, with what was outlined of each behind it and calls of it
-    by its number; the number of each kernel."""
+    """The functions of a module of these kernels, each followed by its outlined parts, with the calls
+    renumbered; and the number of each kernel."""
     functions: list[Function] = []
     starts: list[int] = []
     for kernel in kernels:
@@ -276,7 +275,7 @@ def flattened(kernels: Sequence[Function]) -> tuple[list[Function], list[int]]:
 
 
 def relocated(functions: Sequence[Function], start: int) -> list[Function]:
-    """Functions of a module of their own, as functions `start` and the following of another."""
+    """The functions of one module as functions `start` and following of another."""
     if len(functions) == 1 or start == 0:
         return list(functions)
     return [Function(f.name, f.type, _relocated_code(f.code, start)) for f in functions]
@@ -285,8 +284,8 @@ def relocated(functions: Sequence[Function], start: int) -> list[Function]:
 def _relocated_code(code: bytes, start: int) -> bytes:
     reader, out, at = Reader(code), [], 0
     reader.locals()
-    for found in reader.expression():
-        if found.opcode.name == "call":
-            out += [code[at : found.offset], _CALL + uleb128(found.immediates[0] + start)]
+    for instruction in reader.expression():
+        if instruction.opcode.name == "call":
+            out += [code[at : instruction.offset], _CALL + uleb128(instruction.immediates[0] + start)]
             at = reader.offset
     return b"".join((*out, code[at:]))

@@ -1,4 +1,4 @@
-"""WGSL, which has words of 32 bits and no NaN that a compiler need keep.
+"""WGSL: it has words of 32 bits, and its compilers need not keep NaN.
 
 | dtype | in registers | in memory |
 | --- | --- | --- |
@@ -12,9 +12,9 @@
 The extension f16 is used where a probe finds that its conversions round to nearest even and keep denormal
 numbers, infinities and NaN. A program's results are the same bits without it (`WEBGPU_F16=0`).
 
-Compilers below WGSL calculate as if numbers had no limits: they take `x + c - c` for x, `x * 0` for 0, and
-`a != b` for `a < b or a > b`. Error-free transformations, which the transcendental functions are made of,
-would be gone. So a sum of a sum takes its operand's bits through an `or` with a zero from the uniform
-buffer (`as_rounded`). Infinity, NaN and 0 come from there too, and NaN is told by its bits. Adapters may
-flush denormal numbers.
+Compilers of WGSL simplify as if floats were real numbers: `x + c - c` becomes x, `x * 0` becomes 0, and `a !=
+b` becomes `a < b or a > b`. That would remove the error-free transformations that the transcendental
+functions consist of. So an operand that is a sum goes through an `or` of its bits with a zero from the
+uniform buffer (`as_rounded`). Infinity, NaN and 0 come from that buffer, too, and a test for NaN compares
+bits. Adapters may flush denormal numbers.
 """

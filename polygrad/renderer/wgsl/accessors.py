@@ -1,5 +1,5 @@
-"""Functions of a kernel in WGSL that load and store the elements of a buffer: those narrower than a word,
-which lie in words, and four at a time."""
+"""Functions in WGSL that load and store the elements of a buffer: elements packed in words, and vectors of
+four."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from polygrad.dtype import DType
 
 
 class Use(Enum):
-    """How a kernel uses a buffer."""
+    """A way in which a kernel uses a buffer."""
 
     LOAD = auto()
     STORE = auto()
@@ -18,8 +18,8 @@ class Use(Enum):
 
 
 def packed_accessors(name: str, dtype: DType, type_: str, uses: set[Use]) -> list[str]:
-    """Of elements in words. Other elements of a word may be another invocation's, so one alone is changed
-    atomically; four are whole words."""
+    """The functions for elements packed in words. Another invocation may store other elements of a word, so
+    one element is stored by atomics; four are whole words."""
     per_word, bits = 4 // dtype.itemsize, 8 * dtype.itemsize
     shift, mask = per_word.bit_length() - 1, f"0x{(1 << bits) - 1:x}u"
     place, atomic = f"u32(i & {per_word - 1}) * {bits}u", Use.STORE in uses
@@ -30,8 +30,8 @@ def packed_accessors(name: str, dtype: DType, type_: str, uses: set[Use]) -> lis
         return f"atomicLoad(&{at})" if atomic else at
 
     def element(word: str, place: str) -> str:
-        found = f"extractBits({f'bitcast<i32>({word})' if signed else word}, {place}, {bits}u)"
-        return f"{found} != 0u" if dtype.is_bool else found
+        text = f"extractBits({f'bitcast<i32>({word})' if signed else word}, {place}, {bits}u)"
+        return f"{text} != 0u" if dtype.is_bool else text
 
     def as_bits(value: str) -> str:
         if dtype.is_bool:
@@ -66,7 +66,7 @@ def packed_accessors(name: str, dtype: DType, type_: str, uses: set[Use]) -> lis
 
 
 def vector_accessors(name: str, type_: str, uses: set[Use], is_vector: bool) -> list[str]:
-    """Of four elements at once, from a position that is a multiple of four."""
+    """The functions for four elements at once, at a position that is a multiple of four."""
     t, out = f"vec4<{type_}>", []
     if Use.LOAD_VECTOR in uses:
         elements = ", ".join(f"{name}[i{f' + {k}' if k else ''}]" for k in range(4))

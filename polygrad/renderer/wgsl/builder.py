@@ -1,11 +1,11 @@
 """`WGSLBuilder`: one kernel as a module in WGSL, WebGPU's shading language.
 
-What sets WGSL apart from C: integers and floats have 32 bits, memory has words of 32, there is no NaN or
-infinity to write down, and a compiler may assume that there is none. So narrow integers are i32 and u32 kept
-in range, float16 and bfloat16 their bits, 64-bit integers `vec2<u32>`; in memory what is narrower than a
-word lies in words, which are changed atomically, because neighbours are other invocations'. With WGSL's
-extension f16, which a Target has that does not pack float16, it is a type of registers and memory. Infinity
-and NaN come from the uniform buffer (`runtime/webgpu/device.py` says how it is laid out). float64 is refused.
+Unlike C, WGSL has integers, floats and memory of 32-bit words only, no literals for NaN and infinity, and
+compilers that may assume that neither occurs. So narrow integers are i32 and u32 kept in range, float16 and
+bfloat16 are their bits, 64-bit integers are `vec2<u32>`. Memory packs narrow elements in words, and stores
+them by atomics, as other invocations may store their neighbours. With the extension f16, in Targets that do
+not pack float16, float16 is a type of registers and memory. Infinity and NaN come from the uniform buffer
+(`runtime/webgpu/device.py` describes its layout). float64 is refused.
 
 Must not know: adapters and devices.
 """
@@ -19,8 +19,8 @@ from typing import Any, ClassVar
 
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes, float_to_bits, rounded
-from polygrad.errors import DeviceError, InternalError
-from polygrad.renderer.cstyle.base import NOTHING, Function, Known, Pointer
+from polygrad.errors import InternalError
+from polygrad.renderer.cstyle.base import NO_INFO, Function, Pointer, ValueInfo
 from polygrad.renderer.cstyle.lanes import LanesBuilder
 from polygrad.renderer.source_text import ANY, ATOM, BITS, COMPARE, SHIFT, SUM, UNARY, Expression
 from polygrad.renderer.wgsl.accessors import Use, packed_accessors, vector_accessors
@@ -41,7 +41,7 @@ _WIDE_CALLS = {
 
 
 class WGSLBuilder(LanesBuilder):
-    """See `LanesBuilder`. A buffer that is only read and written by fours is one of vectors."""
+    """See `LanesBuilder`. A buffer with loads and stores of vectors only is an array of vectors."""
 
     vector_sizes: ClassVar[tuple[int, ...]] = (4,)
 
@@ -66,24 +66,19 @@ class WGSLBuilder(LanesBuilder):
         self._params: list[DType] = []
         self._variables: list[str] = []
         self._uses: dict[str, set[Use]] = {}  # of each buffer
-        self._buffer_of: dict[Expression, str] = {}  # that an address is in
+        self._buffer_of: dict[Expression, str] = {}  # the buffer of an address
         self._functions: dict[str, None] = {}  # of the library
         self._shared: list[str] = []
         self._sizes = [1, 1, 1]  # of a workgroup
         self._specials: set[str] = set()
         self._enabled: set[str] = set()  # extensions of the language
         self._has_f16 = dtypes.float16 not in target.packed
-        # the dtypes whose registers are their bits
+        # the floats that registers hold as bits
         self._float_bits = (dtypes.bfloat16,) if self._has_f16 else _SHORT_FLOATS
 
     # --- how the language spells things
 
     def type(self, dtype: DType, lanes: int) -> str:
-        if dtype == dtypes.float64:
-            raise DeviceError(
-                "device WEBGPU: expected a dtype that WebGPU has, got float64: use float32 (Tensor.float()), "
-                "or another device for this part (Tensor.to)"
-            )
         if dtype == dtypes.float16 and self._has_f16:
             self._enabled.add("f16")
             return "f16"
@@ -199,7 +194,7 @@ class WGSLBuilder(LanesBuilder):
         return bool(uses) and uses <= {Use.LOAD_VECTOR, Use.STORE_VECTOR}
 
     def _accessors(self, i: int) -> list[str]:
-        """The functions that load and store elements of a buffer."""
+        """The functions that load and store the elements of a buffer."""
         dtype, name = self._params[i], f"data{i}"
         if self._packs(dtype):
             return packed_accessors(name, dtype, self.type(dtype, 1), self._uses[name])
@@ -218,23 +213,23 @@ class WGSLBuilder(LanesBuilder):
         a: Expression,
         b: Expression,
         type_: str,
-        known: Known = NOTHING,
+        info: ValueInfo = NO_INFO,
         hint: str = "x",
     ) -> Expression:
-        found = super().binary(op, a, b, type_, known, hint)
-        if found.precedence in (BITS, SHIFT):  # WGSL has no order between these and others
-            found.needs = (UNARY, UNARY)
-        elif found.precedence == COMPARE:
-            found.needs = (SUM, SUM)  # a < b >> c would be a template
-        return found
+        out = super().binary(op, a, b, type_, info, hint)
+        if out.precedence in (BITS, SHIFT):  # WGSL has no order between these and others
+            out.needs = (UNARY, UNARY)
+        elif out.precedence == COMPARE:
+            out.needs = (SUM, SUM)  # a < b >> c would be a template
+        return out
 
-    def convert(self, value: Expression, type_: str, known: Known = NOTHING) -> Expression:
-        return self._source.value(f"{type_}({{}})", [value], type_, data=known)
+    def convert(self, value: Expression, type_: str, info: ValueInfo = NO_INFO) -> Expression:
+        return self._source.value(f"{type_}({{}})", [value], type_, data=info)
 
     def choose(
         self, condition: Expression, a: Expression, b: Expression, type_: str, hint: str = "x"
     ) -> Expression:
-        return self._source.value("select({}, {}, {})", [b, a, condition], type_, hint=hint, data=NOTHING)
+        return self._source.value("select({}, {}, {})", [b, a, condition], type_, hint=hint)
 
     # --- values
 
@@ -244,21 +239,21 @@ class WGSLBuilder(LanesBuilder):
         if dtype in _WIDE and op is not Ops.WHERE:
             return self._wide(op, dtype, args)
         if op is Ops.NEG and dtype in (dtypes.int32, dtypes.index):
-            return self._source.value("-{}", args, "i32", needs=ATOM, precedence=UNARY, data=NOTHING)
+            return self.unary("-", args[0], "i32")
         if dtype == dtypes.float32:
             if op in _ARITHMETIC:
                 args = self._rounded(op, args)
-            if op is Ops.CMPNE:  # a compiler may take a != b for a < b || a > b
+            if op is Ops.CMPNE:  # a compiler may make `a < b || a > b` of `a != b`
                 same = super().alu(Ops.CMPEQ, dtype, args, lanes)
-                return self._source.value("!{}", [same], "bool", needs=ATOM, precedence=UNARY, data=NOTHING)
+                return self.unary("!", same, "bool")
             if op is Ops.MAX:
                 return self.library("max_f32", args, "f32")
             if op is Ops.TRUNC:
                 return self.library("trunc_f32", args, "f32")
             if op is Ops.SQRT:
-                return self.call("sqrt", args, "f32", NOTHING)
+                return self.call("sqrt", args, "f32")
         if op is Ops.MAX and dtype.is_int:
-            return self.call("max", args, self.type(dtype, 1), NOTHING)
+            return self.call("max", args, self.type(dtype, 1))
         if op in (Ops.IDIV, Ops.MOD) and self.type(dtype, 1) == "i32":
             name = "floor_divide_i32" if op is Ops.IDIV else "floor_modulo_i32"
             return self.narrowed(self.library(name, args, "i32"), dtype, lanes)
@@ -267,9 +262,9 @@ class WGSLBuilder(LanesBuilder):
         return super().alu(op, dtype, args, lanes)
 
     def _rounded(self, op: Ops, args: Sequence[Any]) -> list[Any]:
-        """The operands of float arithmetic, so that it is done as written. A compiler takes x * 0 for 0 and
-        x - x, too; of sums of sums it makes others, as if numbers had no end: x + 1.5e7 - 1.5e7 is x."""
-        out = [self._hidden_zero(a) if a.data is not None and a.data.value == 0 else a for a in args]
+        """The operands of float arithmetic, so that a compiler does not simplify it: as real numbers, x * 0
+        and x - x are 0, and x + 1.5e7 - 1.5e7 is x."""
+        out = [self._hidden_zero(a) if a.data.value == 0 else a for a in args]
         if op in (Ops.ADD, Ops.SUB):
             out = [self.library("as_rounded", [a], "f32") if a.precedence == SUM else a for a in out]
         if op in (Ops.SUB, Ops.FDIV) and out[0] is out[1]:
@@ -281,26 +276,26 @@ class WGSLBuilder(LanesBuilder):
         return self._source.atom(f"{sign}arguments.zero", "f32", zero.data, UNARY if sign else ATOM)
 
     def integer(self, op: Ops, dtype: DType, a: Any, b: Any, lanes: int) -> Any:
-        found = self.binary(op, a, b, self.type(dtype, 1))
-        return found if op in (Ops.AND, Ops.OR, Ops.XOR) else self.narrowed(found, dtype, lanes)
+        out = self.binary(op, a, b, self.type(dtype, 1))
+        return out if op in (Ops.AND, Ops.OR, Ops.XOR) else self.narrowed(out, dtype, lanes)
 
     def _shift(self, op: Ops, dtype: DType, args: Sequence[Any]) -> Any:
         value, places = args
         if self.type(dtype, 1) == "i32":
             places = self._places(places, "i32")
         t = self.type(dtype, 1)
-        known = NOTHING
+        info = NO_INFO
         if dtype == dtypes.index and op is Ops.SHL and args[1].data.value is not None:
-            known = Known(multiple=value.data.multiple << args[1].data.value)
-        shifted = self.binary(op, value, places, t, known)
+            info = ValueInfo(multiple=value.data.multiple << args[1].data.value)
+        shifted = self.binary(op, value, places, t, info)
         return shifted if op is Ops.SHR else self.narrowed(shifted, dtype, 1)
 
     def _places(self, places: Expression, type_: str) -> Expression:
-        """How far to shift: a u32."""
-        if places.data is not None and places.data.value is not None:
-            return self._source.atom(f"{int(places.data.value)}u", "u32", NOTHING)
+        """The amount of a shift, as u32."""
+        if places.data.value is not None:
+            return self._source.atom(f"{int(places.data.value)}u", "u32")
         if type_ == "vec2<u32>":
-            return self._source.value("{}.x", [places], "u32", needs=ATOM, data=NOTHING)
+            return self.component(places, "x", "u32")
         return self.convert(places, "u32")
 
     def _wide(self, op: Ops, dtype: DType, args: Sequence[Any]) -> Any:
@@ -313,29 +308,28 @@ class WGSLBuilder(LanesBuilder):
             return self.library(name, [args[0], self._places(args[1], t)], t)
         if op is Ops.CMPNE:
             same = self.library("eq_64", args, "bool")
-            return self._source.value("!{}", [same], "bool", needs=ATOM, precedence=UNARY, data=NOTHING)
+            return self.unary("!", same, "bool")
         if op is Ops.MULACC:
             return self._wide(Ops.ADD, dtype, [self._wide(Ops.MUL, dtype, args[:2]), args[2]])
-        found = _WIDE_CALLS.get(op)
-        if found is None:
-            raise InternalError(f"WGSLBuilder.alu: expected an op of Builder.alu, got {op} of {dtype}")
-        name = found if isinstance(found, str) else found[dtype.is_unsigned]
+        names = _WIDE_CALLS.get(op)
+        if names is None:
+            raise self.unknown_op(op, dtype)
+        name = names if isinstance(names, str) else names[dtype.is_unsigned]
         return self.library(name, args, "bool" if op in _COMPARISONS else t)
 
     def logic(self, op: Ops, a: Any, b: Any, lanes: int) -> Any:
         if op is Ops.XOR:
             op = Ops.CMPNE
         if op is Ops.CMPLT:
-            no = self._source.value("!{}", [a], "bool", needs=ATOM, precedence=UNARY, data=NOTHING)
-            return self.binary(Ops.AND, no, b, "bool")
+            return self.binary(Ops.AND, self.unary("!", a, "bool"), b, "bool")
         return self.binary(op, a, b, "bool")
 
     def narrowed(self, value: Any, dtype: DType, lanes: int) -> Any:
-        """The low bits of a register as `dtype`, which it may be too large for."""
+        """The low bits of a register, whose value may be out of range, as `dtype`."""
         if dtype not in _NARROW and dtype not in self._float_bits:
             return value
         t = self.type(dtype, 1)
-        return self._source.value(f"extractBits({{}}, 0u, {dtype.bits}u)", [value], t, data=NOTHING)
+        return self._source.value(f"extractBits({{}}, 0u, {dtype.bits}u)", [value], t)
 
     # --- conversions
 
@@ -348,7 +342,7 @@ class WGSLBuilder(LanesBuilder):
         if src.is_bool:
             one, zero = self.const(dst, 1, 1), self.const(dst, 0, 1)
             return self.choose(value, one, zero, t)
-        if dst.is_bool and src.is_float:  # of its bits: an adapter may take denormal numbers for zero
+        if dst.is_bool and src.is_float:  # a test of bits, as adapters may flush denormal numbers to zero
             return self._is_not_zero(value, src)
         if src == dtypes.float16 and self._has_f16:
             return self.cast(self.convert(value, "f32"), dtypes.float32, dst, lanes)
@@ -377,7 +371,7 @@ class WGSLBuilder(LanesBuilder):
         return self.binary(Ops.CMPNE, size, self.const(dtypes.uint32, 0, 1), "bool")
 
     def _odd_float(self, value: Expression, src: DType) -> Expression:
-        """An integer as a float32 that is rounded once when it is rounded to 16 bits."""
+        """An integer as a float32 rounded to odd. Rounded to 16 bits, it is rounded once."""
         if src in _NARROW:
             return self._int_to_float(value, src)
         wide = dtypes.uint64 if src.is_unsigned else dtypes.int64
@@ -392,9 +386,9 @@ class WGSLBuilder(LanesBuilder):
         if dst not in _NARROW:
             return whole
         if dst.is_unsigned:
-            return self.call("min", [whole, self.const(dst, dst.max, 1)], t, NOTHING)
+            return self.call("min", [whole, self.const(dst, dst.max, 1)], t)
         return self.call(
-            "clamp", [whole, self.const(dst, dst.min, 1), self.const(dst, dst.max, 1)], t, NOTHING
+            "clamp", [whole, self.const(dst, dst.min, 1), self.const(dst, dst.max, 1)], t, NO_INFO
         )
 
     def _int_to_float(self, value: Expression, src: DType) -> Expression:
@@ -410,25 +404,25 @@ class WGSLBuilder(LanesBuilder):
             if src in _WIDE:
                 return value
             if s == "u32":
-                return self._source.value("vec2<u32>({}, 0u)", [value], t, data=NOTHING)
+                return self._source.value("vec2<u32>({}, 0u)", [value], t)
             return self._source.value(
-                "vec2<u32>(vec2<i32>({}, {} >> 31u))", [value, value], t, needs=(0, UNARY), data=NOTHING
+                "vec2<u32>(vec2<i32>({}, {} >> 31u))", [value, value], t, needs=(0, UNARY)
             )
         if src in _WIDE:
-            value, s = self._source.value("{}.x", [value], "u32", needs=ATOM, data=NOTHING), "u32"
+            value, s = self.component(value, "x", "u32"), "u32"
         if s != t:
-            value = self.call(f"bitcast<{t}>", [value], t, Known(multiple=1))
+            value = self.call(f"bitcast<{t}>", [value], t, ValueInfo(multiple=1))
         fits = src not in _WIDE and dst.min <= src.min and src.max <= dst.max
         return value if fits else self.narrowed(value, dst, 1)
 
     # --- memory
 
     def _packs(self, dtype: DType) -> bool:
-        """Whether several elements of a buffer are in a word."""
+        """Whether buffers pack several elements in a word."""
         return dtype.itemsize < 4 and not (dtype == dtypes.float16 and self._has_f16)
 
     def _is_packed(self, pointer: Pointer, dtype: DType) -> bool:
-        """Whether this memory packs them: a buffer does, not memory of a workgroup."""
+        """Whether this memory packs several elements in a word: buffers may, workgroup memory does not."""
         return pointer.name in self._uses and self._packs(dtype)
 
     def load_scalar(self, pointer: Pointer, place: Expression, dtype: DType) -> Expression:
@@ -436,10 +430,10 @@ class WGSLBuilder(LanesBuilder):
         if name in self._uses:
             self._uses[name].add(Use.LOAD)
         element = f"load_{name}({{}})" if self._is_packed(pointer, dtype) else f"{name}[{{}}]"
-        return self._source.value(element, [place], t, reads="memory", data=NOTHING)
+        return self._source.value(element, [place], t, reads="memory")
 
     def from_memory(self, value: Expression, dtype: DType) -> Expression:
-        """As it is: what loads an element gives what a register has."""
+        """The element itself: the functions that load give a register's value."""
         return value
 
     def store_scalar(self, pointer: Pointer, place: Expression, value: Expression, dtype: DType) -> None:
@@ -454,7 +448,7 @@ class WGSLBuilder(LanesBuilder):
     def guarded_load(
         self, pointer: Pointer, place: Expression, dtype: DType, condition: Expression, other: Expression
     ) -> Expression:
-        """WebGPU sees to it that no load is outside of the buffer."""
+        """The load is not conditional: WebGPU keeps it inside of the buffer."""
         return self.choose(condition, self.load_scalar(pointer, place, dtype), other, self.type(dtype, 1))
 
     def has_vector(self, dtype: DType, size: int) -> bool:
@@ -466,11 +460,11 @@ class WGSLBuilder(LanesBuilder):
         return super()._vector_size(pointer, index, offset, dtype, lanes)
 
     def address(self, pointer: Pointer, index: Any, offset: int, dtype: DType) -> Expression:
-        """The position of an element in a buffer, which is remembered: WGSL has no address."""
+        """The position of an element, as WGSL has no addresses; `_buffer_of` has its buffer."""
         place = self.place(pointer, index, offset)
-        found = self._source.value("{}", [place], "i32", precedence=ANY, data=NOTHING)
-        self._buffer_of[found] = pointer.name
-        return found
+        out = self._source.value("{}", [place], "i32", precedence=ANY)
+        self._buffer_of[out] = pointer.name
+        return out
 
     def vector_type(self, dtype: DType, size: int) -> str:
         return f"vec{size}<{self.type(dtype, 1)}>"
@@ -500,9 +494,7 @@ class WGSLBuilder(LanesBuilder):
     def special(self, kind: str, axis: int, size: Any) -> Expression:
         if kind == "invocation":
             if size.data.value is None:
-                raise InternalError(
-                    "WGSLBuilder.special: expected a workgroup of a constant size, got another"
-                )
+                raise InternalError("WGSLBuilder.special: the size of a workgroup is not constant")
             self._sizes[axis] = int(size.data.value)
         word = "local_invocation" if kind == "invocation" else "workgroup"
         self._specials.add(word)
@@ -510,21 +502,19 @@ class WGSLBuilder(LanesBuilder):
             f"i32({word.partition('_')[0]}.{'xyz'[axis]})",
             [],
             "i32",
-            data=NOTHING,
             hint="g" if kind == "workgroup" else "l",
         )
 
     def shuffled(self, value: Expression, mask: int, type_: str) -> Expression:
         self._enabled.add("subgroups")
-        return self.call("subgroupShuffleXor", [value, self._source.atom(f"{mask}u", "u32", NOTHING)], type_)
+        return self.call("subgroupShuffleXor", [value, self._source.atom(f"{mask}u", "u32")], type_)
 
     def barrier(self) -> None:
         self._source.statement("workgroupBarrier();", [])
 
     def shared(self, name: str, dtype: DType, size: int) -> Pointer:
-        pointer = Pointer(name)
-        self._shared.append(f"var<workgroup> {pointer.name}: array<{self.type(dtype, 1)}, {size}>;")
-        return pointer
+        self._shared.append(f"var<workgroup> {name}: array<{self.type(dtype, 1)}, {size}>;")
+        return Pointer(name)
 
 
-PACKED = tuple(d for d in WGSLBuilder.types if d.itemsize < 4)  # in memory, without extensions
+PACKED = tuple(d for d in WGSLBuilder.types if d.itemsize < 4)  # several in a word, without extensions

@@ -1,11 +1,12 @@
-"""Functions in WGSL that kernels call: what the language has not, or has only where no number is NaN.
+"""Functions in WGSL that kernels call: those that the language lacks, or has for numbers only and not for
+NaN.
 
 64-bit integers are `vec2<u32>`, the low word first. float16 and bfloat16 are their bits in a u32. Conversions
-round once, to nearest even, and saturate towards integers, NaN giving 0. Nothing here computes with denormal
-numbers, which adapters may flush. Conditions are joined by `&` and `|`: `&&` and `||` are branches, and a
-compiler may take minutes for a kernel with a hundred of them (SwiftShader's did).
+round once, to nearest even. Conversions to integers saturate, and NaN gives 0. No function computes with
+denormal numbers, which adapters may flush. Conditions are combined by `&` and `|`: `&&` and `||` are
+branches, and a compiler may take minutes for a kernel with a hundred of them (SwiftShader's did).
 
-`source` gives functions with those that they call, each once.
+`source` gives the texts of functions and of those that they call.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import re
 from collections.abc import Iterable
 
 _TEXTS = (
-    # --- floats. WGSL may assume that no number is NaN: only its bits tell.
+    # --- floats. A compiler may assume that no number is NaN, so the test is on bits.
     """
 fn is_nan(x: f32) -> bool {
   return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
 }""",
-    # A number as it is in a register, of which a compiler knows nothing.
+    # Hides from the compiler how a number was computed.
     """
 fn as_rounded(x: f32) -> f32 {
   return bitcast<f32>(bitcast<u32>(x) | arguments.zero_bits);
@@ -100,7 +101,7 @@ fn u32_to_f32(x: u32) -> f32 {
 fn power_of_two(exponent: i32) -> f32 {
   return bitcast<f32>(u32(exponent + 127) << 23u);
 }""",
-    # The 32 bits from the first that is set; any below them are one bit, which decides a tie.
+    # The 32 bits from the first set bit. The last of them is also set if any bit below is: it decides ties.
     """
 fn leading_bits(x: vec2<u32>) -> vec2<u32> {
   let places: u32 = select(countLeadingZeros(x.y), 32u + countLeadingZeros(x.x), x.y == 0u);
@@ -122,7 +123,7 @@ fn i64_to_f32(x: vec2<u32>) -> f32 {
   }
   return u64_to_f32(x);
 }""",
-    # What is not exact gets an odd last bit: rounding that to 16 bits is rounding once (Boldo and Melquiond,
+    # An inexact result gets an odd last bit. Rounded to 16 bits, it is rounded once (Boldo and Melquiond,
     # "Emulation of FMA and correctly rounded sums", 2008).
     """
 fn u64_to_odd_f32(x: vec2<u32>) -> f32 {
@@ -151,8 +152,7 @@ fn f16_to_f32(bits: u32) -> f32 {
   }
   return bitcast<f32>(((size << 13u) + select(0x38000000u, 0x70000000u, size >= 0x7c00u)) | sign);
 }""",
-    # A denormal result: adding 1/2 has the adder round at the bit where a half ends. A normal one: the bias
-    # changed, and just less than half of the last place added (half if it is odd).
+    # See `_float32_to_float16` in renderer/convert.py.
     """
 fn f32_to_f16(x: f32) -> u32 {
   let bits: u32 = bitcast<u32>(x);
@@ -180,7 +180,7 @@ fn f32_to_bf16(x: f32) -> u32 {
   let rounded: u32 = (bits + 0x7fffu + (high & 1u)) >> 16u;
   return select(rounded, high | 0x40u, (bits & 0x7fffffffu) > 0x7f800000u);
 }""",
-    # --- division to minus infinity: the remainder and the divisor differ in sign
+    # --- division to minus infinity: one less where the remainder and the divisor differ in sign
     """
 fn floor_divide_i32(a: i32, b: i32) -> i32 {
   let rest: i32 = a % b;
@@ -264,7 +264,7 @@ fn max_u64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
 fn max_i64(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
   return select(a, b, lt_i64(a, b));
 }""",
-    # Long division, a bit a round: quotient and remainder.
+    # Long division, one bit in each round: quotient and remainder.
     """
 fn divide_64(a: vec2<u32>, b: vec2<u32>) -> vec4<u32> {
   if ((a.y == 0u) & (b.y == 0u)) {

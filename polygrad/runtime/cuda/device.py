@@ -14,16 +14,14 @@ from __future__ import annotations
 import concurrent.futures
 import functools
 import os
-import weakref
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from polygrad.helpers import LRU
-from polygrad.monitor import defer
 from polygrad.runtime.cuda.host import COMPUTE, COPY, CUDAHost, KernelCall, Pinned
+from polygrad.runtime.gpu import GPURuntime, KernelSource, when_dropped
 from polygrad.runtime.grid_calls import GridCall, GridCalls
-from polygrad.runtime.interface import Executable, Runtime
+from polygrad.runtime.interface import Executable
 from polygrad.runtime.memory_pool import MemoryPool
 from polygrad.runtime.program import Program
 
@@ -31,20 +29,6 @@ ALIGNMENT = 256  # of what a driver allocates
 _KEPT_BYTES = 1 << 30  # of freed memory kept, at most
 _STAGING_BYTES, _STAGINGS = 4 << 20, 4  # pinned memory that copies go through, in turn
 _FENCES = 16  # runs that a copy can wait for one by one
-_FUNCTION_BYTES = 16 << 20  # of the texts of functions kept
-
-
-def _when_dropped(owner: object, action: Callable[[], object]) -> None:
-    """Have `action` done at the next chance after `owner` is gone; not when the process ends."""
-    weakref.finalize(owner, defer, action).atexit = False
-
-
-class _Function:
-    """A loaded kernel. Dropping it lets the host forget it."""
-
-    def __init__(self, host: CUDAHost, number: int) -> None:
-        self.number = number
-        _when_dropped(self, functools.partial(host.unload, number))
 
 
 class _Staging(NamedTuple):
@@ -54,16 +38,14 @@ class _Staging(NamedTuple):
     event: int
 
 
-class CUDARuntime(Runtime):
+class CUDARuntime(GPURuntime):
     """A GPU as a device. `compile`: a kernel's CUDA C++ to code for this GPU; raises CompileError."""
 
     name = "CUDA"
 
     def __init__(self, host: CUDAHost, compile: Callable[[str], bytes]) -> None:
-        self.host = host
-        self._compile = compile
-        self._pool = MemoryPool(host.allocate, self._destroy, ALIGNMENT, _KEPT_BYTES)
-        self._functions: LRU[tuple[str, str], _Function] = LRU(_FUNCTION_BYTES)
+        super().__init__(MemoryPool(host.allocate, self._destroy, ALIGNMENT, _KEPT_BYTES), host.unload)
+        self.host, self._to_code = host, compile
         self._stagings: deque[_Staging] = deque()  # the one whose last copy is longest ago first
         self._fences = [host.create_event() for _ in range(_FENCES)]  # run n's is number n % _FENCES
         self._runs = 0
@@ -79,18 +61,6 @@ class CUDARuntime(Runtime):
     def description(self) -> str:
         gpu = self.host.gpu
         return f"GPU {gpu.name} ({gpu.architecture}, {gpu.multiprocessors} multiprocessors)"
-
-    @property
-    def accelerates(self) -> bool:
-        return True
-
-    # --- memory
-
-    def allocate(self, nbytes: int) -> int:
-        return int(self._pool.allocate(nbytes))
-
-    def free(self, handle: int) -> None:
-        self._pool.free(handle)
 
     def _destroy(self, pointer: int) -> None:
         self._last_run.pop(pointer, None)
@@ -173,19 +143,11 @@ class CUDARuntime(Runtime):
         program.require(self.name, "cuda")
         return CUDAExecutable(self, program)
 
-    def functions(self, program: Program) -> list[_Function]:
-        """The loaded kernels of a Program, those that are new compiled together."""
-        keys = [(k.name, k.code.decode()) for k in program.kernels]
-        found = {key: self._functions.get(key) for key in keys}
-        missing = [key for key, function in found.items() if function is None]
-        if len(missing) > 1:
-            codes = list(_compilers().map(self._compile, [text for _, text in missing]))
-        else:
-            codes = [self._compile(text) for _, text in missing]
-        for (name, text), code in zip(missing, codes, strict=True):
-            made = found[name, text] = _Function(self.host, self.host.load(code, name))
-            self._functions.put((name, text), made, len(text))
-        return [function for key in keys if (function := found[key]) is not None]
+    def _compile(self, sources: Sequence[KernelSource]) -> Iterator[int]:
+        texts = [source.text for source in sources]
+        codes = _compilers().map(self._to_code, texts) if len(texts) > 1 else map(self._to_code, texts)
+        for source, code in zip(sources, list(codes), strict=True):
+            yield self.host.load(code, source.name)
 
 
 @functools.cache
@@ -202,7 +164,7 @@ class CUDAExecutable(Executable):
 
     def __init__(self, runtime: CUDARuntime, program: Program) -> None:
         self._runtime, self._host = runtime, runtime.host
-        self._functions = runtime.functions(program)
+        self._kernels = runtime.kernels(program)
         self._calls = GridCalls(program)
         self._made: list[KernelCall] = []  # of the last run
         self._graph = 0
@@ -242,7 +204,7 @@ class CUDAExecutable(Executable):
                 host.update(self._graph, i, made)
         if not self._graph and not is_first and len(self._made) > 1:
             self._graph = host.create_graph(self._made)
-            _when_dropped(self, functools.partial(host.drop_graph, self._graph))
+            when_dropped(self, functools.partial(host.drop_graph, self._graph))
         if self._graph:
             host.launch_graph(self._graph, COMPUTE)
         else:
@@ -252,5 +214,5 @@ class CUDAExecutable(Executable):
 
     def _kernel_call(self, call: GridCall) -> KernelCall:
         pointers = tuple([handle + offset for handle, offset in call.places])
-        function = self._functions[call.kernel].number
+        function = self._kernels[call.kernel].number
         return KernelCall(function, call.grid, call.workgroup, pointers, call.values)

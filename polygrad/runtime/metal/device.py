@@ -7,24 +7,20 @@ for it here.
 
 from __future__ import annotations
 
-import functools
 import importlib
 import sys
-import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from polygrad.errors import DeviceError, OutOfMemoryError
-from polygrad.helpers import LRU
-from polygrad.monitor import defer
+from polygrad.errors import DeviceError
+from polygrad.runtime.gpu import GPURuntime, KernelSource
 from polygrad.runtime.grid_calls import GridCalls
-from polygrad.runtime.interface import Executable, Runtime
+from polygrad.runtime.interface import Executable
 from polygrad.runtime.memory_pool import MemoryPool
 from polygrad.runtime.metal.host import Dispatch, MetalHost
 from polygrad.runtime.program import Program
 
 ALIGNMENT = 256  # of what a buffer is bound at
 _KEPT_BYTES = 256 << 20  # of freed memory kept, at most: it is the processor's, too
-_PIPELINE_BYTES = 8 << 20  # of the texts of pipelines kept
 _UNWAITED = 64  # command buffers that may be on their way
 
 
@@ -37,28 +33,15 @@ def default_host() -> MetalHost:
     return host
 
 
-def _when_dropped(owner: object, action: Callable[[], object]) -> None:
-    """Have `action` done at the next chance after `owner` is gone; not when the process ends."""
-    weakref.finalize(owner, defer, action).atexit = False
-
-
-class _Pipeline:
-    """A compiled kernel. Dropping it lets the host forget it."""
-
-    def __init__(self, host: MetalHost, number: int) -> None:
-        self.number = number
-        _when_dropped(self, functools.partial(host.drop_pipeline, number))
-
-
-class MetalRuntime(Runtime):
+class MetalRuntime(GPURuntime):
     """A GPU as a device."""
 
     name = "METAL"
 
     def __init__(self, host: MetalHost) -> None:
+        pool = MemoryPool(host.create_buffer, self._destroy, ALIGNMENT, _KEPT_BYTES)
+        super().__init__(pool, host.drop_pipeline)
         self.host = host
-        self._pool = MemoryPool(host.create_buffer, self._destroy, ALIGNMENT, _KEPT_BYTES)
-        self._pipelines: LRU[tuple[str, str], _Pipeline] = LRU(_PIPELINE_BYTES)
         self._last_use: dict[int, int] = {}  # the command buffer that used a buffer last
         self._unwaited: dict[int, None] = {}  # command buffers, oldest first
 
@@ -67,22 +50,10 @@ class MetalRuntime(Runtime):
         return f"GPU {self.host.gpu.name}"
 
     @property
-    def accelerates(self) -> bool:
-        return True
+    def buffer_bytes(self) -> int:
+        return self.host.gpu.buffer_bytes
 
     # --- memory
-
-    def allocate(self, nbytes: int) -> int:
-        most = self.host.gpu.buffer_bytes
-        if self._pool.size_class(nbytes) > most:
-            raise OutOfMemoryError(
-                f"device METAL: expected allocations of at most {most} bytes, which is what "
-                f"{self.host.gpu.name} has for a buffer, got {nbytes}: use smaller tensors"
-            )
-        return int(self._pool.allocate(nbytes))
-
-    def free(self, handle: int) -> None:
-        self._pool.free(handle)
 
     def _destroy(self, buffer: int) -> None:
         self._last_use.pop(buffer, None)
@@ -121,13 +92,8 @@ class MetalRuntime(Runtime):
         program.require(self.name, "msl")
         return MetalExecutable(self, program)
 
-    def pipeline(self, name: str, text: str) -> _Pipeline:
-        """A compiled kernel."""
-        found = self._pipelines.get((name, text))
-        if found is None:
-            found = _Pipeline(self.host, self.host.compile(name, text))
-            self._pipelines.put((name, text), found, len(text))
-        return found
+    def _compile(self, sources: Sequence[KernelSource]) -> Iterator[int]:
+        return (self.host.compile(source.name, source.text) for source in sources)
 
     def commit(self, dispatches: Sequence[Dispatch], handles: Sequence[int]) -> int:
         """Have the GPU carry out dispatches that use these allocations, as one command buffer."""
@@ -144,7 +110,7 @@ class MetalExecutable(Executable):
 
     def __init__(self, runtime: MetalRuntime, program: Program) -> None:
         self._runtime = runtime
-        self._pipelines = [runtime.pipeline(k.name, k.code.decode()) for k in program.kernels]
+        self._kernels = runtime.kernels(program)
         self._calls = GridCalls(program)
         self._dispatches: list[Dispatch] = []
 
@@ -164,7 +130,7 @@ class MetalExecutable(Executable):
         """Commit a run; the command buffer's number, None where there is nothing to do."""
         if self._calls.bind(buffers, arena, variables):
             self._dispatches = [
-                Dispatch(self._pipelines[c.kernel].number, c.grid, c.workgroup, c.places, c.values)
+                Dispatch(self._kernels[c.kernel].number, c.grid, c.workgroup, c.places, c.values)
                 for c in self._calls.made
                 if 0 not in c.grid
             ]

@@ -18,9 +18,11 @@ from polygrad.errors import DeviceError, ProgramError
 from polygrad.helpers import PART, PARTS, THREAD, THREADS, env_int
 from polygrad.runtime.heap import Heap
 from polygrad.runtime.interface import Control, Executable, Runtime
-from polygrad.runtime.program import Launch, Program, Variable
+from polygrad.runtime.program import Launch, Program
 from polygrad.runtime.wasm.host import MAX_PAGES, PAGE, WORD, WasmCall, WasmCalls, WasmFunction, WasmHost
 from polygrad.shared_words import COMMITTED, FIRST_BUFFER, STOP
+
+_WORD_MASK = 0xFFFFFFFF
 
 MAX_BYTES = MAX_PAGES * PAGE - PAGE  # the last page stays out: no allocation's end is 2**32, which is 0
 
@@ -104,9 +106,8 @@ class WasmExecutable(_WasmProgram):
     """A Program's launches as calls."""
 
     def __init__(self, runtime: WasmRuntime, program: Program) -> None:
-        self._runtime, self.calls = runtime, len(program.launches)
+        self._runtime, self._program, self.calls = runtime, program, len(program.launches)
         self._bound = [i for i, spec in enumerate(program.buffers) if spec.role != "scratch"]
-        self._variables = program.variables
         functions = [runtime.function(k.name, k.code) for k in program.kernels]
         sources = _Sources(program, self._bound)
         calls = [sources.call(functions[x.kernel], x) for x in program.launches]
@@ -129,7 +130,7 @@ class WasmExecutable(_WasmProgram):
     ) -> array[int]:
         words: list[Any] = [buffers[i] for i in self._bound]
         words.append(arena or 0)
-        words.extend(_checked(self._variables, variables))
+        words += [value & _WORD_MASK for value in self._program.check_variables(variables)]
         try:
             return array(WORD, words)
         except TypeError as e:
@@ -142,15 +143,13 @@ class WasmStep(_WasmProgram):
     commits_itself = True
 
     def __init__(self, runtime: WasmRuntime, program: Program) -> None:
-        self._runtime, self._variables = runtime, program.variables
-        self._needed = [i for i, b in enumerate(program.buffers) if b.role != "scratch" and b.size]
-        self._count = len(program.buffers)
+        self._runtime, self._program = runtime, program
         self._words: list[int | None] = []
         function = runtime.function("run", program.driver)
         parallel = any(kernel.parallel for kernel in program.kernels)
         sources = (0, 1, 2) if parallel else (0,)
         self._calls = runtime.host.prepare([WasmCall(function, sources, (0,) * len(sources), parallel)], 1)
-        self._table = runtime.heap.allocate(4 * (self._count + 1 + len(self._variables)))
+        self._table = runtime.heap.allocate(4 * (len(program.buffers) + 1 + len(program.variables)))
         self._bases = array(WORD, [self._table])
 
     def __del__(self, exiting: Callable[[], bool] = sys.is_finalizing) -> None:
@@ -160,8 +159,8 @@ class WasmStep(_WasmProgram):
 
     def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
         words = [*buffers, arena]
-        if self._variables:
-            words += _checked(self._variables, variables)
+        if self._program.variables:
+            words += [value & _WORD_MASK for value in self._program.check_variables(variables)]
         if words != self._words:
             self._write(words)
         self._calls.run(self._bases)
@@ -181,28 +180,12 @@ class WasmStep(_WasmProgram):
         return self._runtime.host.word(COMMITTED) != 0
 
     def _write(self, words: list[int | None]) -> None:
-        if len(words) != self._count + 1 + len(self._variables):
-            raise ProgramError(f"run: expected {self._count} buffers, got {words}")
-        missing = [i for i in self._needed if words[i] is None]
-        if missing:
-            raise ProgramError(
-                f"run: expected allocations for buffers {self._needed}, got none for {missing}"
-            )
+        n_buffers = len(words) - 1 - len(self._program.variables)
+        self._program.check_memory(words[:n_buffers], words[n_buffers])
         self._words = []  # until all is written
         table = array(WORD, [word or 0 for word in words])
         self._runtime.host.write(self._table, memoryview(table).cast("B"))
         self._words = words
-
-
-def _checked(variables: Sequence[Variable], values: Mapping[str, int]) -> list[int]:
-    """The values of the variables as 32-bit words."""
-    out = []
-    for v in variables:
-        value = values.get(v.name)
-        if value is None or not v.lo <= value <= v.hi:
-            raise ProgramError(f"run: expected variable {v.name} from {v.lo} to {v.hi}, got {value}")
-        out.append(value & 0xFFFFFFFF)
-    return out
 
 
 class _Sources:

@@ -15,17 +15,16 @@ import functools
 import importlib
 import struct
 import sys
-import weakref
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from polygrad.dtype import to_dtype
 from polygrad.errors import DeviceError, OutOfMemoryError, ProgramError
-from polygrad.helpers import LRU, round_up
-from polygrad.monitor import defer
+from polygrad.helpers import round_up
+from polygrad.runtime.gpu import GPURuntime, KernelSource, when_dropped
 from polygrad.runtime.grid import GridSize, grid_size
-from polygrad.runtime.interface import Executable, Runtime
+from polygrad.runtime.interface import Executable
 from polygrad.runtime.memory_pool import MemoryPool
 from polygrad.runtime.program import BufferSpec, Kernel, Launch, Program
 from polygrad.runtime.webgpu.host import (
@@ -37,14 +36,12 @@ from polygrad.runtime.webgpu.host import (
     Copy,
     Dispatch,
     Range,
-    Source,
     Step,
     WebGPUHost,
 )
 
 # What every kernel's uniform buffer begins with.
 _CONSTANTS = struct.pack("<IIII", 0x7F800000, 0x7FC00000, 0, 0)
-_PIPELINE_BYTES = 8 << 20  # of the texts of pipelines kept
 _KEPT_BYTES = 256 << 20  # of freed buffers kept, at most
 
 
@@ -61,20 +58,7 @@ def default_host() -> WebGPUHost:
     return host
 
 
-def _when_dropped(owner: object, action: Callable[[], object]) -> None:
-    """Have `action` done at the next chance after `owner` is gone; not when the process ends."""
-    weakref.finalize(owner, defer, action).atexit = False
-
-
-class Pipeline:
-    """A compiled kernel. Dropping it lets the host forget it."""
-
-    def __init__(self, host: WebGPUHost, number: int) -> None:
-        self.number = number
-        _when_dropped(self, functools.partial(host.drop_pipeline, number))
-
-
-class WebGPURuntime(Runtime):
+class WebGPURuntime(GPURuntime):
     """A GPU as a device."""
 
     name = "WEBGPU"
@@ -82,8 +66,8 @@ class WebGPURuntime(Runtime):
     def __init__(self, host: WebGPUHost | None = None) -> None:
         self.host = default_host() if host is None else host
         self.adapter = self.host.adapter
-        self._memory = MemoryPool(self.host.create_buffer, self.host.destroy_buffer, ALIGNMENT, _KEPT_BYTES)
-        self._pipelines: LRU[Source, Pipeline] = LRU(_PIPELINE_BYTES)
+        pool = MemoryPool(self.host.create_buffer, self.host.destroy_buffer, ALIGNMENT, _KEPT_BYTES)
+        super().__init__(pool, self.host.drop_pipeline)
         self._constants = 0
 
     @property
@@ -99,18 +83,11 @@ class WebGPURuntime(Runtime):
     def accelerates(self) -> bool:
         return not self.adapter.software
 
+    @property
+    def buffer_bytes(self) -> int:
+        return self.adapter.buffer_bytes
+
     # --- memory
-
-    def allocate(self, nbytes: int) -> int:
-        if self._memory.size_class(nbytes) > self.adapter.buffer_bytes:
-            raise OutOfMemoryError(
-                f"device WEBGPU: expected allocations of at most {self.adapter.buffer_bytes} bytes, which is "
-                f"what {self.adapter.name} has for a buffer, got {nbytes}: use smaller tensors"
-            )
-        return int(self._memory.allocate(nbytes))
-
-    def free(self, handle: int) -> None:
-        self._memory.free(handle)
 
     def write(self, handle: int, offset: int, data: memoryview) -> None:
         end = offset + len(data)
@@ -147,15 +124,8 @@ class WebGPURuntime(Runtime):
             _check_extensions(kernel, self.adapter)
         return WebGPUExecutable(self, program)
 
-    def pipelines(self, sources: Sequence[Source]) -> list[Pipeline]:
-        """The compiled kernels, those that are not kept compiled together."""
-        found = {source: self._pipelines.get(source) for source in sources}
-        missing = [source for source, pipeline in found.items() if pipeline is None]
-        if missing:
-            for source, number in zip(missing, self.host.compile(missing), strict=True):
-                made = found[source] = Pipeline(self.host, number)
-                self._pipelines.put(source, made, len(source.text))
-        return [pipeline for source in sources if (pipeline := found[source]) is not None]
+    def _compile(self, sources: Sequence[KernelSource]) -> list[int]:
+        return self.host.compile(sources)
 
     def constants(self) -> int:
         """The uniform buffer of kernels without Variables."""
@@ -208,10 +178,8 @@ class WebGPUExecutable(Executable):
 
     def __init__(self, runtime: WebGPURuntime, program: Program) -> None:
         self._runtime, self._host, self._program = runtime, runtime.host, program
-        texts = [Source(k.name, k.code.decode(), k.n_buffers) for k in program.kernels]
-        self._pipelines = runtime.pipelines(texts)
-        self._bound = [i for i, spec in enumerate(program.buffers) if spec.role != "scratch" and spec.size]
-        self._arena, self._uniform_entry = len(program.buffers), len(program.buffers) + 1
+        self._kernels = runtime.kernels(program)
+        self._uniform_entry = len(program.buffers) + 1
         # One part of the uniform buffer for each list of Variables that kernels have.
         lists = list(dict.fromkeys(kernel.variables for kernel in program.kernels))
         self._parts = {names: i * ALIGNMENT for i, names in enumerate(lists)}
@@ -245,7 +213,7 @@ class WebGPUExecutable(Executable):
                 )
             ranges.append(Range(entry, offset, nbytes))
         uniform = Range(self._uniform_entry, self._parts[kernel.variables], ALIGNMENT)
-        return Dispatch(self._pipelines[launch.kernel].number, tuple(ranges), uniform, 3 * number)
+        return Dispatch(self._kernels[launch.kernel].number, tuple(ranges), uniform, 3 * number)
 
     def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
         self._set(variables)
@@ -270,12 +238,7 @@ class WebGPUExecutable(Executable):
     def _bound_to(self, buffers: list[int | None], arena: int | None) -> tuple[_Commands, array[int]]:
         """The steps for these buffers, and the table of a run on them. Raises ProgramError."""
         handles = [handle or 0 for handle in buffers]
-        missing = [i for i in self._bound if not handles[i]]
-        if missing or len(handles) != self._arena or (self._program.arena and arena is None):
-            raise ProgramError(
-                f"run: expected allocations for buffers {self._bound}, and an arena of "
-                f"{self._program.arena} bytes, got none for {missing}"
-            )
+        self._program.check_memory(handles, arena)
         commands = self._commands_for(handles)
         uniform = self._uniform or self._runtime.constants()
         return commands, array(WORD, [*handles, arena or 0, uniform, *commands.copies])
@@ -285,16 +248,12 @@ class WebGPUExecutable(Executable):
         program = self._program
         if not program.variables:
             return
-        for v in program.variables:
-            value = variables.get(v.name)
-            if value is None or not v.lo <= value <= v.hi:
-                raise ProgramError(f"run: expected variable {v.name} from {v.lo} to {v.hi}, got {value}")
-        values = [variables[v.name] for v in program.variables]
+        values = program.check_variables(variables)
         if values == self._values:
             return
         if not self._uniform:
             self._uniform = self._runtime.allocate(ALIGNMENT * len(self._parts))
-            _when_dropped(self, functools.partial(self._runtime.free, self._uniform))
+            when_dropped(self, functools.partial(self._runtime.free, self._uniform))
         whole = bytearray(ALIGNMENT * len(self._parts))
         for names, start in self._parts.items():
             words = struct.pack(f"<{len(names)}i", *[variables[name] for name in names])
@@ -314,7 +273,7 @@ class WebGPUExecutable(Executable):
         """The steps, made ready. WebGPU forbids that a kernel's bindings overlap when it may write to them:
         where buffers are the same memory, what a kernel only reads is copied before its launch."""
         aliases: tuple[int, ...] = ()
-        bound = [handles[i] for i in self._bound]
+        bound = [handles[i] for i in self._program.bound_buffers]
         if len(set(bound)) < len(bound):
             aliases = tuple(handles.index(h) if h else i for i, h in enumerate(handles))
         found = self._commands.get(aliases)
@@ -369,8 +328,8 @@ class _Commands:
 
     def __init__(self, runtime: WebGPURuntime, steps: Sequence[Step], sizes: Sequence[int]) -> None:
         self.number = runtime.host.prepare(steps)
-        _when_dropped(self, functools.partial(runtime.host.drop, self.number))
+        when_dropped(self, functools.partial(runtime.host.drop, self.number))
         self.copies = []
         for size in sizes:
             self.copies.append(runtime.allocate(size))
-            _when_dropped(self, functools.partial(runtime.free, self.copies[-1]))
+            when_dropped(self, functools.partial(runtime.free, self.copies[-1]))

@@ -14,6 +14,8 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from polygrad.runtime.gpu import KernelSource
+
 WORD = "I"  # the array code of a 32-bit number
 ALIGNMENT = 256  # of what a binding starts at
 numbers = itertools.count(1)  # of all hosts together: what another device had is no buffer of this one's
@@ -42,16 +44,6 @@ class Adapter:
     invocations: int
     shared_bytes: int
     subgroup: int = 0
-
-
-@dataclass(frozen=True)
-class Source:
-    """A kernel's WGSL: the entry point `name`; `n_buffers` storage buffers at the bindings 0, 1, ... of
-    group 0, all `read_write`, and behind them a uniform buffer."""
-
-    name: str
-    text: str
-    n_buffers: int
 
 
 @dataclass(frozen=True)
@@ -136,8 +128,9 @@ class WebGPUHost(ABC):
         """The same, awaited."""
 
     @abstractmethod
-    def compile(self, sources: Sequence[Source]) -> list[int]:
-        """A pipeline for each, made together. Raises CompileError with the line that is wrong."""
+    def compile(self, sources: Sequence[KernelSource]) -> list[int]:
+        """A pipeline for each, with storage buffers at the bindings 0, 1, ... of group 0, all `read_write`,
+        and a uniform buffer after them. They are compiled together. Raises CompileError with the line."""
 
     @abstractmethod
     def drop_pipeline(self, pipeline: int) -> None:

@@ -17,13 +17,13 @@ from js import Object
 from pyodide.ffi import JsException, can_run_sync, run_sync, to_js
 
 from polygrad.errors import CompileError, DeviceError, InternalError, OutOfMemoryError
+from polygrad.runtime.gpu import KernelSource
 from polygrad.runtime.webgpu.host import (
     WORD,
     Adapter,
     Copy,
     Counters,
     Range,
-    Source,
     Step,
     WebGPUHost,
     numbers,
@@ -156,7 +156,7 @@ class JsWebGPUHost(WebGPUHost):
 
     # --- pipelines
 
-    def compile(self, sources: Sequence[Source]) -> list[int]:
+    def compile(self, sources: Sequence[KernelSource]) -> list[int]:
         """Nobody waits here: in a page the next read tells of a kernel that is not accepted."""
         given_numbers = [next(numbers) for _ in sources]  # one after the other: nothing comes between
         given = to_js(

@@ -21,6 +21,7 @@ import wgpu
 from wgpu.backends.wgpu_native import ffi, lib
 
 from polygrad.errors import CompileError, DeviceError, InternalError, OutOfMemoryError
+from polygrad.runtime.gpu import KernelSource
 from polygrad.runtime.webgpu.host import (
     FEATURES,
     SUBGROUPS,
@@ -29,7 +30,6 @@ from polygrad.runtime.webgpu.host import (
     Copy,
     Counters,
     Range,
-    Source,
     Step,
     WebGPUHost,
     numbers,
@@ -210,7 +210,7 @@ class NativeHost(WebGPUHost):
 
     # --- pipelines
 
-    def compile(self, sources: Sequence[Source]) -> list[int]:
+    def compile(self, sources: Sequence[KernelSource]) -> list[int]:
         self._check()
         if len(sources) == 1:
             made = [self._pipeline(sources[0])]
@@ -224,7 +224,7 @@ class NativeHost(WebGPUHost):
         self._counters.pipelines += len(made)
         return given
 
-    def _pipeline(self, source: Source) -> Any:
+    def _pipeline(self, source: KernelSource) -> Any:
         layout = self._layout(source.n_buffers)[1]
         try:
             module = self._device.create_shader_module(
@@ -416,7 +416,7 @@ class _CopyStep:
 _Step = _DispatchStep | _CopyStep
 
 
-def compile_error(source: Source, message: str) -> CompileError:
+def compile_error(source: KernelSource, message: str) -> CompileError:
     """What a compiler of WGSL said, with the line that it means."""
     found = _LINE.search(message)
     lines = source.text.splitlines()

@@ -6,7 +6,8 @@ import struct
 from array import array
 
 from polygrad.errors import CompileError
-from polygrad.runtime.webgpu.host import ALIGNMENT, WORD, Dispatch, Range, Source, WebGPUHost
+from polygrad.runtime.gpu import KernelSource
+from polygrad.runtime.webgpu.host import ALIGNMENT, WORD, Dispatch, Range, WebGPUHost
 
 _BITS = 7  # of the numbers of the lanes of the largest subgroup
 _SIZES = (8, 8, 4)  # of a workgroup, whose invocations are numbered along x, then y, then z
@@ -25,7 +26,7 @@ def neighbours_in_subgroup(host: WebGPUHost) -> int:
     return size if in_order else 0
 
 
-def _lanes() -> Source:
+def _lanes() -> KernelSource:
     """A kernel that stores a subgroup's size and, for each bit of a lane's number, whether the lane that
     differs by it is the invocation whose number does."""
     lanes = [f"  let lane{i} = subgroupShuffleXor(number, {1 << i}u);" for i in range(_BITS)]
@@ -70,7 +71,7 @@ def _half(bits: int) -> float:
     return float(value)
 
 
-def _conversions() -> Source:
+def _conversions() -> KernelSource:
     """A kernel that stores float32 numbers as they are after they were float16, which memory saw."""
     lines = [
         "  halves[number] = f16(bitcast<f32>(data0[number]));",
@@ -80,7 +81,7 @@ def _conversions() -> Source:
     return _source("enable f16;", "", lines, [f"var<workgroup> halves: array<f16, {_COUNT}>;"])
 
 
-def _source(enable: str, builtins: str, lines: list[str], shared: list[str] | None = None) -> Source:
+def _source(enable: str, builtins: str, lines: list[str], shared: list[str] | None = None) -> KernelSource:
     """A kernel of one workgroup, each of whose invocations stores its `found`."""
     text = [
         enable,
@@ -95,10 +96,10 @@ def _source(enable: str, builtins: str, lines: list[str], shared: list[str] | No
         "}",
         "",
     ]
-    return Source("probe", "\n".join(text), 1)
+    return KernelSource("probe", "\n".join(text), 1)
 
 
-def _run(host: WebGPUHost, source: Source, given: list[int] | None = None) -> memoryview | None:
+def _run(host: WebGPUHost, source: KernelSource, given: list[int] | None = None) -> memoryview | None:
     """What the invocations store in memory, which had the words `given`; None where the adapter does not take
     what it says that it has."""
     nbytes = 4 * _COUNT

@@ -26,10 +26,10 @@ from polygrad.tensor.core.aliasing import Storage, cut, is_view_of_memory, stora
 from polygrad.tensor.core.modes import TensorType, modes
 from polygrad.tensor.core.registry import _alive, _forget, _serial, changes
 from polygrad.uop.args import Leaf
-from polygrad.uop.linear import canonical
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.shapes import Shape, Sint, broadcast_shape, sint_max
+from polygrad.uop.sizes import canonical
 
 _new = object.__new__
 _ref = weakref.ref

@@ -14,10 +14,10 @@ from polygrad.dtype import dtypes
 from polygrad.engine.recording import watch
 from polygrad.errors import ArgumentError, AxisError, ShapeError
 from polygrad.uop.alu import evaluate
-from polygrad.uop.linear import canonical, canonical_shape
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.shapes import Shape, Sint
+from polygrad.uop.sizes import canonical, canonical_shape
 
 
 def value_with(size: Sint, values: Mapping[str, int] | None = None) -> int:
