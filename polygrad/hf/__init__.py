@@ -16,6 +16,7 @@ from polygrad.generation.requests import Completion, Piece, Request
 from polygrad.generation.sampling import Sampling
 from polygrad.hf.backend import prepare
 from polygrad.hf.download import download_hf
+from polygrad.hf.image_classifiers import ImageClassifier
 from polygrad.hf.instances import HFInstance, LanguageModel
 from polygrad.hf.load import from_config, load_hf, load_hf_bytes
 from polygrad.hf.sequence_to_sequence import SequenceToSequence
@@ -26,6 +27,7 @@ __all__ = [
     "Batch",
     "Completion",
     "HFInstance",
+    "ImageClassifier",
     "LanguageModel",
     "Piece",
     "Request",
