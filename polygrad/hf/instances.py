@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -164,7 +164,8 @@ class LanguageModel(HFInstance):
         """The answer to a prompt, a Completion; to a list of prompts a list of them.
 
         A prompt is text, a list of token ids, or a conversation: a list of {"role", "content"}, for which the
-        model has a chat template. Options are those of `request`; `n`: as many answers to one prompt, a list.
+        model has a chat template. Options are those of `request`; `n`: as many answers to one prompt, a list,
+        with seeds that count up from a `seed` that is given.
         `beams`: the likeliest answers are searched for, see `BeamOptions`, of which further options may be
         given. Raises ArgumentError, ModelError.
         """
@@ -176,8 +177,7 @@ class LanguageModel(HFInstance):
             return found[0] if is_one else found
         requests = [self.request(p, **options) for p in prompts]
         if count is not None:
-            seeds = range(requests[0].sampling.seed, requests[0].sampling.seed + count)
-            requests = [replace(r, sampling=replace(r.sampling, seed=s)) for r in requests for s in seeds]
+            requests = [answer for r in requests for answer in r.answers(count)]
         sequences = [self.scheduler.submit(r) for r in requests]
         try:
             while not all(s.is_done for s in sequences):

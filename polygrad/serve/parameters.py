@@ -132,11 +132,7 @@ class Reader:
                 ),
             )  # fmt: skip
             self._check_length(request, place)
-            seed = request.sampling.seed
-            requests += [
-                replace(request, sampling=replace(request.sampling, seed=(seed + k) % (1 << 64)))
-                for k in range(count)
-            ]
+            requests += request.answers(count)
         return Asked(is_chat, tuple(requests), count, ("",) * len(requests), top, streamed, includes_usage)
 
     def _check_length(self, request: Request, where: str) -> None:
