@@ -69,6 +69,11 @@ def page() -> str:
         "one after the other, and how many of them are transformers': with a cache of keys and values "
         "(`generate`), and by one call that sees the whole text.",
         "",
+        "Where a token's experts are chosen by scores (Mixtral, Qwen's mixtures), rounded weights may choose "
+        "others, and its state is another then. Phi-3 with longrope was given a prompt that is long: the "
+        "cache here has the frequencies of long texts from the start, where transformers makes its cache anew "
+        "when a text becomes long.",
+        "",
     ]
     for module in sorted({module_of(name) for name in architectures()}):
         rows = [_row(name, measured[name]) for name in architectures() if module_of(name) == module]
