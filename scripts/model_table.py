@@ -71,8 +71,8 @@ def page() -> str:
         "",
         "Where a token's experts are chosen by scores (Mixtral, Qwen's mixtures), rounded weights may choose "
         "others, and its state is another then. Phi-3 with longrope was given a prompt that is long: the "
-        "cache here has the frequencies of long texts from the start, where transformers makes its cache anew "
-        "when a text becomes long.",
+        "cache here has the frequencies of long texts from the start, where transformers makes its cache "
+        "anew when a text becomes long.",
         "",
     ]
     for module in sorted({module_of(name) for name in architectures()}):
