@@ -64,6 +64,7 @@ check: $(STAMPS)/wheel node_modules/.stamp ## formatting, lint and types, Python
 	$(BIN)/python -m polygrad.manifest | node scripts/generate_api.mjs --check
 	$(BIN)/python scripts/compatibility.py --check
 	$(BIN)/python scripts/onnx_table.py --check
+	$(BIN)/python scripts/model_table.py --check
 	$(BIN)/python scripts/second_names.py --check
 	npm run check --silent
 
@@ -75,6 +76,10 @@ compatibility: $(STAMPS)/packages $(STAMPS)/wheel ## docs/compatibility.md, from
 onnx-table: $(STAMPS)/packages $(STAMPS)/wheel ## docs/onnx.md: onnx's backend test suite with polygrad and its peers
 	scripts/clang.sh
 	$(BIN)/python scripts/onnx_table.py --record
+
+.PHONY: model-table
+model-table: $(STAMPS)/packages $(STAMPS)/wheel ## docs/families.md: how near each family of models is to transformers
+	$(BIN)/python scripts/model_table.py --record
 
 .PHONY: api
 api: $(STAMPS)/wheel node_modules/.stamp ## generate the JavaScript API from the manifest; review the diff

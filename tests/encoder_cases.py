@@ -254,6 +254,15 @@ CASES = {
         _roberta_tokens,
         one_label,
     ),
+    "xlm-roberta-mlm": _case(
+        "XLMRobertaForMaskedLM", tf.XLMRobertaConfig(**_BERT), _roberta_tokens, token_labels
+    ),
+    "xlm-roberta-tokens": _case(
+        "XLMRobertaForTokenClassification",
+        tf.XLMRobertaConfig(**_BERT, num_labels=3),
+        _roberta_tokens,
+        token_labels,
+    ),
     "distilbert": _case("DistilBertModel", tf.DistilBertConfig(**_DISTILBERT), padded_tokens),
     "distilbert-mlm": _case(
         "DistilBertForMaskedLM", tf.DistilBertConfig(**_DISTILBERT), padded_tokens, token_labels

@@ -17,11 +17,20 @@ _TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+# The same, with tools and calls of them in the form of Hermes and Qwen.
+TOOL_TEMPLATE = (
+    "{% if tools %}<|im_start|>system\n{% for t in tools %}{{ t | tojson }}\n{% endfor %}<|im_end|>\n"
+    "{% endif %}"
+    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] or '' }}"
+    "{% for c in m['tool_calls'] or [] %}<tool_call>\n"
+    '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>'
+    "{% endfor %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
 _WORDS = "[PAD] [UNK] [CLS] [SEP] the a cat dog sat ran on mat . red".split()
 
 
 @functools.cache
-def talker() -> str:
+def talker(template: str = _TEMPLATE) -> str:
     """A model of 512 positions, whose tokens are bytes, with a chat template."""
     made = tk.Tokenizer(tk.models.BPE())
     made.pre_tokenizer = tk.pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -34,7 +43,7 @@ def talker() -> str:
         ),
     )
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|im_end|>")
-    tokenizer.chat_template = _TEMPLATE
+    tokenizer.chat_template = template
     folder = tempfile.mkdtemp(prefix="talker-")
     tokenizer.save_pretrained(folder)
     config = transformers.Qwen2Config(

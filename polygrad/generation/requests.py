@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 from polygrad.errors import ArgumentError
@@ -63,6 +63,15 @@ class Request:
         count = self.log_probabilities
         if count is not None and not 0 <= count <= 20:
             raise ArgumentError(f"log_probabilities: expected 0 to 20, got {count}")
+
+    def answers(self, count: int) -> list[Request]:
+        """As many requests for different answers to the prompt: their seeds count up from the one there is,
+        if there is one."""
+        seed = self.sampling.seed
+        if seed is None:
+            return [self] * count
+        seeds = [(seed + k) % (1 << 64) for k in range(count)]
+        return [replace(self, sampling=replace(self.sampling, seed=s)) for s in seeds]
 
 
 class TokenLog(NamedTuple):

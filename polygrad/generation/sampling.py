@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 from polygrad import nn
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError
+from polygrad.tensor.core.generator import generator
 from polygrad.tensor.tensor import Tensor
 
 _MOST_CANDIDATES = 1024  # up to this top_k, a draw looks at the greatest scores alone
 _KEY_BITS = 32
+
+
+def _is_seed(value: Any) -> bool:
+    return value is None or (isinstance(value, int) and 0 <= value < 1 << 64)
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,8 @@ class Sampling:
     `presence_penalty`, `frequency_penalty`: taken off the scores of tokens that were drawn, once, and once
     for each time. `temperature`: divides scores; 0 takes the greatest. `top_k`: as many tokens stay (0: all).
     `top_p`: the likeliest tokens stay that together have this probability (Holtzman et al., 2020). `min_p`:
-    tokens stay that have this part of the likeliest token's probability. `seed`: of the draws.
+    tokens stay that have this part of the likeliest token's probability. `seed`: of the draws;
+    None: a fresh one for each answer, which `Tensor.manual_seed` before makes the same again.
 
     Raises ArgumentError.
     """
@@ -43,7 +49,7 @@ class Sampling:
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     logit_bias: Mapping[int, float] = field(default_factory=dict)
-    seed: int = 0
+    seed: int | None = None
 
     def __post_init__(self) -> None:
         for name, is_good, expected in (
@@ -54,11 +60,22 @@ class Sampling:
             ("repetition_penalty", self.repetition_penalty > 0, "more than 0"),
             ("presence_penalty", math.isfinite(self.presence_penalty), "a finite number"),
             ("frequency_penalty", math.isfinite(self.frequency_penalty), "a finite number"),
-            ("seed", isinstance(self.seed, int) and 0 <= self.seed < 1 << 64, "an integer of 64 bits"),
+            ("seed", _is_seed(self.seed), "an integer of 64 bits"),
         ):
             value = getattr(self, name)
             if not is_good or (isinstance(value, float) and not math.isfinite(value)):
                 raise ArgumentError(f"{name}: expected {expected}, got {value}")
+
+    def with_seed(self) -> Sampling:
+        """The same, with a seed that is drawn if there is none and tokens are drawn.
+
+        >>> Sampling(temperature=1.0, seed=3).with_seed().seed, Sampling().with_seed().seed
+        (3, None)
+        >>> Sampling(temperature=1.0).with_seed() == Sampling(temperature=1.0).with_seed()
+        False
+        """
+        is_fixed = self.seed is not None or self.temperature == 0
+        return self if is_fixed else replace(self, seed=generator.draw_seed())
 
     @property
     def needs(self) -> Needs:
@@ -134,7 +151,7 @@ class Sampler:
         numbers = [s.temperature, float(s.top_k or self.vocabulary), s.top_p, s.min_p]
         numbers += [s.repetition_penalty, s.presence_penalty, s.frequency_penalty]
         self._numbers[slot].assign(Tensor(numbers, self.device, "float32")).realize()
-        self._seeds[slot].assign(Tensor(s.seed, self.device, "uint64")).realize()
+        self._seeds[slot].assign(Tensor(s.seed or 0, self.device, "uint64")).realize()
         self._make(s.needs)
         if self._bias is not None:
             self._bias[slot].assign(self._row(s.logit_bias)).realize()

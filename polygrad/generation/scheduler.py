@@ -94,6 +94,7 @@ class Scheduler:
         """Take a request; its answer comes with calls of `step`. `slot`: the one that it gets, whose keys and
         values are not those of the same tokens before; None: any. Raises ArgumentError as `check` does."""
         room = self.check(request)
+        request = replace(request, sampling=request.sampling.with_seed())
         sequence = Sequence(request, min(request.max_new_tokens, room), self._new_text(), slot)
         self._waiting.append(sequence)
         return sequence

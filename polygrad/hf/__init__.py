@@ -16,16 +16,19 @@ from polygrad.generation.requests import Completion, Piece, Request
 from polygrad.generation.sampling import Sampling
 from polygrad.hf.backend import prepare
 from polygrad.hf.download import download_hf
+from polygrad.hf.image_classifiers import ImageClassifier
 from polygrad.hf.instances import HFInstance, LanguageModel
 from polygrad.hf.load import from_config, load_hf, load_hf_bytes
 from polygrad.hf.sequence_to_sequence import SequenceToSequence
 from polygrad.hf.text_encoders import TextClassifier, TextEncoder
 from polygrad.hf.tokenizer import Batch, Tokenizer, TokenStream
+from polygrad.hf.tool_calls import ToolCall, ToolCallStream, read_tool_calls
 
 __all__ = [
     "Batch",
     "Completion",
     "HFInstance",
+    "ImageClassifier",
     "LanguageModel",
     "Piece",
     "Request",
@@ -35,9 +38,12 @@ __all__ = [
     "TextEncoder",
     "TokenStream",
     "Tokenizer",
+    "ToolCall",
+    "ToolCallStream",
     "download_hf",
     "from_config",
     "load_hf",
     "load_hf_bytes",
     "prepare",
+    "read_tool_calls",
 ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ from polygrad.generation.beams import BeamOptions, beam_search
 from polygrad.generation.engine import Engine
 from polygrad.generation.requests import Completion, Grammar, NoText, Piece, Request, joined
 from polygrad.generation.sampling import Sampling
-from polygrad.generation.scheduler import Scheduler, Sequence
+from polygrad.generation.scheduler import Scheduler
+from polygrad.generation.scheduler import Sequence as Running
 from polygrad.hf.constraints import token_grammar
 from polygrad.hf.files import has_tokenizer, json_fields
 from polygrad.hf.tokenizer import Tokenizer
@@ -164,7 +165,8 @@ class LanguageModel(HFInstance):
         """The answer to a prompt, a Completion; to a list of prompts a list of them.
 
         A prompt is text, a list of token ids, or a conversation: a list of {"role", "content"}, for which the
-        model has a chat template. Options are those of `request`; `n`: as many answers to one prompt, a list.
+        model has a chat template. Options are those of `request`; `n`: as many answers to one prompt, a list,
+        with seeds that count up from a `seed` that is given.
         `beams`: the likeliest answers are searched for, see `BeamOptions`, of which further options may be
         given. Raises ArgumentError, ModelError.
         """
@@ -176,8 +178,7 @@ class LanguageModel(HFInstance):
             return found[0] if is_one else found
         requests = [self.request(p, **options) for p in prompts]
         if count is not None:
-            seeds = range(requests[0].sampling.seed, requests[0].sampling.seed + count)
-            requests = [replace(r, sampling=replace(r.sampling, seed=s)) for r in requests for s in seeds]
+            requests = [answer for r in requests for answer in r.answers(count)]
         sequences = [self.scheduler.submit(r) for r in requests]
         try:
             while not all(s.is_done for s in sequences):
@@ -225,7 +226,7 @@ class LanguageModel(HFInstance):
         """The answer to a request, piece by piece. Raises ArgumentError, at once."""
         return self._pieces(self.scheduler.submit(request))
 
-    def _pieces(self, sequence: Sequence) -> Iterator[Piece]:
+    def _pieces(self, sequence: Running) -> Iterator[Piece]:
         try:
             while True:
                 while sequence.pieces:
@@ -244,16 +245,18 @@ class LanguageModel(HFInstance):
         stop_tokens: Iterable[int] | None = None,
         log_probabilities: int | None = None,
         grammar: Grammar | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
         **sampling: Any,
     ) -> Request:
         """A prompt as a Request.
 
         `max_new_tokens`: 128 unless the model's files say another. `stop`: strings that end the answer.
         `stop_tokens`: tokens that do; None: those that the model's files name. `grammar`: what the answer has
-        to be, see `json_schema` and `regular_expression`. Others are those of
+        to be, see `json_schema` and `regular_expression`. `tools`: JSON schemas of functions that the model
+        may call, for a conversation; `read_tool_calls` finds the calls in its answer. Others are those of
         `Sampling`; where none is given, the model's files say how it samples.
         """
-        tokens = self._tokens(prompt)
+        tokens = self._tokens(prompt, tools)
         if stop_tokens is None:
             stop_tokens = self.end_tokens()
         if max_new_tokens is None:
@@ -282,9 +285,11 @@ class LanguageModel(HFInstance):
             "repetition_penalty": d.number("repetition_penalty", 1.0),
         }
 
-    def _tokens(self, prompt: Any) -> tuple[int, ...]:
+    def _tokens(self, prompt: Any, tools: Sequence[Mapping[str, Any]] | None = None) -> tuple[int, ...]:
         if isinstance(prompt, Mapping):
             raise ArgumentError("prompt: expected text, token ids, or a list of messages, got one message")
+        if tools and (isinstance(prompt, str) or not all(isinstance(m, Mapping) for m in prompt)):
+            raise ArgumentError("tools: expected a list of messages as prompt: a chat template writes them")
         if not isinstance(prompt, str) and all(type(t) is int for t in prompt):
             return tuple(prompt)
         if self.tokenizer is None:
@@ -293,8 +298,10 @@ class LanguageModel(HFInstance):
             )
         if isinstance(prompt, str):
             return tuple(self.tokenizer.encode(prompt))
+        if tools and not self.tokenizer.takes_tools:
+            raise ModelError("tools: the model's chat template has no place for them")
         # a template writes the special tokens itself
-        text = self.tokenizer.apply_chat_template(prompt, add_generation_prompt=True)
+        text = self.tokenizer.apply_chat_template(prompt, tools or None, add_generation_prompt=True)
         return tuple(self.tokenizer.encode(text, add_special_tokens=False))
 
 

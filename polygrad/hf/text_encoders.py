@@ -11,6 +11,7 @@ from polygrad.errors import ArgumentError, ModelError
 from polygrad.hf.files import json_fields
 from polygrad.hf.instances import HFInstance
 from polygrad.hf.pooling import read_pooling
+from polygrad.models.labels import label_names
 from polygrad.tensor.tensor import Tensor
 
 _SHORTEST = 16  # tokens; longer rows are padded to twice that, and so on
@@ -25,6 +26,10 @@ class _TextReader(HFInstance):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._programs: dict[tuple[int, int], TinyJit] = {}
+
+    def forget_captures(self) -> None:
+        super().forget_captures()
+        self._programs = {}
 
     @cached_property
     def max_tokens(self) -> int:
@@ -140,9 +145,7 @@ class TextClassifier(_TextReader):
     @cached_property
     def labels(self) -> list[str]:
         """The names of the labels, by `id2label` of config.json."""
-        count = self.module.labels.count
-        names = self.config.section("id2label", {}).values
-        return [str(names.get(str(i), f"LABEL_{i}")) for i in range(count)]
+        return label_names(self.config)
 
     def classify(self, texts: Iterable[str | Sequence[int]]) -> list[dict[str, float]]:
         """The probability of each label, for each text, as `embed` takes them. Labels exclude each other
@@ -155,8 +158,4 @@ class TextClassifier(_TextReader):
 
     def _outputs(self, ids: Tensor, mask: Tensor) -> Tensor:
         logits = self.module.forward(input_ids=ids, attention_mask=mask)["logits"].float()
-        problem = self.module.labels.problem
-        if problem == "regression":
-            return logits.contiguous()
-        several = problem == "multi_label_classification" or self.module.labels.count == 1
-        return (logits.sigmoid() if several else logits.softmax(-1)).contiguous()
+        return self.module.labels.probabilities(logits).contiguous()

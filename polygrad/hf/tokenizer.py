@@ -233,6 +233,11 @@ class Tokenizer:
 
     # --- conversations
 
+    @property
+    def takes_tools(self) -> bool:
+        """Whether a chat template has a place for tools."""
+        return any("tools" in template for template in self._files.templates.values())
+
     def apply_chat_template(
         self,
         messages: Sequence[Mapping[str, Any]],

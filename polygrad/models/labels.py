@@ -49,6 +49,17 @@ class Labels:
             logits.mse_loss(labels) if problem == _REGRESSION else logits.binary_crossentropy_logits(labels)
         )
 
+    def probabilities(self, logits: Tensor) -> Tensor:
+        """Of each label, by logits (batch, count): labels exclude each other unless `problem` says that
+        several may hold. Of a number to predict, the number.
+
+        >>> Labels(2).probabilities(Tensor([[0.0, 0.0]])).tolist()
+        [[0.5, 0.5]]
+        """
+        if self.problem == _REGRESSION:
+            return logits
+        return logits.sigmoid() if self.problem == _SEVERAL or self.count == 1 else logits.softmax(-1)
+
 
 def read_labels(config: Fields) -> Labels:
     """The labels that a configuration names. Raises ModelError.
@@ -65,6 +76,16 @@ def read_labels(config: Fields) -> Labels:
             raise config.refuse("id2label", "at least one label")
         return Labels(count, problem)
     return Labels(config.integer("num_labels", 2), problem)
+
+
+def label_names(config: Fields) -> list[str]:
+    """The names of the labels, by their numbers. Raises ModelError.
+
+    >>> label_names(Fields({"id2label": {"0": "cat", "1": "dog"}}))
+    ['cat', 'dog']
+    """
+    names = config.section("id2label", {}).values
+    return [str(names.get(str(i), f"LABEL_{i}")) for i in range(read_labels(config).count)]
 
 
 def token_loss(logits: Tensor, labels: Tensor) -> Tensor:

@@ -72,11 +72,17 @@ def architectures() -> list[str]:
     return sorted(_MODULES)
 
 
-def architecture(name: str) -> Architecture:
-    """The architecture of this name. Raises ModelError, which lists those that there are."""
+def module_of(name: str) -> str:
+    """The module of polygrad.models that has an architecture. Raises ModelError, which lists those that there
+    are."""
     if name not in _MODULES:
         raise ModelError(f"architecture {name!r} is not known: there are {', '.join(architectures())}")
-    module: Any = importlib.import_module(f"polygrad.models.{_MODULES[name]}")
+    return _MODULES[name]
+
+
+def architecture(name: str) -> Architecture:
+    """The architecture of this name. Raises ModelError, which lists those that there are."""
+    module: Any = importlib.import_module(f"polygrad.models.{module_of(name)}")
     found: Architecture = next(a for a in module.ARCHITECTURES if a.name == name)
     return found
 

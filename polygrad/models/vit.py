@@ -55,8 +55,8 @@ class ViTModel(Layer):
         c = replace(c, attention=replace(c.attention, qkv_bias=config.flag("qkv_bias", True)))
         image, patch = config.integer("image_size", 224), config.integer("patch_size", 16)
         self.patches = Patches(config, c.hidden, image, patch)
-        self.cls_token = parameter(Tensor.zeros(1, 1, c.hidden))
-        self.positions = parameter(Tensor.zeros(1, self.patches.count + 1, c.hidden))
+        self.cls_token = parameter(0.02 * Tensor.randn(1, 1, c.hidden))
+        self.positions = parameter(0.02 * Tensor.randn(1, self.patches.count + 1, c.hidden))
         self.layers = [PreNormLayer(c) for _ in range(c.layers)]
         self.final_norm = nn.LayerNorm(c.hidden, c.eps)
         self.pooler = None

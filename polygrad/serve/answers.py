@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import struct
 import time
 import uuid
@@ -11,6 +12,7 @@ from typing import Any
 
 from polygrad.generation.requests import Piece, TokenLog
 from polygrad.hf.tokenizer import Tokenizer
+from polygrad.hf.tool_calls import ToolCall, ToolCallStream, read_tool_calls
 from polygrad.serve.parameters import Asked
 
 _WORD_MARK = "\u2581"  # sentencepiece's mark of a space
@@ -26,6 +28,7 @@ class Answers:
         count = len(asked.requests)
         self._offsets = [len(prefix) for prefix in asked.prefixes]  # of the next token's text
         self._sizes = [0] * count  # tokens so far
+        self._calls = [ToolCallStream(asked.tools) if asked.tools else None for _ in range(count)]
 
     @property
     def answer_tokens(self) -> int:
@@ -40,12 +43,18 @@ class Answers:
             joined = self._joined(pieces)
             self._sizes[i] += len(joined.tokens)
             choice: dict[str, Any] = {"index": i}
+            reason = pieces[-1].finish_reason
             if self._asked.is_chat:
-                choice["message"] = {"role": "assistant", "content": text, "refusal": None}
+                text, calls = read_tool_calls(text, self._asked.tools) if self._asked.tools else (text, [])
+                message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
+                if calls:
+                    reason = _reason_of_calls(reason)
+                    message |= {"content": text or None, "tool_calls": [_call(c) for c in calls]}
+                choice["message"] = message
             else:
                 choice["text"] = text
             choice["logprobs"] = self._logs(i, joined)
-            choices.append({**choice, "finish_reason": pieces[-1].finish_reason})
+            choices.append({**choice, "finish_reason": reason})
         return {**self._head(is_chunk=False), "choices": choices, "usage": self.usage()}
 
     def beginnings(self) -> list[dict[str, Any]]:
@@ -65,14 +74,26 @@ class Answers:
         joined = self._joined(pieces)
         self._sizes[index] += len(joined.tokens)
         out = []
+        reader = self._calls[index]
+        calls: list[ToolCall] = []
+        if reader is not None:
+            text = reader.feed(joined.text)
+            if joined.finish_reason is not None:
+                rest, calls = reader.finish()
+                text += rest
+            joined = joined._replace(text=text)
         if joined.text or joined.logs:
             body: dict[str, Any] = (
                 {"delta": {"content": joined.text}} if self._asked.is_chat else {"text": joined.text}
             )
             out.append(self._chunk(index, {**body, "logprobs": self._logs(index, joined)}, None))
+        for number, call in enumerate(calls):
+            body = {"delta": {"tool_calls": [{"index": number, **_call(call)}]}}
+            out.append(self._chunk(index, {**body, "logprobs": None}, None))
         if joined.finish_reason is not None:
             body = {"delta": {}} if self._asked.is_chat else {"text": ""}
-            out.append(self._chunk(index, {**body, "logprobs": None}, joined.finish_reason))
+            reason = _reason_of_calls(joined.finish_reason) if calls else joined.finish_reason
+            out.append(self._chunk(index, {**body, "logprobs": None}, reason))
         return out
 
     def usage_chunk(self) -> dict[str, Any]:
@@ -146,6 +167,16 @@ class Answers:
         except ValueError:  # a row of a padded embedding, which is no token
             return ""
         return f" {text}" if starts_word and not text.startswith(" ") else text
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": json.dumps(call.arguments)}
+    return {"id": f"call_{uuid.uuid4().hex}", "type": "function", "function": function}
+
+
+def _reason_of_calls(reason: str | None) -> str | None:
+    """Why an answer with calls ended: an answer that was cut is said to be cut."""
+    return "tool_calls" if reason == "stop" else reason
 
 
 def embeddings(rows: Sequence[Sequence[float]], tokens: int, model: str, encoding: str) -> dict[str, Any]:

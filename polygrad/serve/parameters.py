@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from polygrad.hf.instances import LanguageModel
 from polygrad.serve.body import Body
 from polygrad.serve.limits import Limits
 from polygrad.serve.refusal import Refusal
+from polygrad.serve.tools import read_calls, read_tools
 
 _MOST_STOPS = 16
 _MOST_TOKENS = 1 << 31
@@ -38,7 +39,7 @@ _ROLES = ("system", "developer", "user", "assistant", "tool")
 class Asked:
     """`requests`: one for each choice, in their order; those of one prompt stand together, `count` of them.
     `prefixes`: text that stands before each choice. `top`: how many of the likeliest tokens are told; None:
-    no log-probabilities are."""
+    no log-probabilities are. `tools`: the names of those that the model may call."""
 
     is_chat: bool
     requests: tuple[Request, ...]
@@ -47,6 +48,7 @@ class Asked:
     top: int | None
     is_streamed: bool
     includes_usage: bool
+    tools: tuple[str, ...] = ()
 
     @property
     def prompt_tokens(self) -> int:
@@ -63,11 +65,7 @@ class Reader:
 
     def chat(self, body: Body) -> Asked:
         """The body of /v1/chat/completions. Raises Refusal."""
-        messages = _messages(body)
-        for name in ("tools", "functions"):
-            if body.value(name):
-                raise Refusal(400, f"{name}: calls of tools are not supported", name, "unsupported_parameter")
-        body.choice("tool_choice", ("none", "auto"))
+        messages, tools = _messages(body), read_tools(body)
         most = body.integer("max_completion_tokens", 1, _MOST_TOKENS)
         most = most or body.integer("max_tokens", 1, _MOST_TOKENS) or _MOST_TOKENS
         body.ignore("max_tokens")
@@ -76,7 +74,7 @@ class Reader:
             top = top or 0
         elif top is not None:
             raise Refusal(400, "top_logprobs: expected logprobs to be true, too", "top_logprobs")
-        return self._asked(body, [messages], "messages", most, top, is_chat=True)
+        return self._asked(body, [messages], "messages", most, top, is_chat=True, tools=tools)
 
     def completion(self, body: Body) -> Asked:
         """The body of /v1/completions. Raises Refusal."""
@@ -102,7 +100,14 @@ class Reader:
         return prompt if isinstance(prompt, str) or tokenizer is None else tokenizer.decode(prompt)
 
     def _asked(
-        self, body: Body, prompts: list[Any], where: str, most: int, top: int | None, is_chat: bool
+        self,
+        body: Body,
+        prompts: list[Any],
+        where: str,
+        most: int,
+        top: int | None,
+        is_chat: bool,
+        tools: Sequence[dict[str, Any]] = (),
     ) -> Asked:
         count = body.integer("n", 1, self._limits.answers) or 1
         if count * len(prompts) > self._limits.answers:
@@ -123,6 +128,8 @@ class Reader:
         body.ignore("model", "echo", "best_of", "suffix", *_IGNORED)
         body.refuse_others()
         most = min(most, self._limits.answer_tokens or most)
+        if tools:
+            sampling["tools"] = tools
         requests: list[Request] = []
         for i, prompt in enumerate(prompts):
             place = where if len(prompts) == 1 else f"{where}[{i}]"
@@ -132,12 +139,10 @@ class Reader:
                 ),
             )  # fmt: skip
             self._check_length(request, place)
-            seed = request.sampling.seed
-            requests += [
-                replace(request, sampling=replace(request.sampling, seed=(seed + k) % (1 << 64)))
-                for k in range(count)
-            ]
-        return Asked(is_chat, tuple(requests), count, ("",) * len(requests), top, streamed, includes_usage)
+            requests += request.answers(count)
+        names = tuple(tool["function"]["name"] for tool in tools)
+        prefixes = ("",) * len(requests)
+        return Asked(is_chat, tuple(requests), count, prefixes, top, streamed, includes_usage, names)
 
     def _check_length(self, request: Request, where: str) -> None:
         capacity = self._model.scheduler.engine.capacity
@@ -244,6 +249,8 @@ def _message(value: Any, where: str) -> dict[str, Any]:
         content = "".join(_part(part, f"{where}.content[{i}]") for i, part in enumerate(content))
     elif content is not None and not isinstance(content, str):
         raise message.wrong("content", "a string or a list of parts", content)
+    if value.get("tool_calls") is not None:
+        value = {**value, "tool_calls": read_calls(value["tool_calls"], f"{where}.tool_calls")}
     # templates know no role of developers, which is what OpenAI calls that of the system since 2025
     return {**value, "role": "system" if role == "developer" else role, "content": content}
 

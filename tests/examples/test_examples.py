@@ -17,8 +17,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import transformers
 from javascript_hosts import built
 from javascript_hosts import run as run_on
+from served import serving
 
 from polygrad import Tensor, Variable
 
@@ -28,6 +30,9 @@ DATA = {
     "convolutional": "digits.safetensors",
     "autoencoder": "digits.safetensors",
     "lora": "sonnets.txt",
+    "chat": "sonnets.txt",
+    "search": "sonnets.txt",
+    "vision": "digits.safetensors",
     "tables": "digits.safetensors",
 }
 SHORT = {
@@ -37,6 +42,9 @@ SHORT = {
     "uncertainty": ("--epochs=3",),
     "characters": ("--steps=3", "--letters=8"),
     "lora": ("--epochs=1", "--letters=8"),
+    "chat": ("--epochs=1", "--sonnets=2"),
+    "search": ("--steps=3",),
+    "vision": ("--epochs=1",),
     "tables": ("--epochs=2",),
 }
 ROOT = EXAMPLES.parent
@@ -131,6 +139,36 @@ def test_adapters_learn_capitals_and_are_a_small_part(tmp_path: Path) -> None:
         "adapter_config.json",
         "adapter_model.safetensors",
     }
+
+
+@pytest.mark.slow
+def test_the_prompter_knows_its_sonnets_and_is_served(tmp_path: Path) -> None:
+    printed = run("chat", tmp_path)
+    right, lines = map(int, re.findall(r"(\d+) of (\d+) lines right", printed)[0])
+    assert lines == 8 * 13 and right > 0.9 * lines
+    said = re.findall(r"^(?:you|model): (.*)$", printed, re.MULTILINE)
+    text = (EXAMPLES / "data" / "sonnets.txt").read_text(encoding="utf-8").splitlines()
+    first = text.index(said[0])
+    assert said[1::2] == text[first + 1 : first + 4]  # the last two of them after "And then?"
+    with serving(str(tmp_path / "chat_model")) as server:
+        asked = [{"role": "user", "content": text[30]}]
+        body = {"messages": asked, "max_tokens": 16, "temperature": 0}
+        status, answer = server.post("/v1/chat/completions", body)
+    assert status == 200 and answer["choices"][0]["message"]["content"] == text[31]
+
+
+@pytest.mark.slow
+def test_the_search_finds_what_parts_of_words_do_not(tmp_path: Path) -> None:
+    found, by_words, by_triples = map(float, re.findall(r"([\d.]+)%", run("search", tmp_path)))
+    assert found > 85 and found > by_triples + 20 and found > by_words + 20
+
+
+@pytest.mark.slow
+def test_the_vision_transformer_beats_the_nearest_mean(tmp_path: Path) -> None:
+    found, by_means = map(float, re.findall(r"([\d.]+)%", run("vision", tmp_path)))
+    assert found > 95 and found > by_means + 3
+    read = transformers.ViTForImageClassification.from_pretrained(tmp_path / "digits_vit")
+    assert read.config.id2label[7] == "seven" and read.num_parameters() < 80_000
 
 
 @pytest.mark.slow

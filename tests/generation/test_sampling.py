@@ -110,7 +110,7 @@ def test_a_draw_is_the_same_in_every_batch() -> None:
 
 def test_several_answers_differ_and_repeat() -> None:
     model = hf_models.ours("gpt2", max_batch=2)
-    options: dict[str, Any] = {"temperature": 1.0, "max_new_tokens": 12, "n": 3}
+    options: dict[str, Any] = {"temperature": 1.0, "max_new_tokens": 12, "n": 3, "seed": 0}
     first = [a.tokens for a in model.generate([5, 6, 7], **options)]
     assert len(set(first)) == 3
     assert [a.tokens for a in model.generate([5, 6, 7], **options)] == first
@@ -143,3 +143,33 @@ def test_log_probabilities_are_the_models() -> None:
 def test_settings_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         Sampling(**options)
+
+
+def test_without_a_seed_each_answer_is_another_and_manual_seed_repeats_them() -> None:
+    model = hf_models.ours("llama", max_batch=4)
+    options: dict[str, Any] = {"temperature": 1.5, "max_new_tokens": 12, "stop_tokens": ()}
+
+    def answers() -> list[tuple[int, ...]]:
+        found = [model.generate([5, 6, 7], **options).tokens for _ in range(3)]
+        together = model.generate([[5, 6, 7]] * 2, **options)
+        several = model.generate([5, 6, 7], n=2, **options)
+        return [*found, *(a.tokens for a in [*together, *several])]
+
+    Tensor.manual_seed(7)
+    first = answers()
+    assert len(set(first)) == len(first)
+    Tensor.manual_seed(7)
+    assert answers() == first
+    assert not set(answers()) & set(first)
+    assert model.generate([5, 6, 7], seed=3, **options) == model.generate([5, 6, 7], seed=3, **options)
+    counted = model.generate([5, 6, 7], n=2, seed=3, **options)
+    assert counted[1] == model.generate([5, 6, 7], seed=4, **options)
+
+
+def test_seeds_that_are_drawn_leave_the_draws_of_tensors_alone() -> None:
+    model = hf_models.ours("llama")
+    Tensor.manual_seed(1)
+    expected = Tensor.rand(4).tolist()
+    Tensor.manual_seed(1)
+    model.generate([5, 6], temperature=1.0, max_new_tokens=2)
+    assert Tensor.rand(4).tolist() == expected

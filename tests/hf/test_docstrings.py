@@ -8,7 +8,7 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["tokenizer", "chat"])
+@pytest.mark.parametrize("name", ["tokenizer", "chat", "image_preparation", "tool_calls"])
 def test_the_examples_run(name: str) -> None:
     module = importlib.import_module(f"polygrad.hf.{name}")
     done = doctest.testmod(module)

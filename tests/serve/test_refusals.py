@@ -99,6 +99,22 @@ def test_what_is_no_json_object_is_a_400(server, body):
         ({"logit_bias": [1]}, "logit_bias"),
         ({"presence_penalty": 3}, "presence_penalty"),
         ({"tools": [{"type": "function"}]}, "tools"),
+        ({"tools": {"type": "function"}}, "tools"),
+        (
+            {"tools": [{"type": "function", "function": {"name": "f", "parameters": 3}}]},
+            "tools[0].function.parameters",
+        ),
+        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "messages"),  # no place for them
+        ({"tool_choice": "required"}, "tool_choice"),
+        ({"functions": [{"name": "f"}]}, "functions"),
+        (
+            {
+                "messages": [
+                    {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "x"}}]}
+                ]
+            },
+            "messages[0].tool_calls",
+        ),
         ({"response_format": {"type": "xml"}}, "response_format.type"),
         ({"response_format": {"type": "json_schema"}}, "response_format"),
         (

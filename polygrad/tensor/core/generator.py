@@ -21,6 +21,7 @@ from polygrad.runtime.buffer import Buffer
 from polygrad.uop.node import UOp
 
 _MASK = (1 << 64) - 1
+_HOST = "host"  # which counts seeds that were drawn, among the devices, which count elements
 
 
 def _mix(x: int) -> int:
@@ -130,6 +131,12 @@ class Generator:
         if self.seed is None:
             self.seed = time.time_ns()
         return self.seed, self.positions.get(device, 0)
+
+    def draw_seed(self) -> int:
+        """64 random bits, as the seed of draws that are made elsewhere; no device's draws change by it."""
+        seed, position = self.state(_HOST)
+        self.positions[_HOST] = position + 1
+        return _mix(_mix(seed) + position)
 
     def draw(self, device: str, count: int) -> tuple[UOp, UOp, UOp]:
         """The key, the base and the offset of `count` new elements, each of shape (1,)."""
