@@ -164,12 +164,14 @@ def load(
     device: str | None = None,
     requires_grad: bool = False,
     folder: str | os.PathLike[str] | None = None,
+    files: Mapping[str, Any] | None = None,
 ) -> Instance:
     """The model in an ONNX file: a path, bytes, a buffer, or a Tensor of bytes.
 
     `requires_grad`: the floats among its initializers become leaves that are trained. `folder`: where files
-    of external data are; by default the folder of the path. Raises OnnxError for a damaged file, and for ops
-    that do not exist here, all of them at once.
+    of external data are; by default the folder of the path. `files`: such files by their names, as bytes or
+    buffers, for a model that comes from no folder. Raises OnnxError for a damaged file, and for ops that do
+    not exist here, all of them at once.
 
     >>> model = load(EXAMPLE)
     >>> model.inputs[0].name, model.inputs[0].shape, model.ops
@@ -178,4 +180,5 @@ def load(
     if folder is None and isinstance(data, (str, os.PathLike)):
         folder = os.path.dirname(os.path.abspath(data))
     model = read_model(file_bytes(data, "onnx.load"))
-    return Instance(model, Files(folder), device, requires_grad)
+    contents = {name: file_bytes(data, f"onnx.load: files: {name!r}") for name, data in (files or {}).items()}
+    return Instance(model, Files(folder, contents), device, requires_grad)
