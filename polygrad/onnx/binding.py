@@ -5,10 +5,12 @@ Ports are plain data, outputs come in their order, and errors begin with the fil
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -20,6 +22,7 @@ from polygrad.onnx.inspection import inspect
 from polygrad.onnx.instance import Instance
 from polygrad.onnx.instance import load as load_instance
 from polygrad.onnx.ports import Port
+from polygrad.onnx.proto import Graph, Node, SparseData, TensorData
 from polygrad.runtime.program import MAGIC
 from polygrad.tensor.tensor import Tensor
 
@@ -82,8 +85,24 @@ class Model:
     def forward(self, given: Mapping[str, Any]) -> list[Any]:
         """The outputs in order. A tuple stands for elements that take the shape of their input."""
         with _in_file(self.file):
-            inputs = {n: self._shaped(n, x[0]) if isinstance(x, tuple) else x for n, x in given.items()}
-            return list(self._forward(inputs).values())
+            return list(self._forward(self._inputs(given)).values())
+
+    def profile(self, given: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        """`Instance.profile` as plain data."""
+        with _in_file(self.file):
+            return asdict(self._instance.profile(self._inputs(given), seconds=seconds))
+
+    @property
+    def graph(self) -> dict[str, Any]:
+        """The nodes of the main graph, and its initializers."""
+        graph = self._instance.model.graph
+        return {
+            "nodes": [_plain_node(node) for node in graph.nodes],
+            "initializers": [
+                {"name": t.name, "element": element_name(_values(t).element), "shape": list(t.shape)}
+                for t in graph.initializers
+            ],
+        }
 
     def capture(self, bounds: Mapping[str, Any]) -> Model:
         """The same model, captured for all sizes within `bounds`."""
@@ -101,6 +120,9 @@ class Model:
     def tensors(self) -> list[Tensor]:
         """The parameters, in the order of their names."""
         return list(self._instance.parameters.values())
+
+    def _inputs(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        return {n: self._shaped(n, x[0]) if isinstance(x, tuple) else x for n, x in given.items()}
 
     def _shaped(self, name: str, elements: Any) -> Any:
         """Elements without a shape, in the shape of their input. Raises ShapeError, DTypeError."""
@@ -130,6 +152,34 @@ def _nested(elements: list[Any], shape: Sequence[int]) -> list[Any]:
 
 def _pairs(bounds: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(b) if isinstance(b, list) else b for name, b in bounds.items()}
+
+
+def _values(tensor: TensorData | SparseData) -> TensorData:
+    return tensor.values if isinstance(tensor, SparseData) else tensor
+
+
+def _plain_node(node: Node) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "op": f"{node.domain}.{node.op}" if node.domain else node.op,
+        "inputs": node.inputs,
+        "outputs": node.outputs,
+        "attributes": {name: _plain_attribute(value) for name, value in node.attributes.items()},
+    }
+
+
+def _plain_attribute(value: Any) -> Any:
+    """Numbers, text and lists of them as they are; what else there is in words."""
+    if isinstance(value, list):
+        return [_plain_attribute(x) for x in value]
+    if isinstance(value, (TensorData, SparseData)):
+        sizes = ", ".join(map(str, value.shape))
+        return f"{element_name(_values(value).element)} ({sizes})"
+    if isinstance(value, Graph):
+        return f"a graph of {len(value.nodes)} nodes"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # which JSON has no numbers for
+    return value if isinstance(value, (int, float, str)) else str(value)
 
 
 def _plain(port: Port) -> dict[str, Any]:

@@ -37,6 +37,13 @@ export const onnxCases = {
       found.captured.push(await step.forward({ image }).probabilities.tolist());
     }
     step.close();
+    const graph = await model.graph();
+    const times = await model.profile({ image: first }, 0.02);
+    found.graph = { first: graph.nodes[1], weights: graph.initializers };
+    found.times = times.nodes.map(({ name, op, seconds, launches, outputs }) => {
+      return { name, op, timed: seconds > 0 === launches > 0, outputs };
+    });
+    found.fused = [times.fusedLaunches, times.fusedSeconds > 0, times.rounds > 0];
     found.exported = Array.from((await model.export({ batch: 1 })).slice(0, 4));
     // a File, whose name errors begin with; bytes; and what goes wrong
     const bytes = new Uint8Array(await (await model.export({ batch: 1 })).buffer);

@@ -120,6 +120,22 @@ def test_one_capture_serves_all_sizes_within_1e_5(digits: dict[str, Any]) -> Non
     assert bytes(digits["exported"]) == b"PGRD"
 
 
+def test_the_graph_and_the_time_of_each_node_are_told(digits: dict[str, Any]) -> None:
+    assert digits["graph"]["first"] == {
+        "name": "conv1",
+        "op": "Conv",
+        "inputs": ["ink", "conv1.weight", "conv1.bias"],
+        "outputs": ["edges"],
+        "attributes": {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]},
+    }
+    assert {"name": "out.weight", "element": "float", "shape": [10, 64]} in digits["graph"]["weights"]
+    assert [x["op"] for x in digits["times"]].count("Conv") == 2 and len(digits["times"]) == 10
+    assert all(x["timed"] for x in digits["times"])
+    assert digits["times"][-1]["outputs"] == ["float of shape (1, 10)"]
+    launches, *timed = digits["fused"]
+    assert 0 < launches < 10 and all(timed)
+
+
 def test_weights_are_trained(digits: dict[str, Any]) -> None:
     assert digits["tuned"] == [3] * 6
     assert digits["alive"] == pytest.approx(1, abs=1e-5)

@@ -21,10 +21,15 @@ export type { Pixels, TensorData, TensorOptions } from "./make";
 export type { StateDict } from "./models";
 export type {
   LoadOptions as ModelLoadOptions,
+  ModelAttribute,
+  ModelGraph,
   ModelInput,
+  ModelNode,
   ModelOutput,
   ModelPort,
   NestedText,
+  NodeTime,
+  NodeTimes,
   OnnxModel,
   RunnableModel,
   ShapedData,

@@ -70,6 +70,51 @@ export type ModelOutput = Tensor | Nested | NestedText | ModelOutput[] | null;
 /** The least and the largest of each symbolic size, or the only one. */
 export type SizeBounds = Readonly<Record<string, number | readonly [least: number, most: number]>>;
 
+/** A node of a model's graph. */
+export interface ModelNode {
+  /** Its name in the file, which may be "". */
+  readonly name: string;
+  /** "Conv", or "com.microsoft.Gelu" with the domain. */
+  readonly op: string;
+  /** The names of the values that it takes; "" for one that is left out. */
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
+  /** Tensors and graphs are described. */
+  readonly attributes: Readonly<Record<string, ModelAttribute>>;
+}
+
+export type ModelAttribute = number | string | readonly (number | string)[];
+
+/** What is in a file: the nodes of the main graph, in an order in which they run, and weights. */
+export interface ModelGraph {
+  readonly nodes: readonly ModelNode[];
+  readonly initializers: readonly {
+    readonly name: string;
+    readonly element: string;
+    readonly shape: readonly number[];
+  }[];
+}
+
+/** How long a node takes by itself. */
+export interface NodeTime {
+  readonly name: string;
+  readonly op: string;
+  /** The mean time of its launches. */
+  readonly seconds: number;
+  readonly launches: number;
+  /** What each output is: "float of shape (1, 10)". */
+  readonly outputs: readonly string[];
+}
+
+/** How long nodes take one by one, and all together in the kernels that they are fused into. */
+export interface NodeTimes {
+  readonly nodes: readonly NodeTime[];
+  /** How often each was timed. */
+  readonly rounds: number;
+  readonly fusedSeconds: number;
+  readonly fusedLaunches: number;
+}
+
 /** A short vector of integers of 64 bits stays on the host: it may be a shape. */
 const LONGEST_SHAPE = 64;
 
@@ -106,14 +151,18 @@ export class RunnableModel extends PythonObject {
         `forward: output ${JSON.stringify(other.name)} is no tensor (${kind}): await run()`,
       );
     }
-    const tensors = unpack(this.session, this.#call(inputs), this.outputs.length);
+    const tensors = unpack(this.session, this.callWith("forward", inputs), this.outputs.length);
     return Object.fromEntries(tensors.map((tensor, i) => [this.outputs[i]?.name ?? "", tensor]));
   }
 
   /** `forward`, of outputs of any kind; tensors are ready (`shape` is known) but may be lazy. Rejects as it throws. */
   async run(inputs: Readonly<Record<string, ModelInput>>): Promise<Record<string, ModelOutput>> {
     const found: Record<string, ModelOutput> = {};
-    for (const [i, handle] of unpack(this.session, this.#call(inputs), this.outputs.length).entries()) {
+    for (const [i, handle] of unpack(
+      this.session,
+      this.callWith("forward", inputs),
+      this.outputs.length,
+    ).entries()) {
       const port = this.outputs[i];
       if (port !== undefined) found[port.name] = await outputOf(handle, port);
     }
@@ -125,16 +174,22 @@ export class RunnableModel extends PythonObject {
     this.dispose();
   }
 
-  #call(inputs: Readonly<Record<string, ModelInput>>): number {
-    if (!isOptions(inputs)) throw new ArgumentError("forward: expected inputs by name, { name: value }");
+  /** @internal Call a method of the model with inputs, and with numbers after them; the number of its result. */
+  protected callWith(
+    method: string,
+    inputs: Readonly<Record<string, ModelInput>>,
+    ...more: number[]
+  ): number {
+    if (!isOptions(inputs)) throw new ArgumentError(`${method}: expected inputs by name, { name: value }`);
     const made: Handle[] = [];
     const encoded = Object.entries(inputs).map(
       ([name, x]) => `["${escaped(name)}",${this.#encode(x, made)}]`,
     );
     const result = this.session.allocate();
-    const text = `[[{"$":${this.number}},{"d":[${encoded.join(",")}]}],{"d":[]}]`;
+    const parts = [`{"$":${this.number}}`, `{"d":[${encoded.join(",")}]}`, ...more];
+    const text = `[[${parts.join(",")}],{"d":[]}]`;
     try {
-      this.session.transport.send(["call_packed", "$onnx.Model.forward", result, text, []]);
+      this.session.transport.send(["call_packed", `$onnx.Model.${method}`, result, text, []]);
     } finally {
       for (const handle of made) handle.dispose();
     }
@@ -187,6 +242,13 @@ async function outputOf(handle: Tensor, port: ModelPort): Promise<ModelOutput> {
   }
 }
 
+interface PlainTimes {
+  readonly nodes: readonly NodeTime[];
+  readonly rounds: number;
+  readonly fused_seconds: number;
+  readonly fused_launches: number;
+}
+
 /** A model that `load` made. Its parameters are found by `nn.state.getParameters`, by their names in the file. */
 export class OnnxModel extends RunnableModel {
   /** How often each op is in the file: "Conv", or "com.microsoft.Gelu" with the domain. */
@@ -217,6 +279,27 @@ export class OnnxModel extends RunnableModel {
     const captured = session.call("$onnx.Model.capture", [this, bounds]);
     await session.ask(["meta", captured, []]);
     return new RunnableModel(session, captured, { inputs, outputs });
+  }
+
+  /** What is in the file. */
+  async graph(): Promise<ModelGraph> {
+    const { graph } = (await this.session.ask(["meta", this.number, ["graph"]])) as { graph: ModelGraph };
+    return graph;
+  }
+
+  /**
+   * How long each node takes on these inputs, timed for some `seconds` (0.1 unless given) one by one, and together.
+   * Rejects as `forward` throws.
+   */
+  async profile(inputs: Readonly<Record<string, ModelInput>>, seconds = 0.1): Promise<NodeTimes> {
+    const result = new Handle(this.session, this.callWith("profile", inputs, seconds));
+    try {
+      const found = (await this.session.ask(["value", result.number])) as PlainTimes;
+      const { nodes, rounds, fused_seconds: fusedSeconds, fused_launches: fusedLaunches } = found;
+      return { nodes, rounds, fusedSeconds, fusedLaunches };
+    } finally {
+      result.dispose();
+    }
   }
 
   /**
