@@ -207,7 +207,9 @@ export class GraphView {
     this.#readout.textContent = "Choose a node; arrow keys walk along its edges.";
     // As wide as there is room, yet readable.
     this.#zoom(Math.min(1, Math.max(READABLE, this.#scroll.clientWidth / width)));
-    this.#scroll.scrollLeft = (this.#scroll.scrollWidth - this.#scroll.clientWidth) / 2;
+    const { x } = places[0] ?? { x: width / 2 };
+    this.#scroll.scrollLeft = x * this.#scale - this.#scroll.clientWidth / 2;
+    this.#scroll.scrollTop = 0;
     this.element.setAttribute("aria-busy", "false");
   }
 

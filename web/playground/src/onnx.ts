@@ -5,7 +5,7 @@ import type { ModelGraph, ModelInput, OnnxModel } from "polygrad";
 import { button, element, html, make } from "./dom";
 import { messageOf } from "./failures";
 import { GraphView } from "./graph";
-import { drawnModel, ONNX_KINDS } from "./onnx_graph";
+import { drawnModel, ONNX_KINDS, weightCount } from "./onnx_graph";
 import { InputForm } from "./onnx_inputs";
 import { showOutputs, showTimes } from "./onnx_results";
 import { session } from "./session";
@@ -34,7 +34,7 @@ export function startOnnx(): void {
   html("onnx-tools").append(view.tools);
   html("onnx-graph").append(view.element);
   for (const [kind, words] of ONNX_KINDS) legend.append(make("li", kind, words));
-  let opened: { model: OnnxModel; graph: ModelGraph; name: string } | undefined;
+  let opened: { model: OnnxModel; graph: ModelGraph; about: string } | undefined;
   let asked = 0;
 
   const fail = (error: unknown): void => {
@@ -67,13 +67,10 @@ export function startOnnx(): void {
         return false;
       }
       opened?.model.close();
-      opened = { model, graph, name };
-      const weights = graph.initializers.reduce(
-        (sum, { shape }) => sum + shape.reduce((a, b) => a * b, 1),
-        0,
-      );
       const ops = Object.keys(model.ops).length;
-      note.textContent = `${name}: ${graph.nodes.length} nodes of ${ops} ops, ${countOf(weights)} weights.`;
+      const about = `${name}: ${graph.nodes.length} nodes of ${ops} ops, ${countOf(weightCount(graph))} weights.`;
+      opened = { model, graph, about };
+      note.textContent = about;
       form.show(model.inputs, source === EXAMPLE ? { image: DIGIT } : {});
       outputs.replaceChildren(make("p", "muted", "Run the model to see them."));
       times.replaceChildren(make("p", "muted", "Not measured yet."));
@@ -92,13 +89,13 @@ export function startOnnx(): void {
     work: (model: OnnxModel, inputs: Record<string, ModelInput>) => Promise<string>,
   ): Promise<void> => {
     if (!opened || run.disabled) return;
-    const { model, name } = opened;
+    const { model, about } = opened;
     run.disabled = time.disabled = true;
     failure.replaceChildren();
-    note.textContent = `${name}: ${doing}…`;
+    note.textContent = `${about} ${doing}…`;
     try {
       const said = await work(model, await form.values());
-      if (opened.model === model) note.textContent = `${name}: ${said}`;
+      if (opened.model === model) note.textContent = `${about} ${said}`;
     } catch (error) {
       if (opened.model === model) fail(error);
     } finally {
@@ -107,23 +104,23 @@ export function startOnnx(): void {
   };
 
   const runModel = (): Promise<void> =>
-    withInputs("running", async (model, inputs) => {
+    withInputs("Running", async (model, inputs) => {
       const started = performance.now();
       const results = await model.run(inputs);
       await showOutputs(outputs, results);
       const pg = await session();
       pg.dispose(results);
-      return `ran in ${timeOf((performance.now() - started) / 1e3)}, with what had to be compiled.`;
+      return `Ran in ${timeOf((performance.now() - started) / 1e3)}, with compiling.`;
     });
 
   const timeModel = (): Promise<void> =>
-    withInputs("compiling and timing each node", async (model, inputs) => {
+    withInputs("Compiling and timing each node", async (model, inputs) => {
       const measured = await model.profile(inputs, TIMED_SECONDS);
       if (opened?.model === model) {
         showTimes(times, measured);
         draw(measured);
       }
-      return `${measured.nodes.length} nodes timed.`;
+      return `Each node was timed ${measured.rounds} times.`;
     });
 
   const showExample = async (): Promise<void> => {

@@ -44,11 +44,30 @@ export function typeText(port: ModelPort): string {
 
 /** What there is to say of a node: shapes and times where they are known, weights, attributes. */
 function detailsOf(node: ModelNode, weights: ReadonlyMap<string, string>, measured: string): string {
-  const known = node.inputs.flatMap((name) => weights.get(name) ?? []);
+  const known = node.inputs.flatMap((name) => (weights.has(name) ? `${name} ${weights.get(name)}` : []));
   const attributes = Object.entries(node.attributes).map(
     ([name, value]) => `${name} ${typeof value === "object" ? value.join(" ") : value}`,
   );
   return [measured, ...known, ...attributes].filter(Boolean).join(" · ");
+}
+
+/** What there is to know of each weight by its name: those of the file, and constants among the nodes. */
+function weightsOf({ nodes, initializers }: ModelGraph): Map<string, string> {
+  const found = initializers.map(({ name, shape }) => [name, `(${shape.join(", ")})`] as [string, string]);
+  for (const { op, outputs, attributes } of nodes) {
+    const shape = op === "Constant" ? /\([\d, ]*\)$/.exec(String(attributes.value))?.[0] : undefined;
+    if (shape !== undefined) found.push([outputs[0] ?? "", shape]);
+  }
+  return new Map(found);
+}
+
+/** How many elements the weights have. */
+export function weightCount(graph: ModelGraph): number {
+  const sizes = (shape: string): number[] => (shape.match(/\d+/g) ?? []).map(Number);
+  return [...weightsOf(graph).values()].reduce(
+    (sum, shape) => sum + sizes(shape).reduce((a, b) => a * b, 1),
+    0,
+  );
 }
 
 export interface DrawnModel {
@@ -59,12 +78,13 @@ export interface DrawnModel {
 
 /** The graph to draw; with `times`, each node with its shapes and its time. */
 export function drawnModel(
-  { nodes: all, initializers }: ModelGraph,
+  model: ModelGraph,
   inputs: readonly ModelPort[],
   outputs: readonly ModelPort[],
   times?: NodeTimes,
 ): DrawnModel {
-  const weights = new Map(initializers.map(({ name, shape }) => [name, `${name} (${shape.join(", ")})`]));
+  const { nodes: all } = model;
+  const weights = weightsOf(model);
   const nodes: Node[] = [];
   const details: string[] = [];
   const makers = new Map<string, number>(); // of each value

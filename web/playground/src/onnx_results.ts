@@ -10,8 +10,13 @@ const [MOST_BARS, MOST_NUMBERS] = [10, 64];
 
 const isTensor = (x: ModelOutput): x is Tensor => typeof x === "object" && x !== null && "tolist" in x;
 
-const textOf = (x: number | bigint): string =>
-  typeof x === "bigint" || Number.isInteger(x) ? String(x) : x.toPrecision(4);
+const [SMALLEST, LARGEST] = [1e-3, 1e6];
+
+function textOf(x: number | bigint): string {
+  if (typeof x === "bigint" || Number.isInteger(x)) return String(x);
+  const size = Math.abs(x);
+  return size < SMALLEST || size >= LARGEST ? x.toExponential(2) : x.toPrecision(4);
+}
 
 /** The largest elements of a vector, each with its place. */
 function bars(values: readonly (number | bigint)[]): HTMLElement {
@@ -77,7 +82,9 @@ export function showTimes(
   }
   const total = nodes.reduce((sum, { seconds }) => sum + seconds, 0);
   const launches = nodes.reduce((sum, node) => sum + node.launches, 0);
-  const rows = [...ops].sort(([, a], [, b]) => b.seconds - a.seconds);
+  const rows = [...ops].filter(([, found]) => found.launches > 0);
+  rows.sort(([, a], [, b]) => b.seconds - a.seconds);
+  const idle = [...ops].filter(([, found]) => found.launches === 0).map(([op]) => op);
   const longest = Math.max(rows[0]?.[1].seconds ?? 0, Number.MIN_VALUE);
   const list = make("ol", "op-times");
   for (const [op, found] of rows) {
@@ -98,5 +105,6 @@ export function showTimes(
   const facts =
     `${nodes.length} nodes one by one: ${timeOf(total)} in ${launches} launches. ` +
     `Fused, as a run computes them: ${timeOf(fusedSeconds)} in ${fusedLaunches}. Means of ${rounds}.`;
-  host.replaceChildren(list, make("p", "muted hint", facts));
+  const rest = idle.length > 0 ? ` Nothing to compute: ${idle.join(", ")}.` : "";
+  host.replaceChildren(list, make("p", "muted hint", facts + rest));
 }
