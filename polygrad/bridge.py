@@ -13,6 +13,7 @@ asked of it fails with the same error.
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import json
 import sys
@@ -31,6 +32,8 @@ from polygrad.helpers import prod
 from polygrad.manifest.reviewed import SPECIAL_METHODS
 from polygrad.nn.state import get_state_dict
 from polygrad.uop.node import UOp
+
+_ONNX = "$onnx."  # before names of polygrad/onnx/binding.py
 
 
 class Failure:
@@ -63,7 +66,9 @@ class _Functions(dict[str, Callable[..., Any]]):
 
     def __missing__(self, name: str) -> Callable[..., Any]:
         found: Any = polygrad
-        for part in name.split("."):
+        if name.startswith(_ONNX):  # a page fetches that package when it is first asked for
+            found = importlib.import_module("polygrad.onnx.binding")
+        for part in name.removeprefix(_ONNX).split("."):
             if part.startswith("_") and part not in SPECIAL_METHODS:
                 raise InternalError(f"bridge: expected a public name, got {name}")
             found = getattr(found, part)

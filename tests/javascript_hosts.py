@@ -80,3 +80,49 @@ def under_cpython(script: Path) -> Any:
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+# --- the JavaScript API
+
+_CASES = ROOT / "tests" / "javascript"
+NODE24 = ROOT / "node_modules" / ".node24" / "node_modules" / "node" / "bin" / "node"
+FIREFOX = os.environ.get("FIREFOX_PATH") or shutil.which("firefox-esr")
+
+
+def host(name: str, *, needs: object = True, reason: str = "") -> Any:
+    marks = [pytest.mark.slow, pytest.mark.skipif(not needs, reason=reason)] if reason else []
+    return pytest.param(name, marks=marks)
+
+
+# Where the JavaScript API is tested.
+API_HOSTS = [
+    host("node direct"),
+    host("node worker"),
+    host("chromium direct"),
+    host("chromium worker"),
+    host("node24 direct", needs=NODE24.exists(), reason="needs Node 24: scripts/node24.sh"),
+    host("node24 worker", needs=NODE24.exists(), reason="needs Node 24: scripts/node24.sh"),
+    host("firefox direct", needs=FIREFOX, reason="needs Firefox: apt-get install firefox-esr"),
+    host("firefox worker", needs=FIREFOX, reason="needs Firefox: apt-get install firefox-esr"),
+]
+
+
+@functools.cache
+def run_cases(
+    host: str, package: Path, names: tuple[str, ...] = (), models: Path | None = None
+) -> dict[str, Any]:
+    """The results of cases by name: of `javascript/cases.mjs`, or those of `names` in `onnx_cases.mjs`.
+
+    package: a folder with the npm package. models: a JSON file of the ONNX models for the latter.
+    """
+    runtime, mode = host.split()
+    if runtime.startswith("node"):
+        node = str(NODE24) if runtime == "node24" else "node"
+        data = str(ROOT / "examples" / "data")
+        command = [node, str(_CASES / "node_host.mjs"), str(package), data, mode, *names]
+    else:
+        command = ["node", str(_CASES / "browser_host.mjs"), runtime, str(package), mode, *names]
+    env = {**os.environ, **({} if models is None else {"ONNX_MODELS": str(models)})}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=ROOT, env=env)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]

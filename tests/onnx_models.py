@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 FLOAT = TensorProto.FLOAT
 
@@ -54,3 +54,39 @@ def model(
     opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1), *more]
     whole = helper.make_model(made, opset_imports=opsets, ir_version=10, functions=functions)
     return whole.SerializeToString()
+
+
+def ints(name: str, values: Any) -> TensorProto:
+    """An initializer of int64."""
+    return numpy_helper.from_array(np.array(values, np.int64), name)
+
+
+def attention(flat: bool = False) -> bytes:
+    """Self-attention over (batch, length, 4), its mean over the length, and `flat`: (batch * length, 4)."""
+    rng = np.random.default_rng(0)
+    x = helper.make_tensor_value_info("x", FLOAT, ["batch", "length.1", 4])
+    ids = helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", "length.1"])
+    node = helper.make_node
+    nodes = [
+        node("Gather", ["table", "ids"], ["e"]),
+        node("Add", ["x", "e"], ["h"]),
+        node("MatMul", ["h", "w"], ["q"]),
+        node("Transpose", ["q"], ["k"], perm=[0, 2, 1]),
+        node("MatMul", ["q", "k"], ["s"]),
+        node("Softmax", ["s"], ["p"], axis=-1),
+        node("MatMul", ["p", "q"], ["o"]),
+        node("ReduceMean", ["o", "ax1"], ["pool"], keepdims=0),
+        node("Shape", ["x"], ["sh"]),
+        node("Gather", ["sh", "zero"], ["n"], axis=0),
+        node("Gather", ["sh", "one"], ["l"], axis=0),
+        node("Mul", ["n", "l"], ["nl"]),
+        node("Unsqueeze", ["nl", "ax0"], ["nl1"]),
+        node("Concat", ["nl1", "rest"], ["shape"], axis=0),
+        node("Reshape", ["o", "shape"], ["flat"]),
+    ]
+    weights = [
+        numpy_helper.from_array(rng.normal(size=(4, 4)).astype(np.float32), "w"),
+        numpy_helper.from_array(rng.normal(size=(7, 4)).astype(np.float32), "table"),
+    ]
+    numbers = [ints("zero", 0), ints("one", 1), ints("ax0", [0]), ints("ax1", [1]), ints("rest", [-1])]
+    return model(nodes, [x, ids], ["o", "pool", *["flat"] * flat], weights + numbers)

@@ -10,6 +10,7 @@ import pytest
 from polygrad import Tensor
 from polygrad.bridge import Session, describe
 from polygrad.errors import AxisError, OverflowError_
+from polygrad.onnx.instance import EXAMPLE
 
 
 @pytest.fixture
@@ -174,3 +175,23 @@ def test_a_step_is_compiled_from_a_callback(session: Session) -> None:
 def test_it_says_where_it_runs() -> None:
     said = json.loads(describe())
     assert said["device"] in said["devices"]
+
+
+# --- ONNX
+
+
+def test_onnx_models_are_called_by_number(session: Session) -> None:
+    text = '[[{"b":0},"relu.onnx"],{"d":[]}]'
+    assert session.call_packed("$onnx.File", 1, text, [EXAMPLE]) is None
+    assert session.call_packed("$onnx.load", 2, '[[{"$":1}],{"d":[]}]') is None
+    known = json.loads(session.meta(2, ["ops", "parameters"])[1:])
+    assert known == {"ops": {"Relu": 1}, "parameters": []}
+    make(session, 3, [-1.0, 2.0])
+    for x in ({"$": 3}, {"t": [{"$": 3}]}, [-1, 2]):
+        inputs = json.dumps([[{"$": 2}, {"d": [["x", x]]}], {"d": []}])
+        assert session.call_packed("$onnx.Model.forward", 4, inputs) is None
+        assert session.unpack(4, 5, 1) is None
+        assert elements(session, 5) == [0.0, 2.0]
+    error = session.call_packed("$onnx.Model.forward", 6, '[[{"$":2},{"d":[]}],{"d":[]}]')
+    assert error_of(error)["message"].startswith("relu.onnx: forward: expected the inputs ['x']")
+    assert error_of(session.call("$onnx._plain", 7, 0, ""))["type"] == "InternalError"

@@ -8,6 +8,7 @@ import { Worker } from "node:worker_threads";
 import { startBridge } from "../../loader/src/bridge";
 import { connectSession } from "../../loader/src/hosting";
 import {
+  ArgumentError,
   createApi,
   DirectTransport,
   openUrl,
@@ -26,11 +27,13 @@ export interface CreateOptions extends LoadOptions {
 
 /** Files by their path or address. */
 const host: Host = {
-  async open(source) {
+  async open(source, what) {
     const address = typeof source === "string" && /^https?:/.test(source) ? new URL(source) : source;
-    if (address instanceof URL && address.protocol !== "file:") return openUrl(address);
+    if (address instanceof URL && address.protocol !== "file:") return openUrl(address, what);
     const path = address instanceof URL ? fileURLToPath(address) : address;
-    const { size } = await stat(path);
+    const { size } = await stat(path).catch((error: unknown) => {
+      throw new ArgumentError(`${what}: expected a file that can be read: ${String(error)}`);
+    });
     return { pieces: createReadStream(path) as AsyncIterable<Uint8Array>, length: size };
   },
 };

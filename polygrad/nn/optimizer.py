@@ -463,7 +463,8 @@ def zeros(p: Tensor, value: float = 0.0) -> Tensor:
 
 
 def write(p: Tensor, value: Tensor) -> None:
-    p.assign(value.cast(p.dtype))
+    value = value.cast(p.dtype)
+    p.assign(value if p.ndim else value.reshape(()))  # a rate, of one axis, gives a scalar's update that axis
 
 
 def kept(state: Tensor) -> Tensor:

@@ -61,7 +61,7 @@ class SGD(Optimizer):
             if classic:
                 g = g * lr
             if momentum:
-                self.b[i].assign(self.b[i] * momentum + g)
+                write(self.b[i], self.b[i] * momentum + g)
                 g = g + self.b[i] * momentum if nesterov else self.b[i]
             write(p, p.detach() - (g if classic else g * lr))
         return [self.b[i] for i, _, _ in part.members] if momentum else []
@@ -118,7 +118,7 @@ class ASGD(Optimizer):
                 g = g + old * weight_decay
             eta = rate.cast(ax.dtype)
             new = old * (1.0 - eta * lambd) - g * eta
-            ax.assign(ax + (new - ax) * share.cast(ax.dtype))
+            write(ax, ax + (new - ax) * share.cast(ax.dtype))
             write(p, new)
         t.assign(t + 1.0)
         return [t, *[self.ax[i] for i, _, _ in part.members]]
@@ -179,7 +179,7 @@ class LARS(Optimizer):
             if classic:
                 g = g * scale
             if momentum:
-                self.b[i].assign(self.b[i] * momentum + g)
+                write(self.b[i], self.b[i] * momentum + g)
                 g = g + self.b[i] * momentum if nesterov else self.b[i]
             if not classic:
                 g = g * scale

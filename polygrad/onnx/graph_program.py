@@ -75,8 +75,17 @@ class Body:
     constants: dict[str, Value]
     steps: list[Step]
 
-    def run(self, arguments: Iterable[Value], outer: Scope | None, device: str | None) -> list[Value]:
-        """The outputs for `arguments`, the values of `inputs` in order. Raises OnnxError."""
+    def run(
+        self,
+        arguments: Iterable[Value],
+        outer: Scope | None,
+        device: str | None,
+        observe: Callable[[Step, list[Value]], None] | None = None,
+    ) -> list[Value]:
+        """The outputs for `arguments`, the values of `inputs` in order. Raises OnnxError.
+
+        `observe` is called after each step, with the step's outputs.
+        """
         scope = Scope({**self.constants, **dict(zip(self.inputs, arguments))}, outer, device)
         for step in self.steps:
             try:
@@ -87,6 +96,8 @@ class Body:
                 if isinstance(e, OnnxError) and str(e).startswith("node "):
                     raise
                 raise OnnxError(f"{step.node}: {_text_of(e, step, scope)}") from e
+            if observe is not None:
+                observe(step, [scope.find(name) for name in step.outputs])
         return [scope.find(name) for name in self.outputs]
 
     def _step(self, step: Step, scope: Scope) -> None:

@@ -13,6 +13,7 @@ from polygrad.onnx import ops
 from polygrad.onnx.captured import CapturedForward
 from polygrad.onnx.elements import STRING
 from polygrad.onnx.graph_program import compile_model, names_read, op_counts
+from polygrad.onnx.node_times import NodeTimes, node_times
 from polygrad.onnx.ports import from_host, port_of, to_host
 from polygrad.onnx.proto import Model, SparseData, TensorData, read_model
 from polygrad.onnx.tensors import Files, elements_of, strings_of
@@ -59,7 +60,31 @@ class Instance:
         >>> [y.tolist() for y in load(EXAMPLE).forward(x=[1.0, -2.0]).values()]
         [[1.0, 0.0]]
         """
-        given = {**(inputs or {}), **more}
+        arguments = self._arguments({**(inputs or {}), **more})
+        found = self._body.run(arguments, None, self.device)
+        return {port.name: to_host(value, self.device) for port, value in zip(self.outputs, found)}
+
+    __call__ = forward
+
+    def profile(
+        self, inputs: Mapping[str, Any] | None = None, /, seconds: float = 0.1, **more: Any
+    ) -> NodeTimes:
+        """How long each node takes on these inputs when nodes are computed one by one, and all together.
+
+        Each is timed for some `seconds`. Raises what `forward` raises, and ArgumentError for a model that
+        launches other kernels in each call.
+
+        >>> times = load(EXAMPLE).profile(x=[1.0, -2.0])
+        >>> [(node.op, node.launches, node.outputs) for node in times.nodes]
+        [('Relu', 1, ('float of shape (2,)',))]
+        """
+        arguments = self._arguments({**(inputs or {}), **more})
+        return node_times(
+            lambda values, observe: self._body.run(values, None, self.device, observe), arguments, seconds
+        )
+
+    def _arguments(self, given: Mapping[str, Any]) -> list[Value]:
+        """The values of all inputs, in order. Raises ArgumentError, ShapeError, DTypeError."""
         known = {port.name for port in self._ports}
         missing = [p.name for p in self.inputs if p.name not in given and p.kind != "optional"]
         if missing or not known.issuperset(given):
@@ -67,16 +92,12 @@ class Instance:
                 f"forward: expected the inputs {[p.name for p in self.inputs]}, got {list(given)}"
             )
         sizes: dict[str, Any] = {}
-        arguments = [
+        return [
             from_host(port, given[port.name], sizes, self.device)
             if port.name in given
             else self._body.constants.get(port.name)
             for port in self._ports
         ]
-        found = self._body.run(arguments, None, self.device)
-        return {port.name: to_host(value, self.device) for port, value in zip(self.outputs, found)}
-
-    __call__ = forward
 
     def capture(self, **bounds: int | tuple[int, int]) -> CapturedForward:
         """`forward`, captured once for all sizes: the second call captures, later ones replay one Program.
@@ -164,12 +185,14 @@ def load(
     device: str | None = None,
     requires_grad: bool = False,
     folder: str | os.PathLike[str] | None = None,
+    files: Mapping[str, Any] | None = None,
 ) -> Instance:
     """The model in an ONNX file: a path, bytes, a buffer, or a Tensor of bytes.
 
     `requires_grad`: the floats among its initializers become leaves that are trained. `folder`: where files
-    of external data are; by default the folder of the path. Raises OnnxError for a damaged file, and for ops
-    that do not exist here, all of them at once.
+    of external data are; by default the folder of the path. `files`: such files by their names, as bytes or
+    buffers, for a model that comes from no folder. Raises OnnxError for a damaged file, and for ops that do
+    not exist here, all of them at once.
 
     >>> model = load(EXAMPLE)
     >>> model.inputs[0].name, model.inputs[0].shape, model.ops
@@ -178,4 +201,5 @@ def load(
     if folder is None and isinstance(data, (str, os.PathLike)):
         folder = os.path.dirname(os.path.abspath(data))
     model = read_model(file_bytes(data, "onnx.load"))
-    return Instance(model, Files(folder), device, requires_grad)
+    contents = {name: file_bytes(data, f"onnx.load: files: {name!r}") for name, data in (files or {}).items()}
+    return Instance(model, Files(folder, contents), device, requires_grad)

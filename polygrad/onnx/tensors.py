@@ -8,6 +8,7 @@ from __future__ import annotations
 import array
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from polygrad.dtype import dtypes
@@ -33,21 +34,26 @@ _MOST_SHARED = 16  # times that tensors take what files of external data hold
 class Files:
     """Files of external data beside a model: the folder, and what was read, once each.
 
-    `folder` is None for a model that came as bytes: then there are none. What tensors take of a file is
-    counted: a small file that a million of them share would fill the memory.
+    `folder` is None for a model that came as bytes: then there are those of `contents` alone, by their names.
+    What tensors take of a file is counted: a small file that a million of them share would fill the memory.
     """
 
-    def __init__(self, folder: str | os.PathLike[str] | None) -> None:
+    def __init__(
+        self, folder: str | os.PathLike[str] | None, contents: Mapping[str, memoryview] | None = None
+    ) -> None:
         self._folder = None if folder is None else Path(folder).resolve()
+        self._contents = dict(contents or {})
         self._read: dict[Path, memoryview] = {}
         self._taken = 0
 
     def bytes_of(self, location: str, what: str) -> memoryview:
         """The bytes of the file `location`. Raises OnnxError for one that is not inside of the folder."""
+        if location in self._contents:
+            return self._contents[location]
         if self._folder is None:
             raise OnnxError(
                 f"{what}: its elements are in the file {location!r}: load the model by its path, or say "
-                "folder="
+                "folder= or files="
             )
         try:
             path = (self._folder / location).resolve(strict=True)
@@ -66,7 +72,7 @@ class Files:
     def take(self, nbytes: int, what: str) -> None:
         """Count bytes that a tensor takes. Raises OnnxError for many more than the files have."""
         self._taken += nbytes
-        if self._taken > _MOST_SHARED * sum(map(len, self._read.values())):
+        if self._taken > _MOST_SHARED * sum(map(len, [*self._read.values(), *self._contents.values()])):
             raise OnnxError(f"{what}: tensors take the external data more than {_MOST_SHARED} times")
 
 

@@ -1,5 +1,6 @@
 /** Drives the playground in Chromium for `test_playground.py`: `node playground.mjs FOLDER` prints what it saw. */
 
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { launchChromium } from "../../web/chromium.mjs";
@@ -75,7 +76,10 @@ async function guessOf(page, draw) {
 async function inspect(page) {
   const inspected = async () => {
     await page.locator("#inspect:enabled").waitFor(WAIT);
-    await page.locator('.graph[aria-busy="false"] svg, #kernel-failure .failure').first().waitFor(WAIT);
+    await page
+      .locator('#kernels .graph[aria-busy="false"] svg, #kernel-failure .failure')
+      .first()
+      .waitFor(WAIT);
   };
   const facts = () =>
     page
@@ -90,7 +94,9 @@ async function inspect(page) {
     launches: await page.locator(".timeline label").evaluateAll((all) => all.map((x) => x.title)),
     passes: await page.locator(".pass-name").allInnerTexts(),
     sizes: await page.locator(".pass-list .size").allInnerTexts(),
-    nodes: await page.locator(".node").evaluateAll((all) => all.map((x) => x.getAttribute("aria-label"))),
+    nodes: await page
+      .locator("#kernels .node")
+      .evaluateAll((all) => all.map((x) => x.getAttribute("aria-label"))),
   };
   await shoot(page, "kernels");
 
@@ -99,31 +105,31 @@ async function inspect(page) {
   product.steps = [];
   for (let i = 1; i < product.passes.length; i++) {
     await page.keyboard.press("ArrowDown");
-    await page.locator('.graph[aria-busy="false"]').waitFor(WAIT);
+    await page.locator('#kernels .graph[aria-busy="false"]').waitFor(WAIT);
     product.steps.push({
       note: await page.locator(".pass-view > p").innerText(),
-      marked: await page.locator(".node.new").count(),
+      marked: await page.locator("#kernels .node.new").count(),
     });
   }
   const changed = product.sizes.findIndex((size) => size.includes("→"));
   await page.locator(".pass-list label").nth(changed).click();
   await page.getByLabel("Before", { exact: true }).check({ force: true });
-  await page.locator('.graph[aria-busy="false"]').waitFor(WAIT);
+  await page.locator('#kernels .graph[aria-busy="false"]').waitFor(WAIT);
   product.before = {
     note: await page.locator(".pass-view > p").innerText(),
-    marked: await page.locator(".node.gone").count(),
-    nodes: await page.locator(".node").count(),
+    marked: await page.locator("#kernels .node.gone").count(),
+    nodes: await page.locator("#kernels .node").count(),
   };
   await page.getByLabel("index arithmetic").check();
-  await page.locator('.graph[aria-busy="false"]').waitFor(WAIT);
-  product.before.withIndices = await page.locator(".node").count();
+  await page.locator('#kernels .graph[aria-busy="false"]').waitFor(WAIT);
+  product.before.withIndices = await page.locator("#kernels .node").count();
 
   // from the end of the graph up to a source
-  await page.locator('.node[tabindex="0"]').focus();
-  product.walk = [await page.locator(".graph .readout").innerText()];
+  await page.locator('#kernels .node[tabindex="0"]').focus();
+  product.walk = [await page.locator("#kernels .graph .readout").innerText()];
   for (let i = 0; i < 3; i++) {
     await page.keyboard.press("ArrowUp");
-    product.walk.push(await page.locator(".graph .readout").innerText());
+    product.walk.push(await page.locator("#kernels .graph .readout").innerText());
   }
   await page.getByLabel("Text", { exact: true }).check({ force: true });
   product.listing = await page.locator(".listing").innerText();
@@ -144,7 +150,7 @@ async function inspect(page) {
   await page.locator(".timeline label").nth(2).click();
   step.chosen = await page.locator(".timeline .readout").innerText();
   step.kernel = (await facts()).Kernel;
-  await page.locator('.graph[aria-busy="false"]').waitFor(WAIT);
+  await page.locator('#kernels .graph[aria-busy="false"]').waitFor(WAIT);
   await shoot(page, "step");
 
   await page.locator("#expression").fill("3 + 4");
@@ -156,6 +162,65 @@ async function inspect(page) {
   await inspected();
   const after = await page.locator("#kernel-note").innerText();
   return { product, step, failure, after };
+}
+
+/** The ONNX tab: the example, a file that is opened, one that is dropped, and one that is damaged. */
+async function runOnnx(page) {
+  const settled = async (text) => {
+    await page
+      .locator("#onnx-note", { hasText: text })
+      .or(page.locator("#onnx-failure .failure"))
+      .waitFor(WAIT);
+    await page.locator('#onnx .graph[aria-busy="false"]').waitFor(WAIT);
+  };
+  const texts = (selector) => page.locator(selector).allInnerTexts();
+  const state = async () => ({
+    note: await page.locator("#onnx-note").innerText(),
+    nodes: await page.locator("#onnx .node .op").evaluateAll((all) => all.map((x) => x.firstChild.data)),
+    ops: await texts(".op-times code"),
+    times: await page.locator("#onnx-times .hint").allInnerTexts(),
+    bars: await texts("#onnx-outputs .bars li"),
+    outputs: await texts("#onnx-outputs .port"),
+  });
+  await settled(/was timed/);
+  const example = await state();
+  await page.locator("#onnx .node").nth(2).focus();
+  example.readout = await page.locator("#onnx .graph .readout").innerText();
+  await shoot(page, "onnx");
+  // numbers that do not fit, and zeros
+  await page.locator("#onnx-inputs textarea").fill("1 2 x");
+  await page.locator("#onnx-run").click();
+  await page.locator("#onnx-failure .failure").waitFor(WAIT);
+  const wrong = await page.locator("#onnx-failure").innerText();
+  await page.locator(".size input").fill("3");
+  await page.locator(".model-input select").first().selectOption("zeros");
+  await page.locator("#onnx-run").click();
+  await settled(/Ran in/);
+  const zeros = await state();
+
+  await page.locator("#onnx-file").setInputFiles(join(folder, "sums.onnx"));
+  await settled(/sums\.onnx/);
+  await page.locator("#onnx-run").click();
+  await settled(/Ran in/);
+  const opened = await state();
+  const drop = async (name, bytes) => {
+    const data = await page.evaluateHandle(
+      ([name, bytes]) => {
+        const transfer = new globalThis.DataTransfer();
+        transfer.items.add(new globalThis.File([Uint8Array.from(bytes)], name));
+        return transfer;
+      },
+      [name, [...bytes]],
+    );
+    await page.locator("#onnx").dispatchEvent("drop", { dataTransfer: data });
+  };
+  const model = await readFile(join(folder, "sums.onnx"));
+  await drop("cut.onnx", model.subarray(0, model.length - 7));
+  await page.locator("#onnx-failure .failure").waitFor(WAIT);
+  const damaged = await page.locator("#onnx-failure").innerText();
+  await drop("dropped.onnx", model);
+  await settled(/dropped\.onnx/);
+  return { example, wrong, zeros, opened, damaged, dropped: await state() };
 }
 
 const server = await startServer();
@@ -217,6 +282,8 @@ try {
   const written = await page.locator(".sample p").allInnerTexts();
   const learnt = await page.locator("#characters-note").innerText();
 
+  await page.locator("#tab-onnx").click();
+  const onnx = await runOnnx(page);
   await page.locator("#tab-kernels").click();
   const inspector = await inspect(page);
 
@@ -226,7 +293,7 @@ try {
   await drawZero(small.page);
   await shoot(small.page, "phone-digits");
   const widths = {};
-  for (const tab of ["editor", "digits", "characters", "kernels"]) {
+  for (const tab of ["editor", "digits", "characters", "onnx", "kernels"]) {
     await small.page.locator(`#tab-${tab}`).click();
     widths[tab] = await small.page.evaluate(() => document.documentElement.scrollWidth);
   }
@@ -263,7 +330,7 @@ try {
         bars,
         cleared,
       },
-      ...{ written, learnt, inspector, widths, forbidden, allowed },
+      ...{ written, learnt, onnx, inspector, widths, forbidden, allowed },
       complaints: [...complaints, ...small.complaints],
     }),
   );

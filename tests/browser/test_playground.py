@@ -8,8 +8,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from javascript_hosts import ROOT, built
+from onnx import helper, numpy_helper
+from onnx_models import FLOAT, model
 
 from polygrad.codegen.lower.passes import PASSES
 from polygrad.codegen.opts.opt import OptKind
@@ -18,10 +21,21 @@ pytestmark = [pytest.mark.e2e, built]
 DRIVER = Path(__file__).parent / "playground.mjs"
 
 
+def sums() -> bytes:
+    """s = x + x, and the sum of its rows."""
+    nodes = [
+        helper.make_node("Add", ["x", "x"], ["s"]),
+        helper.make_node("ReduceSum", ["s", "axis"], ["rows"], keepdims=0),
+    ]
+    axis = numpy_helper.from_array(np.array([1], np.int64), "axis")
+    return model(nodes, [helper.make_tensor_value_info("x", FLOAT, ["n", 3])], ["s", "rows"], [axis])
+
+
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What the driver saw, and the folder of its screenshots."""
     folder = tmp_path_factory.mktemp("playground")
+    (folder / "sums.onnx").write_bytes(sums())
     done = subprocess.run(
         ["node", str(DRIVER), str(folder)], capture_output=True, text=True, timeout=280, cwd=ROOT
     )
@@ -150,9 +164,49 @@ def test_the_inspector_says_what_is_wrong_and_goes_on(seen: Any) -> None:
     assert seen["inspector"]["after"].startswith("a Tensor of shape [5, 5]: 1 launch")
 
 
+def test_the_example_of_the_onnx_tab_is_drawn_run_and_timed(seen: Any) -> None:
+    example = seen["onnx"]["example"]
+    assert example["note"].startswith("digits.onnx: 10 nodes of 7 ops, 1.90 k weights.")
+    wanted = [
+        "image",
+        "Div",
+        "Conv",
+        "Relu",
+        "MaxPool",
+        "Conv",
+        "Relu",
+        "MaxPool",
+        "Flatten",
+        "Gemm",
+        "Softmax",
+    ]
+    assert example["nodes"] == [*wanted, "probabilities"]
+    assert sorted(example["ops"]) == ["Conv", "Div", "Gemm", "MaxPool", "Relu", "Softmax"]
+    assert (
+        "10 nodes one by one" in example["times"][0] and "Nothing to compute: Flatten" in example["times"][0]
+    )
+    first = example["bars"][0].split()
+    assert first[0] == "8" and float(first[1]) > 0.9  # it is a picture of an eight
+    assert example["readout"].startswith("2 Conv conv1 · (1, 8, 8, 8)")
+    assert "conv1.weight (8, 1, 3, 3)" in example["readout"]
+
+
+def test_the_form_of_the_onnx_tab_says_what_does_not_fit(seen: Any) -> None:
+    assert 'image: expected numbers, got "x"' in seen["onnx"]["wrong"]
+    assert seen["onnx"]["zeros"]["outputs"] == ["probabilities float32 (3, 10)"]
+
+
+def test_onnx_files_are_opened_and_dropped(seen: Any) -> None:
+    opened, dropped = seen["onnx"]["opened"], seen["onnx"]["dropped"]
+    assert opened["nodes"] == dropped["nodes"] == ["x", "Add", "ReduceSum", "s", "rows"]
+    assert opened["outputs"] == ["s float32 (1, 3)", "rows float32 (1)"]
+    assert dropped["note"].startswith("dropped.onnx: 2 nodes of 2 ops")
+    assert "OnnxError: cut.onnx: " in seen["onnx"]["damaged"]
+
+
 def test_a_phone_needs_no_scrolling_sideways(seen: Any) -> None:
     assert max(seen["widths"].values()) <= 375, seen["widths"]
 
 
 def test_screenshots_were_taken(seen: Any) -> None:
-    assert len(list(seen["folder"].glob("*.png"))) == 10
+    assert len(list(seen["folder"].glob("*.png"))) == 11

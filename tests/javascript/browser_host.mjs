@@ -3,6 +3,8 @@
  * `node browser_host.mjs chromium|firefox PACKAGE worker|direct [CASE...]` prints results as JSON.
  */
 
+import { readFileSync } from "node:fs";
+
 import { launchChromium } from "../../web/chromium.mjs";
 import { servePackage } from "./server.mjs";
 
@@ -24,6 +26,7 @@ async function open(name) {
 }
 
 const [browser, folder, mode, ...names] = process.argv.slice(2);
+const models = process.env.ONNX_MODELS ? readFileSync(process.env.ONNX_MODELS, "utf8") : "{}";
 const server = await servePackage(folder);
 const { page, close } = await open(browser);
 try {
@@ -34,13 +37,15 @@ try {
   page.on("pageerror", (error) => complaints.push(String(error)));
   await page.goto(`${server.url}/tests/page.html`);
   const results = await page.evaluate(
-    async ([worker, chosen]) => {
+    async ([worker, names, onnx]) => {
       const { cases } = await import("/tests/cases.mjs");
+      const { onnxCases } = await import("/tests/onnx_cases.mjs");
       const { runCases } = await import("/tests/run_cases.mjs");
       const pg = await globalThis.polygrad.create({ worker });
-      return runCases(cases, chosen, pg, { worker, url: "/data" });
+      const chosen = names.length > 0 ? { ...cases, ...onnxCases } : cases;
+      return runCases(chosen, names, pg, { worker, url: "/data", onnx });
     },
-    [mode === "worker", names],
+    [mode === "worker", names, JSON.parse(models)],
   );
   console.log(JSON.stringify({ ...results, complaints }));
 } finally {

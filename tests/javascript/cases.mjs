@@ -4,7 +4,7 @@
  */
 
 /** What a function throws, or a promise rejects with, as plain data. */
-async function thrown(run) {
+export async function thrown(run) {
   try {
     await run();
   } catch (error) {

@@ -1,8 +1,17 @@
 // A program of a user, to be compiled under `strict` against the packed package (test_packaging.py).
 
-import { create, ShapeError, type Tensor, type CompiledStep, type Linear, type DType } from "polygrad";
+import {
+  create,
+  ShapeError,
+  type CompiledStep,
+  type DType,
+  type Linear,
+  type ModelOutput,
+  type OnnxModel,
+  type Tensor,
+} from "polygrad";
 async function main(): Promise<void> {
-  const { Tensor, nn, optim, compileStep, TinyJit, Variable, state, scope, dispose, slice, Device } =
+  const { Tensor, nn, optim, load, compileStep, TinyJit, Variable, state, scope, dispose, slice, Device } =
     await create({ device: "auto", threads: 1, worker: false });
   const x: Tensor = new Tensor(
     [
@@ -48,8 +57,19 @@ async function main(): Promise<void> {
   const first: number | bigint | undefined = data[0];
   const t: number = await Tensor.train(async () => 1);
   console.log(d, first, t, ShapeError.name);
+  const model: OnnxModel = await load(new URL("file:///m.onnx"), { requiresGrad: true, device: "WASM" });
+  const given = { a: new Float32Array(4), b: x, c: [[1, 2]], d: { data: new Int32Array(2), shape: [1, 2] } };
+  const scores: Tensor | undefined = model.forward(given).scores;
+  const any: ModelOutput | undefined = (await model.run({ s: ["a"], none: null, list: [x, x] })).text;
+  const replayed = (await model.capture({ batch: [1, 8], length: 4 })).forward(given);
+  const bytes: Uint8Array = await model.export({ batch: 1 });
+  const sizes: readonly (number | string | null)[] | null | undefined = model.inputs[0]?.shape;
+  console.log(scores, any, replayed, bytes, sizes);
+  model.close();
   // @ts-expect-error: not a dtype
   x.cast("float31");
+  // @ts-expect-error: inputs have names
+  model.forward(x);
   // @ts-expect-error: no such option
   x.sum({ axes: 1 });
   // @ts-expect-error: a reduction has three names

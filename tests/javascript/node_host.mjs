@@ -1,14 +1,18 @@
 /** Runs the cases in Node: `node node_host.mjs PACKAGE FOLDER worker|direct [CASE...]` prints results as JSON. */
 
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
 import { cases } from "./cases.mjs";
+import { onnxCases } from "./onnx_cases.mjs";
 import { runCases } from "./run_cases.mjs";
 
 const [folder, files, mode, ...names] = process.argv.slice(2);
 const { create } = createRequire(`${folder}/`)("polygrad");
 const worker = mode === "worker";
 const pg = await create({ worker });
-console.log(JSON.stringify(await runCases(cases, names, pg, { worker, url: files })));
+const onnx = JSON.parse(process.env.ONNX_MODELS ? readFileSync(process.env.ONNX_MODELS, "utf8") : "{}");
+const chosen = names.length > 0 ? { ...cases, ...onnxCases } : cases;
+console.log(JSON.stringify(await runCases(chosen, names, pg, { worker, url: files, onnx })));
 pg.close();
 process.exit(0);

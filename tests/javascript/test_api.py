@@ -2,59 +2,21 @@
 
 from __future__ import annotations
 
-import functools
-import json
-import os
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import javascript_expected as expected
 import pytest
-from javascript_hosts import ROOT, built
+from javascript_hosts import API_HOSTS, ROOT, built, run_cases
 
 from polygrad import Tensor, nn
 
 pytestmark = [pytest.mark.e2e, built]
-HERE = Path(__file__).parent
-NODE24 = ROOT / "node_modules" / ".node24" / "node_modules" / "node" / "bin" / "node"
-FIREFOX = os.environ.get("FIREFOX_PATH") or shutil.which("firefox-esr")
 
 
-def host(name: str, *, needs: object = True, reason: str = "") -> Any:
-    marks = [pytest.mark.slow, pytest.mark.skipif(not needs, reason=reason)] if reason else []
-    return pytest.param(name, marks=marks)
-
-
-HOSTS = [
-    host("node direct"),
-    host("node worker"),
-    host("chromium direct"),
-    host("chromium worker"),
-    host("node24 direct", needs=NODE24.exists(), reason="needs Node 24: scripts/node24.sh"),
-    host("node24 worker", needs=NODE24.exists(), reason="needs Node 24: scripts/node24.sh"),
-    host("firefox direct", needs=FIREFOX, reason="needs Firefox: apt-get install firefox-esr"),
-    host("firefox worker", needs=FIREFOX, reason="needs Firefox: apt-get install firefox-esr"),
-]
-
-
-@functools.cache
-def results_on(name: str, package: Path) -> dict[str, Any]:
-    runtime, mode = name.split()
-    if runtime.startswith("node"):
-        node = str(NODE24) if runtime == "node24" else "node"
-        command = [node, str(HERE / "node_host.mjs"), str(package), str(ROOT / "examples" / "data"), mode]
-    else:
-        command = ["node", str(HERE / "browser_host.mjs"), runtime, str(package), mode]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=ROOT)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
-
-
-@pytest.fixture(params=HOSTS)
+@pytest.fixture(params=API_HOSTS)
 def results(request: pytest.FixtureRequest, package: Path) -> dict[str, Any]:
-    return results_on(request.param, package)
+    return run_cases(request.param, package)
 
 
 def compare(got: Any, wanted: Any, where: str) -> None:

@@ -133,6 +133,43 @@ def test_twenty_steps_agree_with_torch_within_2e_6(device, name, same, other):
 
 
 @pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("SGD", {"lr": 0.1, "momentum": 0.9}), ("AdamW", {"lr": 0.1, "weight_decay": 0.01}),
+        ("ASGD", {"lr": 0.1}), ("Adagrad", {"lr": 0.1}), ("Rprop", {"lr": 0.1}),
+        ("RMSprop", {"lr": 0.1, "momentum": 0.9}), ("NAdam", {"lr": 0.1}),
+    ],
+)  # fmt: skip
+def test_scalars_are_trained_as_torchs_within_5e_6(name, options):
+    ours, theirs = Tensor(2.0), torch.tensor(2.0, requires_grad=True)
+    opt, opt_torch = getattr(optim, name)([ours], **options), getattr(torch.optim, name)([theirs], **options)
+    for _ in range(4):
+        with Tensor.train():
+            opt.zero_grad()
+            ((ours * Tensor([1.0, 3.0]) - 1) ** 2).sum().backward()
+            opt.step()
+        opt_torch.zero_grad()
+        ((theirs * torch.tensor([1.0, 3.0]) - 1) ** 2).sum().backward()
+        opt_torch.step()
+    assert ours.shape == ()
+    assert ours.item() == pytest.approx(theirs.item(), rel=5e-6)
+
+
+@pytest.mark.parametrize(
+    ("classic", "name"), [(True, "SGD"), (False, "SGD"), (True, "LARS"), (False, "LARS")]
+)
+def test_scalars_are_trained_with_momentum(name, classic):
+    w = Tensor(2.0)
+    opt = getattr(optim, name)([w], lr=0.01, momentum=0.5, classic=classic)
+    with Tensor.train():
+        for _ in range(3):
+            opt.zero_grad()
+            (w * w).backward()
+            opt.step()
+    assert w.shape == () and w.item() < 2
+
+
+@pytest.mark.parametrize(
     ("name", "arguments"),
     [
         ("Adagrad", {"lr_decay": -1}), ("Adadelta", {"rho": 1.5}), ("Adamax", {"b1": 1.0}),

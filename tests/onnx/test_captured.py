@@ -6,7 +6,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from onnx_models import FLOAT, model
+from onnx_models import FLOAT, attention, ints, model
 
 import polygrad.onnx
 from polygrad import Tensor, export
@@ -14,41 +14,6 @@ from polygrad.errors import ArgumentError, CaptureError, ShapeError
 from polygrad.nn.optim import Adam
 
 SIZES = [(1, 3), (2, 5), (8, 16), (3, 1), (4, 7), (1, 16), (2, 5)]
-
-
-def ints(name, values):
-    return numpy_helper.from_array(np.array(values, np.int64), name)
-
-
-def attention(flat=False):
-    """Self-attention over (batch, length, 4), its mean over the length, and `flat`: (batch * length, 4)."""
-    rng = np.random.default_rng(0)
-    x = helper.make_tensor_value_info("x", FLOAT, ["batch", "length.1", 4])
-    ids = helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", "length.1"])
-    node = helper.make_node
-    nodes = [
-        node("Gather", ["table", "ids"], ["e"]),
-        node("Add", ["x", "e"], ["h"]),
-        node("MatMul", ["h", "w"], ["q"]),
-        node("Transpose", ["q"], ["k"], perm=[0, 2, 1]),
-        node("MatMul", ["q", "k"], ["s"]),
-        node("Softmax", ["s"], ["p"], axis=-1),
-        node("MatMul", ["p", "q"], ["o"]),
-        node("ReduceMean", ["o", "ax1"], ["pool"], keepdims=0),
-        node("Shape", ["x"], ["sh"]),
-        node("Gather", ["sh", "zero"], ["n"], axis=0),
-        node("Gather", ["sh", "one"], ["l"], axis=0),
-        node("Mul", ["n", "l"], ["nl"]),
-        node("Unsqueeze", ["nl", "ax0"], ["nl1"]),
-        node("Concat", ["nl1", "rest"], ["shape"], axis=0),
-        node("Reshape", ["o", "shape"], ["flat"]),
-    ]
-    weights = [
-        numpy_helper.from_array(rng.normal(size=(4, 4)).astype(np.float32), "w"),
-        numpy_helper.from_array(rng.normal(size=(7, 4)).astype(np.float32), "table"),
-    ]
-    numbers = [ints("zero", 0), ints("one", 1), ints("ax0", [0]), ints("ax1", [1]), ints("rest", [-1])]
-    return model(nodes, [x, ids], ["o", "pool", *["flat"] * flat], weights + numbers)
 
 
 def arrays(n, length):

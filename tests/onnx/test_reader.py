@@ -275,6 +275,14 @@ def test_external_data_beside_the_model(tmp_path):
         polygrad.onnx.load(path.read_bytes())
 
 
+def test_external_data_is_given_by_name():
+    data = external("data.bin", offset="4", length="8")
+    found = polygrad.onnx.load(data, files={"data.bin": np.arange(3, dtype=np.float32).tobytes()})
+    assert found(x=[0.0, 0.0])["y"].tolist() == [1.0, 2.0]
+    with pytest.raises(OnnxError, match="folder= or files="):
+        polygrad.onnx.load(data, files={"other.bin": b""})
+
+
 @pytest.mark.parametrize(
     "place", ["../secret", "{root}/secret", "link", "hard", "sub/../../secret", "", ".", "sub"]
 )

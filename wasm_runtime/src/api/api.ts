@@ -34,9 +34,11 @@ import {
 } from "./models";
 import { split, wrap } from "./calls";
 import type { Constructor, PythonObject } from "./object";
+import { loadModel, type LoadOptions, type OnnxModel } from "./onnx";
 import { ByteReader, readTensors } from "./safetensors";
 import { Session } from "./session";
 import { slice } from "./slice";
+import { openSource, type ByteProgress, type FileSource, type Host } from "./sources";
 import { Variable } from "./variable";
 
 const errors = { ...generated, NotImplementedError, PythonError };
@@ -45,16 +47,10 @@ const errors = { ...generated, NotImplementedError, PythonError };
 export type TensorClass = Omit<typeof Tensor, "prototype" | "bound" | "session"> &
   Constructor<[data: TensorData, options?: TensorOptions], Tensor>;
 
-/** Reports how much of a file has arrived, in bytes; `total` is undefined where the server does not say. */
-export type ByteProgress = (loaded: number, total: number | undefined) => void;
-
 export interface SafeLoadOptions {
   readonly device?: string;
   readonly onProgress?: ByteProgress;
 }
-
-/** Where a safetensors file comes from: its bytes, or an address (in Node also the path of a file). */
-export type FileSource = ArrayBuffer | Uint8Array | Blob | URL | string;
 
 /** The state of models and files. */
 export interface State {
@@ -89,6 +85,17 @@ export interface Polygrad {
   readonly optim: Optimizers & OptimizerFunctions;
   readonly state: State;
   readonly Device: Devices;
+  /**
+   * The model in an ONNX file: an address (in Node also a path), a File, or bytes.
+   *
+   *     const model = await load("model.onnx");
+   *     const { scores } = model.forward({ image: new Float32Array(3 * 224 * 224) });
+   *     console.log(await scores.tolist());
+   *
+   * Files of external data are fetched from beside it. Rejects with OnnxError for a damaged file and for ops that do not
+   * exist here, all of them at once, by the file and the node; with ArgumentError for a file that cannot be read.
+   */
+  load(source: FileSource, options?: LoadOptions): Promise<OnnxModel>;
   /** A symbolic integer from `min` to `max`, both included. */
   readonly Variable: Constructor<[name: string, min: number, max: number], Variable>;
   /**
@@ -144,14 +151,6 @@ export interface Polygrad {
   close(): void;
 }
 
-/** What a host adds. */
-export interface Host {
-  /** The pieces of a file, and its length if that is known. */
-  open(
-    source: string | URL,
-  ): Promise<{ readonly pieces: AsyncIterable<Uint8Array>; readonly length?: number }>;
-}
-
 /** A class whose constructor makes its objects in this session. */
 function bind<A extends readonly unknown[], T extends PythonObject>(
   session: Session,
@@ -188,45 +187,13 @@ function tensorClass(session: Session): TensorClass {
   return Object.assign(classLike(make, Tensor, session), { session }) as unknown as TensorClass;
 }
 
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield await Promise.resolve(bytes);
-}
-
-async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const reader = stream.getReader();
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    yield value;
-  }
-}
-
-/** The pieces that `fetch` brings. Rejects with ArgumentError when there is no such file. */
-export async function openUrl(
-  url: string | URL,
-): Promise<{ pieces: AsyncIterable<Uint8Array>; length?: number }> {
-  const response = await fetch(url);
-  if (!response.ok || response.body === null) {
-    throw new errors.ArgumentError(
-      `safeLoad: expected a file at ${String(url)}, got status ${response.status}`,
-    );
-  }
-  const length = response.headers.get("Content-Encoding") === null && response.headers.get("Content-Length");
-  return { pieces: piecesOf(response.body), ...(length && { length: Number(length) }) };
-}
-
 function stateOf(session: Session, host: Host): State {
   return {
     getParameters,
     getStateDict,
     loadStateDict: (model, state, options) => loadStateDict(session, model, state, options),
     async safeLoad(source, { device, onProgress } = {}) {
-      const opened =
-        typeof source === "string" || source instanceof URL
-          ? await host.open(source)
-          : source instanceof Blob
-            ? { pieces: piecesOf(source.stream()), length: source.size }
-            : { pieces: once(new Uint8Array(source as ArrayBuffer)), length: source.byteLength };
+      const opened = await openSource(host, source, "safeLoad");
       const reader = new ByteReader(opened.pieces, (loaded) => onProgress?.(loaded, opened.length));
       const found: StateDict = {};
       for await (const [{ name, dtype, shape }, bytes] of readTensors(reader)) {
@@ -275,6 +242,7 @@ export function createApi(session: Session, host: Host): Polygrad {
       },
       available: () => callValue(session, "Device.available", []),
     },
+    load: (source, options) => loadModel(session, host, source, options),
     Variable: classLike(variable, Variable, session) as unknown as Polygrad["Variable"],
     compileStep<M, const X extends readonly TensorData[], R>(
       fn: (model: M, ...inputs: AsTensors<X>) => R,

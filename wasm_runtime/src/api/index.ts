@@ -2,11 +2,7 @@
 
 export {
   createApi,
-  openUrl,
-  type ByteProgress,
   type Devices,
-  type FileSource,
-  type Host,
   type Polygrad,
   type SafeLoadOptions,
   type State,
@@ -23,8 +19,25 @@ export type * from "./generated/nn";
 export type { Tensor } from "./generated/tensor";
 export type { Pixels, TensorData, TensorOptions } from "./make";
 export type { StateDict } from "./models";
+export type {
+  LoadOptions as ModelLoadOptions,
+  ModelAttribute,
+  ModelGraph,
+  ModelInput,
+  ModelNode,
+  ModelOutput,
+  ModelPort,
+  NestedText,
+  NodeTime,
+  NodeTimes,
+  OnnxModel,
+  RunnableModel,
+  ShapedData,
+  SizeBounds,
+} from "./onnx";
 export { SessionServer } from "./server";
 export { Session } from "./session";
 export { slice, type Slice } from "./slice";
+export { openUrl, type ByteProgress, type FileSource, type Host } from "./sources";
 export type { ImageSource, Index, Layer, Operand, Size } from "./tensor_base";
 export type { Variable } from "./variable";

@@ -87,6 +87,8 @@ interface Shown {
   readonly lines: SVGPathElement[];
 }
 
+let views = 0;
+
 export class GraphView {
   readonly element: HTMLElement;
   /** Buttons that make it smaller and larger. */
@@ -94,6 +96,7 @@ export class GraphView {
   readonly #scroll = make("div", "graph-scroll");
   readonly #readout = make("p", "readout muted");
   readonly #worker: Worker;
+  readonly #arrow = `arrow-${views++}`; // a drawing in a panel that is hidden lends no arrowheads to others
   #asked = 0;
   #wanted: { graph: Graph; drawn: Drawn; appearance: Appearance } | undefined;
   #drawing: SVGSVGElement | undefined;
@@ -160,7 +163,7 @@ export class GraphView {
     drawing.setAttribute("aria-label", `graph of ${visible.numbers.length} nodes`);
     const arrow = svg("path", { d: "M0,0L8,4L0,8z" });
     const [markerWidth, markerHeight, refX, refY] = [8, 8, 7, 4];
-    const marker = { id: "arrow", markerWidth, markerHeight, refX, refY, orient: "auto" };
+    const marker = { id: this.#arrow, class: "arrow", markerWidth, markerHeight, refX, refY, orient: "auto" };
     drawing.append(svg("defs", {}, svg("marker", { ...marker, markerUnits: "userSpaceOnUse" }, arrow)));
     this.#shown = new Map();
     visible.numbers.forEach((number, i) => {
@@ -172,7 +175,11 @@ export class GraphView {
       });
     });
     visible.edges.forEach(([from, to], i) => {
-      const line = svg("path", { class: "edge", d: curve(lines[i] ?? []), "marker-end": "url(#arrow)" });
+      const line = svg("path", {
+        class: "edge",
+        d: curve(lines[i] ?? []),
+        "marker-end": `url(#${this.#arrow})`,
+      });
       const [source, reader] = [this.#shown.get(from), this.#shown.get(to)];
       source?.lines.push(line);
       source?.readers.push(to);
@@ -200,7 +207,9 @@ export class GraphView {
     this.#readout.textContent = "Choose a node; arrow keys walk along its edges.";
     // As wide as there is room, yet readable.
     this.#zoom(Math.min(1, Math.max(READABLE, this.#scroll.clientWidth / width)));
-    this.#scroll.scrollLeft = (this.#scroll.scrollWidth - this.#scroll.clientWidth) / 2;
+    const { x } = places[0] ?? { x: width / 2 };
+    this.#scroll.scrollLeft = x * this.#scale - this.#scroll.clientWidth / 2;
+    this.#scroll.scrollTop = 0;
     this.element.setAttribute("aria-busy", "false");
   }
 

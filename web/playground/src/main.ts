@@ -15,6 +15,7 @@ const PANELS: Readonly<Record<string, () => Promise<Start>>> = {
   editor: async () => (await import("./editor")).startEditor,
   digits: async () => (await import("./digits")).startDigits,
   characters: async () => (await import("./characters")).startCharacters,
+  onnx: async () => (await import("./onnx")).startOnnx,
   kernels: async () => (await import("./kernels")).startKernels,
 };
 

@@ -1,0 +1,206 @@
+"""ONNX models for a binding in another language: what `polygrad/bridge.py` calls by `$onnx.` and a name here.
+
+Ports are plain data, outputs come in their order, and errors begin with the file's name.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import PurePosixPath
+from typing import Any
+
+from polygrad.dtype import dtypes
+from polygrad.errors import ArgumentError, CaptureError, DTypeError, OnnxError, ShapeError
+from polygrad.helpers import prod
+from polygrad.onnx.elements import element_name
+from polygrad.onnx.inspection import inspect
+from polygrad.onnx.instance import Instance
+from polygrad.onnx.instance import load as load_instance
+from polygrad.onnx.ports import Port
+from polygrad.onnx.proto import Graph, Node, SparseData, TensorData
+from polygrad.runtime.program import MAGIC
+from polygrad.tensor.tensor import Tensor
+
+_OF_THE_FILE = (OnnxError, ArgumentError, ShapeError, DTypeError, CaptureError)
+_OTHER = {
+    MAGIC: "an exported step: `load` of polygrad/runtime runs it, without Python",
+    b"GGUF": "a GGUF file",
+    b"PK\x03\x04": "a zip file",
+}
+
+
+@contextmanager
+def _in_file(name: str) -> Iterator[None]:
+    """Errors of the file, its nodes and its inputs begin with the file's name."""
+    try:
+        yield
+    except _OF_THE_FILE as e:
+        raise type(e)(f"{name}: {e}") from e
+
+
+class File:
+    """An ONNX file that has arrived. `external`: the files beside it that hold initializers."""
+
+    def __init__(self, raw: bytes, name: str) -> None:
+        self.raw, self.name = raw, name
+        with _in_file(name):
+            other = next((text for start, text in _OTHER.items() if raw.startswith(start)), None)
+            if other is None and len(raw) > 8 and raw[8:9] == b"{" and raw[7] == 0:
+                other = "a safetensors file: `state.safeLoad` reads its tensors"
+            if other is not None:
+                raise OnnxError(f"load: expected an ONNX model, got {other}")
+            self.external = [_checked(location) for location in inspect(raw).external]
+
+
+def _checked(location: str) -> str:
+    """The name of a file beside a model, which is about to be fetched. Raises OnnxError."""
+    parts = PurePosixPath(location).parts
+    if not parts or parts[0] == "/" or ".." in parts or any(c in location for c in "\\:?#%\0"):
+        raise OnnxError(f"load: external data {location[:200]!r} is not a file inside of the model's folder")
+    return location
+
+
+class Model:
+    """What `load` and `capture` give. `inputs`, `outputs`, `ops`, `parameters` are plain data."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        file: str,
+        forward: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+    ) -> None:
+        self._instance, self.file = instance, file
+        self._forward = forward or instance.forward
+        self._ports = {port.name: port for port in instance.inputs}
+        self.inputs = [_plain(port) for port in instance.inputs]
+        self.outputs = [_plain(port) for port in instance.outputs]
+        self.ops = instance.ops
+        self.parameters = list(instance.parameters)
+
+    def forward(self, given: Mapping[str, Any]) -> list[Any]:
+        """The outputs in order. A tuple stands for elements that take the shape of their input."""
+        with _in_file(self.file):
+            return list(self._forward(self._inputs(given)).values())
+
+    def profile(self, given: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        """`Instance.profile` as plain data."""
+        with _in_file(self.file):
+            return asdict(self._instance.profile(self._inputs(given), seconds=seconds))
+
+    @property
+    def graph(self) -> dict[str, Any]:
+        """The nodes of the main graph, and its initializers."""
+        graph = self._instance.model.graph
+        return {
+            "nodes": [_plain_node(node) for node in graph.nodes],
+            "initializers": [
+                {"name": t.name, "element": element_name(_values(t).element), "shape": list(t.shape)}
+                for t in graph.initializers
+            ],
+        }
+
+    def capture(self, bounds: Mapping[str, Any]) -> Model:
+        """The same model, captured for all sizes within `bounds`."""
+        with _in_file(self.file):
+            return Model(self._instance, self.file, self._instance.capture(**_pairs(bounds)))
+
+    def export(self, bounds: Mapping[str, Any]) -> bytes:
+        """The bytes of a .pgrd file."""
+        with _in_file(self.file), tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.pgrd")
+            self._instance.export(path, **_pairs(bounds))
+            with open(path, "rb") as f:
+                return f.read()
+
+    def tensors(self) -> list[Tensor]:
+        """The parameters, in the order of their names."""
+        return list(self._instance.parameters.values())
+
+    def _inputs(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        return {n: self._shaped(n, x[0]) if isinstance(x, tuple) else x for n, x in given.items()}
+
+    def _shaped(self, name: str, elements: Any) -> Any:
+        """Elements without a shape, in the shape of their input. Raises ShapeError, DTypeError."""
+        port = self._ports.get(name)
+        if port is None or port.shape is None:
+            return elements  # `forward` says what is wrong with the name; any rank will do
+        count = len(elements)
+        known = prod([n for n in port.shape if isinstance(n, int)])
+        unknown = len(port.shape) - sum(isinstance(n, int) for n in port.shape)
+        if unknown > 1 or (count % known if unknown and known else count != known):
+            sizes = ", ".join("?" if n is None else str(n) for n in port.shape)
+            advice = ": give { data, shape }" if unknown > 1 else ""
+            raise ShapeError(f"forward: input {name!r} has shape ({sizes}), got {count} elements{advice}")
+        shape = [n if isinstance(n, int) else count // (known or 1) for n in port.shape]
+        if isinstance(elements, list):
+            return elements[0] if not shape else elements if len(shape) == 1 else _nested(elements, shape)
+        if port.dtype is dtypes.bool and elements.dtype is dtypes.uint8:
+            elements = elements.ne(0)
+        return elements.reshape(shape)
+
+
+def _nested(elements: list[Any], shape: Sequence[int]) -> list[Any]:
+    for size in reversed(shape[1:]):
+        elements = [elements[i : i + size] for i in range(0, len(elements), size)]
+    return elements
+
+
+def _pairs(bounds: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(b) if isinstance(b, list) else b for name, b in bounds.items()}
+
+
+def _values(tensor: TensorData | SparseData) -> TensorData:
+    return tensor.values if isinstance(tensor, SparseData) else tensor
+
+
+def _plain_node(node: Node) -> dict[str, Any]:
+    return {
+        "name": node.name,
+        "op": f"{node.domain}.{node.op}" if node.domain else node.op,
+        "inputs": node.inputs,
+        "outputs": node.outputs,
+        "attributes": {name: _plain_attribute(value) for name, value in node.attributes.items()},
+    }
+
+
+def _plain_attribute(value: Any) -> Any:
+    """Numbers, text and lists of them as they are; what else there is in words."""
+    if isinstance(value, list):
+        return [_plain_attribute(x) for x in value]
+    if isinstance(value, (TensorData, SparseData)):
+        sizes = ", ".join(map(str, value.shape))
+        return f"{element_name(_values(value).element)} ({sizes})"
+    if isinstance(value, Graph):
+        return f"a graph of {len(value.nodes)} nodes"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # which JSON has no numbers for
+    return value if isinstance(value, (int, float, str)) else str(value)
+
+
+def _plain(port: Port) -> dict[str, Any]:
+    inner = None if port.inner is None else _plain(port.inner)
+    return {
+        "name": port.name,
+        "kind": port.kind,
+        "dtype": None if port.dtype is None else str(port.dtype),
+        "element": element_name(port.element) if port.element else None,
+        "shape": None if port.shape is None else list(port.shape),
+        "inner": inner,
+    }
+
+
+def load(
+    file: File,
+    device: str | None = None,
+    requires_grad: bool = False,
+    external: Mapping[str, bytes] | None = None,
+) -> Model:
+    """The model in a file, with the files of external data by their names."""
+    with _in_file(file.name):
+        instance = load_instance(file.raw, device, requires_grad, files=external)
+        return Model(instance, file.name)
