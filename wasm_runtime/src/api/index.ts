@@ -1,4 +1,4 @@
-/** The JavaScript API, for a host to build on: `createApi` on a `Session` over a `Transport`. */
+/** The JavaScript API, for a host to build on: `createApi` on a `Connection`. */
 
 export {
   createApi,
@@ -24,7 +24,7 @@ export type { Tensor } from "./generated/tensor";
 export type { Pixels, TensorData, TensorOptions } from "./make";
 export type { StateDict } from "./models";
 export { SessionServer } from "./server";
-export { Session } from "./session";
+export type { Connection } from "./session";
 export { slice, type Slice } from "./slice";
 export type { ImageSource, Index, Layer, Operand, Size } from "./tensor_base";
 export type { Variable } from "./variable";

@@ -41,85 +41,85 @@ export class GRU extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get inputSize(): number {
-    return this.plain("input_size") as number;
+    return PythonObject.value(this, "input_size") as number;
   }
   /** `inputSize`, by its Python name. */
   declare input_size: GRU["inputSize"];
 
   /** In a worker known after `ready()`. */
   get hiddenSize(): number {
-    return this.plain("hidden_size") as number;
+    return PythonObject.value(this, "hidden_size") as number;
   }
   /** `hiddenSize`, by its Python name. */
   declare hidden_size: GRU["hiddenSize"];
 
   /** In a worker known after `ready()`. */
   get numLayers(): number {
-    return this.plain("num_layers") as number;
+    return PythonObject.value(this, "num_layers") as number;
   }
   /** `numLayers`, by its Python name. */
   declare num_layers: GRU["numLayers"];
 
   /** In a worker known after `ready()`. */
   get bias(): boolean {
-    return this.plain("bias") as boolean;
+    return PythonObject.value(this, "bias") as boolean;
   }
 
   /** In a worker known after `ready()`. */
   get batchFirst(): boolean {
-    return this.plain("batch_first") as boolean;
+    return PythonObject.value(this, "batch_first") as boolean;
   }
   /** `batchFirst`, by its Python name. */
   declare batch_first: GRU["batchFirst"];
 
   /** In a worker known after `ready()`. */
   get dropout(): number {
-    return this.plain("dropout") as number;
+    return PythonObject.value(this, "dropout") as number;
   }
 
   /** In a worker known after `ready()`. */
   get bidirectional(): boolean {
-    return this.plain("bidirectional") as boolean;
+    return PythonObject.value(this, "bidirectional") as boolean;
   }
 
   get weightIhL0(): Tensor {
-    return this.attribute("weight_ih_l0");
+    return PythonObject.tensor(this, "weight_ih_l0");
   }
 
   set weightIhL0(value: Tensor) {
-    this.assign("weight_ih_l0", value);
+    PythonObject.assign(this, "weight_ih_l0", value);
   }
   /** `weightIhL0`, by its Python name. */
   declare weight_ih_l0: GRU["weightIhL0"];
 
   get weightHhL0(): Tensor {
-    return this.attribute("weight_hh_l0");
+    return PythonObject.tensor(this, "weight_hh_l0");
   }
 
   set weightHhL0(value: Tensor) {
-    this.assign("weight_hh_l0", value);
+    PythonObject.assign(this, "weight_hh_l0", value);
   }
   /** `weightHhL0`, by its Python name. */
   declare weight_hh_l0: GRU["weightHhL0"];
 
   /** null without `bias`. */
   get biasIhL0(): Tensor | null {
-    return this.optional("bias_ih_l0");
+    return PythonObject.optionalTensor(this, "bias_ih_l0");
   }
 
   set biasIhL0(value: Tensor | null) {
-    this.assign("bias_ih_l0", value);
+    PythonObject.assign(this, "bias_ih_l0", value);
   }
   /** `biasIhL0`, by its Python name. */
   declare bias_ih_l0: GRU["biasIhL0"];
 
   /** null without `bias`. */
   get biasHhL0(): Tensor | null {
-    return this.optional("bias_hh_l0");
+    return PythonObject.optionalTensor(this, "bias_hh_l0");
   }
 
   set biasHhL0(value: Tensor | null) {
-    this.assign("bias_hh_l0", value);
+    PythonObject.assign(this, "bias_hh_l0", value);
   }
   /** `biasHhL0`, by its Python name. */
   declare bias_hh_l0: GRU["biasHhL0"];
@@ -184,85 +184,85 @@ export class LSTM extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get inputSize(): number {
-    return this.plain("input_size") as number;
+    return PythonObject.value(this, "input_size") as number;
   }
   /** `inputSize`, by its Python name. */
   declare input_size: LSTM["inputSize"];
 
   /** In a worker known after `ready()`. */
   get hiddenSize(): number {
-    return this.plain("hidden_size") as number;
+    return PythonObject.value(this, "hidden_size") as number;
   }
   /** `hiddenSize`, by its Python name. */
   declare hidden_size: LSTM["hiddenSize"];
 
   /** In a worker known after `ready()`. */
   get numLayers(): number {
-    return this.plain("num_layers") as number;
+    return PythonObject.value(this, "num_layers") as number;
   }
   /** `numLayers`, by its Python name. */
   declare num_layers: LSTM["numLayers"];
 
   /** In a worker known after `ready()`. */
   get bias(): boolean {
-    return this.plain("bias") as boolean;
+    return PythonObject.value(this, "bias") as boolean;
   }
 
   /** In a worker known after `ready()`. */
   get batchFirst(): boolean {
-    return this.plain("batch_first") as boolean;
+    return PythonObject.value(this, "batch_first") as boolean;
   }
   /** `batchFirst`, by its Python name. */
   declare batch_first: LSTM["batchFirst"];
 
   /** In a worker known after `ready()`. */
   get dropout(): number {
-    return this.plain("dropout") as number;
+    return PythonObject.value(this, "dropout") as number;
   }
 
   /** In a worker known after `ready()`. */
   get bidirectional(): boolean {
-    return this.plain("bidirectional") as boolean;
+    return PythonObject.value(this, "bidirectional") as boolean;
   }
 
   get weightIhL0(): Tensor {
-    return this.attribute("weight_ih_l0");
+    return PythonObject.tensor(this, "weight_ih_l0");
   }
 
   set weightIhL0(value: Tensor) {
-    this.assign("weight_ih_l0", value);
+    PythonObject.assign(this, "weight_ih_l0", value);
   }
   /** `weightIhL0`, by its Python name. */
   declare weight_ih_l0: LSTM["weightIhL0"];
 
   get weightHhL0(): Tensor {
-    return this.attribute("weight_hh_l0");
+    return PythonObject.tensor(this, "weight_hh_l0");
   }
 
   set weightHhL0(value: Tensor) {
-    this.assign("weight_hh_l0", value);
+    PythonObject.assign(this, "weight_hh_l0", value);
   }
   /** `weightHhL0`, by its Python name. */
   declare weight_hh_l0: LSTM["weightHhL0"];
 
   /** null without `bias`. */
   get biasIhL0(): Tensor | null {
-    return this.optional("bias_ih_l0");
+    return PythonObject.optionalTensor(this, "bias_ih_l0");
   }
 
   set biasIhL0(value: Tensor | null) {
-    this.assign("bias_ih_l0", value);
+    PythonObject.assign(this, "bias_ih_l0", value);
   }
   /** `biasIhL0`, by its Python name. */
   declare bias_ih_l0: LSTM["biasIhL0"];
 
   /** null without `bias`. */
   get biasHhL0(): Tensor | null {
-    return this.optional("bias_hh_l0");
+    return PythonObject.optionalTensor(this, "bias_hh_l0");
   }
 
   set biasHhL0(value: Tensor | null) {
-    this.assign("bias_hh_l0", value);
+    PythonObject.assign(this, "bias_hh_l0", value);
   }
   /** `biasHhL0`, by its Python name. */
   declare bias_hh_l0: LSTM["biasHhL0"];
@@ -329,67 +329,67 @@ export class BatchNorm extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** In a worker known after `ready()`. */
   get trackRunningStats(): boolean {
-    return this.plain("track_running_stats") as boolean;
+    return PythonObject.value(this, "track_running_stats") as boolean;
   }
   /** `trackRunningStats`, by its Python name. */
   declare track_running_stats: BatchNorm["trackRunningStats"];
 
   /** In a worker known after `ready()`. */
   get momentum(): number {
-    return this.plain("momentum") as number;
+    return PythonObject.value(this, "momentum") as number;
   }
 
   /** null without `affine`. */
   get weight(): Tensor | null {
-    return this.optional("weight");
+    return PythonObject.optionalTensor(this, "weight");
   }
 
   set weight(value: Tensor | null) {
-    this.assign("weight", value);
+    PythonObject.assign(this, "weight", value);
   }
 
   /** null without `affine`. */
   get bias(): Tensor | null {
-    return this.optional("bias");
+    return PythonObject.optionalTensor(this, "bias");
   }
 
   set bias(value: Tensor | null) {
-    this.assign("bias", value);
+    PythonObject.assign(this, "bias", value);
   }
 
   get numBatchesTracked(): Tensor {
-    return this.attribute("num_batches_tracked");
+    return PythonObject.tensor(this, "num_batches_tracked");
   }
 
   set numBatchesTracked(value: Tensor) {
-    this.assign("num_batches_tracked", value);
+    PythonObject.assign(this, "num_batches_tracked", value);
   }
   /** `numBatchesTracked`, by its Python name. */
   declare num_batches_tracked: BatchNorm["numBatchesTracked"];
 
   /** null without `trackRunningStats`. */
   get runningMean(): Tensor | null {
-    return this.optional("running_mean");
+    return PythonObject.optionalTensor(this, "running_mean");
   }
 
   set runningMean(value: Tensor | null) {
-    this.assign("running_mean", value);
+    PythonObject.assign(this, "running_mean", value);
   }
   /** `runningMean`, by its Python name. */
   declare running_mean: BatchNorm["runningMean"];
 
   /** null without `trackRunningStats`. */
   get runningVar(): Tensor | null {
-    return this.optional("running_var");
+    return PythonObject.optionalTensor(this, "running_var");
   }
 
   set runningVar(value: Tensor | null) {
-    this.assign("running_var", value);
+    PythonObject.assign(this, "running_var", value);
   }
   /** `runningVar`, by its Python name. */
   declare running_var: BatchNorm["runningVar"];
@@ -432,20 +432,20 @@ export class Bilinear extends PythonObject {
   };
 
   get weight(): Tensor {
-    return this.attribute("weight");
+    return PythonObject.tensor(this, "weight");
   }
 
   set weight(value: Tensor) {
-    this.assign("weight", value);
+    PythonObject.assign(this, "weight", value);
   }
 
   /** null without `bias`. */
   get bias(): Tensor | null {
-    return this.optional("bias");
+    return PythonObject.optionalTensor(this, "bias");
   }
 
   set bias(value: Tensor | null) {
-    this.assign("bias", value);
+    PythonObject.assign(this, "bias", value);
   }
 
   /** Throws ShapeError unless all axes but the last are the same. */
@@ -498,46 +498,46 @@ export class Conv2d extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get kernelSize(): readonly number[] {
-    return this.plain("kernel_size") as readonly number[];
+    return PythonObject.value(this, "kernel_size") as readonly number[];
   }
   /** `kernelSize`, by its Python name. */
   declare kernel_size: Conv2d["kernelSize"];
 
   /** In a worker known after `ready()`. */
   get stride(): number | readonly number[] {
-    return this.plain("stride") as number | readonly number[];
+    return PythonObject.value(this, "stride") as number | readonly number[];
   }
 
   /** In a worker known after `ready()`. */
   get dilation(): number | readonly number[] {
-    return this.plain("dilation") as number | readonly number[];
+    return PythonObject.value(this, "dilation") as number | readonly number[];
   }
 
   /** In a worker known after `ready()`. */
   get groups(): number {
-    return this.plain("groups") as number;
+    return PythonObject.value(this, "groups") as number;
   }
 
   /** In a worker known after `ready()`. */
   get padding(): number | readonly number[] {
-    return this.plain("padding") as number | readonly number[];
+    return PythonObject.value(this, "padding") as number | readonly number[];
   }
 
   get weight(): Tensor {
-    return this.attribute("weight");
+    return PythonObject.tensor(this, "weight");
   }
 
   set weight(value: Tensor) {
-    this.assign("weight", value);
+    PythonObject.assign(this, "weight", value);
   }
 
   /** null without `bias`. */
   get bias(): Tensor | null {
-    return this.optional("bias");
+    return PythonObject.optionalTensor(this, "bias");
   }
 
   set bias(value: Tensor | null) {
-    this.assign("bias", value);
+    PythonObject.assign(this, "bias", value);
   }
 
   /** (n, in, *spatial), or (in, *spatial), convolved. Throws ShapeError. */
@@ -598,51 +598,51 @@ export class ConvTranspose2d extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get kernelSize(): readonly number[] {
-    return this.plain("kernel_size") as readonly number[];
+    return PythonObject.value(this, "kernel_size") as readonly number[];
   }
   /** `kernelSize`, by its Python name. */
   declare kernel_size: ConvTranspose2d["kernelSize"];
 
   /** In a worker known after `ready()`. */
   get stride(): number | readonly number[] {
-    return this.plain("stride") as number | readonly number[];
+    return PythonObject.value(this, "stride") as number | readonly number[];
   }
 
   /** In a worker known after `ready()`. */
   get dilation(): number | readonly number[] {
-    return this.plain("dilation") as number | readonly number[];
+    return PythonObject.value(this, "dilation") as number | readonly number[];
   }
 
   /** In a worker known after `ready()`. */
   get groups(): number {
-    return this.plain("groups") as number;
+    return PythonObject.value(this, "groups") as number;
   }
 
   /** In a worker known after `ready()`. */
   get padding(): number | readonly number[] {
-    return this.plain("padding") as number | readonly number[];
+    return PythonObject.value(this, "padding") as number | readonly number[];
   }
 
   get weight(): Tensor {
-    return this.attribute("weight");
+    return PythonObject.tensor(this, "weight");
   }
 
   set weight(value: Tensor) {
-    this.assign("weight", value);
+    PythonObject.assign(this, "weight", value);
   }
 
   /** null without `bias`. */
   get bias(): Tensor | null {
-    return this.optional("bias");
+    return PythonObject.optionalTensor(this, "bias");
   }
 
   set bias(value: Tensor | null) {
-    this.assign("bias", value);
+    PythonObject.assign(this, "bias", value);
   }
 
   /** In a worker known after `ready()`. */
   get outputPadding(): number | readonly number[] {
-    return this.plain("output_padding") as number | readonly number[];
+    return PythonObject.value(this, "output_padding") as number | readonly number[];
   }
   /** `outputPadding`, by its Python name. */
   declare output_padding: ConvTranspose2d["outputPadding"];
@@ -678,24 +678,24 @@ export class Embedding extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get vocabSz(): number {
-    return this.plain("vocab_sz") as number;
+    return PythonObject.value(this, "vocab_sz") as number;
   }
   /** `vocabSz`, by its Python name. */
   declare vocab_sz: Embedding["vocabSz"];
 
   /** In a worker known after `ready()`. */
   get embedSz(): number {
-    return this.plain("embed_sz") as number;
+    return PythonObject.value(this, "embed_sz") as number;
   }
   /** `embedSz`, by its Python name. */
   declare embed_sz: Embedding["embedSz"];
 
   get weight(): Tensor {
-    return this.attribute("weight");
+    return PythonObject.tensor(this, "weight");
   }
 
   set weight(value: Tensor) {
-    this.assign("weight", value);
+    PythonObject.assign(this, "weight", value);
   }
 
   /** Throws DTypeError unless `idx` is of integers, AxisError for integers that are no rows. */
@@ -734,39 +734,39 @@ export class GroupNorm extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get numGroups(): number {
-    return this.plain("num_groups") as number;
+    return PythonObject.value(this, "num_groups") as number;
   }
   /** `numGroups`, by its Python name. */
   declare num_groups: GroupNorm["numGroups"];
 
   /** In a worker known after `ready()`. */
   get numChannels(): number {
-    return this.plain("num_channels") as number;
+    return PythonObject.value(this, "num_channels") as number;
   }
   /** `numChannels`, by its Python name. */
   declare num_channels: GroupNorm["numChannels"];
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** null without `affine`. */
   get weight(): Tensor | null {
-    return this.optional("weight");
+    return PythonObject.optionalTensor(this, "weight");
   }
 
   set weight(value: Tensor | null) {
-    this.assign("weight", value);
+    PythonObject.assign(this, "weight", value);
   }
 
   /** null without `affine`. */
   get bias(): Tensor | null {
-    return this.optional("bias");
+    return PythonObject.optionalTensor(this, "bias");
   }
 
   set bias(value: Tensor | null) {
-    this.assign("bias", value);
+    PythonObject.assign(this, "bias", value);
   }
 
   /** (n, channels, ...) normalised. Throws ShapeError. */
@@ -800,49 +800,49 @@ export class LSTMCell extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get hiddenSize(): number {
-    return this.plain("hidden_size") as number;
+    return PythonObject.value(this, "hidden_size") as number;
   }
   /** `hiddenSize`, by its Python name. */
   declare hidden_size: LSTMCell["hiddenSize"];
 
   get weightIh(): Tensor {
-    return this.attribute("weight_ih");
+    return PythonObject.tensor(this, "weight_ih");
   }
 
   set weightIh(value: Tensor) {
-    this.assign("weight_ih", value);
+    PythonObject.assign(this, "weight_ih", value);
   }
   /** `weightIh`, by its Python name. */
   declare weight_ih: LSTMCell["weightIh"];
 
   get weightHh(): Tensor {
-    return this.attribute("weight_hh");
+    return PythonObject.tensor(this, "weight_hh");
   }
 
   set weightHh(value: Tensor) {
-    this.assign("weight_hh", value);
+    PythonObject.assign(this, "weight_hh", value);
   }
   /** `weightHh`, by its Python name. */
   declare weight_hh: LSTMCell["weightHh"];
 
   /** null without `bias`. */
   get biasIh(): Tensor | null {
-    return this.optional("bias_ih");
+    return PythonObject.optionalTensor(this, "bias_ih");
   }
 
   set biasIh(value: Tensor | null) {
-    this.assign("bias_ih", value);
+    PythonObject.assign(this, "bias_ih", value);
   }
   /** `biasIh`, by its Python name. */
   declare bias_ih: LSTMCell["biasIh"];
 
   /** null without `bias`. */
   get biasHh(): Tensor | null {
-    return this.optional("bias_hh");
+    return PythonObject.optionalTensor(this, "bias_hh");
   }
 
   set biasHh(value: Tensor | null) {
-    this.assign("bias_hh", value);
+    PythonObject.assign(this, "bias_hh", value);
   }
   /** `biasHh`, by its Python name. */
   declare bias_hh: LSTMCell["biasHh"];
@@ -893,37 +893,37 @@ export class LayerNorm extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get normalizedShape(): readonly number[] {
-    return this.plain("normalized_shape") as readonly number[];
+    return PythonObject.value(this, "normalized_shape") as readonly number[];
   }
   /** `normalizedShape`, by its Python name. */
   declare normalized_shape: LayerNorm["normalizedShape"];
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** In a worker known after `ready()`. */
   get axis(): readonly number[] {
-    return this.plain("axis") as readonly number[];
+    return PythonObject.value(this, "axis") as readonly number[];
   }
 
   /** null without `elementwiseAffine`. */
   get weight(): Tensor | null {
-    return this.optional("weight");
+    return PythonObject.optionalTensor(this, "weight");
   }
 
   set weight(value: Tensor | null) {
-    this.assign("weight", value);
+    PythonObject.assign(this, "weight", value);
   }
 
   /** null without `elementwiseAffine`. */
   get bias(): Tensor | null {
-    return this.optional("bias");
+    return PythonObject.optionalTensor(this, "bias");
   }
 
   set bias(value: Tensor | null) {
-    this.assign("bias", value);
+    PythonObject.assign(this, "bias", value);
   }
 
   /** Throws ShapeError unless the last axes of `x` are those of the layer. */
@@ -955,20 +955,20 @@ export class Linear extends PythonObject {
   };
 
   get weight(): Tensor {
-    return this.attribute("weight");
+    return PythonObject.tensor(this, "weight");
   }
 
   set weight(value: Tensor) {
-    this.assign("weight", value);
+    PythonObject.assign(this, "weight", value);
   }
 
   /** null without `bias`. */
   get bias(): Tensor | null {
-    return this.optional("bias");
+    return PythonObject.optionalTensor(this, "bias");
   }
 
   set bias(value: Tensor | null) {
-    this.assign("bias", value);
+    PythonObject.assign(this, "bias", value);
   }
 
   forward(x: Tensor): Tensor {
@@ -1009,37 +1009,37 @@ export class MultiheadAttention extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get embedDim(): number {
-    return this.plain("embed_dim") as number;
+    return PythonObject.value(this, "embed_dim") as number;
   }
   /** `embedDim`, by its Python name. */
   declare embed_dim: MultiheadAttention["embedDim"];
 
   /** In a worker known after `ready()`. */
   get numHeads(): number {
-    return this.plain("num_heads") as number;
+    return PythonObject.value(this, "num_heads") as number;
   }
   /** `numHeads`, by its Python name. */
   declare num_heads: MultiheadAttention["numHeads"];
 
   /** In a worker known after `ready()`. */
   get dropout(): number {
-    return this.plain("dropout") as number;
+    return PythonObject.value(this, "dropout") as number;
   }
 
   /** In a worker known after `ready()`. */
   get batchFirst(): boolean {
-    return this.plain("batch_first") as boolean;
+    return PythonObject.value(this, "batch_first") as boolean;
   }
   /** `batchFirst`, by its Python name. */
   declare batch_first: MultiheadAttention["batchFirst"];
 
   /** null without `bias`. */
   get inProjBias(): Tensor | null {
-    return this.optional("in_proj_bias");
+    return PythonObject.optionalTensor(this, "in_proj_bias");
   }
 
   set inProjBias(value: Tensor | null) {
-    this.assign("in_proj_bias", value);
+    PythonObject.assign(this, "in_proj_bias", value);
   }
   /** `inProjBias`, by its Python name. */
   declare in_proj_bias: MultiheadAttention["inProjBias"];
@@ -1114,23 +1114,23 @@ export class RMSNorm extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get normalizedShape(): readonly number[] {
-    return this.plain("normalized_shape") as readonly number[];
+    return PythonObject.value(this, "normalized_shape") as readonly number[];
   }
   /** `normalizedShape`, by its Python name. */
   declare normalized_shape: RMSNorm["normalizedShape"];
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** null without `elementwiseAffine`. */
   get weight(): Tensor | null {
-    return this.optional("weight");
+    return PythonObject.optionalTensor(this, "weight");
   }
 
   set weight(value: Tensor | null) {
-    this.assign("weight", value);
+    PythonObject.assign(this, "weight", value);
   }
 
   /** Throws ShapeError unless the last axes of `x` are those of the layer. */
@@ -1183,19 +1183,19 @@ export class TransformerBlock extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get dropout(): number {
-    return this.plain("dropout") as number;
+    return PythonObject.value(this, "dropout") as number;
   }
 
   /** In a worker known after `ready()`. */
   get normFirst(): boolean {
-    return this.plain("norm_first") as boolean;
+    return PythonObject.value(this, "norm_first") as boolean;
   }
   /** `normFirst`, by its Python name. */
   declare norm_first: TransformerBlock["normFirst"];
 
   /** In a worker known after `ready()`. */
   get activation(): string {
-    return this.plain("activation") as string;
+    return PythonObject.value(this, "activation") as string;
   }
 
   /** Masks as in MultiheadAttention: True, or -infinity, is left out. Throws ShapeError, DTypeError. */
@@ -1231,11 +1231,11 @@ export class LRScheduler extends PythonObject {
   };
 
   get count(): Tensor {
-    return this.attribute("count");
+    return PythonObject.tensor(this, "count");
   }
 
   set count(value: Tensor) {
-    this.assign("count", value);
+    PythonObject.assign(this, "count", value);
   }
 
   /** Count one step, and write the learning rates that follow. */
@@ -1273,39 +1273,39 @@ export class Optimizer extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get maxNorm(): number | null {
-    return this.plain("max_norm") as number | null;
+    return PythonObject.value(this, "max_norm") as number | null;
   }
   /** `maxNorm`, by its Python name. */
   declare max_norm: Optimizer["maxNorm"];
 
   /** In a worker known after `ready()`. */
   get maxValue(): number | null {
-    return this.plain("max_value") as number | null;
+    return PythonObject.value(this, "max_value") as number | null;
   }
   /** `maxValue`, by its Python name. */
   declare max_value: Optimizer["maxValue"];
 
   /** A promise: how many there are is known when it has been made. */
   get params(): Promise<Tensor[]> {
-    return this.list("params");
+    return PythonObject.tensors(this, "params");
   }
 
   /** A promise: how many there are is known when it has been made. */
   get buffers(): Promise<Tensor[]> {
-    return this.list("buffers");
+    return PythonObject.tensors(this, "buffers");
   }
 
   /** In a worker known after `ready()`. */
   get device(): string {
-    return this.plain("device") as string;
+    return PythonObject.value(this, "device") as string;
   }
 
   get lr(): Tensor {
-    return this.attribute("lr");
+    return PythonObject.tensor(this, "lr");
   }
 
   set lr(value: Tensor) {
-    this.assign("lr", value);
+    PythonObject.assign(this, "lr", value);
   }
 
   /** Forget the gradients; with `set_to_none=False`, let those that there are be 0, in place. */
@@ -1385,21 +1385,21 @@ export class OptimizerGroup extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get maxNorm(): number | null {
-    return this.plain("max_norm") as number | null;
+    return PythonObject.value(this, "max_norm") as number | null;
   }
   /** `maxNorm`, by its Python name. */
   declare max_norm: OptimizerGroup["maxNorm"];
 
   /** In a worker known after `ready()`. */
   get maxValue(): number | null {
-    return this.plain("max_value") as number | null;
+    return PythonObject.value(this, "max_value") as number | null;
   }
   /** `maxValue`, by its Python name. */
   declare max_value: OptimizerGroup["maxValue"];
 
   /** A promise: how many there are is known when it has been made. */
   get params(): Promise<Tensor[]> {
-    return this.list("params");
+    return PythonObject.tensors(this, "params");
   }
 
   /** Forget the gradients; with `set_to_none=False`, let those that there are be 0. */
@@ -1712,37 +1712,37 @@ export class ASGD extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get lambd(): number {
-    return this.plain("lambd") as number;
+    return PythonObject.value(this, "lambd") as number;
   }
 
   /** In a worker known after `ready()`. */
   get alpha(): number {
-    return this.plain("alpha") as number;
+    return PythonObject.value(this, "alpha") as number;
   }
 
   /** In a worker known after `ready()`. */
   get t0(): number {
-    return this.plain("t0") as number;
+    return PythonObject.value(this, "t0") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: ASGD["weightDecay"];
 
   get t(): Tensor {
-    return this.attribute("t");
+    return PythonObject.tensor(this, "t");
   }
 
   set t(value: Tensor) {
-    this.assign("t", value);
+    PythonObject.assign(this, "t", value);
   }
 
   /** A promise: how many there are is known when it has been made. */
   get ax(): Promise<Tensor[]> {
-    return this.list("ax");
+    return PythonObject.tensors(this, "ax");
   }
 }
 alias(ASGD.prototype, { weight_decay: "weightDecay" });
@@ -1792,41 +1792,41 @@ export class LARS extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get momentum(): number {
-    return this.plain("momentum") as number;
+    return PythonObject.value(this, "momentum") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: LARS["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get tcoef(): number {
-    return this.plain("tcoef") as number;
+    return PythonObject.value(this, "tcoef") as number;
   }
 
   /** In a worker known after `ready()`. */
   get nesterov(): boolean {
-    return this.plain("nesterov") as boolean;
+    return PythonObject.value(this, "nesterov") as boolean;
   }
 
   /** In a worker known after `ready()`. */
   get classic(): boolean {
-    return this.plain("classic") as boolean;
+    return PythonObject.value(this, "classic") as boolean;
   }
 
   /** In a worker known after `ready()`. */
   get preWd(): boolean {
-    return this.plain("pre_wd") as boolean;
+    return PythonObject.value(this, "pre_wd") as boolean;
   }
   /** `preWd`, by its Python name. */
   declare pre_wd: LARS["preWd"];
 
   /** A promise: how many there are is known when it has been made. */
   get b(): Promise<Tensor[]> {
-    return this.list("b");
+    return PythonObject.tensors(this, "b");
   }
 }
 alias(LARS.prototype, { weight_decay: "weightDecay", pre_wd: "preWd" });
@@ -1862,29 +1862,29 @@ export class SGD extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get momentum(): number {
-    return this.plain("momentum") as number;
+    return PythonObject.value(this, "momentum") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: SGD["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get nesterov(): boolean {
-    return this.plain("nesterov") as boolean;
+    return PythonObject.value(this, "nesterov") as boolean;
   }
 
   /** In a worker known after `ready()`. */
   get classic(): boolean {
-    return this.plain("classic") as boolean;
+    return PythonObject.value(this, "classic") as boolean;
   }
 
   /** A promise: how many there are is known when it has been made. */
   get b(): Promise<Tensor[]> {
-    return this.list("b");
+    return PythonObject.tensors(this, "b");
   }
 }
 alias(SGD.prototype, { weight_decay: "weightDecay" });
@@ -1919,29 +1919,29 @@ export class Adadelta extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get rho(): number {
-    return this.plain("rho") as number;
+    return PythonObject.value(this, "rho") as number;
   }
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: Adadelta["weightDecay"];
 
   /** A promise: how many there are is known when it has been made. */
   get v(): Promise<Tensor[]> {
-    return this.list("v");
+    return PythonObject.tensors(this, "v");
   }
 
   /** A promise: how many there are is known when it has been made. */
   get steps(): Promise<Tensor[]> {
-    return this.list("steps");
+    return PythonObject.tensors(this, "steps");
   }
 }
 alias(Adadelta.prototype, { weight_decay: "weightDecay" });
@@ -1986,41 +1986,41 @@ export class Adagrad extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get lrDecay(): number {
-    return this.plain("lr_decay") as number;
+    return PythonObject.value(this, "lr_decay") as number;
   }
   /** `lrDecay`, by its Python name. */
   declare lr_decay: Adagrad["lrDecay"];
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: Adagrad["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get initialAccumulatorValue(): number {
-    return this.plain("initial_accumulator_value") as number;
+    return PythonObject.value(this, "initial_accumulator_value") as number;
   }
   /** `initialAccumulatorValue`, by its Python name. */
   declare initial_accumulator_value: Adagrad["initialAccumulatorValue"];
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   get t(): Tensor {
-    return this.attribute("t");
+    return PythonObject.tensor(this, "t");
   }
 
   set t(value: Tensor) {
-    this.assign("t", value);
+    PythonObject.assign(this, "t", value);
   }
 
   /** A promise: how many there are is known when it has been made. */
   get total(): Promise<Tensor[]> {
-    return this.list("total");
+    return PythonObject.tensors(this, "total");
   }
 }
 alias(Adagrad.prototype, {
@@ -2062,59 +2062,59 @@ export class AdamW extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get b1(): number {
-    return this.plain("b1") as number;
+    return PythonObject.value(this, "b1") as number;
   }
 
   /** In a worker known after `ready()`. */
   get b2(): number {
-    return this.plain("b2") as number;
+    return PythonObject.value(this, "b2") as number;
   }
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: AdamW["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get decoupled(): boolean {
-    return this.plain("decoupled") as boolean;
+    return PythonObject.value(this, "decoupled") as boolean;
   }
 
   get b1T(): Tensor {
-    return this.attribute("b1_t");
+    return PythonObject.tensor(this, "b1_t");
   }
 
   set b1T(value: Tensor) {
-    this.assign("b1_t", value);
+    PythonObject.assign(this, "b1_t", value);
   }
   /** `b1T`, by its Python name. */
   declare b1_t: AdamW["b1T"];
 
   get b2T(): Tensor {
-    return this.attribute("b2_t");
+    return PythonObject.tensor(this, "b2_t");
   }
 
   set b2T(value: Tensor) {
-    this.assign("b2_t", value);
+    PythonObject.assign(this, "b2_t", value);
   }
   /** `b2T`, by its Python name. */
   declare b2_t: AdamW["b2T"];
 
   /** A promise: how many there are is known when it has been made. */
   get m(): Promise<Tensor[]> {
-    return this.list("m");
+    return PythonObject.tensors(this, "m");
   }
 
   /** A promise: how many there are is known when it has been made. */
   get v(): Promise<Tensor[]> {
-    return this.list("v");
+    return PythonObject.tensors(this, "v");
   }
 }
 alias(AdamW.prototype, { weight_decay: "weightDecay", b1_t: "b1T", b2_t: "b2T" });
@@ -2147,47 +2147,47 @@ export class Adamax extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get b1(): number {
-    return this.plain("b1") as number;
+    return PythonObject.value(this, "b1") as number;
   }
 
   /** In a worker known after `ready()`. */
   get b2(): number {
-    return this.plain("b2") as number;
+    return PythonObject.value(this, "b2") as number;
   }
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: Adamax["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get decoupled(): boolean {
-    return this.plain("decoupled") as boolean;
+    return PythonObject.value(this, "decoupled") as boolean;
   }
 
   get t(): Tensor {
-    return this.attribute("t");
+    return PythonObject.tensor(this, "t");
   }
 
   set t(value: Tensor) {
-    this.assign("t", value);
+    PythonObject.assign(this, "t", value);
   }
 
   /** A promise: how many there are is known when it has been made. */
   get m(): Promise<Tensor[]> {
-    return this.list("m");
+    return PythonObject.tensors(this, "m");
   }
 
   /** A promise: how many there are is known when it has been made. */
   get v(): Promise<Tensor[]> {
-    return this.list("v");
+    return PythonObject.tensors(this, "v");
   }
 }
 alias(Adamax.prototype, { weight_decay: "weightDecay" });
@@ -2242,12 +2242,12 @@ export class ConstantLR extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get factor(): number {
-    return this.plain("factor") as number;
+    return PythonObject.value(this, "factor") as number;
   }
 
   /** In a worker known after `ready()`. */
   get totalIters(): number {
-    return this.plain("total_iters") as number;
+    return PythonObject.value(this, "total_iters") as number;
   }
   /** `totalIters`, by its Python name. */
   declare total_iters: ConstantLR["totalIters"];
@@ -2283,12 +2283,12 @@ export class CosineAnnealingLR extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get T_max(): number {
-    return this.plain("T_max") as number;
+    return PythonObject.value(this, "T_max") as number;
   }
 
   /** In a worker known after `ready()`. */
   get etaMin(): number {
-    return this.plain("eta_min") as number;
+    return PythonObject.value(this, "eta_min") as number;
   }
   /** `etaMin`, by its Python name. */
   declare eta_min: CosineAnnealingLR["etaMin"];
@@ -2333,17 +2333,17 @@ export class CosineAnnealingWarmRestarts extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get T_0(): number {
-    return this.plain("T_0") as number;
+    return PythonObject.value(this, "T_0") as number;
   }
 
   /** In a worker known after `ready()`. */
   get T_mult(): number {
-    return this.plain("T_mult") as number;
+    return PythonObject.value(this, "T_mult") as number;
   }
 
   /** In a worker known after `ready()`. */
   get etaMin(): number {
-    return this.plain("eta_min") as number;
+    return PythonObject.value(this, "eta_min") as number;
   }
   /** `etaMin`, by its Python name. */
   declare eta_min: CosineAnnealingWarmRestarts["etaMin"];
@@ -2399,40 +2399,40 @@ export class CyclicLR extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get baseLr(): readonly number[] {
-    return this.plain("base_lr") as readonly number[];
+    return PythonObject.value(this, "base_lr") as readonly number[];
   }
   /** `baseLr`, by its Python name. */
   declare base_lr: CyclicLR["baseLr"];
 
   /** In a worker known after `ready()`. */
   get maxLr(): readonly number[] {
-    return this.plain("max_lr") as readonly number[];
+    return PythonObject.value(this, "max_lr") as readonly number[];
   }
   /** `maxLr`, by its Python name. */
   declare max_lr: CyclicLR["maxLr"];
 
   /** In a worker known after `ready()`. */
   get stepSizeUp(): number {
-    return this.plain("step_size_up") as number;
+    return PythonObject.value(this, "step_size_up") as number;
   }
   /** `stepSizeUp`, by its Python name. */
   declare step_size_up: CyclicLR["stepSizeUp"];
 
   /** In a worker known after `ready()`. */
   get stepSizeDown(): number {
-    return this.plain("step_size_down") as number;
+    return PythonObject.value(this, "step_size_down") as number;
   }
   /** `stepSizeDown`, by its Python name. */
   declare step_size_down: CyclicLR["stepSizeDown"];
 
   /** In a worker known after `ready()`. */
   get mode(): string {
-    return this.plain("mode") as string;
+    return PythonObject.value(this, "mode") as string;
   }
 
   /** In a worker known after `ready()`. */
   get gamma(): number {
-    return this.plain("gamma") as number;
+    return PythonObject.value(this, "gamma") as number;
   }
 }
 alias(CyclicLR.prototype, {
@@ -2455,7 +2455,7 @@ export class ExponentialLR extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get gamma(): number {
-    return this.plain("gamma") as number;
+    return PythonObject.value(this, "gamma") as number;
   }
 }
 
@@ -2492,21 +2492,21 @@ export class LinearLR extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get startFactor(): number {
-    return this.plain("start_factor") as number;
+    return PythonObject.value(this, "start_factor") as number;
   }
   /** `startFactor`, by its Python name. */
   declare start_factor: LinearLR["startFactor"];
 
   /** In a worker known after `ready()`. */
   get endFactor(): number {
-    return this.plain("end_factor") as number;
+    return PythonObject.value(this, "end_factor") as number;
   }
   /** `endFactor`, by its Python name. */
   declare end_factor: LinearLR["endFactor"];
 
   /** In a worker known after `ready()`. */
   get totalIters(): number {
-    return this.plain("total_iters") as number;
+    return PythonObject.value(this, "total_iters") as number;
   }
   /** `totalIters`, by its Python name. */
   declare total_iters: LinearLR["totalIters"];
@@ -2542,12 +2542,12 @@ export class MultiStepLR extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get milestones(): readonly number[] {
-    return this.plain("milestones") as readonly number[];
+    return PythonObject.value(this, "milestones") as readonly number[];
   }
 
   /** In a worker known after `ready()`. */
   get gamma(): number {
-    return this.plain("gamma") as number;
+    return PythonObject.value(this, "gamma") as number;
   }
 }
 
@@ -2597,45 +2597,45 @@ export class Muon extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get momentum(): number {
-    return this.plain("momentum") as number;
+    return PythonObject.value(this, "momentum") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: Muon["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get nesterov(): boolean {
-    return this.plain("nesterov") as boolean;
+    return PythonObject.value(this, "nesterov") as boolean;
   }
 
   /** In a worker known after `ready()`. */
   get nsSteps(): number {
-    return this.plain("ns_steps") as number;
+    return PythonObject.value(this, "ns_steps") as number;
   }
   /** `nsSteps`, by its Python name. */
   declare ns_steps: Muon["nsSteps"];
 
   /** In a worker known after `ready()`. */
   get nsCoefficients(): readonly number[] {
-    return this.plain("ns_coefficients") as readonly number[];
+    return PythonObject.value(this, "ns_coefficients") as readonly number[];
   }
   /** `nsCoefficients`, by its Python name. */
   declare ns_coefficients: Muon["nsCoefficients"];
 
   /** In a worker known after `ready()`. */
   get adjustLrFn(): string | null {
-    return this.plain("adjust_lr_fn") as string | null;
+    return PythonObject.value(this, "adjust_lr_fn") as string | null;
   }
   /** `adjustLrFn`, by its Python name. */
   declare adjust_lr_fn: Muon["adjustLrFn"];
 
   /** A promise: how many there are is known when it has been made. */
   get b(): Promise<Tensor[]> {
-    return this.list("b");
+    return PythonObject.tensors(this, "b");
   }
 }
 alias(Muon.prototype, {
@@ -2685,62 +2685,62 @@ export class NAdam extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get b1(): number {
-    return this.plain("b1") as number;
+    return PythonObject.value(this, "b1") as number;
   }
 
   /** In a worker known after `ready()`. */
   get b2(): number {
-    return this.plain("b2") as number;
+    return PythonObject.value(this, "b2") as number;
   }
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: NAdam["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get decoupled(): boolean {
-    return this.plain("decoupled") as boolean;
+    return PythonObject.value(this, "decoupled") as boolean;
   }
 
   get t(): Tensor {
-    return this.attribute("t");
+    return PythonObject.tensor(this, "t");
   }
 
   set t(value: Tensor) {
-    this.assign("t", value);
+    PythonObject.assign(this, "t", value);
   }
 
   /** A promise: how many there are is known when it has been made. */
   get m(): Promise<Tensor[]> {
-    return this.list("m");
+    return PythonObject.tensors(this, "m");
   }
 
   /** A promise: how many there are is known when it has been made. */
   get v(): Promise<Tensor[]> {
-    return this.list("v");
+    return PythonObject.tensors(this, "v");
   }
 
   /** In a worker known after `ready()`. */
   get momentumDecay(): number {
-    return this.plain("momentum_decay") as number;
+    return PythonObject.value(this, "momentum_decay") as number;
   }
   /** `momentumDecay`, by its Python name. */
   declare momentum_decay: NAdam["momentumDecay"];
 
   get muProduct(): Tensor {
-    return this.attribute("mu_product");
+    return PythonObject.tensor(this, "mu_product");
   }
 
   set muProduct(value: Tensor) {
-    this.assign("mu_product", value);
+    PythonObject.assign(this, "mu_product", value);
   }
   /** `muProduct`, by its Python name. */
   declare mu_product: NAdam["muProduct"];
@@ -2806,49 +2806,49 @@ export class OneCycleLR extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get maxLr(): readonly number[] {
-    return this.plain("max_lr") as readonly number[];
+    return PythonObject.value(this, "max_lr") as readonly number[];
   }
   /** `maxLr`, by its Python name. */
   declare max_lr: OneCycleLR["maxLr"];
 
   /** In a worker known after `ready()`. */
   get totalSteps(): number {
-    return this.plain("total_steps") as number;
+    return PythonObject.value(this, "total_steps") as number;
   }
   /** `totalSteps`, by its Python name. */
   declare total_steps: OneCycleLR["totalSteps"];
 
   /** In a worker known after `ready()`. */
   get pctStart(): number {
-    return this.plain("pct_start") as number;
+    return PythonObject.value(this, "pct_start") as number;
   }
   /** `pctStart`, by its Python name. */
   declare pct_start: OneCycleLR["pctStart"];
 
   /** In a worker known after `ready()`. */
   get annealStrategy(): string {
-    return this.plain("anneal_strategy") as string;
+    return PythonObject.value(this, "anneal_strategy") as string;
   }
   /** `annealStrategy`, by its Python name. */
   declare anneal_strategy: OneCycleLR["annealStrategy"];
 
   /** In a worker known after `ready()`. */
   get divFactor(): number {
-    return this.plain("div_factor") as number;
+    return PythonObject.value(this, "div_factor") as number;
   }
   /** `divFactor`, by its Python name. */
   declare div_factor: OneCycleLR["divFactor"];
 
   /** In a worker known after `ready()`. */
   get finalDivFactor(): number {
-    return this.plain("final_div_factor") as number;
+    return PythonObject.value(this, "final_div_factor") as number;
   }
   /** `finalDivFactor`, by its Python name. */
   declare final_div_factor: OneCycleLR["finalDivFactor"];
 
   /** In a worker known after `ready()`. */
   get threePhase(): boolean {
-    return this.plain("three_phase") as boolean;
+    return PythonObject.value(this, "three_phase") as boolean;
   }
   /** `threePhase`, by its Python name. */
   declare three_phase: OneCycleLR["threePhase"];
@@ -2885,14 +2885,14 @@ export class PolynomialLR extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get totalIters(): number {
-    return this.plain("total_iters") as number;
+    return PythonObject.value(this, "total_iters") as number;
   }
   /** `totalIters`, by its Python name. */
   declare total_iters: PolynomialLR["totalIters"];
 
   /** In a worker known after `ready()`. */
   get power(): number {
-    return this.plain("power") as number;
+    return PythonObject.value(this, "power") as number;
   }
 }
 alias(PolynomialLR.prototype, { total_iters: "totalIters" });
@@ -2930,47 +2930,47 @@ export class RAdam extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get b1(): number {
-    return this.plain("b1") as number;
+    return PythonObject.value(this, "b1") as number;
   }
 
   /** In a worker known after `ready()`. */
   get b2(): number {
-    return this.plain("b2") as number;
+    return PythonObject.value(this, "b2") as number;
   }
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: RAdam["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get decoupled(): boolean {
-    return this.plain("decoupled") as boolean;
+    return PythonObject.value(this, "decoupled") as boolean;
   }
 
   get t(): Tensor {
-    return this.attribute("t");
+    return PythonObject.tensor(this, "t");
   }
 
   set t(value: Tensor) {
-    this.assign("t", value);
+    PythonObject.assign(this, "t", value);
   }
 
   /** A promise: how many there are is known when it has been made. */
   get m(): Promise<Tensor[]> {
-    return this.list("m");
+    return PythonObject.tensors(this, "m");
   }
 
   /** A promise: how many there are is known when it has been made. */
   get v(): Promise<Tensor[]> {
-    return this.list("v");
+    return PythonObject.tensors(this, "v");
   }
 }
 alias(RAdam.prototype, { weight_decay: "weightDecay" });
@@ -3007,44 +3007,44 @@ export class RMSprop extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get alpha(): number {
-    return this.plain("alpha") as number;
+    return PythonObject.value(this, "alpha") as number;
   }
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: RMSprop["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get momentum(): number {
-    return this.plain("momentum") as number;
+    return PythonObject.value(this, "momentum") as number;
   }
 
   /** In a worker known after `ready()`. */
   get centered(): boolean {
-    return this.plain("centered") as boolean;
+    return PythonObject.value(this, "centered") as boolean;
   }
 
   /** A promise: how many there are is known when it has been made. */
   get v(): Promise<Tensor[]> {
-    return this.list("v");
+    return PythonObject.tensors(this, "v");
   }
 
   /** A promise: how many there are is known when it has been made. */
   get b(): Promise<Tensor[]> {
-    return this.list("b");
+    return PythonObject.tensors(this, "b");
   }
 
   /** A promise: how many there are is known when it has been made. */
   get mean(): Promise<Tensor[]> {
-    return this.list("mean");
+    return PythonObject.tensors(this, "mean");
   }
 }
 alias(RMSprop.prototype, { weight_decay: "weightDecay" });
@@ -3097,63 +3097,63 @@ export class ReduceLROnPlateau extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get mode(): string {
-    return this.plain("mode") as string;
+    return PythonObject.value(this, "mode") as string;
   }
 
   /** In a worker known after `ready()`. */
   get factor(): number {
-    return this.plain("factor") as number;
+    return PythonObject.value(this, "factor") as number;
   }
 
   /** In a worker known after `ready()`. */
   get patience(): number {
-    return this.plain("patience") as number;
+    return PythonObject.value(this, "patience") as number;
   }
 
   /** In a worker known after `ready()`. */
   get threshold(): number {
-    return this.plain("threshold") as number;
+    return PythonObject.value(this, "threshold") as number;
   }
 
   /** In a worker known after `ready()`. */
   get thresholdMode(): string {
-    return this.plain("threshold_mode") as string;
+    return PythonObject.value(this, "threshold_mode") as string;
   }
   /** `thresholdMode`, by its Python name. */
   declare threshold_mode: ReduceLROnPlateau["thresholdMode"];
 
   /** In a worker known after `ready()`. */
   get cooldown(): number {
-    return this.plain("cooldown") as number;
+    return PythonObject.value(this, "cooldown") as number;
   }
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** In a worker known after `ready()`. */
   get minLr(): readonly number[] {
-    return this.plain("min_lr") as readonly number[];
+    return PythonObject.value(this, "min_lr") as readonly number[];
   }
   /** `minLr`, by its Python name. */
   declare min_lr: ReduceLROnPlateau["minLr"];
 
   /** In a worker known after `ready()`. */
   get best(): number {
-    return this.plain("best") as number;
+    return PythonObject.value(this, "best") as number;
   }
 
   /** In a worker known after `ready()`. */
   get numBadEpochs(): number {
-    return this.plain("num_bad_epochs") as number;
+    return PythonObject.value(this, "num_bad_epochs") as number;
   }
   /** `numBadEpochs`, by its Python name. */
   declare num_bad_epochs: ReduceLROnPlateau["numBadEpochs"];
 
   /** In a worker known after `ready()`. */
   get cooldownCounter(): number {
-    return this.plain("cooldown_counter") as number;
+    return PythonObject.value(this, "cooldown_counter") as number;
   }
   /** `cooldownCounter`, by its Python name. */
   declare cooldown_counter: ReduceLROnPlateau["cooldownCounter"];
@@ -3211,24 +3211,24 @@ export class Rprop extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get etas(): readonly number[] {
-    return this.plain("etas") as readonly number[];
+    return PythonObject.value(this, "etas") as readonly number[];
   }
 
   /** In a worker known after `ready()`. */
   get stepSizes(): readonly number[] {
-    return this.plain("step_sizes") as readonly number[];
+    return PythonObject.value(this, "step_sizes") as readonly number[];
   }
   /** `stepSizes`, by its Python name. */
   declare step_sizes: Rprop["stepSizes"];
 
   /** A promise: how many there are is known when it has been made. */
   get before(): Promise<Tensor[]> {
-    return this.list("before");
+    return PythonObject.tensors(this, "before");
   }
 
   /** A promise: how many there are is known when it has been made. */
   get size(): Promise<Tensor[]> {
-    return this.list("size");
+    return PythonObject.tensors(this, "size");
   }
 }
 alias(Rprop.prototype, { step_sizes: "stepSizes" });
@@ -3258,7 +3258,7 @@ export class SequentialLR extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get milestones(): readonly number[] {
-    return this.plain("milestones") as readonly number[];
+    return PythonObject.value(this, "milestones") as readonly number[];
   }
 }
 
@@ -3282,14 +3282,14 @@ export class StepLR extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get stepSize(): number {
-    return this.plain("step_size") as number;
+    return PythonObject.value(this, "step_size") as number;
   }
   /** `stepSize`, by its Python name. */
   declare step_size: StepLR["stepSize"];
 
   /** In a worker known after `ready()`. */
   get gamma(): number {
-    return this.plain("gamma") as number;
+    return PythonObject.value(this, "gamma") as number;
   }
 }
 alias(StepLR.prototype, { step_size: "stepSize" });
@@ -3327,7 +3327,7 @@ export class LAMB extends AdamW {
 
   /** In a worker known after `ready()`. */
   get adam(): boolean {
-    return this.plain("adam") as boolean;
+    return PythonObject.value(this, "adam") as boolean;
   }
 }
 
