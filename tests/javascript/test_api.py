@@ -241,7 +241,9 @@ def test_a_models_tensors_are_found_or_named_in_an_error(results: dict[str, Any]
         "prefix": ["net.0.weight"],
     }
     assert found["parameters"] == len(visible)
-    hidden = "expected tensors in the properties and getters of Private, got none: private fields cannot be seen"
+    hidden = (
+        "expected tensors in the properties and getters of Private, got none: private fields cannot be seen"
+    )
     assert is_error(found["private"], "ArgumentError", f"getParameters: {hidden}")
     assert is_error(found["inside"], "ArgumentError", f"getStateDict: {hidden}")
     assert is_error(found["saved"], "ArgumentError", hidden)
@@ -250,7 +252,9 @@ def test_a_models_tensors_are_found_or_named_in_an_error(results: dict[str, Any]
     assert is_error(found["closure"], "ArgumentError", "got function")
     assert is_error(found["step"], "ArgumentError", "got a CompiledStep")
     assert (found["kept"], found["disposed"]) == ([[3, 3], [4, 4]], [True, True])
-    assert is_error(found["jit"], "ArgumentError", "expected it to return tensors, or arrays and plain objects")
+    assert is_error(
+        found["jit"], "ArgumentError", "expected it to return tensors, or arrays and plain objects"
+    )
 
 
 def test_the_page_complains_of_nothing(results: dict[str, Any]) -> None:
