@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 
 import { format, resolveConfig } from "prettier";
 
+import { translateDocs } from "./api/docs.mjs";
 import { nnFile } from "./api/nn.mjs";
 import { tensorFile } from "./api/tensor.mjs";
 import { comment, Names } from "./api/types.mjs";
@@ -43,6 +44,7 @@ ${names
 }
 
 const manifest = JSON.parse(await text(process.stdin));
+translateDocs(manifest);
 const names = new Names();
 const files = {
   "errors.ts": errorsFile(manifest),
@@ -55,10 +57,10 @@ const stale = [];
 for (const [name, source] of Object.entries(files)) {
   const path = FOLDER + name;
   const options = { ...(await resolveConfig(path)), parser: "typescript" };
-  const wanted = await format(HEADER + source.trimStart(), options);
-  if (wanted === (await readFile(path, "utf8").catch(() => ""))) continue;
+  const generated = await format(HEADER + source.trimStart(), options);
+  if (generated === (await readFile(path, "utf8").catch(() => ""))) continue;
   stale.push(name);
-  if (!process.argv.includes("--check")) await writeFile(path, wanted);
+  if (!process.argv.includes("--check")) await writeFile(path, generated);
 }
 if (process.argv.includes("--check") && stale.length > 0) {
   console.error(`${stale.join(", ")}: not what the manifest says: run \`make api\``);

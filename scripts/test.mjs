@@ -22,7 +22,7 @@ await build({
   format: "esm",
   outExtension: { ".js": ".mjs" },
   platform: "node",
-  external: ["pyodide"],
+  external: ["pyodide", "esbuild"],
   loader: { ".py": "text" },
   sourcemap: "inline",
   logLevel: "warning",
@@ -31,8 +31,6 @@ const built = tests.map((name) => `${root}build/tests/${name.replace(/ts$/, "mjs
 const { status } = spawnSync(
   process.execPath,
   ["--enable-source-maps", "--expose-gc", "--test-reporter=spec", "--test", ...built],
-  {
-    stdio: "inherit",
-  },
+  { cwd: root, stdio: "inherit" },
 );
 process.exitCode = status ?? 1;

@@ -4,7 +4,15 @@ import type { PyodideAPI } from "pyodide";
 
 import { errorFrom } from "../../wasm_runtime/src/api/errors";
 import type { SessionInfo } from "../../wasm_runtime/src/api/session";
-import type { Answer, Bridge, Operation, Plain, Question } from "../../wasm_runtime/src/api/transport";
+import type {
+  Answer,
+  Body,
+  Bridge,
+  ErrorText,
+  Operation,
+  Plain,
+  TableQuestion,
+} from "../../wasm_runtime/src/api/transport";
 import type { Polygrad } from "./polygrad";
 import { callSuspending, type PyFunction, type PyProxy } from "./pyodide_types";
 
@@ -12,22 +20,63 @@ interface PyBytes extends PyProxy {
   getBuffer(type: "u8"): { readonly data: Uint8Array<ArrayBuffer>; release(): void };
 }
 
-/** What answers are: numbers as they are, text with `=` (JSON) or `!` (an error) before it, or a buffer. */
-function answer(found: unknown, pyodide: PyodideAPI): Answer {
-  if (typeof found === "string") {
-    return found.startsWith("=") ? { value: JSON.parse(found.slice(1)) as unknown } : { error: found };
+/** The character before an error, and before JSON, in what polygrad/bridge.py returns. */
+const [ERROR, JSON_VALUE] = ["!", "="];
+
+/** The error that a method returned, if it returned one. */
+function errorOf(returned: unknown): ErrorText | undefined {
+  return typeof returned === "string" ? returned.slice(ERROR.length) : undefined;
+}
+
+/** The answer that a method returned: a number, a buffer, or text that is JSON or an error. */
+function answerOf(returned: unknown, pyodide: PyodideAPI): Answer {
+  if (typeof returned === "string") {
+    const text = returned.slice(1);
+    return returned.startsWith(JSON_VALUE) ? { value: JSON.parse(text) as unknown } : { error: text };
   }
-  if (!(found instanceof pyodide.ffi.PyProxy)) return { value: found ?? null };
-  const buffer = (found as PyBytes).getBuffer("u8");
+  if (!(returned instanceof pyodide.ffi.PyProxy)) return { value: returned ?? null };
+  const buffer = (returned as PyBytes).getBuffer("u8");
   try {
     return { value: buffer.data.slice().buffer };
   } finally {
     buffer.release();
-    found.destroy();
+    returned.destroy();
   }
 }
 
-/** What a session's start tells. */
+/** A body as `_Body` of polygrad/bridge.py takes it. */
+function bodyArgument(body: Body | undefined): unknown {
+  if (body === undefined || typeof body === "function") return body;
+  const operations = body.operations.map((operation) => [operation.kind, ...argumentsOf(operation)]);
+  return [operations, body.results];
+}
+
+/** The arguments of the method of polygrad/bridge.py's Session that carries an operation out. */
+function argumentsOf(operation: Operation): readonly unknown[] {
+  switch (operation.kind) {
+    case "call":
+      return [operation.name, operation.result, operation.handles, operation.keywords, ...operation.args];
+    case "call_packed":
+      return [operation.name, operation.result, operation.text, operation.buffers];
+    case "unpack":
+      return [operation.source, operation.first, operation.count];
+    case "release":
+      return [operation.handles];
+    case "compile_step": {
+      const { result, parameters, optimizer, inputs, body, first } = operation;
+      return [result, JSON.stringify(parameters), optimizer, inputs, bodyArgument(body), first];
+    }
+    case "jit_call":
+      return [operation.jit, operation.result, operation.text, bodyArgument(operation.body)];
+  }
+}
+
+/** The arguments of the method that answers a question. */
+function questionArguments(question: TableQuestion): readonly unknown[] {
+  return question.kind === "meta" ? [question.handle, question.names] : [question.handle];
+}
+
+/** A Python that has started. */
 export interface Started {
   readonly bridge: Bridge;
   readonly info: SessionInfo;
@@ -35,7 +84,7 @@ export interface Started {
   readonly kept: Promise<void>;
 }
 
-/** A session of its own in this Python, and what is to be known of it. */
+/** Open a session in this Python. */
 export function startBridge(python: Polygrad): Started {
   const info = python.pyodide.runPython("from polygrad import bridge; bridge.describe()") as string;
   return { bridge: openBridge(python), info: JSON.parse(info) as SessionInfo, kept: python.kept };
@@ -57,35 +106,35 @@ function openBridge(python: Polygrad): Bridge {
     Readonly<Record<string, PyFunction>>;
   const methods = new Map<string, PyFunction>();
   const method = (name: string): PyFunction => {
-    let found = methods.get(name);
-    if (found === undefined) methods.set(name, (found = session[name] as PyFunction));
-    return found;
+    let cached = methods.get(name);
+    if (cached === undefined) methods.set(name, (cached = session[name] as PyFunction));
+    return cached;
   };
   const call = method("call");
   return {
-    run: ([name, ...args]: Operation) => method(name)(...args) as string | undefined,
+    run: (operation) => errorOf(method(operation.kind)(...argumentsOf(operation))),
     call: (name: string, result: number, handles: number, keywords: string, args: readonly Plain[]) =>
-      call(name, result, handles, keywords, ...args) as string | undefined,
-    fail: (handle, text) => void method("fail")(handle, text),
-    ask: ([name, ...args]: Question) => answer(method(name)(...args), pyodide),
-    async wait([name, ...args]: Question) {
-      const waits = python.gpu.opened && name === "read";
-      const found = waits ? await callSuspending(method(name), ...args) : method(name)(...args);
-      return answer(found, pyodide);
+      errorOf(call(name, result, handles, keywords, ...args)),
+    fail: (handle, error) => void method("fail")(handle, ERROR + error),
+    ask: (question) => answerOf(method(question.kind)(...questionArguments(question)), pyodide),
+    async wait(question) {
+      const [ask, args] = [method(question.kind), questionArguments(question)];
+      const suspends = python.gpu.opened && question.kind === "read";
+      return answerOf(suspends ? await callSuspending(ask, ...args) : ask(...args), pyodide);
     },
     async python(code) {
-      let found: unknown;
+      let value: unknown;
       try {
-        found = await pyodide.runPythonAsync(code);
+        value = await pyodide.runPythonAsync(code);
       } catch (error) {
         if (!(error instanceof pyodide.ffi.PythonError)) throw error;
-        throw errorFrom(method("last_error")() as string);
+        throw errorFrom(errorOf(method("last_error")()) ?? "");
       }
-      return plain(found, pyodide);
+      return plain(value, pyodide);
     },
     async host(name, args) {
-      const own = python as unknown as Record<string, (...args: readonly unknown[]) => unknown>;
-      return plain(await own[name]?.(...args), pyodide);
+      const methodsOfHost = python as unknown as Record<string, (...args: readonly unknown[]) => unknown>;
+      return plain(await methodsOfHost[name]?.(...args), pyodide);
     },
   };
 }

@@ -1,25 +1,25 @@
-/** A session in a worker, from both ends: starting it, its output, and its failure to start. */
+/** A Python in a worker, from both ends: its start, its output, and a start that fails. */
 
 import { WorkerTransport, type FromWorker, type ToWorker } from "../../wasm_runtime/src/api/client";
 import { describe, errorFrom } from "../../wasm_runtime/src/api/errors";
 import { PolygradError } from "../../wasm_runtime/src/api/generated/errors";
 import { SessionServer } from "../../wasm_runtime/src/api/server";
-import { Session, type SessionInfo } from "../../wasm_runtime/src/api/session";
+import type { Connection, SessionInfo } from "../../wasm_runtime/src/api/session";
 import type { Started } from "./bridge";
 import type { Progress } from "./polygrad";
 
-/** A worker, or the like: what a page's Worker and Node's have in common. */
+/** A worker: what a page's Worker and Node's have in common. */
 export interface WorkerPort {
   post(message: unknown, transfer: ArrayBuffer[]): void;
   listen(listener: (message: unknown) => void): void;
-  /** Tells when the worker is no more, and why. */
+  /** Calls `listener` with the reason when the worker has ended. */
   failed(listener: (reason: string) => void): void;
-  /** Tells whether an answer is being waited for. */
+  /** Is told whether an answer is awaited. */
   busy?(waiting: boolean): void;
   close(): void;
 }
 
-/** What comes back beside answers. */
+/** Receive what a worker sends beside answers. */
 export interface Listeners {
   readonly stdout?: ((text: string) => void) | undefined;
   readonly stderr?: ((text: string) => void) | undefined;
@@ -38,10 +38,10 @@ type Reply =
   | { readonly kind: "failed"; readonly error: string }
   | { readonly kind: "event"; readonly listener: keyof Listeners; readonly value: unknown };
 
-/** Listeners as the worker has them: each sends on what it hears. */
+/** Listeners in the worker: each forwards what it receives to the listener of its name in the page. */
 export type Forwarded = { readonly [K in keyof Listeners]-?: NonNullable<Listeners[K]> };
 
-/** The worker's end: what to do with each message. `start` makes a session from the options that were sent. */
+/** The worker's end: handles each message. `start` starts Python with the options that were sent. */
 export function serveSession(
   post: (message: unknown, transfer: ArrayBuffer[]) => void,
   start: (options: unknown, listeners: Forwarded) => Promise<Started>,
@@ -62,7 +62,7 @@ export function serveSession(
       });
       server = new SessionServer(bridge, reply);
       reply({ kind: "started", info });
-      await kept.catch(() => undefined); // what is not kept is made anew
+      await kept.catch(() => undefined); // the next start makes what this one could not store
       reply({ kind: "kept" });
     } catch (error) {
       reply({ kind: "failed", error: describe(error) });
@@ -75,8 +75,12 @@ export function serveSession(
   };
 }
 
-/** The other end: a session in the worker behind `port`, once it has started. Rejects when it fails to. */
-export function connectSession(port: WorkerPort, options: unknown, listeners: Listeners): Promise<Session> {
+/** The other end: starts Python in the worker behind `port`. Rejects when the start fails. */
+export function connectSession(
+  port: WorkerPort,
+  options: unknown,
+  listeners: Listeners,
+): Promise<Connection> {
   return new Promise((resolve, reject) => {
     const receivers: ((message: FromWorker) => void)[] = [];
     // Until the worker has stored what it keeps, it is as busy as with a question.
@@ -108,7 +112,7 @@ export function connectSession(port: WorkerPort, options: unknown, listeners: Li
         (listeners[received.listener] as ((value: unknown) => void) | undefined)?.(received.value);
       } else if (received.kind === "started") {
         asked = false;
-        resolve(new Session(transport, received.info));
+        resolve({ transport, info: received.info });
       } else if (received.kind === "kept") {
         kept = true;
         tellBusy();

@@ -12,7 +12,7 @@ import {
   createApi,
   DirectTransport,
   openUrl,
-  Session,
+  type Connection,
   type Host,
   type Polygrad,
 } from "../../wasm_runtime/src/api/index";
@@ -43,7 +43,7 @@ export function loadOptions({ device, ...options }: Omit<CreateOptions, "worker"
   return device === undefined ? options : { ...options, env: { DEVICE: device, ...options.env } };
 }
 
-function startWorker(options: CreateOptions): Promise<Session> {
+function startWorker(options: CreateOptions): Promise<Connection> {
   const { stdout, stderr, onProgress, ...sent } = options;
   const worker = new Worker(new URL("./session_worker.js", import.meta.url));
   return connectSession(
@@ -81,5 +81,5 @@ function startWorker(options: CreateOptions): Promise<Session> {
 export async function create({ worker = false, ...options }: CreateOptions = {}): Promise<Polygrad> {
   if (worker) return createApi(await startWorker(options), host);
   const { bridge, info } = startBridge(await loadPolygrad(loadOptions(options)));
-  return createApi(new Session(new DirectTransport(bridge), info), host);
+  return createApi({ transport: new DirectTransport(bridge), info }, host);
 }

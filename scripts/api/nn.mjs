@@ -24,22 +24,22 @@ function attribute(entry, owner) {
     const optional = entry.present_if !== undefined;
     const type = optional ? "Tensor | null" : "Tensor";
     const doc = optional ? `/** null without \`${methodName(entry.present_if)}\`. */\n  ` : "";
-    const body = optional ? "optional" : "attribute";
+    const body = optional ? "optionalTensor" : "tensor";
     return {
       name,
       alias: alias && entry.name,
-      text: `  ${doc}get ${name}(): ${type} {\n    return this.${body}(${key});\n  }\n\n  set ${name}(value: ${type}) {\n    this.assign(${key}, value);\n  }\n${alias}`,
+      text: `  ${doc}get ${name}(): ${type} {\n    return PythonObject.${body}(this, ${key});\n  }\n\n  set ${name}(value: ${type}) {\n    PythonObject.assign(this, ${key}, value);\n  }\n${alias}`,
     };
   }
   if (kind === "tensors") {
-    const text = `  /** A promise: how many there are is known when it has been made. */\n  get ${name}(): Promise<Tensor[]> {\n    return this.list(${key});\n  }\n${alias}`;
+    const text = `  /** A promise: how many there are is known when it has been made. */\n  get ${name}(): Promise<Tensor[]> {\n    return PythonObject.tensors(this, ${key});\n  }\n${alias}`;
     return { name, alias: alias && entry.name, text };
   }
   const type = typeOf(entry.result.type, entry.id);
   return {
     name,
     alias: alias && entry.name,
-    text: `  /** In a worker known after \`ready()\`. */\n  get ${name}(): ${type} {\n    return this.plain(${key}) as ${type};\n  }\n${alias}`,
+    text: `  /** In a worker known after \`ready()\`. */\n  get ${name}(): ${type} {\n    return PythonObject.value(this, ${key}) as ${type};\n  }\n${alias}`,
   };
 }
 

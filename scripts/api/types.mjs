@@ -47,6 +47,11 @@ export function methodName(name) {
   return name.replace(/(?<=[a-z0-9])_([a-z0-9])/g, (_, letter) => letter.toUpperCase());
 }
 
+/** `Tensor.log_softmax` as `Tensor.logSoftmax`. */
+function callName(id) {
+  return id.split(".").map(methodName).join(".");
+}
+
 /** Camel-case names and the Python names they stand for, of everything seen; two for one name is an error. */
 export class Names {
   #python = new Map();
@@ -69,10 +74,7 @@ export class Names {
 /** A docstring as a TSDoc comment, indented by `indent`. */
 export function comment(doc, indent = "") {
   if (doc === "") return "";
-  const lines = doc
-    .replaceAll("*/", "*\\/")
-    .replace(/\bRaises\b/g, "Throws")
-    .split("\n");
+  const lines = doc.replaceAll("*/", "*\\/").split("\n");
   if (lines.length === 1 && lines[0].length + indent.length < 100) return `${indent}/** ${lines[0]} */\n`;
   return `${indent}/**\n${lines.map((line) => `${indent} * ${line}`.trimEnd()).join("\n")}\n${indent} */\n`;
 }
@@ -118,7 +120,7 @@ export function signature(parameters, name, names, subject) {
   const options =
     optional.length === 0
       ? ""
-      : `/** Arguments of \`${subject}\` by name. */\nexport interface ${name} {\n${optional
+      : `/** Arguments of \`${callName(subject)}\` by name. */\nexport interface ${name} {\n${optional
           .map((p) => `  ${defaultOf(p)}readonly ${names.argument(p.name)}?: ${type(p)} | undefined;`)
           .join("\n")}\n}\n`;
   const end = options === "" ? [] : [`options?: ${name}`];

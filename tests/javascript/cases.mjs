@@ -490,6 +490,153 @@ export const cases = {
     };
   },
 
+  async subclasses({ Tensor, nn, optim }) {
+    Tensor.manualSeed(3);
+    class Activated extends nn.Linear {
+      norm = new nn.LayerNorm(3);
+      #calls = 0;
+
+      forward(x) {
+        this.#calls++;
+        return this.norm.forward(super.forward(x)).relu();
+      }
+
+      get calls() {
+        return this.#calls;
+      }
+
+      state() {
+        return "its own";
+      }
+    }
+    class Counted extends optim.SGD {
+      steps = 0;
+
+      step() {
+        this.steps++;
+        return super.step();
+      }
+    }
+    class Vector extends Tensor {
+      twice() {
+        return this.mul(2);
+      }
+    }
+    const layer = new Activated(2, 3);
+    const x = new Tensor([[1, -2]]);
+    const expected = await x.matmul(layer.weight.transpose()).add(layer.bias).layernorm().relu().tolist();
+    const weight = new Tensor([1, 1]);
+    const optimizer = new Counted([weight], { lr: 0.5 });
+    Tensor.train(() => {
+      weight.sum().backward();
+      optimizer.step();
+    });
+    const vector = new Vector([1, 2]);
+    class Numbered extends nn.Linear {
+      number = 7;
+    }
+    class Sessioned extends nn.Linear {
+      session = "mine";
+    }
+    return {
+      own: [await layer.forward(x).tolist(), await x.sequential([layer]).tolist()],
+      expected,
+      calls: layer.calls,
+      state: [layer.state(), Object.keys(nn.state.getStateDict(layer))],
+      names: [Activated.name, layer.constructor.name, nn.Linear.name, Tensor.name],
+      instances: [
+        [layer instanceof Activated, layer instanceof nn.Linear, layer instanceof nn.LayerNorm],
+        [new nn.Linear(2, 3) instanceof Activated, new nn.Linear(2, 3) instanceof nn.Linear],
+        [vector instanceof Vector, vector instanceof Tensor, x instanceof Vector, x.add(1) instanceof Tensor],
+        [optimizer instanceof Counted, optimizer instanceof optim.SGD, {} instanceof nn.Linear],
+      ],
+      optimizer: [optimizer.steps, await weight.tolist()],
+      vector: await vector.twice().tolist(),
+      made: await Vector.zeros(2).tolist(),
+      number: await thrown(() => new Numbered(2, 3)),
+      session: await thrown(() => new Sessioned(2, 3)),
+      called: await thrown(() => nn.Linear(2, 3)),
+    };
+  },
+
+  async models({ Tensor, nn, optim, scope, dispose, compileStep, TinyJit }) {
+    const layer = () => new nn.Linear(2, 2, { bias: false });
+    const names = (model, prefix) => Object.keys(nn.state.getStateDict(model, prefix));
+    class Private {
+      #hidden = layer();
+      forward(x) {
+        return this.#hidden.forward(x);
+      }
+    }
+    class Visible {
+      #hidden = layer();
+      #more = [layer(), layer()];
+      weight = Tensor.ones(2);
+      evaluations = 0;
+
+      get hidden() {
+        return this.#hidden;
+      }
+      get layers() {
+        return [...this.#more];
+      }
+      get scale() {
+        return this.weight; // a property's tensor: no second name
+      }
+      get normalised() {
+        return this.weight.div(2); // computed: no state
+      }
+    }
+    class Derived extends Visible {
+      get hidden() {
+        return super.hidden;
+      }
+      own = layer();
+    }
+    class Relu {
+      forward(x) {
+        return x.relu();
+      }
+    }
+    const map = scope(() => new Map([["a", Tensor.ones(2).mul(3)]]));
+    const set = scope(() => new Set([Tensor.ones(2).mul(4)]));
+    const kept = [await map.get("a").tolist(), await [...set][0].tolist()];
+    dispose(map, set);
+    const jit = TinyJit((x) => new Map([["y", x.add(1)]]));
+    return {
+      names: {
+        map: names(new Map([["a", layer()]])),
+        set: names(new Set([layer(), { bias: Tensor.ones(1) }])),
+        visible: names(new Visible()),
+        derived: names({ net: new Derived() }),
+        literal: names({
+          get layer() {
+            return this.made;
+          },
+          made: layer(),
+        }),
+        plainLayer: names([new nn.LayerNorm(2, 1e-5, false), layer(), new Relu()]),
+        empty: names([]),
+        prefix: names([layer()], "net"),
+      },
+      parameters: nn.state.getParameters(new Visible()).length,
+      private: await thrown(() => nn.state.getParameters(new Private())),
+      inside: await thrown(() => nn.state.getStateDict([new Private()])),
+      saved: await thrown(() => nn.state.loadStateDict(new Private(), {})),
+      none: await thrown(() => nn.state.getParameters(new Relu())),
+      undefined: await thrown(() => nn.state.getParameters(undefined)),
+      closure: await thrown(() => nn.state.getParameters((x) => x)),
+      step: await thrown(() => {
+        const net = layer();
+        const opt = new optim.SGD([net.weight]);
+        return names(compileStep((net, x) => net.forward(x).sum(), net, opt, Tensor.ones(2)));
+      }),
+      kept,
+      disposed: [map.get("a").disposed, [...set][0].disposed],
+      jit: await thrown(async () => jit(Tensor.ones(1)).get("y").data()),
+    };
+  },
+
   async layers({ Tensor, nn, optim }) {
     Tensor.manualSeed(3);
     const net = {

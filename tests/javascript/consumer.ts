@@ -30,6 +30,19 @@ async function main(): Promise<void> {
       return this.l.forward(x).relu();
     }
   }
+  class Activated extends nn.Linear {
+    readonly norm = new nn.LayerNorm(4);
+    override forward(x: Tensor): Tensor {
+      return this.norm.forward(super.forward(x)).relu();
+    }
+  }
+  class Vector extends Tensor {
+    twice(): Tensor {
+      return this.mul(2);
+    }
+  }
+  const activated: Linear = new Activated(2, 4, { bias: false });
+  dispose(activated, new Vector([1, 2]).twice(), Vector.zeros(2));
   const net = new Net();
   const opt = new optim.Adam(state.getParameters(net), { lr: 0.01 });
   const step: CompiledStep<[Tensor, Tensor]> = compileStep(

@@ -168,5 +168,56 @@ def test_questions_are_answered_or_say_what_to_await(
         assert found["sync"] == [[1, 2, 3], 6, [[1, 2, 3]]]
 
 
+def test_subclasses_of_layers_optimizers_and_tensors_are_javascripts(results: dict[str, Any]) -> None:
+    found = results["subclasses"]
+    assert "failed" not in found, found
+    for own in found["own"]:
+        compare(own, found["expected"], "forward")
+    assert found["calls"] == 2
+    assert found["state"] == ["its own", ["weight", "bias", "norm.weight", "norm.bias"]]
+    assert found["names"] == ["Activated", "Activated", "Linear", "Tensor"]
+    assert found["instances"] == [
+        [True, True, False],
+        [False, True],
+        [True, True, False, True],
+        [True, True, False],
+    ]
+    assert found["optimizer"] == [1, [0.5, 0.5]]
+    assert (found["vector"], found["made"]) == ([2, 4], [0, 0])
+    # a field by which calls know the layer would make them about another object
+    assert {found["number"]["name"], found["session"]["name"], found["called"]["name"]} == {"TypeError"}
+
+
+def test_a_models_tensors_are_found_or_named_in_an_error(results: dict[str, Any]) -> None:
+    found = results["models"]
+    assert "failed" not in found, found
+    visible = ["weight", "hidden.weight", "layers.0.weight", "layers.1.weight"]
+    assert found["names"] == {
+        "map": ["a.weight"],
+        "set": ["0.weight", "1.bias"],
+        "visible": visible,
+        "derived": [f"net.{name}" for name in ("weight", "own.weight", *visible[1:])],
+        "literal": ["layer.weight"],
+        "plainLayer": ["1.weight"],
+        "empty": [],
+        "prefix": ["net.0.weight"],
+    }
+    assert found["parameters"] == len(visible)
+    hidden = (
+        "expected tensors in the properties and getters of Private, got none: private fields cannot be seen"
+    )
+    assert is_error(found["private"], "ArgumentError", f"getParameters: {hidden}")
+    assert is_error(found["inside"], "ArgumentError", f"getStateDict: {hidden}")
+    assert is_error(found["saved"], "ArgumentError", hidden)
+    assert is_error(found["none"], "ArgumentError", "getters of Relu, got none")
+    assert is_error(found["undefined"], "ArgumentError", "getParameters: expected a layer, or an object")
+    assert is_error(found["closure"], "ArgumentError", "got function")
+    assert is_error(found["step"], "ArgumentError", "got a CompiledStep")
+    assert (found["kept"], found["disposed"]) == ([[3, 3], [4, 4]], [True, True])
+    assert is_error(
+        found["jit"], "ArgumentError", "expected it to return tensors, or arrays and plain objects"
+    )
+
+
 def test_the_page_complains_of_nothing(results: dict[str, Any]) -> None:
     assert results.get("complaints", []) == []

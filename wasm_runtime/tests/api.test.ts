@@ -13,7 +13,7 @@ import { ArgumentError, CaptureError, PolygradError, ShapeError } from "../src/a
 import { ByteReader, readTensors } from "../src/api/safetensors";
 import { SessionServer } from "../src/api/server";
 import { parseSlice, slice } from "../src/api/slice";
-import type { Bridge, Operation, Question } from "../src/api/transport";
+import type { Bridge, Operation, TableQuestion } from "../src/api/transport";
 
 const refuse = (): never => {
   throw new Error("no array is expected here");
@@ -105,7 +105,7 @@ test("JSON keeps what Python tells apart", () => {
     [{ s: 1 }, '{"d":[["s",1]]}'],
     [slice(1, null), '{"s":[1,null,null]}'],
   ];
-  for (const [value, text] of cases) assert.equal(encode(value, refuse), text);
+  for (const [value, text] of cases) assert.equal(encode(value, refuse).text, text);
   assert.throws(() => encode(new Date(), refuse), /got a Date/);
   assert.ok(isOptions({}) && !isOptions([]) && !isOptions(new Map()) && !isOptions(null));
 });
@@ -171,12 +171,17 @@ test("a damaged file is an error that says where", async () => {
 
 // --- the worker's protocol
 
+function value(handle: number): TableQuestion {
+  return { kind: "value", handle };
+}
+
 /** A bridge that keeps what it is told, and fails what is called `fail`. */
 class FakeBridge implements Bridge {
   readonly done: unknown[] = [];
   readonly failures = new Map<number, string>();
 
   run(operation: Operation): string | undefined {
+    if (operation.kind === "call") return this.call(operation.name);
     this.done.push(operation);
     return undefined;
   }
@@ -190,12 +195,12 @@ class FakeBridge implements Bridge {
     this.failures.set(handle, text);
   }
 
-  ask([kind, subject]: Question): { value: unknown } | { error: string } {
-    const failure = this.failures.get(subject as number);
-    return failure === undefined ? { value: [kind, subject] } : { error: failure };
+  ask({ kind, handle }: TableQuestion): { value: unknown } | { error: string } {
+    const failure = this.failures.get(handle);
+    return failure === undefined ? { value: [kind, handle] } : { error: failure };
   }
 
-  wait(question: Question): Promise<{ value: unknown } | { error: string }> {
+  wait(question: TableQuestion): Promise<{ value: unknown } | { error: string }> {
     return Promise.resolve(this.ask(question));
   }
 
@@ -246,41 +251,46 @@ function connected(): {
 test("operations of one task are one message, in order with the questions", async () => {
   const { transport, bridge, sent } = connected();
   transport.call("a", 1, 0, "", []);
-  transport.send(["unpack", 1, 2, 3]);
-  const answer = transport.ask(["value", 1]);
+  transport.send({ kind: "unpack", source: 1, first: 2, count: 3 });
+  const answer = transport.ask(value(1));
   transport.call("b", 0, 0, "", []);
   assert.deepEqual(await answer, ["value", 1]);
-  assert.deepEqual([sent.length, bridge.done], [1, ["a", ["unpack", 1, 2, 3], "b"]]);
+  assert.deepEqual(
+    [sent.length, bridge.done],
+    [1, ["a", { kind: "unpack", source: 1, first: 2, count: 3 }, "b"]],
+  );
 });
 
 test("a failed operation is the error of its result, and of the next answer if it has none", async () => {
   const { transport } = connected();
   transport.call("fail", 5, 0, "", []);
-  assert.deepEqual(await transport.ask(["value", 4]), ["value", 4]);
-  await assert.rejects(transport.ask(["value", 5]), /RangeError: it failed/);
+  assert.deepEqual(await transport.ask(value(4)), ["value", 4]);
+  await assert.rejects(transport.ask(value(5)), /RangeError: it failed/);
   transport.call("fail", 0, 0, "", []);
-  await assert.rejects(transport.ask(["value", 4]), /it failed/);
-  assert.deepEqual(await transport.ask(["value", 4]), ["value", 4]);
-  await assert.rejects(transport.ask(["python", "raise"]), /TypeError: raised/);
+  await assert.rejects(transport.ask(value(4)), /it failed/);
+  assert.deepEqual(await transport.ask(value(4)), ["value", 4]);
+  await assert.rejects(transport.ask({ kind: "python", code: "raise" }), /TypeError: raised/);
 });
 
 test("calls of the host's own wait for each other, and hold up nothing", async () => {
   const { transport } = connected();
-  const first = transport.ask(["host", "wait", ["first"]]);
-  assert.deepEqual(await transport.ask(["value", 4]), ["value", 4]);
-  assert.equal(await transport.ask(["host", "end", ["last"]]), "end");
+  const first = transport.ask({ kind: "host", method: "wait", args: ["first"] });
+  assert.deepEqual(await transport.ask(value(4)), ["value", 4]);
+  assert.equal(await transport.ask({ kind: "host", method: "end", args: ["last"] }), "end");
   assert.equal(await first, "wait");
-  const failed = await transport.ask(["host", "fail", ["fail"]]).catch((error: unknown) => error);
+  const failed = await transport
+    .ask({ kind: "host", method: "fail", args: ["fail"] })
+    .catch((error: unknown) => error);
   assert.ok(failed instanceof PythonError);
   assert.deepEqual([failed.name, failed.type, failed.message], ["PythonError", "OSError", "no"]);
 });
 
 test("when the worker fails, what is pending and what comes later rejects", async () => {
   const { transport, fail } = connected();
-  const pending = transport.ask(["python", "1"]);
+  const pending = transport.ask({ kind: "python", code: "1" });
   fail("out of luck");
   await assert.rejects(pending, /the worker failed: out of luck/);
-  await assert.rejects(transport.ask(["value", 1]), PolygradError);
+  await assert.rejects(transport.ask(value(1)), PolygradError);
   assert.throws(() => {
     transport.call("a", 1, 0, "", []);
   }, /out of luck/);
@@ -292,19 +302,20 @@ test("a body is recorded, not sent, and asks nothing", async () => {
     transport.call("a", 1, 0, "", []);
     return [1];
   });
-  assert.deepEqual(body, [[["call", "a", 1, 0, ""]], [1]]);
+  const call = { kind: "call", name: "a", result: 1, handles: 0, keywords: "", args: [] };
+  assert.deepEqual(body, { operations: [call], results: [1] });
   await new Promise((resolve) => setTimeout(resolve));
   assert.deepEqual(sent, []);
   const asked = transport.body(() => {
-    assert.throws(() => transport.askSync(["value", 1]), CaptureError);
+    assert.throws(() => transport.askSync(value(1)), CaptureError);
     return [];
   });
-  assert.deepEqual(asked, [[], []]);
-  assert.throws(() => transport.askSync(["value", 1]), /got one in a worker/);
+  assert.deepEqual(asked, { operations: [], results: [] });
+  assert.throws(() => transport.askSync(value(1)), /got one in a worker/);
 });
 
 test("errors have the class, the message and the traceback of Python's", () => {
-  const text = (type: string): string => `!${JSON.stringify({ type, message: "m", traceback: "t" })}`;
+  const text = (type: string): string => JSON.stringify({ type, message: "m", traceback: "t" });
   const known = errorFrom(text("ArgumentError"));
   assert.ok(known instanceof ArgumentError && known instanceof PolygradError);
   assert.deepEqual([known.message, known.cause, known.name], ["m", "t", "ArgumentError"]);

@@ -1,7 +1,7 @@
 /** The page's end of the worker. */
 
 import { connectSession, type Listeners } from "../../loader/src/hosting";
-import type { Session } from "../../wasm_runtime/src/api/index";
+import type { Connection } from "../../wasm_runtime/src/api/index";
 import { absolute, type LoadOptions } from "./load";
 import { startWorker } from "./start_worker";
 
@@ -19,8 +19,8 @@ export function loadOptions({ device, ...options }: SessionOptions): LoadOptions
   return device === undefined ? options : { ...options, env: { DEVICE: device, ...options.env } };
 }
 
-/** A session in a worker, whose script `polygrad-worker.mjs` lies in the folder `base`. */
-export function connectWorker(options: SessionOptions, base: string | URL): Promise<Session> {
+/** Connects to a new worker, whose script `polygrad-worker.mjs` lies in the folder `base`. */
+export function connectWorker(options: SessionOptions, base: string | URL): Promise<Connection> {
   const { stdout, stderr, onProgress, ...sent } = absolute(options, base) as SessionOptions;
   const url = new URL("polygrad-worker.mjs", base);
   const worker = startWorker(url);

@@ -5,7 +5,7 @@ import {
   createApi,
   DirectTransport,
   openUrl,
-  Session,
+  type Connection,
   type Polygrad,
 } from "../../wasm_runtime/src/api/index";
 import { connectWorker, loadOptions, type SessionOptions } from "./connect";
@@ -19,29 +19,29 @@ export interface CreateOptions extends SessionOptions {
   baseURL?: string | URL;
 }
 
-let said = false;
+let hasTold = false;
 
-function sayOneThread({ threads }: CreateOptions): void {
-  if (said || globalThis.crossOriginIsolated || threads === 1) return;
-  said = true;
+/** Tell developers, once, why kernels run on one thread. */
+function tellOneThread({ threads }: CreateOptions): void {
+  if (hasTold || globalThis.crossOriginIsolated || threads === 1) return;
+  hasTold = true;
   console.info(
     "polygrad: the page is not cross-origin isolated, so kernels run on one thread. For more, send the headers " +
       "Cross-Origin-Opener-Policy: same-origin and Cross-Origin-Embedder-Policy: require-corp.",
   );
 }
 
-async function inThisThread(options: SessionOptions, base: string | URL): Promise<Session> {
+async function onThisThread(options: SessionOptions, base: string | URL): Promise<Connection> {
   const { bridge, info } = startBridge(await load(loadOptions(options), base));
-  return new Session(new DirectTransport(bridge), info);
+  return { transport: new DirectTransport(bridge), info };
 }
 
 /** Starts polygrad; its files are where `script` is, unless an option says otherwise. */
 export function creator(script: string | URL): (options?: CreateOptions) => Promise<Polygrad> {
   return async ({ worker = false, baseURL, ...options } = {}) => {
     const base = baseURL === undefined ? script : new URL(`${String(baseURL)}/`, document.baseURI);
-    sayOneThread(options);
-    const session = await (worker ? connectWorker(options, base) : inThisThread(options, base));
-    session.pixels = pixelsOf;
-    return createApi(session, { open: openUrl });
+    tellOneThread(options);
+    const connection = await (worker ? connectWorker(options, base) : onThisThread(options, base));
+    return createApi(connection, { open: openUrl, pixels: pixelsOf });
   };
 }

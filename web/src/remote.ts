@@ -1,16 +1,16 @@
 /** Python in a worker: the same calls as on this thread, each of which gives a promise. */
 
 import type { Python } from "../../loader/src/polygrad";
-import type { Session } from "../../wasm_runtime/src/api/index";
+import type { Connection } from "../../wasm_runtime/src/api/index";
 import { connectWorker } from "./connect";
 import type { LoadOptions } from "./load";
 
 /** A Python with polygrad in a worker. Results are copies: Python's containers arrive as JavaScript's. */
 export class RemotePolygrad implements Python {
-  readonly #session: Session;
+  readonly #transport: Connection["transport"];
 
-  private constructor(session: Session) {
-    this.#session = session;
+  private constructor({ transport }: Connection) {
+    this.#transport = transport;
   }
 
   /** Start a worker with the script in the folder `base`. */
@@ -36,10 +36,10 @@ export class RemotePolygrad implements Python {
 
   /** Stop the worker at once, also in the middle of a call, whose promise is then rejected. */
   terminate(): void {
-    this.#session.transport.close("the worker was terminated");
+    this.#transport.close("the worker was terminated");
   }
 
   #call(method: keyof Python, args: readonly unknown[]): Promise<unknown> {
-    return this.#session.ask(["host", method, args]);
+    return this.#transport.ask({ kind: "host", method, args });
   }
 }

@@ -1,6 +1,6 @@
 /** The API of a session: its classes and functions, bound to it. */
 
-import { callValue } from "./calls";
+import { callValue, split, wrap } from "./calls";
 import {
   checkFunction,
   compileStep,
@@ -32,11 +32,11 @@ import {
   type LoadStateDictOptions,
   type StateDict,
 } from "./models";
-import { split, wrap } from "./calls";
-import type { Constructor, PythonObject } from "./object";
+import { Handle } from "./handle";
+import type { Constructor, PythonObject, Shape } from "./object";
 import { loadModel, type LoadOptions, type OnnxModel } from "./onnx";
 import { ByteReader, readTensors } from "./safetensors";
-import { Session } from "./session";
+import { Session, type Connection } from "./session";
 import { slice } from "./slice";
 import { openSource, type ByteProgress, type FileSource, type Host } from "./sources";
 import { Variable } from "./variable";
@@ -56,9 +56,19 @@ export interface SafeLoadOptions {
 export interface State {
   /** Every tensor in `model`, in order: see `getStateDict`. */
   getParameters(model: unknown): Tensor[];
-  /** Every tensor in `model` by its dotted name: in arrays, Maps, layers, and the properties of objects. */
+  /**
+   * Every tensor in `model` by its dotted name, in order. `model`: a layer, an optimizer, an array, a Map, a Set, a
+   * plain object, or an object of your own class. Its properties are looked into, and its getters, unless they compute
+   * something new each time. Private fields (`#weight`) cannot be seen: give the class a getter for them.
+   *
+   * Each object is looked into once. In a worker the `ready()` of optimizers and of layers that hold layers has to be
+   * awaited first. Throws ArgumentError for an object of a class in which there is no tensor.
+   */
   getStateDict(model: unknown, prefix?: string): StateDict;
-  /** Give the tensors of `model` the values of `state`. Rejects with ArgumentError, ShapeError. */
+  /**
+   * Give the tensors of `model` the values of `state`, by name. They are converted to the model's dtype and device.
+   * Rejects with ArgumentError for missing or unknown names, ShapeError for another shape.
+   */
   loadStateDict(model: unknown, state: StateDict, options?: LoadStateDictOptions): Promise<void>;
   /** The tensors of a safetensors file by name, read as they arrive. Rejects with ArgumentError when damaged. */
   safeLoad(source: FileSource, options?: SafeLoadOptions): Promise<StateDict>;
@@ -70,7 +80,7 @@ export interface State {
 export interface Devices {
   /** The name of the device of a tensor made without naming one. */
   default: string;
-  /** The names of the devices that open on this host. */
+  /** The names of the devices that this host has. */
   available(): Promise<string[]>;
 }
 
@@ -106,9 +116,9 @@ export interface Polygrad {
    *     console.log(await step.lossValue());
    *
    * `fn` returns the loss, a tensor of one element, or an array that begins with it. It is called once, in training
-   * mode. Its inputs' shapes and dtypes stay. Learning rates are tensors: assign to `opt.lr` between steps. Random
-   * numbers go on from step to step. In a worker `fn` is recorded: what it makes has no known `shape` yet. Throws
-   * CaptureError, GradientError, ArgumentError.
+   * mode. The inputs of every step have the shapes and dtypes of these. Learning rates are tensors: assign to `opt.lr`
+   * between steps. Each step draws new random numbers. In a worker `fn` is recorded, and the `shape` of what it makes is
+   * not known yet. Throws CaptureError, GradientError, ArgumentError.
    */
   compileStep<M, const X extends readonly TensorData[], R>(
     fn: (model: M, ...inputs: AsTensors<X>) => R,
@@ -117,20 +127,21 @@ export interface Polygrad {
     ...inputs: X
   ): CompiledStep<R>;
   /**
-   * A function's work on the device, captured once and replayed: the first call runs `fn`, the second captures it, later
-   * ones replay what it did, on the new arguments, without calling `fn`.
+   * A function whose work on the device is captured once and replayed. The first call runs `fn`, the second captures it,
+   * and later calls replay what it did on the new arguments, without calling `fn`.
    *
-   * So the arguments' shapes, dtypes and devices must stay, and all else that is passed must stay equal, but for values
-   * of bound Variables. Results are overwritten by the next call (`clone` what must last). Values cannot be read inside,
-   * nor, in a worker, the `shape` of what `fn` makes.
+   * So every call has tensors of the same shapes, dtypes and devices, and equal other arguments, except for values of
+   * bound Variables. The next call overwrites the results: `clone` those that must last. `fn` returns tensors, or arrays
+   * and plain objects of them. It cannot read values, nor, in a worker, the `shape` of what it makes.
    */
   TinyJit<A extends unknown[], R>(fn: (...args: A) => R): CapturedFunction<A, R>;
   /**
-   * Run `run`, and free what was made in it, but for what it returns (also in arrays and objects) and what was kept
-   * (`tensor.keep()`). It must not be asynchronous: what other code makes meanwhile would be freed too.
+   * Run `run`, and free what was made in it, except for what it returns (also inside of arrays, Maps, Sets and the
+   * properties of objects) and what was kept (`tensor.keep()`). `run` must not be asynchronous: what other code makes
+   * meanwhile would be freed too.
    */
   scope<T>(run: () => T): T;
-  /** Free tensors, layers, and all that arrays and objects hold. */
+  /** Free tensors and layers, also those inside of arrays, Maps, Sets and the properties of objects. */
   dispose(...values: unknown[]): void;
   /** The elements from `start` up to but not including `stop`, for `at`. */
   readonly slice: typeof slice;
@@ -140,51 +151,72 @@ export interface Polygrad {
   /**
    * Run Python source, which may use `await`; the value of its last expression.
    *
-   * Rejects with polygrad's errors as they are; with a TypeError, SyntaxError or NotImplementedError for Python's of
-   * that name; with a RangeError for ValueError, IndexError, KeyError and ZeroDivisionError; with a PythonError, which
-   * has the exception's name as its `type`, for all others. The traceback is the error's `cause`.
+   * Rejects with polygrad's errors as they are. Python's TypeError, SyntaxError and NotImplementedError keep their
+   * names; its ValueError, IndexError, KeyError and ZeroDivisionError become a RangeError; every other exception becomes
+   * a PythonError, whose `type` is the exception's name. The traceback is the error's `cause`.
    */
   python(code: string): Promise<unknown>;
-  /** The classes of errors. */
+  /** The classes of the errors that polygrad throws. */
   readonly errors: typeof errors;
-  /** End it, and free all it holds. A worker is stopped at once. */
+  /** End this session, and free all that it holds. A worker is stopped at once. */
   close(): void;
 }
 
-/** A class whose constructor makes its objects in this session. */
-function bind<A extends readonly unknown[], T extends PythonObject>(
+/**
+ * The class of this session that stands for `base`, whose constructor takes what `make` takes and returns the number of.
+ *
+ * It is a subclass of `base`, so users may extend it. All objects of `base` in this session are its instances, such as
+ * the tensors that operations return.
+ */
+function bind<A extends readonly unknown[], T extends Handle>(
   session: Session,
-  base: new (session: Session, number: number, args: readonly unknown[]) => T,
+  base: abstract new (session: Session, number: number, ...more: never) => T,
+  make: (...args: A) => number,
 ): Constructor<A, T> {
-  const { id } = (base as unknown as typeof PythonObject).shape;
-  const bound = function (...args: A): T {
-    return new base(session, session.call(id, ...split(args)), args);
-  };
-  return classLike(bound, base, session) as unknown as Constructor<A, T>;
+  const Base = base as unknown as new (...args: readonly unknown[]) => Handle;
+  const { shape } = base as { shape?: Shape };
+  class Bound extends Base {
+    constructor(...args: readonly unknown[]) {
+      super(session, make(...(args as unknown as A)), args, shape);
+      if (new.target !== Bound) reserve(this);
+    }
+
+    static override [Symbol.hasInstance](x: unknown): boolean {
+      if (this !== Bound) return Function.prototype[Symbol.hasInstance].call(this, x);
+      return x instanceof Base && x.session === session;
+    }
+  }
+  Object.defineProperty(Bound, "name", { value: base.name });
+  return Bound as unknown as Constructor<A, T>;
 }
 
-/** Give a function that makes objects the name and statics of their class, and `instanceof`. */
-function classLike(
-  make: object,
-  base: { readonly name: string; readonly prototype: object },
-  session: Session,
-): object {
-  Object.setPrototypeOf(make, base);
-  return Object.defineProperties(make, {
-    name: { value: base.name },
-    prototype: { value: base.prototype },
-    [Symbol.hasInstance]: {
-      value: (x: unknown) =>
-        Object.prototype.isPrototypeOf.call(base.prototype, Object(x)) && (x as Tensor).session === session,
+/** Make the fields of a user's class fail that would hide the properties by which calls know `handle`. */
+function reserve(handle: Handle): void {
+  Object.defineProperties(handle, {
+    session: { value: handle.session, writable: false, configurable: false },
+    number: {
+      get: () => Reflect.get<Handle, "number">(Handle.prototype as Handle, "number", handle),
+      configurable: false,
     },
   });
 }
 
-function tensorClass(session: Session): TensorClass {
-  const make = function (data: TensorData, options?: TensorOptions): Tensor {
-    return wrap(session, makeTensor(session, data, options));
-  };
-  return Object.assign(classLike(make, Tensor, session), { session }) as unknown as TensorClass;
+/** A class of layers or optimizers in this session. */
+function bindPython(session: Session, base: typeof PythonObject): Constructor<unknown[], PythonObject> {
+  return bind(session, base, (...args: unknown[]) => session.call(base.shape.id, ...split(args)));
+}
+
+/** The classes of `bases` in this session. */
+function bindAll(session: Session, bases: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const entries = Object.entries(bases) as [string, typeof PythonObject][];
+  return Object.fromEntries(entries.map(([name, base]) => [name, bindPython(session, base)]));
+}
+
+function bindTensor(session: Session): TensorClass {
+  const bound = bind(session, Tensor, (data: TensorData, options?: TensorOptions) =>
+    makeTensor(session, data, options),
+  );
+  return Object.assign(bound, { session }) as unknown as TensorClass;
 }
 
 function stateOf(session: Session, host: Host): State {
@@ -195,41 +227,35 @@ function stateOf(session: Session, host: Host): State {
     async safeLoad(source, { device, onProgress } = {}) {
       const opened = await openSource(host, source, "safeLoad");
       const reader = new ByteReader(opened.pieces, (loaded) => onProgress?.(loaded, opened.length));
-      const found: StateDict = {};
+      const tensors: StateDict = {};
       for await (const [{ name, dtype, shape }, bytes] of readTensors(reader)) {
         const options = device === undefined ? {} : { device };
-        found[name] = wrap(session, session.make(bytes, dtype, shape, options));
+        tensors[name] = wrap(session, session.make(bytes, dtype, shape, options));
       }
-      return found;
+      return tensors;
     },
     async safeSave(tensors, metadata) {
       const options = metadata === undefined ? {} : { metadata };
       const result = session.call("nn.state.safe_save", [tensors], options);
-      const bytes = await session.ask(["read", result]);
-      session.transport.send(["release", [result]]);
+      const bytes = await session.ask({ kind: "read", handle: result });
+      session.transport.send({ kind: "release", handles: [result] });
       return new Uint8Array(bytes as ArrayBuffer);
     },
   };
 }
 
-/** The API on this session. */
-export function createApi(session: Session, host: Host): Polygrad {
-  session.tensorClass = Tensor;
-  const layers = Object.fromEntries(
-    Object.entries(LAYERS).map(([name, base]) => [name, bind(session, base as never)]),
-  ) as unknown as Layers;
+/** The API on a Python. */
+export function createApi({ transport, info }: Connection, host: Host): Polygrad {
+  const session = new Session(transport, info, Tensor);
+  if (host.pixels !== undefined) session.pixels = host.pixels;
+  const layers = bindAll(session, LAYERS) as unknown as Layers;
   const optim = {
-    ...(Object.fromEntries(
-      Object.entries(OPTIMIZERS).map(([name, base]) => [name, bind(session, base as never)]),
-    ) as unknown as Optimizers),
+    ...(bindAll(session, OPTIMIZERS) as unknown as Optimizers),
     ...optimizerFunctions(session),
   };
   const state = stateOf(session, host);
-  const variable = function (name: string, min: number, max: number): Variable {
-    return new Variable(session, session.call("Variable", [name, min, max]));
-  };
   return {
-    Tensor: tensorClass(session),
+    Tensor: bindTensor(session),
     nn: { ...layers, init: initialisation(session), optim, state },
     optim,
     state,
@@ -243,7 +269,9 @@ export function createApi(session: Session, host: Host): Polygrad {
       available: () => callValue(session, "Device.available", []),
     },
     load: (source, options) => loadModel(session, host, source, options),
-    Variable: classLike(variable, Variable, session) as unknown as Polygrad["Variable"],
+    Variable: bind(session, Variable, (name: string, min: number, max: number) =>
+      session.call("Variable", [name, min, max]),
+    ),
     compileStep<M, const X extends readonly TensorData[], R>(
       fn: (model: M, ...inputs: AsTensors<X>) => R,
       model: M,
@@ -266,7 +294,7 @@ export function createApi(session: Session, host: Host): Polygrad {
     setNumThreads(n) {
       session.run("set_num_threads", [n]);
     },
-    python: (code) => session.ask(["python", code]),
+    python: (code) => session.ask({ kind: "python", code }),
     errors,
     close() {
       session.close();

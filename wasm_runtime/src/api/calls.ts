@@ -6,7 +6,7 @@ import { Handle } from "./handle";
 import type { Session } from "./session";
 import type { Tensor } from "./generated/tensor";
 
-/** What a callback returned at once, or will. */
+/** Call `end` once `result`, if it is a promise, is settled; `result`, or a promise of the same that follows \`end\`. */
 export function afterwards<T>(result: T, end: () => void): T {
   if (!(result instanceof Promise)) {
     end();
@@ -21,7 +21,7 @@ function pythonNames(options: Options): Options {
   return out;
 }
 
-/** Arguments as they were written, with the trailing options, if there are any, by themselves. */
+/** Arguments as they were written, divided into those by position and the options at the end. */
 export function split(args: readonly unknown[]): [args: readonly unknown[], options: Options | undefined] {
   const last = args.at(-1);
   if (isOptions(last)) return [args.slice(0, -1), pythonNames(last)];
@@ -32,15 +32,15 @@ export function split(args: readonly unknown[]): [args: readonly unknown[], opti
 
 /** The tensor with this number. */
 export function wrap(session: Session, number: number): Tensor {
-  return new session.tensorClass(session, number);
+  return new (session.resultClass as typeof Tensor)(session, number);
 }
 
 export function callTensor(session: Session, name: string, args: readonly unknown[]): Tensor {
   return wrap(session, session.call(name, ...split(args)));
 }
 
-/** A result that is the object itself. */
-export function callSelf<T extends Handle>(self: T, name: string, args: readonly unknown[]): T {
+/** Call a method that returns its object. */
+export function callSelf<T extends Handle<Session>>(self: T, name: string, args: readonly unknown[]): T {
   self.session.run(name, ...split([self, ...args]));
   return self;
 }
@@ -53,27 +53,27 @@ export async function callValue<T>(session: Session, name: string, args: readonl
   return (await session.value(name, ...split(args))) as T;
 }
 
-/** A known number of tensors. */
+/** Call a function whose result is a tuple of tensors; `count` says how many. */
 export function callTensors(
   session: Session,
   name: string,
   args: readonly unknown[],
   count: number | "arguments" | "arguments + 1",
 ): Tensor[] {
-  const [given, options] = split(args);
-  const own = given.length - 1; // without the object itself
-  const many = count === "arguments" ? own : count === "arguments + 1" ? own + 1 : count;
-  return unpack(session, session.call(name, given, options), many);
+  const [positional, options] = split(args);
+  const others = positional.length - 1; // without the object itself
+  const length = count === "arguments" ? others : count === "arguments + 1" ? others + 1 : count;
+  return unpack(session, session.call(name, positional, options), length);
 }
 
-/** The elements of a sequence on the Python side, which is given up for them. */
+/** The elements of a sequence on the Python side, which drops the sequence. */
 export function unpack(session: Session, source: number, count: number): Tensor[] {
   const first = session.allocate(count);
-  session.transport.send(["unpack", source, first, count]);
+  session.transport.send({ kind: "unpack", source, first, count });
   return Array.from({ length: count }, (_, i) => wrap(session, first + i));
 }
 
-/** A sequence of tensors and sequences of them: `counts` says how many each element holds, null that it is a tensor. */
+/** A tuple of tensors and of tuples of them: `counts` are the lengths of these, and null for a tensor. */
 export function callNested(
   session: Session,
   name: string,
@@ -82,24 +82,24 @@ export function callNested(
 ): (Tensor | Tensor[])[] {
   const source = session.call(name, ...split(args));
   const first = session.allocate(counts.length);
-  session.transport.send(["unpack", source, first, counts.length]);
+  session.transport.send({ kind: "unpack", source, first, count: counts.length });
   return counts.map((count, i) =>
     count === null ? wrap(session, first + i) : unpack(session, first + i, count),
   );
 }
 
-/** As many tensors as there turn out to be. */
+/** Call a function whose result is a list of tensors of any length. */
 export async function callTensorList(
   session: Session,
   name: string,
   args: readonly unknown[],
 ): Promise<Tensor[]> {
   const source = session.call(name, ...split(args));
-  const count = (await session.ask(["length", source])) as number;
+  const count = (await session.ask({ kind: "length", handle: source })) as number;
   return unpack(session, source, count);
 }
 
-/** Run `run` inside a context manager of Python's. */
+/** Run `run` inside of the Python context manager that `name` makes. */
 export function callContext<T>(session: Session, name: string, run: () => T, args: readonly unknown[]): T {
   const context = new Handle(session, session.call(name, ...split(args)));
   session.run("$enter", [context]);
@@ -120,7 +120,7 @@ export function callContext<T>(session: Session, name: string, run: () => T, arg
 /** Give members of a class or its prototype a second name each. */
 export function alias(target: object, names: Readonly<Record<string, string>>): void {
   for (const [second, first] of Object.entries(names)) {
-    const found = Object.getOwnPropertyDescriptor(target, first);
-    if (found !== undefined) Object.defineProperty(target, second, found);
+    const member = Object.getOwnPropertyDescriptor(target, first);
+    if (member !== undefined) Object.defineProperty(target, second, member);
   }
 }

@@ -1,34 +1,43 @@
 /**
  * Functions of this side that become one Program: `compileStep` and `TinyJit`.
  *
- * The function's body is a list of operations. On this thread Python calls back for it while it captures; for a worker
- * it is recorded here, between `begin` and `end` so to speak, and sent along. What the function makes lives as long as
- * it runs, so that the Program knows it as scratch; its results get numbers of their own, one each call.
+ * The function's body is a list of operations. On this thread Python calls the function back while it captures; for a
+ * worker the operations are recorded here, and sent. What the function makes is freed when it returns, so the Program
+ * takes it for scratch. The results of each call get new numbers.
  */
 
 import { unpack, wrap } from "./calls";
 import { packArray, packNumbers, type NestedData } from "./data";
 import { isTypedArray } from "./dtypes";
-import { isOptions } from "./encode";
+import { isOptions, Tuple } from "./encode";
 import { ArgumentError, CaptureError } from "./generated/errors";
 import type { OptimizerGroup, Optimizer } from "./generated/nn";
 import { Tensor } from "./generated/tensor";
-import { getParameters } from "./models";
+import { handlesIn } from "./handle";
+import { tensorsIn } from "./models";
 import { makeTensor, type TensorData } from "./make";
 import { PythonObject, type Shape } from "./object";
-import { handlesIn, type Session } from "./session";
+import type { Session } from "./session";
 import type { Body } from "./transport";
 
-/** What a captured function may return: a tensor, or arrays and objects of them. Other values stay as captured. */
+/** What a captured function may return: a tensor, or arrays and plain objects of them. Other values stay as captured. */
 type Template =
   | { readonly tensor: number }
   | { readonly parts: [string, Template][]; readonly array: boolean }
   | { readonly value: unknown };
 
-/** A result, with its tensors replaced by their places in `tensors`. */
+/** A result, with its tensors replaced by their places in `tensors`. Throws ArgumentError for tensors elsewhere. */
 function templateOf(value: unknown, tensors: Tensor[]): Template {
   if (value instanceof Tensor) return { tensor: tensors.push(value) - 1 };
-  if (!Array.isArray(value) && !isOptions(value)) return { value };
+  if (!Array.isArray(value) && !isOptions(value)) {
+    if (handlesIn(value).length > 0) {
+      throw new ArgumentError(
+        "captured function: expected it to return tensors, or arrays and plain objects of them, got a " +
+          (value as object).constructor.name,
+      );
+    }
+    return { value };
+  }
   const parts = Object.entries(value).map(([key, x]): [string, Template] => [key, templateOf(x, tensors)]);
   return { parts, array: Array.isArray(value) };
 }
@@ -49,7 +58,7 @@ class Results {
   /** The body of a function, for Python. */
   body(session: Session, run: () => unknown): Body {
     return session.transport.body(() => {
-      session.capturing++;
+      session.captureDepth++;
       try {
         const result = session.scope(run);
         session.flush();
@@ -58,7 +67,7 @@ class Results {
         this.#count = this.#tensors.length;
         return this.#tensors.map((tensor) => tensor.number);
       } finally {
-        session.capturing--;
+        session.captureDepth--;
       }
     });
   }
@@ -73,17 +82,22 @@ class Results {
 
 // --- compileStep
 
-/** An input of `CompiledStep.run` as JSON: a tensor, or elements for `_elements` of polygrad/bridge.py. */
-function encodeInput(session: Session, input: TensorData, buffers: Uint8Array[]): string {
-  if (input instanceof Tensor) return `{"$":${input.number}}`;
-  const flat = isTypedArray(input) || input instanceof ArrayBuffer || input instanceof DataView;
-  if (!flat && handlesIn(input).length > 0)
-    return `{"$":${wrap(session, makeTensor(session, input)).number}}`;
-  const { bytes, dtype, shape } = flat ? packArray(input) : packNumbers(input as NestedData);
-  const buffer = session.transport.synchronous ? bytes : bytes.slice();
-  const raw = flat && !isTypedArray(input);
-  const fields = [{ b: buffers.push(buffer) - 1 }, raw ? "" : dtype, flat ? null : shape];
-  return JSON.stringify({ t: fields });
+/**
+ * An input of `CompiledStep.run` as an argument: a tensor, or bytes, their dtype and shape, for `_elements` of
+ * polygrad/bridge.py. Raw bytes have no dtype (""), and a flat array has no shape.
+ */
+function inputArgument(session: Session, input: TensorData): Tensor | Tuple {
+  if (input instanceof Tensor) return input;
+  if (isTypedArray(input)) {
+    const { bytes, dtype } = packArray(input);
+    return new Tuple([session.bytes(bytes), dtype, null]);
+  }
+  if (input instanceof ArrayBuffer || input instanceof DataView) {
+    return new Tuple([session.bytes(packArray(input).bytes), "", null]);
+  }
+  if (handlesIn(input).length > 0) return wrap(session, makeTensor(session, input));
+  const { bytes, dtype, shape } = packNumbers(input as NestedData);
+  return new Tuple([session.bytes(bytes), dtype, shape]);
 }
 
 /** A training step made by `compileStep`. */
@@ -105,18 +119,14 @@ export class CompiledStep<R = unknown> extends PythonObject {
   /**
    * Take one step; what the function returned, in tensors of this call: the next one overwrites them.
    *
-   * `inputs`: of the shapes and dtypes of those it was compiled with; none: the last again. Tensors; typed arrays or
-   * bytes, whose elements are in row-major order; nested arrays, whose numbers become the input's dtype. Throws
-   * ShapeError, DTypeError, DeviceError, OverflowError, ArgumentError.
+   * `inputs` have the shapes and dtypes of those it was compiled with; without any, the last ones are used again. They
+   * are tensors; typed arrays or bytes, whose elements are in row-major order; or nested arrays, whose numbers become
+   * the input's dtype. Throws ShapeError, DTypeError, DeviceError, OverflowError, ArgumentError.
    */
   run(...inputs: TensorData[]): R {
     const { session } = this;
-    const buffers: Uint8Array[] = [];
-    const given = inputs.map((input) => encodeInput(session, input, buffers));
-    const result = session.allocate();
-    const text = `[[${[`{"$":${this.number}}`, ...given].join(",")}],{"d":[]}]`;
-    session.transport.send(["call_packed", "$run_step", result, text, buffers]);
-    return this.#results.take(session, result) as R;
+    const args = inputs.map((input) => inputArgument(session, input));
+    return this.#results.take(session, session.callPacked("$run_step", [this, ...args])) as R;
   }
 
   /** The loss of the last run. Rejects with CaptureError before the first. */
@@ -126,22 +136,22 @@ export class CompiledStep<R = unknown> extends PythonObject {
 
   /** How many kernels one step launches. */
   get nKernels(): number {
-    return this.plain("n_kernels") as number;
+    return PythonObject.value(this, "n_kernels") as number;
   }
 
   /** How many buffers of the arena it uses. */
   get nIntermediates(): number {
-    return this.plain("n_intermediates") as number;
+    return PythonObject.value(this, "n_intermediates") as number;
   }
 
   /** The size of the arena: the memory of all intermediates. */
   get arenaBytes(): number {
-    return this.plain("arena_bytes") as number;
+    return PythonObject.value(this, "arena_bytes") as number;
   }
 
   /** The most bytes of intermediates alive at one time: no arena can be smaller. */
   get arenaLowerBound(): number {
-    return this.plain("arena_lower_bound") as number;
+    return PythonObject.value(this, "arena_lower_bound") as number;
   }
 }
 
@@ -157,15 +167,15 @@ export function compileStep<M, const X extends readonly TensorData[], R>(
   ...inputs: X
 ): CompiledStep<R> {
   const made = session.scope(() => {
-    const given = inputs.map((x) =>
+    const examples = inputs.map((x) =>
       isTypedArray(x) || x instanceof Tensor ? x : wrap(session, makeTensor(session, x)),
     );
-    const parameters = getParameters(model).map((tensor) => tensor.number);
-    const list = session.call("$list", given);
+    const parameters = tensorsIn(model).map((tensor) => tensor.number);
+    const list = session.call("$list", examples);
     const first = session.allocate(inputs.length);
     const results = new Results();
     const body = results.body(session, () => {
-      const tensors = inputs.map((_, i) => new session.tensorClass(session, first + i));
+      const tensors = inputs.map((_, i) => wrap(session, first + i));
       const training = session.training;
       session.training = true; // as Python sets it
       try {
@@ -175,11 +185,18 @@ export function compileStep<M, const X extends readonly TensorData[], R>(
       }
     });
     const result = session.allocate();
-    const text = JSON.stringify(parameters);
     try {
-      session.transport.send(["compile_step", result, text, optimizer.number, list, body, first]);
+      session.transport.send({
+        kind: "compile_step",
+        result,
+        parameters,
+        optimizer: optimizer.number,
+        inputs: list,
+        body,
+        first,
+      });
     } finally {
-      session.transport.send(["release", [list]]);
+      session.transport.send({ kind: "release", handles: [list] });
     }
     return new CompiledStep<R>(session, result, results);
   });
@@ -206,7 +223,7 @@ export function tinyJit<A extends unknown[], R>(
   const results = new Results();
   let calls = 0;
   const call = (...args: A): R => {
-    if (session.capturing > 0) return fn(...args); // part of the function being captured
+    if (session.captureDepth > 0) return fn(...args); // part of the function being captured
     if (args.some(isTypedArray)) {
       throw new CaptureError(
         "captured function: expected tensors, got a typed array, whose values would not be seen to change: " +
@@ -215,15 +232,17 @@ export function tinyJit<A extends unknown[], R>(
     }
     const body = calls < 2 ? results.body(session, () => fn(...args)) : undefined;
     const result = session.allocate();
-    const n = calls++;
+    const callIndex = calls++;
     try {
-      session.transport.send(["jit_call", handle.number, result, session.encode(args), body]);
+      const { text } = session.encode(args);
+      session.transport.send({ kind: "jit_call", jit: handle.number, result, text, body });
     } catch (error) {
-      calls = n;
+      calls = callIndex;
       throw error;
     }
-    if (!session.transport.synchronous && n < 2) {
-      session.ask(["length", result]).catch(() => (calls = Math.min(calls, n)));
+    if (!session.transport.synchronous && callIndex < 2) {
+      const answer = session.ask({ kind: "length", handle: result });
+      answer.catch(() => (calls = Math.min(calls, callIndex)));
     }
     return results.take(session, result) as R;
   };
@@ -236,7 +255,7 @@ export function tinyJit<A extends unknown[], R>(
   }) as unknown as CapturedFunction<A, R>;
 }
 
-/** What is passed for a function must be one. */
+/** Throws ArgumentError unless `fn`, an argument of `what`, is a function. */
 export function checkFunction(fn: unknown, what: string): void {
   if (typeof fn !== "function") throw new ArgumentError(`${what}: expected a function, got ${typeof fn}`);
 }

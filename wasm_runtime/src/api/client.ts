@@ -1,28 +1,35 @@
 /**
- * The transport to a Python in a worker. Operations are sent in batches, one a microtask, and nobody waits for them:
- * an operation that fails leaves its error in the place of its result, and what is asked of that rejects with it.
+ * The transport to a Python in a worker. Operations are sent in batches, one a microtask, and nobody waits for them.
+ * An operation that fails leaves its error in the place of its result; questions about the result reject with it.
  */
 
 import { errorFrom } from "./errors";
 import { CaptureError, PolygradError } from "./generated/errors";
-import type { Answer, Body, Operation, Plain, Question, Transport } from "./transport";
+import type { Answer, Body, Operation, Plain, Question, TableQuestion, Transport } from "./transport";
 
-/** A worker, or the like: what a page's Worker and Node's have in common. */
+/** A worker: what a page's Worker and Node's have in common. */
 export interface Port {
   send(message: ToWorker, transfer: ArrayBuffer[]): void;
   receive(listener: (message: FromWorker) => void): void;
-  /** Tells when the worker is no more, and why. */
+  /** Calls `listener` with the reason when the worker has ended. */
   failed(listener: (reason: string) => void): void;
-  /** Tells whether an answer is being waited for. */
+  /** Is told whether an answer is awaited. */
   busy(waiting: boolean): void;
   close(): void;
 }
 
-/** In order: operations, and questions with the number of their answer. */
-export type Item = Operation | readonly ["ask", id: number, question: Question];
+/** A question, and the number that its answer will have. */
+export interface Asked {
+  readonly kind: "ask";
+  readonly id: number;
+  readonly question: Question;
+}
+
+export type Item = Operation | Asked;
 
 export interface ToWorker {
   readonly kind: "session";
+  /** In the order in which they are carried out. */
   readonly items: Item[];
 }
 
@@ -37,9 +44,9 @@ interface Pending {
   reject(error: unknown): void;
 }
 
-function insideError([question]: Question): CaptureError {
+function insideError({ kind }: Question): CaptureError {
   return new CaptureError(
-    `captured function: expected only operations on tensors, got a question (${question}): read values outside`,
+    `captured function: expected only operations on tensors, got a question (${kind}): read values outside`,
   );
 }
 
@@ -51,7 +58,7 @@ export class WorkerTransport implements Transport {
   #transfer: ArrayBuffer[] = [];
   #recording: Operation[] | undefined;
   #scheduled = false;
-  #next = 1;
+  #nextId = 1;
   #closed: Error | undefined;
 
   constructor(port: Port) {
@@ -70,33 +77,33 @@ export class WorkerTransport implements Transport {
       this.#recording.push(operation);
       return;
     }
-    if (operation[0] === "call_packed") {
-      for (const buffer of operation[4]) this.#transfer.push(buffer.buffer as ArrayBuffer);
+    if (operation.kind === "call_packed") {
+      for (const { buffer } of operation.buffers) this.#transfer.push(buffer);
     }
     this.#items.push(operation);
     this.#schedule();
   }
 
   call(name: string, result: number, handles: number, keywords: string, args: readonly Plain[]): void {
-    this.send(["call", name, result, handles, keywords, ...args]);
+    this.send({ kind: "call", name, result, handles, keywords, args });
   }
 
   async ask(question: Question): Promise<unknown> {
     if (this.#closed) throw this.#closed;
     if (this.#recording !== undefined) throw insideError(question);
     return new Promise((resolve, reject) => {
-      const id = this.#next++;
+      const id = this.#nextId++;
       if (this.#pending.size === 0) this.#port.busy(true);
       this.#pending.set(id, { resolve, reject });
-      this.#items.push(["ask", id, question]);
+      this.#items.push({ kind: "ask", id, question });
       this.#schedule();
     });
   }
 
-  askSync(question: Question): never {
+  askSync(question: TableQuestion): never {
     if (this.#recording !== undefined) throw insideError(question);
     throw new PolygradError(
-      `${question[0]}: expected a session on this thread, got one in a worker, which has to be awaited`,
+      `${question.kind}: expected a session on this thread, got one in a worker, which has to be awaited`,
     );
   }
 
@@ -105,7 +112,7 @@ export class WorkerTransport implements Transport {
     const operations: Operation[] = [];
     this.#recording = operations;
     try {
-      return [operations, run()];
+      return { operations, results: run() };
     } finally {
       this.#recording = outer;
     }

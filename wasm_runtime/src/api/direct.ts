@@ -1,7 +1,17 @@
 /** The transport to a Python on this thread: every operation is carried out when it is sent. */
 
 import { errorFrom } from "./errors";
-import type { Answer, Body, Bridge, Operation, Plain, Question, Transport } from "./transport";
+import type {
+  Answer,
+  Body,
+  Bridge,
+  ErrorText,
+  Operation,
+  Plain,
+  Question,
+  TableQuestion,
+  Transport,
+} from "./transport";
 
 export class DirectTransport implements Transport {
   readonly synchronous = true;
@@ -14,27 +24,27 @@ export class DirectTransport implements Transport {
 
   send(operation: Operation): void {
     const error = this.#bridge.run(operation);
-    if (error !== undefined) throw this.#error(error);
+    if (error !== undefined) throw this.#errorFrom(error);
   }
 
   call(name: string, result: number, handles: number, keywords: string, args: readonly Plain[]): void {
     const error = this.#bridge.call(name, result, handles, keywords, args);
-    if (error !== undefined) throw this.#error(error);
+    if (error !== undefined) throw this.#errorFrom(error);
   }
 
   ask(question: Question): Promise<unknown> {
-    if (question[0] === "python") return this.#bridge.python(question[1]);
-    if (question[0] === "host") return this.#bridge.host(question[1], question[2]);
-    return this.#bridge.wait(question).then((found) => this.#value(found));
+    if (question.kind === "python") return this.#bridge.python(question.code);
+    if (question.kind === "host") return this.#bridge.host(question.method, question.args);
+    return this.#bridge.wait(question).then((answer) => this.#valueOf(answer));
   }
 
-  askSync(question: Question): unknown {
-    return this.#value(this.#bridge.ask(question));
+  askSync(question: TableQuestion): unknown {
+    return this.#valueOf(this.#bridge.ask(question));
   }
 
-  #value(found: Answer): unknown {
-    if ("error" in found) throw this.#error(found.error);
-    return found.value;
+  #valueOf(answer: Answer): unknown {
+    if ("error" in answer) throw this.#errorFrom(answer.error);
+    return answer.value;
   }
 
   body(run: () => number[]): Body {
@@ -52,8 +62,8 @@ export class DirectTransport implements Transport {
     // Python stays: others on this thread may use it.
   }
 
-  /** The error of an operation; of one that called a body which threw, what it threw. */
-  #error(text: string): unknown {
+  /** The error of an operation. If the operation called a body that threw, it is what the body threw. */
+  #errorFrom(text: ErrorText): unknown {
     const thrown = this.#thrown;
     this.#thrown = undefined;
     return thrown ?? errorFrom(text);

@@ -9,6 +9,22 @@ import type { Plain } from "./transport";
 /** Options by name. */
 export type Options = Readonly<Record<string, unknown>>;
 
+/** Bytes as an argument. They are sent beside the JSON, which has their index. */
+export class Bytes {
+  constructor(readonly array: Uint8Array<ArrayBuffer>) {}
+}
+
+/** Items that Python gets as a tuple. */
+export class Tuple {
+  constructor(readonly items: readonly unknown[]) {}
+}
+
+/** Arguments as JSON, and the bytes that it refers to. */
+export interface EncodedArguments {
+  readonly text: string;
+  readonly buffers: Uint8Array<ArrayBuffer>[];
+}
+
 /** Whether `x` was written as `{...}`: options, as arrays, tensors and other objects are not. */
 export function isOptions(x: unknown): x is Options {
   if (typeof x !== "object" || x === null) return false;
@@ -16,20 +32,20 @@ export function isOptions(x: unknown): x is Options {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** Numbers that are the same on both sides without more ado. -0 is not: Python would take it for the integer 0. */
+/** Whether a number is the same on both sides without JSON. -0 is not: Python would take it for the integer 0. */
 function isPlainNumber(x: number): boolean {
   return x !== 0 || 1 / x > 0;
 }
 
-/** The most arguments that go without JSON: one bit of the mask for each that is a handle, one for a list. */
-const MOST_PLAIN = 24;
+/** The most arguments that go without JSON: the mask has a bit for each handle, and a bit for each list. */
+const MAX_PLAIN = 24;
 
 /**
- * Arguments that need no JSON, into `out`; the bit mask of those that are handles, and above it of those that are
- * lists of integers. -1 when one needs JSON, or when there are more than the mask has bits.
+ * Appends arguments that need no JSON to `out`. Returns the bit mask of those that are handles, and above it of those
+ * that are lists of integers; -1 when an argument needs JSON, or when there are more than the mask has bits.
  */
 export function encodePlain(args: readonly unknown[], out: Plain[]): number {
-  if (args.length > MOST_PLAIN) return -1;
+  if (args.length > MAX_PLAIN) return -1;
   let handles = 0;
   let lists = 0;
   for (let i = 0; i < args.length; i++) {
@@ -51,7 +67,7 @@ export function encodePlain(args: readonly unknown[], out: Plain[]): number {
       return -1;
     }
   }
-  return handles + lists * 2 ** MOST_PLAIN;
+  return handles + lists * 2 ** MAX_PLAIN;
 }
 
 function isInteger(x: unknown): boolean {
@@ -65,21 +81,31 @@ function encodeNumber(x: number): string {
   return Number.isSafeInteger(x) || /[.e]/.test(text) ? text : `${text}.0`;
 }
 
-/** How a typed array becomes a tensor, whose number is sent for it. */
+/** Makes a tensor of a typed array; the tensor is sent in its place. */
 export type Lift = (array: TypedArray) => Handle;
 
-/** One argument as JSON for `decode` of the bridge. Throws ArgumentError for what cannot be sent. */
-export function encode(x: unknown, lift: Lift): string {
+/** Arguments of any kind as JSON for `decode` of the bridge. Throws ArgumentError for what cannot be sent. */
+export function encode(x: unknown, lift: Lift): EncodedArguments {
+  const buffers: Uint8Array<ArrayBuffer>[] = [];
+  return { text: encodeInto(buffers, x, lift), buffers };
+}
+
+/** `x` as JSON; the bytes in it are appended to `buffers`. */
+function encodeInto(buffers: Uint8Array<ArrayBuffer>[], x: unknown, lift: Lift): string {
+  const encodeAll = (items: readonly unknown[]): string =>
+    `[${items.map((item) => encodeInto(buffers, item, lift)).join(",")}]`;
   if (x instanceof Handle) return `{"$":${x.number}}`;
   if (typeof x === "number") return encodeNumber(x);
   if (x === null || x === undefined) return "null";
   if (typeof x === "boolean" || typeof x === "bigint") return String(x);
   if (typeof x === "string") return JSON.stringify(x);
-  if (Array.isArray(x)) return `[${x.map((item) => encode(item, lift)).join(",")}]`;
+  if (Array.isArray(x)) return encodeAll(x);
   if (isTypedArray(x)) return `{"$":${lift(x).number}}`;
   if (x === ELLIPSIS) return '{"e":0}';
-  if (x instanceof Slice) return `{"s":${encode([x.start, x.stop, x.step], lift)}}`;
-  if (isOptions(x)) return `{"d":${encode(Object.entries(x), lift)}}`;
+  if (x instanceof Slice) return `{"s":${encodeAll([x.start, x.stop, x.step])}}`;
+  if (x instanceof Bytes) return `{"b":${buffers.push(x.array) - 1}}`;
+  if (x instanceof Tuple) return `{"t":${encodeAll(x.items)}}`;
+  if (isOptions(x)) return `{"d":${encodeAll(Object.entries(x))}}`;
   const got = typeof x === "object" ? x.constructor.name : typeof x;
   throw new ArgumentError(`argument: expected a tensor, a number, text or an array of them, got a ${got}`);
 }

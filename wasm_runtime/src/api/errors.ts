@@ -1,6 +1,7 @@
 /** Errors of the Python side as errors of this one. */
 
 import * as classes from "./generated/errors";
+import type { ErrorText } from "./transport";
 
 /**
  * An exception of Python's that has no class of its own here, such as ModuleNotFoundError: `type` is its name, and the
@@ -24,7 +25,7 @@ export class NotImplementedError extends classes.PolygradError {
 type ErrorClass = new (message: string, options?: ErrorOptions) => Error;
 
 /** JavaScript's own classes, for its own errors and for those of Python's that mean the same. */
-const OF_THE_LANGUAGE: Readonly<Record<string, ErrorClass>> = {
+const NATIVE_CLASSES: Readonly<Record<string, ErrorClass>> = {
   Error,
   TypeError,
   RangeError,
@@ -36,31 +37,29 @@ const OF_THE_LANGUAGE: Readonly<Record<string, ErrorClass>> = {
   ZeroDivisionError: RangeError,
   NotImplementedError,
 };
-const OWN: Readonly<Record<string, ErrorClass>> = classes;
+const OWN_CLASSES: Readonly<Record<string, ErrorClass>> = classes;
 
-interface Described {
-  /** The class, or the nearest one above it that has a meaning here. */
+/** An error as polygrad/bridge.py describes it. */
+interface ErrorDescription {
+  /** The class, or its nearest base class that has a meaning here. */
   readonly type: string;
-  /** What Python calls it. */
+  /** The name of its class in Python. */
   readonly name?: string;
   readonly message: string;
   readonly traceback: string;
 }
 
-/**
- * The error that `text` describes: `!` and JSON, as polygrad/bridge.py writes it. Its class is that of the Python
- * error, its message the Python message; `cause` is the traceback.
- */
-export function errorFrom(text: string): Error {
-  const { type, name = type, message, traceback } = JSON.parse(text.slice(1)) as Described;
-  const known = OWN[type] ?? OF_THE_LANGUAGE[type];
-  if (known !== undefined) return new known(message, { cause: traceback });
+/** The error that `text` describes. It has the class and the message of the Python error; `cause` is the traceback. */
+export function errorFrom(text: ErrorText): Error {
+  const { type, name = type, message, traceback } = JSON.parse(text) as ErrorDescription;
+  const errorClass = OWN_CLASSES[type] ?? NATIVE_CLASSES[type];
+  if (errorClass !== undefined) return new errorClass(message, { cause: traceback });
   return new PythonError(message, name, { cause: traceback });
 }
 
-/** An error of this side as such a text. */
-export function describe(error: unknown): string {
-  const known: Error & { type?: unknown } = error instanceof Error ? error : new Error(String(error));
-  const { name, message, stack, type = name } = known; // a PythonError, Pyodide's or ours, has a type
-  return `!${JSON.stringify({ type: name, name: type, message, traceback: stack })}`;
+/** The text that describes an error of this side. */
+export function describe(error: unknown): ErrorText {
+  const described: Error & { type?: unknown } = error instanceof Error ? error : new Error(String(error));
+  const { name, message, stack, type = name } = described; // a PythonError, Pyodide's or ours, has a type
+  return JSON.stringify({ type: name, name: type, message, traceback: stack });
 }

@@ -1,4 +1,4 @@
-/** The JavaScript API, for a host to build on: `createApi` on a `Session` over a `Transport`. */
+/** The JavaScript API, for a host to build on: `createApi` on a `Connection`. */
 
 export {
   createApi,
@@ -36,7 +36,7 @@ export type {
   SizeBounds,
 } from "./onnx";
 export { SessionServer } from "./server";
-export { Session } from "./session";
+export type { Connection } from "./session";
 export { slice, type Slice } from "./slice";
 export { openUrl, type ByteProgress, type FileSource, type Host } from "./sources";
 export type { ImageSource, Index, Layer, Operand, Size } from "./tensor_base";

@@ -5,8 +5,8 @@ import { pack, packArray, type NestedData, type Packed } from "./data";
 import { isTypedArray, toDType, type DType, type DTypeName, type TypedArray } from "./dtypes";
 import { ArgumentError } from "./generated/errors";
 import type { Tensor } from "./generated/tensor";
-import { Handle } from "./handle";
-import { handlesIn, type Session } from "./session";
+import { Handle, handlesIn } from "./handle";
+import type { Session } from "./session";
 
 /**
  * What a tensor can be made of: numbers, booleans and bigints, arrays of them (or of tensors), typed arrays, raw bytes

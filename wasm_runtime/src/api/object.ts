@@ -25,90 +25,99 @@ export interface Shape {
   readonly tensors: readonly TensorAttribute[];
   /** The attributes that are plain data, by their Python names. */
   readonly values: readonly string[];
-  /** Whether it holds lists of tensors, or layers, so that only Python knows all that are in it. */
+  /** Whether its objects hold lists of tensors, or layers, so that only Python knows which tensors are in them. */
   readonly lists?: boolean;
 }
 
-/** Which tensors an object made with these arguments has. */
-function present(shape: Shape, args: readonly unknown[]): ReadonlySet<string> {
-  const [given, options] = split(args);
-  const has = ({ flag }: TensorAttribute): boolean =>
-    flag === undefined || Boolean(given[flag.position] ?? options?.[flag.name] ?? flag.default);
-  return new Set(shape.tensors.filter(has).map(({ name }) => name));
+/** The names of the tensors that an object has which was made with these arguments, in order. */
+function tensorNames(shape: Shape, args: readonly unknown[]): string[] {
+  const [positional, options] = split(args);
+  const isPresent = ({ flag }: TensorAttribute): boolean =>
+    flag === undefined || Boolean(positional[flag.position] ?? options?.[flag.name] ?? flag.default);
+  return shape.tensors.filter(isPresent).map(({ name }) => name);
 }
 
 /** The bridge's name for the tensors in an object. */
 const STATE = "$state";
 
-/** An object with attributes. */
-export class PythonObject extends Handle {
+/** The method of a class that names the tensors of its objects itself. */
+export const namedTensors: unique symbol = Symbol("namedTensors");
+
+/**
+ * An object with attributes. How to get at them are static functions: the names of its methods are for users, whose
+ * classes may extend layers and optimizers.
+ */
+export class PythonObject extends Handle<Session> {
   /** @internal */
   static readonly shape: Shape = { id: "", tensors: [], values: [] };
-  readonly #present: ReadonlySet<string>;
+  /** @internal */
+  [namedTensors]?(): [string, Tensor][];
+  readonly #shape: Shape;
+  readonly #tensorNames: readonly string[];
   #values: Readonly<Record<string, unknown>> | undefined;
 
   /** @internal `args` are what it was constructed with. */
-  constructor(session: Session, number: number, args: readonly unknown[] = []) {
+  constructor(session: Session, number: number, args: readonly unknown[] = [], shape = new.target.shape) {
     super(session, number);
-    this.#present = present(this.shape, args);
+    this.#shape = shape;
+    this.#tensorNames = tensorNames(shape, args);
   }
 
-  private get shape(): Shape {
-    return (this.constructor as typeof PythonObject).shape;
-  }
-
-  /** The names of the attributes that hold a tensor, in order. */
-  private get tensorNames(): readonly string[] {
-    return this.shape.tensors.map(({ name }) => name).filter((name) => this.#present.has(name));
-  }
-
-  /** @internal Its tensors by their dotted names, in order. In a worker known after `ready()`. */
-  state(): [string, Tensor][] {
-    if (!this.shape.lists) return this.tensorNames.map((name) => [name, this.attribute(name)]);
-    const names = this.plain(STATE) as string[];
-    const tensors = unpack(this.session, this.session.call(STATE, [this]), names.length);
+  /**
+   * @internal The tensors of `x` by their dotted names, in order; undefined for an object that never has any. In a
+   * worker known after `ready()`.
+   */
+  static state(x: PythonObject): [string, Tensor][] | undefined {
+    if (x[namedTensors] !== undefined) return x[namedTensors]();
+    if (!x.#shape.lists) {
+      if (x.#shape.tensors.length === 0) return undefined;
+      return x.#tensorNames.map((name) => [name, PythonObject.tensor(x, name)]);
+    }
+    const names = PythonObject.value(x, STATE) as string[];
+    const tensors = unpack(x.session, x.session.call(STATE, [x]), names.length);
     return tensors.map((tensor, i) => [names[i] ?? "", tensor]);
   }
 
   /** @internal */
-  attribute(name: string): Tensor {
-    return wrap(this.session, this.session.call("$get", [this, name]));
+  static tensor(x: PythonObject, name: string): Tensor {
+    return wrap(x.session, x.session.call("$get", [x, name]));
   }
 
   /** @internal */
-  optional(name: string): Tensor | null {
-    return this.#present.has(name) ? this.attribute(name) : null;
+  static optionalTensor(x: PythonObject, name: string): Tensor | null {
+    return x.#tensorNames.includes(name) ? PythonObject.tensor(x, name) : null;
   }
 
   /** @internal */
-  list(name: string): Promise<Tensor[]> {
-    return callTensorList(this.session, "$get", [this, name]);
+  static tensors(x: PythonObject, name: string): Promise<Tensor[]> {
+    return callTensorList(x.session, "$get", [x, name]);
   }
 
   /** @internal */
-  assign(name: string, value: unknown): void {
-    this.session.run("$set", [this, name, value]);
+  static assign(x: PythonObject, name: string, value: unknown): void {
+    x.session.run("$set", [x, name, value]);
   }
 
   /** @internal Plain data: in a worker as of the last `ready()`. */
-  plain(name: string): unknown {
-    if (this.session.transport.synchronous) {
-      const found = this.session.askSync(["meta", this.number, [name]]) as Record<string, unknown>;
-      return found[name];
+  static value(x: PythonObject, name: string): unknown {
+    if (x.session.transport.synchronous) {
+      const question = { kind: "meta", handle: x.number, names: [name] } as const;
+      return (x.session.askSync(question) as Record<string, unknown>)[name];
     }
-    if (this.#values === undefined) {
+    if (x.#values === undefined) {
       throw new PolygradError(
         `${name.replace("$", "")}: expected an object that has arrived from the worker: await its ready() first`,
       );
     }
-    return this.#values[name];
+    return x.#values[name];
   }
 
-  /** Resolves when it has been made, and what it knows has arrived; rejects if that failed. */
+  /** Resolves when it has been made, and its plain data has arrived; rejects if that failed. */
   async ready(): Promise<this> {
-    const names = this.shape.lists ? [...this.shape.values, STATE] : this.shape.values;
-    const found = await this.session.ask(["meta", this.number, names]);
-    this.#values = found as Record<string, unknown>;
+    const { lists, values } = this.#shape;
+    const names = lists ? [...values, STATE] : values;
+    const answer = await this.session.ask({ kind: "meta", handle: this.number, names });
+    this.#values = answer as Record<string, unknown>;
     return this;
   }
 }

@@ -15,7 +15,7 @@ import { ArgumentError, OnnxError } from "./generated/errors";
 import type { Tensor } from "./generated/tensor";
 import { Handle } from "./handle";
 import { makeTensor } from "./make";
-import { PythonObject, type Shape } from "./object";
+import { namedTensors, PythonObject, type Shape } from "./object";
 import type { Session } from "./session";
 import { beside, nameOf, readAll, type ByteProgress, type FileSource, type Host } from "./sources";
 
@@ -189,7 +189,13 @@ export class RunnableModel extends PythonObject {
     const parts = [`{"$":${this.number}}`, `{"d":[${encoded.join(",")}]}`, ...more];
     const text = `[[${parts.join(",")}],{"d":[]}]`;
     try {
-      this.session.transport.send(["call_packed", `$onnx.Model.${method}`, result, text, []]);
+      this.session.transport.send({
+        kind: "call_packed",
+        name: `$onnx.Model.${method}`,
+        result,
+        text,
+        buffers: [],
+      });
     } finally {
       for (const handle of made) handle.dispose();
     }
@@ -205,12 +211,12 @@ export class RunnableModel extends PythonObject {
     };
     if (isTypedArray(x)) {
       const isShort = x.length <= LONGEST_SHAPE && x.BYTES_PER_ELEMENT === 8 && dtypeOfArray(x) === "int64";
-      return `{"t":[${isShort ? session.encode([Array.from(x as BigInt64Array)]).slice(1, -1) : keep(makeTensor(session, x))}]}`;
+      return `{"t":[${isShort ? session.encode([Array.from(x as BigInt64Array)]).text.slice(1, -1) : keep(makeTensor(session, x))}]}`;
     }
     if (isShaped(x)) {
       return keep(makeTensor(session, x.data, { shape: x.shape, ...(x.dtype && { dtype: x.dtype }) }));
     }
-    return session.encode([x]).slice(1, -1);
+    return session.encode([x]).text.slice(1, -1);
   }
 }
 
@@ -227,15 +233,19 @@ async function outputOf(handle: Tensor, port: ModelPort): Promise<ModelOutput> {
   const { session } = handle;
   const { kind, inner } = port;
   if (kind === "tensor" && port.element !== "string") return handle.ready();
-  if (kind === "optional" && inner !== null && !(await session.ask(["is_none", handle.number]))) {
+  if (
+    kind === "optional" &&
+    inner !== null &&
+    !(await session.ask({ kind: "is_none", handle: handle.number }))
+  ) {
     return outputOf(handle, inner);
   }
   try {
     if (kind === "optional") return null;
     if (kind !== "sequence" || inner?.element === "string") {
-      return (await session.ask(["value", handle.number])) as NestedText;
+      return (await session.ask({ kind: "value", handle: handle.number })) as NestedText;
     }
-    const count = (await session.ask(["length", handle.number])) as number;
+    const count = (await session.ask({ kind: "length", handle: handle.number })) as number;
     return await Promise.all(unpack(session, handle.number, count).map((tensor) => tensor.ready()));
   } finally {
     handle.dispose();
@@ -263,7 +273,7 @@ export class OnnxModel extends RunnableModel {
   }
 
   /** @internal */
-  override state(): [string, Tensor][] {
+  override [namedTensors](): [string, Tensor][] {
     const source = this.session.call("$onnx.Model.tensors", [this]);
     const tensors = unpack(this.session, source, this.#parameters.length);
     return tensors.map((tensor, i) => [this.#parameters[i] ?? "", tensor]);
@@ -277,13 +287,14 @@ export class OnnxModel extends RunnableModel {
   async capture(bounds: SizeBounds = {}): Promise<RunnableModel> {
     const { session, inputs, outputs } = this;
     const captured = session.call("$onnx.Model.capture", [this, bounds]);
-    await session.ask(["meta", captured, []]);
+    await session.ask({ kind: "meta", handle: captured, names: [] });
     return new RunnableModel(session, captured, { inputs, outputs });
   }
 
   /** What is in the file. */
   async graph(): Promise<ModelGraph> {
-    const { graph } = (await this.session.ask(["meta", this.number, ["graph"]])) as { graph: ModelGraph };
+    const question = { kind: "meta", handle: this.number, names: ["graph"] } as const;
+    const { graph } = (await this.session.ask(question)) as { graph: ModelGraph };
     return graph;
   }
 
@@ -294,7 +305,7 @@ export class OnnxModel extends RunnableModel {
   async profile(inputs: Readonly<Record<string, ModelInput>>, seconds = 0.1): Promise<NodeTimes> {
     const result = new Handle(this.session, this.callWith("profile", inputs, seconds));
     try {
-      const found = (await this.session.ask(["value", result.number])) as PlainTimes;
+      const found = (await this.session.ask({ kind: "value", handle: result.number })) as PlainTimes;
       const { nodes, rounds, fused_seconds: fusedSeconds, fused_launches: fusedLaunches } = found;
       return { nodes, rounds, fusedSeconds, fusedLaunches };
     } finally {
@@ -310,7 +321,7 @@ export class OnnxModel extends RunnableModel {
     const { session } = this;
     const result = new Handle(session, session.call("$onnx.Model.export", [this, bounds]));
     try {
-      return new Uint8Array((await session.ask(["read", result.number])) as ArrayBuffer);
+      return new Uint8Array((await session.ask({ kind: "read", handle: result.number })) as ArrayBuffer);
     } finally {
       result.dispose();
     }
@@ -329,16 +340,18 @@ export async function loadModel(
   source: FileSource,
   { device, requiresGrad, files = {}, onProgress }: LoadOptions = {},
 ): Promise<OnnxModel> {
-  const send = (name: string, text: string, buffers: Uint8Array[]): number => {
+  const send = (name: string, text: string, buffers: Uint8Array<ArrayBuffer>[]): number => {
     const result = session.allocate();
-    session.transport.send(["call_packed", name, result, text, buffers]);
+    session.transport.send({ kind: "call_packed", name, result, text, buffers });
     return result;
   };
   const bytes = await readAll(host, source, "load", onProgress);
   const text = `[[{"b":0},${JSON.stringify(nameOf(source))}],{"d":[]}]`;
   const file = new Handle(session, send("$onnx.File", text, [bytes]));
   try {
-    const { external } = (await session.ask(["meta", file.number, ["external"]])) as { external: string[] };
+    const { external } = (await session.ask({ kind: "meta", handle: file.number, names: ["external"] })) as {
+      external: string[];
+    };
     const buffers = await Promise.all(
       external.map((name) => {
         const place = files[name] ?? beside(source, name);
@@ -350,14 +363,14 @@ export async function loadModel(
       }),
     );
     const pairs = external.map((name, i) => `[${JSON.stringify(name)},{"b":${i}}]`);
-    const rest = session.encode([device, requiresGrad ?? false]).slice(1, -1);
+    const rest = session.encode([device, requiresGrad ?? false]).text.slice(1, -1);
     const model = send(
       "$onnx.load",
       `[[{"$":${file.number}},${rest},{"d":[${pairs.join(",")}]}],{"d":[]}]`,
       buffers,
     );
     const names = ["inputs", "outputs", "ops", "parameters"];
-    const found = (await session.ask(["meta", model, names])) as Described;
+    const found = (await session.ask({ kind: "meta", handle: model, names })) as Described;
     return new OnnxModel(session, model, found);
   } finally {
     file.dispose();

@@ -2,14 +2,22 @@
 
 import type { FromWorker, ToWorker } from "./client";
 import { describe } from "./errors";
-import { resultOf, type Answer, type Bridge, type Operation, type Question } from "./transport";
+import {
+  resultOf,
+  type Answer,
+  type Bridge,
+  type HostQuestion,
+  type Operation,
+  type SourceQuestion,
+  type TableQuestion,
+} from "./transport";
 
 type Reply = (message: FromWorker, transfer: ArrayBuffer[]) => void;
 
 export class SessionServer {
   readonly #bridge: Bridge;
   readonly #reply: Reply;
-  /** The error of an operation without a result: nobody can ask for it, so the next answer is it. */
+  /** The error of an operation without a result. Nobody can ask for it, so the next question is answered with it. */
   #failure: string | undefined;
   #before: Promise<void> = Promise.resolve();
 
@@ -21,26 +29,23 @@ export class SessionServer {
   receive({ items }: ToWorker): void {
     this.#before = this.#before.then(async () => {
       for (const item of items) {
-        if (item[0] !== "ask") this.#run(item);
-        else if (item[2][0] === "host") void this.#answerFromHost(item[1], item[2][1], item[2][2]);
-        else await this.#answer(item[1], item[2]);
+        if (item.kind !== "ask") this.#run(item);
+        else if (item.question.kind === "host") void this.#answerFromHost(item.id, item.question);
+        else await this.#answer(item.id, item.question);
       }
     });
   }
 
   #run(operation: Operation): void {
-    const error =
-      operation[0] === "call"
-        ? this.#bridge.call(operation[1], operation[2], operation[3], operation[4], operation.slice(5))
-        : this.#bridge.run(operation);
+    const error = this.#bridge.run(operation);
     if (error === undefined) return;
     const result = resultOf(operation);
     if (result) this.#bridge.fail(result, error);
     else this.#failure ??= error;
   }
 
-  /** Python that waits for something lets other calls go on, as on its own thread. */
-  async #answerFromHost(id: number, method: string, args: readonly unknown[]): Promise<void> {
+  /** While Python waits for something, other calls go on, as on its own thread. */
+  async #answerFromHost(id: number, { method, args }: HostQuestion): Promise<void> {
     let answer: Answer;
     try {
       answer = { value: await this.#bridge.host(method, args) };
@@ -50,12 +55,12 @@ export class SessionServer {
     this.#reply({ kind: "answer", id, answer }, []);
   }
 
-  async #answer(id: number, question: Question): Promise<void> {
+  async #answer(id: number, question: TableQuestion | SourceQuestion): Promise<void> {
     let answer: Answer;
     try {
       answer =
-        question[0] === "python"
-          ? { value: await this.#bridge.python(question[1]) }
+        question.kind === "python"
+          ? { value: await this.#bridge.python(question.code) }
           : await this.#bridge.wait(question);
     } catch (error) {
       answer = { error: describe(error) };

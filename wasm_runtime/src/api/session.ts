@@ -1,53 +1,63 @@
 /**
- * A session: what one Python holds for this side. Numbers, lifetimes, and how calls are sent; knows no tensors.
+ * A session: what one Python holds for this side. It gives objects their numbers, frees them, and sends calls. It
+ * knows of tensors that the bridge makes them of bytes; what can be done with them is in the classes above it.
  */
 
-import { dtypeOfArray, type DType, type TypedArray } from "./dtypes";
-import { encode, encodePlain, type Options } from "./encode";
+import { dtypeOfArray, type DType } from "./dtypes";
+import { Bytes, encode, encodePlain, type EncodedArguments, type Options } from "./encode";
 import { ArgumentError, DeviceError, OutOfMemoryError } from "./generated/errors";
-import type { Tensor } from "./generated/tensor";
-import { Handle } from "./handle";
-import type { Plain, Question, Transport } from "./transport";
+import { Handle, handlesIn, type Owner } from "./handle";
+import type { Plain, Question, TableQuestion, Transport } from "./transport";
 
-/** How many objects may be dead before they are released without waiting for the end of the task. */
-const MOST_DEAD = 256;
+/** With this many dead objects, they are released without waiting for the end of the task. */
+const MAX_DEAD = 256;
 
-/** An allocation that engines collect garbage for. It is not touched, so it costs address space only. */
-const COLLECTED_FOR = 2 ** 29;
+/** Engines collect garbage before an allocation of this many bytes. It is not touched: it costs address space only. */
+const LARGE_ALLOCATION = 2 ** 29;
 
-/** What is true of a session from its start. */
+/** What Python tells of itself when a session starts. */
 export interface SessionInfo {
   /** The default device. */
   readonly device: string;
-  /** The names of all devices that there may be. */
+  /** The names of all devices that this build has. */
   readonly devices: readonly string[];
 }
 
-export class Session {
+/** A Python that has started, and how operations reach it. */
+export interface Connection {
+  readonly transport: Transport;
+  readonly info: SessionInfo;
+}
+
+/** A class of handles. */
+type HandleClass = new (session: Session, number: number) => Handle<Session>;
+
+export class Session implements Owner {
   readonly transport: Transport;
   #device: string;
   readonly #devices: readonly string[];
   /** `Tensor.training` as this side set it last. */
   training = false;
-  /** How many functions are being captured, one inside the other. */
-  capturing = 0;
-  /** The pixels of what the host can draw, but only a page can. */
+  /** The number of functions that are being captured, one inside the other. */
+  captureDepth = 0;
+  /** The pixels of an image that the host can draw. A page sets it. */
   pixels: (image: object) => { data: Uint8ClampedArray; width: number; height: number } = () => {
     throw new ArgumentError(
       "fromImage: expected pixels ({ data, width, height }), got what only a page can draw",
     );
   };
-  /** The class of tensors, of which the session knows no more. */
-  tensorClass!: new (session: Session, number: number) => Tensor;
-  #next = 1;
+  /** The class of what operations return. */
+  readonly resultClass: HandleClass;
+  #nextNumber = 1;
   #dead: number[] = [];
   #released = 0;
   #flushing = false;
   readonly #scopes: Set<Handle>[] = [];
   readonly #finalizers: FinalizationRegistry<number>;
 
-  constructor(transport: Transport, { device, devices }: SessionInfo) {
+  constructor(transport: Transport, { device, devices }: SessionInfo, resultClass: HandleClass) {
     this.transport = transport;
+    this.resultClass = resultClass;
     this.#device = device;
     this.#devices = devices;
     this.#finalizers = new FinalizationRegistry((number) => {
@@ -73,10 +83,10 @@ export class Session {
 
   // --- numbers and lifetimes
 
-  /** A number that is not in use; `count` numbers in a row. */
+  /** The first of `count` consecutive numbers that are not in use. */
   allocate(count = 1): number {
-    const first = this.#next;
-    this.#next += count;
+    const first = this.#nextNumber;
+    this.#nextNumber += count;
     return first;
   }
 
@@ -104,7 +114,7 @@ export class Session {
   #release(number: number): void {
     this.#released++;
     this.#dead.push(number);
-    if (this.#dead.length >= MOST_DEAD) this.flush();
+    if (this.#dead.length >= MAX_DEAD) this.flush();
     if (this.#flushing) return;
     this.#flushing = true;
     queueMicrotask(() => {
@@ -113,21 +123,21 @@ export class Session {
     });
   }
 
-  /** Tell Python at once what has died. */
+  /** Release dead objects now. */
   flush(): void {
     if (this.#dead.length === 0) return;
     const dead = this.#dead;
     this.#dead = [];
     try {
-      this.transport.send(["release", dead]);
+      this.transport.send({ kind: "release", handles: dead });
     } catch {
       // The session has ended, and all its objects with it.
     }
   }
 
   /**
-   * Run `run`, and free what was made in it, but for what it returns (also in arrays and objects) and what was kept.
-   * `run` must not be asynchronous: what other code makes meanwhile would be freed too.
+   * Run `run`, and free what was made in it, but for what it returns (also inside of arrays, Maps, Sets and objects)
+   * and what was kept. `run` must not be asynchronous: what other code makes meanwhile would be freed too.
    */
   scope<T>(run: () => T): T {
     const made = new Set<Handle>();
@@ -158,7 +168,7 @@ export class Session {
 
   // --- calls
 
-  /** Call `name`; the result gets a new number, which is returned. */
+  /** Call `name`; the number of the result. */
   call(name: string, args: readonly unknown[], options?: Options): number {
     const result = this.allocate();
     this.send(name, result, args, options);
@@ -185,14 +195,32 @@ export class Session {
       this.transport.call(name, result, handles, keywords, plain);
       return;
     }
-    const given = keywords === "" ? [] : keywords.split(",").map((key, i) => [key, all[args.length + i]]);
-    const text = this.encode([args, Object.fromEntries(given)]);
-    this.transport.send(["call_packed", name, result, text, []]);
+    const named = keywords === "" ? [] : keywords.split(",").map((key, i) => [key, all[args.length + i]]);
+    this.#sendPacked(name, result, args, Object.fromEntries(named) as Options);
   }
 
-  /** Arguments as JSON for the bridge. */
-  encode(args: readonly unknown[]): string {
-    return encode(args, (array) => this.arrayHandle(array, dtypeOfArray(array), [array.length]));
+  /** Call `name` with arguments that may hold `Bytes`; the number of the result. */
+  callPacked(name: string, args: readonly unknown[]): number {
+    const result = this.allocate();
+    this.#sendPacked(name, result, args, {});
+    return result;
+  }
+
+  #sendPacked(name: string, result: number, args: readonly unknown[], options: Options): void {
+    this.transport.send({ kind: "call_packed", name, result, ...this.encode([args, options]) });
+  }
+
+  /** Arguments for the bridge. Typed arrays among them become tensors. */
+  encode(args: readonly unknown[]): EncodedArguments {
+    return encode(args, (array) => {
+      const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+      return new Handle(this, this.make(bytes, dtypeOfArray(array), [array.length]));
+    });
+  }
+
+  /** Bytes as an argument. The user may write to them as soon as the call is sent, so a worker gets a copy. */
+  bytes(array: Uint8Array<ArrayBuffer>): Bytes {
+    return new Bytes(this.transport.synchronous ? array : array.slice());
   }
 
   /** A tensor of the bytes of an array; its number. They are copied. */
@@ -202,29 +230,17 @@ export class Session {
     shape: readonly number[],
     options: { device?: string; requiresGrad?: boolean; cast?: DType } = {},
   ): number {
-    const result = this.allocate();
-    const { device = null, requiresGrad = null, cast = null } = options;
-    const rest = encode([dtype, shape, device, requiresGrad, cast], () => {
-      throw new ArgumentError("data: expected plain arguments");
-    });
-    const buffer = this.transport.synchronous ? bytes : bytes.slice();
-    const text = `[[{"b":0},${rest.slice(1, -1)}],{"d":[]}]`;
-    this.transport.send(["call_packed", "$make", result, text, [buffer]]);
-    return result;
-  }
-
-  private arrayHandle(array: TypedArray, dtype: DType, shape: readonly number[]): Handle {
-    const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
-    return new Handle(this, this.make(bytes, dtype, shape));
+    const { device, requiresGrad, cast } = options;
+    return this.callPacked("$make", [this.bytes(bytes), dtype, shape, device, requiresGrad, cast]);
   }
 
   // --- questions
 
-  /** The answer; when `name` is called, and its result is plain data. */
+  /** The result of `name`, which is plain data. */
   async value(name: string, args: readonly unknown[], options?: Options): Promise<unknown> {
     const result = this.call(name, args, options);
     try {
-      return await this.transport.ask(["value", result]);
+      return await this.transport.ask({ kind: "value", handle: result });
     } finally {
       this.#release(result);
     }
@@ -235,27 +251,27 @@ export class Session {
   }
 
   /**
-   * The bytes of a tensor. The engine does not know how much memory its dead objects hold here: when there is none
-   * left, it is made to collect them, and the tensor is computed again, until that frees no more.
+   * The bytes of a tensor. The engine does not know how much of Python's memory its dead objects hold. So when that
+   * memory is full, the engine is made to collect garbage and the tensor is computed again, until nothing more is freed.
    */
   async read(number: number): Promise<ArrayBuffer> {
     for (;;) {
       try {
-        return (await this.ask(["read", number])) as ArrayBuffer;
+        return (await this.ask({ kind: "read", handle: number })) as ArrayBuffer;
       } catch (error) {
         if (!(error instanceof OutOfMemoryError) || !(await this.#collect())) throw error;
       }
     }
   }
 
-  /** Have the engine collect garbage, by asking it for memory; whether objects of this session were among it. */
+  /** Make the engine collect garbage by asking it for memory; whether objects of this session were among it. */
   async #collect(): Promise<boolean> {
     const before = this.#released;
     for (let i = 0; i < 10 && this.#released === before; i++) {
       try {
-        new ArrayBuffer(COLLECTED_FOR);
+        new ArrayBuffer(LARGE_ALLOCATION);
       } catch {
-        // There is not so much: then it has just tried all it could.
+        // An engine that refuses has collected garbage before.
       }
       await new Promise((resolve) => setTimeout(resolve, 10)); // finalizers are tasks of their own
     }
@@ -263,27 +279,11 @@ export class Session {
     return this.#released > before;
   }
 
-  askSync(question: Question): unknown {
+  askSync(question: TableQuestion): unknown {
     return this.transport.askSync(question);
   }
 
   close(): void {
     this.transport.close();
   }
-}
-
-/** The handles in a value: in arrays, and in the own properties of objects. */
-export function handlesIn(value: unknown): Handle[] {
-  const found: Handle[] = [];
-  const seen = new Set<object>();
-  const stack = [value];
-  while (stack.length > 0) {
-    const x = stack.pop();
-    if (x instanceof Handle) found.push(x);
-    else if (typeof x === "object" && x !== null && !ArrayBuffer.isView(x) && !seen.has(x)) {
-      seen.add(x);
-      stack.push(...(Object.values(x) as unknown[]));
-    }
-  }
-  return found;
 }

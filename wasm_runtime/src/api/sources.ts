@@ -1,6 +1,7 @@
 /** Files that a session reads: where they come from, and their bytes as they arrive. */
 
 import { ArgumentError } from "./generated/errors";
+import type { Session } from "./session";
 
 /** Reports how much of a file has arrived, in bytes; `total` is undefined where the server does not say. */
 export type ByteProgress = (loaded: number, total: number | undefined) => void;
@@ -17,6 +18,8 @@ export interface OpenedFile {
 /** What a host adds. `what` is the function that asks, for errors. */
 export interface Host {
   open(source: string | URL, what: string): Promise<OpenedFile>;
+  /** The pixels of an image, where the host can draw. */
+  readonly pixels?: Session["pixels"];
 }
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

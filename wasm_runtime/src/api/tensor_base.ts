@@ -1,4 +1,9 @@
-/** What of `Tensor` is written by hand: what it is known to be, reading it, indexing, training mode. */
+/**
+ * The members of `Tensor` that are written by hand: shape and dtype, reading, indexing, training mode.
+ *
+ * This file, `make.ts`, `calls.ts` and the generated `Tensor` name each other's types by `import type`. When they run,
+ * each imports only those below it: Tensor, this file, `make.ts`, `calls.ts`.
+ */
 
 import { itemSize } from "../arrays";
 import { afterwards, callTensor, wrap } from "./calls";
@@ -48,7 +53,7 @@ function indexOf(index: Index): unknown {
   return found;
 }
 
-export class TensorBase extends Handle {
+export class TensorBase extends Handle<Session> {
   #meta: Meta | undefined;
 
   // --- what is known without computing
@@ -60,7 +65,7 @@ export class TensorBase extends Handle {
         `${what}: expected a tensor whose ${what} has arrived from the worker: await tensor.ready() first`,
       );
     }
-    return (this.#meta = this.session.askSync(["meta", this.number, []]) as Meta);
+    return (this.#meta = this.session.askSync({ kind: "meta", handle: this.number, names: [] }) as Meta);
   }
 
   /**
@@ -68,7 +73,7 @@ export class TensorBase extends Handle {
    * are known; rejects with the error of one that failed. Nothing is computed for it: see `realize`.
    */
   async ready(): Promise<this> {
-    this.#meta = (await this.session.ask(["meta", this.number, []])) as Meta;
+    this.#meta = (await this.session.ask({ kind: "meta", handle: this.number, names: [] })) as Meta;
     return this;
   }
 
@@ -161,7 +166,7 @@ export class TensorBase extends Handle {
   /** The elements in row-major order, a copy. float16 without engine support, and bfloat16, come as their bits. */
   async data(): Promise<TypedArray> {
     const read = this.session.read(this.number);
-    const meta = this.session.ask(["meta", this.number, []]);
+    const meta = this.session.ask({ kind: "meta", handle: this.number, names: [] });
     const [bytes, known] = await Promise.all([read, meta]);
     this.#meta = known as Meta;
     return asArray(bytes, this.#meta.dtype);
@@ -180,7 +185,7 @@ export class TensorBase extends Handle {
 
   /** `data()` at once: on this thread, and from devices whose memory is this process's. Throws elsewhere. */
   dataSync(): TypedArray {
-    return asArray(this.session.askSync(["read", this.number]) as ArrayBuffer, this.dtype);
+    return asArray(this.session.askSync({ kind: "read", handle: this.number }) as ArrayBuffer, this.dtype);
   }
 
   /** `tolist()` at once; see `dataSync`. */
@@ -233,7 +238,10 @@ export class TensorBase extends Handle {
   get grad(): Tensor | null {
     const number = this.session.call("$get", [this, "grad"]);
     const found = wrap(this.session, number);
-    if (!this.session.transport.synchronous || this.session.askSync(["is_none", number]) !== true)
+    if (
+      !this.session.transport.synchronous ||
+      this.session.askSync({ kind: "is_none", handle: number }) !== true
+    )
       return found;
     found.dispose();
     return null;

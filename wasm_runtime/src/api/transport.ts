@@ -2,94 +2,170 @@
  * How operations reach Python: on this thread (`DirectTransport`) or in a worker (`WorkerTransport`).
  *
  * An operation gives nothing back: its result goes into Python's table of objects, under a number that this side
- * chose. A question has an answer, for which a worker has to be waited. What is asked is carried out in order.
+ * chose. A question has an answer, which a worker sends later. Both are carried out in the order in which they are
+ * sent.
  */
 
 /** What can be passed without being written as JSON. A handle is its number, and marked in a bit mask. */
 export type Plain = number | string | boolean | bigint | undefined;
 
-/** A method of polygrad/bridge.py's Session, and its arguments. */
-export type Operation =
-  | readonly ["call", name: string, result: number, handles: number, keywords: string, ...args: Plain[]]
-  | readonly ["call_packed", name: string, result: number, text: string, buffers: Uint8Array[]]
-  | readonly ["unpack", source: number, first: number, count: number]
-  | readonly ["release", handles: number[]]
-  | readonly [
-      "compile_step",
-      result: number,
-      model: string,
-      optimizer: number,
-      inputs: number,
-      body: unknown,
-      first: number,
-    ]
-  | readonly ["jit_call", jit: number, result: number, text: string, body: unknown];
+/** Call a function with arguments that need no JSON: `call` of polygrad/bridge.py. */
+export interface Call {
+  readonly kind: "call";
+  readonly name: string;
+  /** The number that the result gets; 0: the result is dropped. */
+  readonly result: number;
+  /** The bit mask of `encodePlain`. */
+  readonly handles: number;
+  /** The names of the last arguments, joined by commas. */
+  readonly keywords: string;
+  readonly args: readonly Plain[];
+}
 
-export type Question =
-  | readonly ["value", handle: number]
-  | readonly ["length", handle: number]
-  | readonly ["is_none", handle: number]
-  | readonly ["meta", handle: number, names: readonly string[]]
-  | readonly ["read", handle: number]
-  | readonly ["python", code: string]
-  | readonly ["host", method: string, args: readonly unknown[]];
+/** Call a function with arguments of any kind, as `encode` writes them. */
+export interface PackedCall {
+  readonly kind: "call_packed";
+  readonly name: string;
+  readonly result: number;
+  readonly text: string;
+  readonly buffers: readonly Uint8Array<ArrayBuffer>[];
+}
 
-/** What a captured function does: a function that does it, or the operations; and then its results' numbers. */
-export type Body = (() => string) | readonly [operations: Operation[], results: number[]];
+/** Give the elements of the sequence `source` the numbers from `first` on. The sequence is dropped. */
+export interface Unpack {
+  readonly kind: "unpack";
+  readonly source: number;
+  readonly first: number;
+  readonly count: number;
+}
+
+/** Drop objects. */
+export interface Release {
+  readonly kind: "release";
+  readonly handles: readonly number[];
+}
+
+/** Compile a training step. */
+export interface CompileStep {
+  readonly kind: "compile_step";
+  readonly result: number;
+  /** The numbers of the model's tensors. */
+  readonly parameters: readonly number[];
+  readonly optimizer: number;
+  /** The number of the list of inputs. */
+  readonly inputs: number;
+  readonly body: Body;
+  /** The inputs of `body` have the numbers from here on. */
+  readonly first: number;
+}
+
+/** Call a captured function. */
+export interface JitCall {
+  readonly kind: "jit_call";
+  readonly jit: number;
+  readonly result: number;
+  /** The arguments, as `encode` writes them. */
+  readonly text: string;
+  /** What the function does; undefined for a replay. */
+  readonly body: Body | undefined;
+}
+
+/** What is done for its effect. Each kind is a method of polygrad/bridge.py's Session. */
+export type Operation = Call | PackedCall | Unpack | Release | CompileStep | JitCall;
+
+/** What is asked about the object `handle`: its plain data, its length, whether it is `null`, its elements. */
+export interface ObjectQuestion {
+  readonly kind: "value" | "length" | "is_none" | "read";
+  readonly handle: number;
+}
+
+/** What is known of an object without computing; `names` are attributes of an object that is no tensor. */
+export interface MetaQuestion {
+  readonly kind: "meta";
+  readonly handle: number;
+  readonly names: readonly string[];
+}
+
+/** The value of Python source. */
+export interface SourceQuestion {
+  readonly kind: "python";
+  readonly code: string;
+}
+
+/** The result of a method of the host's own Python object. */
+export interface HostQuestion {
+  readonly kind: "host";
+  readonly method: string;
+  readonly args: readonly unknown[];
+}
+
+export type TableQuestion = ObjectQuestion | MetaQuestion;
+export type Question = TableQuestion | SourceQuestion | HostQuestion;
+
+/** A body that was recorded: operations, and the numbers of its results. */
+export interface RecordedBody {
+  readonly operations: readonly Operation[];
+  readonly results: readonly number[];
+}
+
+/** What a captured function does: a function that does it and returns its results' numbers as JSON, or a record. */
+export type Body = (() => string) | RecordedBody;
 
 export interface Transport {
   /** Whether answers are there at once: whether `askSync` works. */
   readonly synchronous: boolean;
-  /** Carry out an operation, now or in due order. Throws its error if it is known at once. */
+  /** Carry out an operation, now or in its turn. Throws the operation's error if it is known at once. */
   send(operation: Operation): void;
-  /** `send` of the operation "call", which is most of them. */
+  /** `send` of a `Call`, without an object for it: most operations are calls. */
   call(name: string, result: number, handles: number, keywords: string, args: readonly Plain[]): void;
-  /** The answer, once all operations before it are done. Rejects with its error, or with an earlier operation's. */
+  /** The answer, once all earlier operations are done. Rejects with its error, or with an earlier operation's. */
   ask(question: Question): Promise<unknown>;
   /** The answer at once. Throws where that is not possible. */
-  askSync(question: Question): unknown;
+  askSync(question: TableQuestion): unknown;
   /**
    * The body of a captured function, which `run` carries out through this session; it returns the numbers of the
-   * results. Called back while Python captures, or recorded now, to be sent.
+   * results. `run` is called back while Python captures, or it is called now and its operations are recorded.
    */
   body(run: () => number[]): Body;
-  /** End the Python behind it. What is still asked is rejected with `reason`. */
+  /** End the Python behind it. Pending questions are rejected with `reason`. */
   close(reason?: string): void;
 }
 
-/** What a Python has to offer to be driven: the methods of polygrad/bridge.py's Session, and running source, and what else the host offers. */
+/** A Python that carries out operations: the Session of polygrad/bridge.py, Python source, and the host's methods. */
 export interface Bridge {
-  run(operation: Operation): string | undefined;
+  /** Carry out an operation; its error. */
+  run(operation: Operation): ErrorText | undefined;
+  /** `run` of a `Call`, without an object for it. */
   call(
     name: string,
     result: number,
     handles: number,
     keywords: string,
     args: readonly Plain[],
-  ): string | undefined;
-  fail(handle: number, text: string): void;
-  ask(question: Question): Answer;
-  /** The same, where the answer may have to be waited for: it may come from a GPU. */
-  wait(question: Question): Promise<Answer>;
+  ): ErrorText | undefined;
+  /** Keep an error in the place of the object `handle`. */
+  fail(handle: number, error: ErrorText): void;
+  ask(question: TableQuestion): Answer;
+  /** `ask`, where the answer may take time, as a GPU's does. */
+  wait(question: TableQuestion): Promise<Answer>;
   python(code: string): Promise<unknown>;
-  /** Call a method of the host's own Python object; what it gives, as plain data. */
+  /** Call a method of the host's own Python object; its result, as plain data. */
   host(method: string, args: readonly unknown[]): Promise<unknown>;
 }
 
-/** `error` is text, see `errorFrom`. */
-export type Answer = { readonly value: unknown } | { readonly error: string };
+/** An error as JSON: see `errorFrom`. */
+export type ErrorText = string;
 
-/** The number under which an operation's result is kept; 0 when there is none. */
+export type Answer = { readonly value: unknown } | { readonly error: ErrorText };
+
+/** The number under which an operation's result is kept; 0 when it has none. */
 export function resultOf(operation: Operation): number {
-  switch (operation[0]) {
-    case "call":
-    case "call_packed":
-    case "jit_call":
+  switch (operation.kind) {
     case "unpack":
-      return operation[2];
-    case "compile_step":
-      return operation[1];
-    default:
+      return operation.first;
+    case "release":
       return 0;
+    default:
+      return operation.result;
   }
 }

@@ -1,39 +1,40 @@
-/** Symbolic integers: sizes and positions whose value is given run by run. */
+/** Symbolic integers: sizes and positions that get a value for each run. */
 
 import { Handle } from "./handle";
+import type { Session } from "./session";
 
 type Integer = number | Variable;
 
 /** A symbolic integer; `bind` gives it a value for one run. */
-export class Variable extends Handle {
+export class Variable extends Handle<Session> {
   /** This variable with a value. Throws ArgumentError when it is out of bounds. */
   bind(value: number): Variable {
     return new Variable(this.session, this.session.call("Variable.bind", [this, value]));
   }
 
-  #with(op: string, other: Integer): Variable {
+  #combine(op: string, other: Integer): Variable {
     return new Variable(this.session, this.session.call("$symbolic", [op, this, other]));
   }
 
   add(other: Integer): Variable {
-    return this.#with("add", other);
+    return this.#combine("add", other);
   }
 
   sub(other: Integer): Variable {
-    return this.#with("sub", other);
+    return this.#combine("sub", other);
   }
 
   mul(other: Integer): Variable {
-    return this.#with("mul", other);
+    return this.#combine("mul", other);
   }
 
   /** Division, rounded down. */
   floordiv(other: Integer): Variable {
-    return this.#with("floordiv", other);
+    return this.#combine("floordiv", other);
   }
 
   /** The remainder of `floordiv`. */
   mod(other: Integer): Variable {
-    return this.#with("mod", other);
+    return this.#combine("mod", other);
   }
 }

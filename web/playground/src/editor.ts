@@ -19,7 +19,7 @@ import { messageOf } from "./failures";
 import type { Failure, Language, RunnerEvent, RunRequest } from "./messages";
 import { showStatus } from "./status";
 
-/** The programs to choose from: files of `programs/`, and what each is called. `EXAMPLES` are those of `examples/`. */
+/** The programs to choose from: files of `programs/` and their titles. `EXAMPLES` are files of `examples/`. */
 const PROGRAMS: Readonly<Record<string, string>> = {
   "tensor.js": "A first tensor",
   "gradients.js": "Gradients",
@@ -38,12 +38,12 @@ const EXAMPLES: Readonly<Record<string, { readonly title: string; readonly data:
   "uncertainty.py": { title: "Regression with uncertainty", data: [] },
 };
 
-/** More text than this slows a page down: the oldest goes. */
-const MOST_OUTPUT = 200_000;
+/** The output keeps this many characters; older ones are removed. More slow the page down. */
+const MAX_OUTPUT = 200_000;
 
 const languageOf = (file: string): Language => (file.endsWith(".py") ? "python" : "javascript");
 
-/** What the editor knows of a language: fetched when a program in it is first opened. */
+/** The editor's support of a language. It is fetched when the first program in that language is opened. */
 async function supportOf(language: Language): Promise<Extension> {
   if (language === "python") {
     const { python } = await import("@codemirror/lang-python");
@@ -53,23 +53,23 @@ async function supportOf(language: Language): Promise<Extension> {
   return [javascript(), indentUnit.of("  ")];
 }
 
-/** The worker, and what it is doing. */
+/** The worker that runs programs. */
 class Runner {
-  readonly #hear: (event: RunnerEvent) => void;
+  readonly #receive: (event: RunnerEvent) => void;
   #worker: Worker;
 
-  constructor(hear: (event: RunnerEvent) => void) {
-    this.#hear = hear;
+  constructor(receive: (event: RunnerEvent) => void) {
+    this.#receive = receive;
     this.#worker = this.#start();
   }
 
   #start(): Worker {
     const worker = new Worker(new URL("runner.mjs", document.baseURI), { type: "module" });
     worker.addEventListener("message", (event: MessageEvent<RunnerEvent>) => {
-      this.#hear(event.data);
+      this.#receive(event.data);
     });
     worker.addEventListener("error", (event) => {
-      this.#hear({ kind: "unusable", message: event.message || "runner.mjs could not be loaded" });
+      this.#receive({ kind: "unusable", message: event.message || "runner.mjs could not be loaded" });
     });
     return worker;
   }
@@ -78,59 +78,222 @@ class Runner {
     this.#worker.postMessage(request);
   }
 
-  /** End what runs; a fresh worker takes its place. */
+  /** Stop the program that runs, and start a fresh worker. */
   restart(): void {
     this.#worker.terminate();
     this.#worker = this.#start();
   }
 }
 
-export function startEditor(): void {
-  const [run, stop] = [button("run"), button("stop")];
-  const choice = element("program", HTMLSelectElement);
-  const [output, figure, pictures] = [html("output"), html("curve-figure"), html("pictures")];
-  const chart = new Chart(html("curve"), [{ label: "plot", color: "--accent-solid", scale: "value" }]);
-  const language = new Compartment();
-  const host = html("source");
-  let running = false;
+/** What a program prints, plots and draws. */
+class Output {
+  readonly #text = html("output");
+  readonly #figure = html("curve-figure");
+  readonly #pictures = html("pictures");
+  readonly #chart = new Chart(html("curve"), [{ label: "plot", color: "--accent-solid", scale: "value" }]);
 
-  const show = (text: string, className = ""): void => {
-    const bottom = output.scrollHeight - output.scrollTop - output.clientHeight < 40;
+  clear(): void {
+    this.#text.replaceChildren();
+    this.#chart.clear();
+    this.#figure.hidden = true;
+    this.#pictures.replaceChildren();
+  }
+
+  setBusy(isBusy: boolean): void {
+    this.#text.setAttribute("aria-busy", String(isBusy));
+  }
+
+  /** Append text. A reader who is at the end stays there. */
+  print(text: string, className = ""): void {
+    const output = this.#text;
+    const isAtEnd = output.scrollHeight - output.scrollTop - output.clientHeight < 40;
     output.append(make("span", className, text));
-    while (output.textContent.length > MOST_OUTPUT) output.firstChild?.remove();
-    if (bottom) output.scrollTop = output.scrollHeight;
-  };
+    while (output.textContent.length > MAX_OUTPUT) output.firstChild?.remove();
+    if (isAtEnd) output.scrollTop = output.scrollHeight;
+  }
 
-  const setRunning = (now: boolean): void => {
-    running = now;
-    run.disabled = now;
-    stop.disabled = !now;
-    output.setAttribute("aria-busy", String(now));
-  };
-
-  const showFailure = ({ name, message, line, trace }: Failure): void => {
+  showFailure({ name, message, line, trace }: Failure): void {
     const where = line === undefined ? "" : ` (line ${line})`;
     const box = make("div", "failure", make("strong", "", `${name}${where}`), make("p", "", message));
     if (trace) box.append(make("details", "", make("summary", "", "traceback"), make("pre", "", trace)));
-    output.append(box);
-    if (line !== undefined && line >= 1 && line <= view.state.doc.lines) {
-      const { from } = view.state.doc.line(line);
-      view.dispatch({ selection: { anchor: from }, scrollIntoView: true });
-    }
+    this.#text.append(box);
     box.scrollIntoView({ block: "nearest" });
-  };
+  }
 
-  /** A picture that the program left in its folder. */
-  const showPicture = (name: string, svg: string): void => {
+  addPoint(value: number): void {
+    this.#figure.hidden = false;
+    this.#chart.add(this.#chart.length, value);
+  }
+
+  /** Show a picture that the program left in its folder. */
+  showPicture(name: string, svg: string): void {
     const { documentElement } = new DOMParser().parseFromString(svg, "image/svg+xml");
-    if (documentElement.localName !== "svg") return; // no picture at all
+    if (documentElement.localName !== "svg") return; // the file is damaged
     documentElement.setAttribute("role", "img");
     documentElement.setAttribute("aria-label", name);
     const caption = make("figcaption", "", make("code", "", name));
-    pictures.append(make("figure", "card picture", caption, document.importNode(documentElement, true)));
-  };
+    const picture = document.importNode(documentElement, true);
+    this.#pictures.append(make("figure", "card picture", caption, picture));
+  }
+}
 
-  const runner = new Runner((event) => {
+/** The text of the program. */
+class SourceView {
+  readonly #host = html("source");
+  readonly #language = new Compartment();
+  readonly #view: EditorView;
+
+  /** `run` is called for Ctrl-Enter. */
+  constructor(run: () => void) {
+    const runKey = {
+      key: "Mod-Enter",
+      run: () => {
+        run();
+        return true;
+      },
+    };
+    const otherKeys = defaultKeymap.filter(({ key }) => key !== runKey.key);
+    const extensions = [
+      lineNumbers(),
+      highlightActiveLine(),
+      highlightActiveLineGutter(),
+      history(),
+      drawSelection(),
+      indentOnInput(),
+      bracketMatching(),
+      syntaxHighlighting(classHighlighter),
+      this.#language.of([]),
+      EditorView.lineWrapping,
+      EditorView.contentAttributes.of({ "aria-label": "program" }),
+      keymap.of([runKey, ...otherKeys, ...historyKeymap, indentWithTab]),
+    ];
+    this.#view = new EditorView({ parent: this.#host, state: EditorState.create({ extensions }) });
+  }
+
+  /** The file that the text was read from. */
+  get file(): string | undefined {
+    return this.#host.dataset.program;
+  }
+
+  get text(): string {
+    return this.#view.state.doc.toString();
+  }
+
+  open(file: string, text: string, support: Extension): void {
+    this.#view.dispatch({
+      changes: { from: 0, to: this.#view.state.doc.length, insert: text },
+      effects: this.#language.reconfigure(support),
+      selection: { anchor: 0 },
+    });
+    this.#host.dataset.program = file;
+  }
+
+  /** Put the cursor on a line, if the text has it. */
+  goToLine(line: number): void {
+    const { doc } = this.#view.state;
+    if (line < 1 || line > doc.lines) return;
+    this.#view.dispatch({ selection: { anchor: doc.line(line).from }, scrollIntoView: true });
+  }
+}
+
+/** Add a group of programs to the choice. */
+function addGroup(
+  choice: HTMLSelectElement,
+  label: string,
+  titles: readonly [file: string, title: string][],
+): void {
+  const group = document.createElement("optgroup");
+  group.label = label;
+  for (const [file, title] of titles) group.append(new Option(`${title} (${file})`, file));
+  choice.append(group);
+}
+
+/** Fill the choice of programs; `xor.js` is chosen. */
+function fillChoice(choice: HTMLSelectElement): void {
+  const programs = Object.entries(PROGRAMS);
+  const examples = Object.entries(EXAMPLES);
+  const inLanguage = (language: Language): [string, string][] =>
+    programs.filter(([file]) => languageOf(file) === language);
+  addGroup(choice, "JavaScript", inLanguage("javascript"));
+  addGroup(choice, "Python", inLanguage("python"));
+  addGroup(
+    choice,
+    "Whole programs, in Python",
+    examples.map(([file, { title }]) => [file, title]),
+  );
+  choice.value = "xor.js";
+}
+
+/** The panel: a choice of programs, their text, buttons, and the output. */
+class Editor {
+  readonly #choice = element("program", HTMLSelectElement);
+  readonly #runButton = button("run");
+  readonly #stopButton = button("stop");
+  readonly #output = new Output();
+  readonly #source = new SourceView(() => {
+    this.#run();
+  });
+  readonly #runner = new Runner((event) => {
+    this.#receive(event);
+  });
+  #isRunning = false;
+
+  constructor() {
+    fillChoice(this.#choice);
+    this.#choice.addEventListener("change", () => void this.#open());
+    this.#runButton.addEventListener("click", () => {
+      this.#run();
+    });
+    this.#stopButton.addEventListener("click", () => {
+      this.#stop();
+    });
+    this.#setRunning(false);
+    void this.#open();
+  }
+
+  #setRunning(isRunning: boolean): void {
+    this.#isRunning = isRunning;
+    this.#runButton.disabled = isRunning;
+    this.#stopButton.disabled = !isRunning;
+    this.#output.setBusy(isRunning);
+  }
+
+  /** Open the program that is chosen. */
+  async #open(): Promise<void> {
+    const file = this.#choice.value;
+    try {
+      const response = await fetch(`programs/${file}`);
+      if (!response.ok) throw new Error(`expected programs/${file}, got status ${response.status}`);
+      const text = await response.text();
+      const support = await supportOf(languageOf(file));
+      await nextTask();
+      if (this.#choice.value === file) this.#source.open(file, text, support); // else another was chosen meanwhile
+    } catch (error) {
+      this.#showFailure({ name: "The example did not load", message: messageOf(error) });
+    }
+  }
+
+  #run(): void {
+    const file = this.#choice.value;
+    if (this.#isRunning || this.#source.file !== file) return; // the chosen program has not arrived yet
+    this.#output.clear();
+    this.#setRunning(true);
+    const data = EXAMPLES[file]?.data ?? [];
+    this.#runner.run({ language: languageOf(file), source: this.#source.text, file, data });
+  }
+
+  #stop(): void {
+    this.#runner.restart();
+    this.#output.print("stopped\n", "note");
+    this.#setRunning(false);
+  }
+
+  #showFailure(failure: Failure): void {
+    if (failure.line !== undefined) this.#source.goToLine(failure.line);
+    this.#output.showFailure(failure);
+  }
+
+  #receive(event: RunnerEvent): void {
     switch (event.kind) {
       case "progress":
         showStatus("busy", `starting: ${event.stage} ${Math.round(event.fraction * 100)}%`);
@@ -143,106 +306,26 @@ export function startEditor(): void {
         break;
       case "unusable":
         showStatus("failed", "not started");
-        showFailure({ name: "polygrad did not start", message: event.message });
-        setRunning(false);
+        this.#showFailure({ name: "polygrad did not start", message: event.message });
+        this.#setRunning(false);
         break;
       case "output":
-        show(event.text, event.error ? "error" : "");
+        this.#output.print(event.text, event.error ? "error" : "");
         break;
       case "point":
-        figure.hidden = false;
-        chart.add(chart.length, event.value);
+        this.#output.addPoint(event.value);
         break;
       case "picture":
-        showPicture(event.name, event.svg);
+        this.#output.showPicture(event.name, event.svg);
         break;
       case "done":
-        if (event.failure) showFailure(event.failure);
-        else show(`finished in ${event.seconds.toFixed(2)} s\n`, "note");
-        setRunning(false);
+        if (event.failure) this.#showFailure(event.failure);
+        else this.#output.print(`finished in ${event.seconds.toFixed(2)} s\n`, "note");
+        this.#setRunning(false);
     }
-  });
-
-  const start = (): boolean => {
-    if (running || host.dataset.program !== choice.value) return true; // another program is on its way
-    output.replaceChildren();
-    chart.clear();
-    figure.hidden = true;
-    pictures.replaceChildren();
-    setRunning(true);
-    const file = choice.value;
-    const data = EXAMPLES[file]?.data ?? [];
-    runner.run({ language: languageOf(file), source: view.state.doc.toString(), file, data });
-    return true;
-  };
-
-  const view = new EditorView({
-    parent: host,
-    state: EditorState.create({
-      extensions: [
-        lineNumbers(),
-        highlightActiveLine(),
-        highlightActiveLineGutter(),
-        history(),
-        drawSelection(),
-        indentOnInput(),
-        bracketMatching(),
-        syntaxHighlighting(classHighlighter),
-        language.of([]),
-        EditorView.lineWrapping,
-        EditorView.contentAttributes.of({ "aria-label": "program" }),
-        keymap.of([
-          { key: "Mod-Enter", run: start },
-          ...defaultKeymap.filter(({ key }) => key !== "Mod-Enter"),
-          ...historyKeymap,
-          indentWithTab,
-        ]),
-      ],
-    }),
-  });
-
-  const open = async (): Promise<void> => {
-    const file = choice.value;
-    try {
-      const response = await fetch(`programs/${file}`);
-      if (!response.ok) throw new Error(`expected programs/${file}, got status ${response.status}`);
-      const source = await response.text();
-      const support = await supportOf(languageOf(file));
-      await nextTask();
-      if (choice.value !== file) return; // another has been chosen meanwhile
-      view.dispatch({
-        changes: { from: 0, to: view.state.doc.length, insert: source },
-        effects: language.reconfigure(support),
-        selection: { anchor: 0 },
-      });
-      host.dataset.program = file;
-    } catch (error) {
-      showFailure({ name: "The example did not load", message: messageOf(error) });
-    }
-  };
-
-  for (const kind of ["javascript", "python"] as const) {
-    const group = document.createElement("optgroup");
-    group.label = kind === "python" ? "Python" : "JavaScript";
-    for (const [file, title] of Object.entries(PROGRAMS)) {
-      if (languageOf(file) === kind) group.append(new Option(`${title} (${file})`, file));
-    }
-    choice.append(group);
   }
-  const whole = document.createElement("optgroup");
-  whole.label = "Whole programs, in Python";
-  for (const [file, { title }] of Object.entries(EXAMPLES)) {
-    whole.append(new Option(`${title} (${file})`, file));
-  }
-  choice.append(whole);
-  choice.value = "xor.js";
-  choice.addEventListener("change", () => void open());
-  run.addEventListener("click", start);
-  stop.addEventListener("click", () => {
-    runner.restart();
-    show("stopped\n", "note");
-    setRunning(false);
-  });
-  setRunning(false);
-  void open();
+}
+
+export function startEditor(): void {
+  new Editor();
 }

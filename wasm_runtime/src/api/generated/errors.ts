@@ -28,7 +28,7 @@ export class FetchError extends PolygradError {
   override name = "FetchError";
 }
 
-/** A Python integer that does not fit the tensor's dtype. */
+/** An integer that does not fit the tensor's dtype. */
 export class OverflowError extends PolygradError {
   override name = "OverflowError";
 }

@@ -21,7 +21,7 @@ export type GRUArguments =
   | [inputSize: number, hiddenSize: number, numLayers: number, options?: GRUOptions];
 
 /**
- * Layers of gated recurrent units over sequences: x (length, n, input_size) to (outputs, h).
+ * Layers of gated recurrent units over sequences: x (length, n, inputSize) to (outputs, h).
  *
  * As torch.nn.GRU; shapes and arguments are those of LSTM. Throws ArgumentError.
  */
@@ -41,85 +41,85 @@ export class GRU extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get inputSize(): number {
-    return this.plain("input_size") as number;
+    return PythonObject.value(this, "input_size") as number;
   }
   /** `inputSize`, by its Python name. */
   declare input_size: GRU["inputSize"];
 
   /** In a worker known after `ready()`. */
   get hiddenSize(): number {
-    return this.plain("hidden_size") as number;
+    return PythonObject.value(this, "hidden_size") as number;
   }
   /** `hiddenSize`, by its Python name. */
   declare hidden_size: GRU["hiddenSize"];
 
   /** In a worker known after `ready()`. */
   get numLayers(): number {
-    return this.plain("num_layers") as number;
+    return PythonObject.value(this, "num_layers") as number;
   }
   /** `numLayers`, by its Python name. */
   declare num_layers: GRU["numLayers"];
 
   /** In a worker known after `ready()`. */
   get bias(): boolean {
-    return this.plain("bias") as boolean;
+    return PythonObject.value(this, "bias") as boolean;
   }
 
   /** In a worker known after `ready()`. */
   get batchFirst(): boolean {
-    return this.plain("batch_first") as boolean;
+    return PythonObject.value(this, "batch_first") as boolean;
   }
   /** `batchFirst`, by its Python name. */
   declare batch_first: GRU["batchFirst"];
 
   /** In a worker known after `ready()`. */
   get dropout(): number {
-    return this.plain("dropout") as number;
+    return PythonObject.value(this, "dropout") as number;
   }
 
   /** In a worker known after `ready()`. */
   get bidirectional(): boolean {
-    return this.plain("bidirectional") as boolean;
+    return PythonObject.value(this, "bidirectional") as boolean;
   }
 
   get weightIhL0(): Tensor {
-    return this.attribute("weight_ih_l0");
+    return PythonObject.tensor(this, "weight_ih_l0");
   }
 
   set weightIhL0(value: Tensor) {
-    this.assign("weight_ih_l0", value);
+    PythonObject.assign(this, "weight_ih_l0", value);
   }
   /** `weightIhL0`, by its Python name. */
   declare weight_ih_l0: GRU["weightIhL0"];
 
   get weightHhL0(): Tensor {
-    return this.attribute("weight_hh_l0");
+    return PythonObject.tensor(this, "weight_hh_l0");
   }
 
   set weightHhL0(value: Tensor) {
-    this.assign("weight_hh_l0", value);
+    PythonObject.assign(this, "weight_hh_l0", value);
   }
   /** `weightHhL0`, by its Python name. */
   declare weight_hh_l0: GRU["weightHhL0"];
 
   /** null without `bias`. */
   get biasIhL0(): Tensor | null {
-    return this.optional("bias_ih_l0");
+    return PythonObject.optionalTensor(this, "bias_ih_l0");
   }
 
   set biasIhL0(value: Tensor | null) {
-    this.assign("bias_ih_l0", value);
+    PythonObject.assign(this, "bias_ih_l0", value);
   }
   /** `biasIhL0`, by its Python name. */
   declare bias_ih_l0: GRU["biasIhL0"];
 
   /** null without `bias`. */
   get biasHhL0(): Tensor | null {
-    return this.optional("bias_hh_l0");
+    return PythonObject.optionalTensor(this, "bias_hh_l0");
   }
 
   set biasHhL0(value: Tensor | null) {
-    this.assign("bias_hh_l0", value);
+    PythonObject.assign(this, "bias_hh_l0", value);
   }
   /** `biasHhL0`, by its Python name. */
   declare bias_hh_l0: GRU["biasHhL0"];
@@ -142,7 +142,7 @@ alias(GRU.prototype, {
   bias_ih_l0: "biasIhL0",
   bias_hh_l0: "biasHhL0",
 });
-/** Arguments of `nn.GRU.__call__` by name. */
+/** Arguments of `nn.GRU.forward` by name. */
 export interface GRUForwardOptions {
   readonly h?: Tensor | null | undefined;
 }
@@ -162,10 +162,10 @@ export type LSTMArguments =
   | [inputSize: number, hiddenSize: number, numLayers: number, options?: LSTMOptions];
 
 /**
- * Layers of LSTM over sequences: x (length, n, input_size) to (outputs, (h, c)), as torch.nn.LSTM.
+ * Layers of LSTM over sequences: x (length, n, inputSize) to (outputs, (h, c)), as torch.nn.LSTM.
  *
- * outputs (length, n, directions * hidden_size); h and c, the state after the last step, (num_layers *
- * directions, n, hidden_size). `batch_first`: x and the outputs are (n, length, ...). Without a batch, n is
+ * outputs (length, n, directions * hiddenSize); h and c, the state after the last step, (numLayers *
+ * directions, n, hiddenSize). `batchFirst`: x and the outputs are (n, length, ...). Without a batch, n is
  * missing everywhere. `dropout`: in training, between layers. Throws ArgumentError.
  */
 export class LSTM extends PythonObject {
@@ -184,85 +184,85 @@ export class LSTM extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get inputSize(): number {
-    return this.plain("input_size") as number;
+    return PythonObject.value(this, "input_size") as number;
   }
   /** `inputSize`, by its Python name. */
   declare input_size: LSTM["inputSize"];
 
   /** In a worker known after `ready()`. */
   get hiddenSize(): number {
-    return this.plain("hidden_size") as number;
+    return PythonObject.value(this, "hidden_size") as number;
   }
   /** `hiddenSize`, by its Python name. */
   declare hidden_size: LSTM["hiddenSize"];
 
   /** In a worker known after `ready()`. */
   get numLayers(): number {
-    return this.plain("num_layers") as number;
+    return PythonObject.value(this, "num_layers") as number;
   }
   /** `numLayers`, by its Python name. */
   declare num_layers: LSTM["numLayers"];
 
   /** In a worker known after `ready()`. */
   get bias(): boolean {
-    return this.plain("bias") as boolean;
+    return PythonObject.value(this, "bias") as boolean;
   }
 
   /** In a worker known after `ready()`. */
   get batchFirst(): boolean {
-    return this.plain("batch_first") as boolean;
+    return PythonObject.value(this, "batch_first") as boolean;
   }
   /** `batchFirst`, by its Python name. */
   declare batch_first: LSTM["batchFirst"];
 
   /** In a worker known after `ready()`. */
   get dropout(): number {
-    return this.plain("dropout") as number;
+    return PythonObject.value(this, "dropout") as number;
   }
 
   /** In a worker known after `ready()`. */
   get bidirectional(): boolean {
-    return this.plain("bidirectional") as boolean;
+    return PythonObject.value(this, "bidirectional") as boolean;
   }
 
   get weightIhL0(): Tensor {
-    return this.attribute("weight_ih_l0");
+    return PythonObject.tensor(this, "weight_ih_l0");
   }
 
   set weightIhL0(value: Tensor) {
-    this.assign("weight_ih_l0", value);
+    PythonObject.assign(this, "weight_ih_l0", value);
   }
   /** `weightIhL0`, by its Python name. */
   declare weight_ih_l0: LSTM["weightIhL0"];
 
   get weightHhL0(): Tensor {
-    return this.attribute("weight_hh_l0");
+    return PythonObject.tensor(this, "weight_hh_l0");
   }
 
   set weightHhL0(value: Tensor) {
-    this.assign("weight_hh_l0", value);
+    PythonObject.assign(this, "weight_hh_l0", value);
   }
   /** `weightHhL0`, by its Python name. */
   declare weight_hh_l0: LSTM["weightHhL0"];
 
   /** null without `bias`. */
   get biasIhL0(): Tensor | null {
-    return this.optional("bias_ih_l0");
+    return PythonObject.optionalTensor(this, "bias_ih_l0");
   }
 
   set biasIhL0(value: Tensor | null) {
-    this.assign("bias_ih_l0", value);
+    PythonObject.assign(this, "bias_ih_l0", value);
   }
   /** `biasIhL0`, by its Python name. */
   declare bias_ih_l0: LSTM["biasIhL0"];
 
   /** null without `bias`. */
   get biasHhL0(): Tensor | null {
-    return this.optional("bias_hh_l0");
+    return PythonObject.optionalTensor(this, "bias_hh_l0");
   }
 
   set biasHhL0(value: Tensor | null) {
-    this.assign("bias_hh_l0", value);
+    PythonObject.assign(this, "bias_hh_l0", value);
   }
   /** `biasHhL0`, by its Python name. */
   declare bias_hh_l0: LSTM["biasHhL0"];
@@ -289,7 +289,7 @@ alias(LSTM.prototype, {
   bias_ih_l0: "biasIhL0",
   bias_hh_l0: "biasHhL0",
 });
-/** Arguments of `nn.LSTM.__call__` by name. */
+/** Arguments of `nn.LSTM.forward` by name. */
 export interface LSTMForwardOptions {
   readonly hc?: readonly Tensor[] | null | undefined;
 }
@@ -310,7 +310,7 @@ export type BatchNormArguments =
  * Batch normalisation over every axis but 1, with running statistics when not `Tensor.training`.
  *
  * Nothing is differentiated with respect to the statistics: an optimizer leaves them alone, also when
- * `requires_grad_()` was called on all that `nn.state.get_parameters` finds.
+ * `requiresGrad_()` was called on all that `nn.state.getParameters` finds.
  * 16-bit floats are normalised in float32; the result has the dtype of x and weight together.
  */
 export class BatchNorm extends PythonObject {
@@ -329,67 +329,67 @@ export class BatchNorm extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** In a worker known after `ready()`. */
   get trackRunningStats(): boolean {
-    return this.plain("track_running_stats") as boolean;
+    return PythonObject.value(this, "track_running_stats") as boolean;
   }
   /** `trackRunningStats`, by its Python name. */
   declare track_running_stats: BatchNorm["trackRunningStats"];
 
   /** In a worker known after `ready()`. */
   get momentum(): number {
-    return this.plain("momentum") as number;
+    return PythonObject.value(this, "momentum") as number;
   }
 
   /** null without `affine`. */
   get weight(): Tensor | null {
-    return this.optional("weight");
+    return PythonObject.optionalTensor(this, "weight");
   }
 
   set weight(value: Tensor | null) {
-    this.assign("weight", value);
+    PythonObject.assign(this, "weight", value);
   }
 
   /** null without `affine`. */
   get bias(): Tensor | null {
-    return this.optional("bias");
+    return PythonObject.optionalTensor(this, "bias");
   }
 
   set bias(value: Tensor | null) {
-    this.assign("bias", value);
+    PythonObject.assign(this, "bias", value);
   }
 
   get numBatchesTracked(): Tensor {
-    return this.attribute("num_batches_tracked");
+    return PythonObject.tensor(this, "num_batches_tracked");
   }
 
   set numBatchesTracked(value: Tensor) {
-    this.assign("num_batches_tracked", value);
+    PythonObject.assign(this, "num_batches_tracked", value);
   }
   /** `numBatchesTracked`, by its Python name. */
   declare num_batches_tracked: BatchNorm["numBatchesTracked"];
 
   /** null without `trackRunningStats`. */
   get runningMean(): Tensor | null {
-    return this.optional("running_mean");
+    return PythonObject.optionalTensor(this, "running_mean");
   }
 
   set runningMean(value: Tensor | null) {
-    this.assign("running_mean", value);
+    PythonObject.assign(this, "running_mean", value);
   }
   /** `runningMean`, by its Python name. */
   declare running_mean: BatchNorm["runningMean"];
 
   /** null without `trackRunningStats`. */
   get runningVar(): Tensor | null {
-    return this.optional("running_var");
+    return PythonObject.optionalTensor(this, "running_var");
   }
 
   set runningVar(value: Tensor | null) {
-    this.assign("running_var", value);
+    PythonObject.assign(this, "running_var", value);
   }
   /** `runningVar`, by its Python name. */
   declare running_var: BatchNorm["runningVar"];
@@ -419,9 +419,9 @@ export type BilinearArguments = [
 ];
 
 /**
- * x1ᵀ @ weight[k] @ x2 + bias[k] for each output feature k: (..., in1) and (..., in2) to (..., out).
+ * x1ᵀ · weight[k] · x2 + bias[k] for each output feature k: (..., in1) and (..., in2) to (..., out).
  *
- * weight (out, in1, in2) and bias (out,) start uniform in ±1/sqrt(in1_features).
+ * weight (out, in1, in2) and bias (out) start uniform in ±1/sqrt(in1Features).
  */
 export class Bilinear extends PythonObject {
   /** @internal */
@@ -432,20 +432,20 @@ export class Bilinear extends PythonObject {
   };
 
   get weight(): Tensor {
-    return this.attribute("weight");
+    return PythonObject.tensor(this, "weight");
   }
 
   set weight(value: Tensor) {
-    this.assign("weight", value);
+    PythonObject.assign(this, "weight", value);
   }
 
   /** null without `bias`. */
   get bias(): Tensor | null {
-    return this.optional("bias");
+    return PythonObject.optionalTensor(this, "bias");
   }
 
   set bias(value: Tensor | null) {
-    this.assign("bias", value);
+    PythonObject.assign(this, "bias", value);
   }
 
   /** Throws ShapeError unless all axes but the last are the same. */
@@ -483,9 +483,9 @@ export type Conv2dArguments =
     ];
 
 /**
- * conv2d with weight (out, in/groups, *kernel) and bias (out,); `padding` may be 'same' or 'valid'.
+ * conv2d with weight (out, in/groups, *kernel) and bias (out); `padding` may be 'same' or 'valid'.
  *
- * As many spatial axes as `kernel_size` has ints; an int is two. Both start uniform in ±1/sqrt(fan in).
+ * As many spatial axes as `kernelSize` has integers; an integer is two. Both start uniform in ±1/sqrt(fan in).
  * Throws ArgumentError for sizes that are no convolution.
  */
 export class Conv2d extends PythonObject {
@@ -498,46 +498,46 @@ export class Conv2d extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get kernelSize(): readonly number[] {
-    return this.plain("kernel_size") as readonly number[];
+    return PythonObject.value(this, "kernel_size") as readonly number[];
   }
   /** `kernelSize`, by its Python name. */
   declare kernel_size: Conv2d["kernelSize"];
 
   /** In a worker known after `ready()`. */
   get stride(): number | readonly number[] {
-    return this.plain("stride") as number | readonly number[];
+    return PythonObject.value(this, "stride") as number | readonly number[];
   }
 
   /** In a worker known after `ready()`. */
   get dilation(): number | readonly number[] {
-    return this.plain("dilation") as number | readonly number[];
+    return PythonObject.value(this, "dilation") as number | readonly number[];
   }
 
   /** In a worker known after `ready()`. */
   get groups(): number {
-    return this.plain("groups") as number;
+    return PythonObject.value(this, "groups") as number;
   }
 
   /** In a worker known after `ready()`. */
   get padding(): number | readonly number[] {
-    return this.plain("padding") as number | readonly number[];
+    return PythonObject.value(this, "padding") as number | readonly number[];
   }
 
   get weight(): Tensor {
-    return this.attribute("weight");
+    return PythonObject.tensor(this, "weight");
   }
 
   set weight(value: Tensor) {
-    this.assign("weight", value);
+    PythonObject.assign(this, "weight", value);
   }
 
   /** null without `bias`. */
   get bias(): Tensor | null {
-    return this.optional("bias");
+    return PythonObject.optionalTensor(this, "bias");
   }
 
   set bias(value: Tensor | null) {
-    this.assign("bias", value);
+    PythonObject.assign(this, "bias", value);
   }
 
   /** (n, in, *spatial), or (in, *spatial), convolved. Throws ShapeError. */
@@ -584,8 +584,8 @@ export type ConvTranspose2dArguments =
 /**
  * The transpose (gradient) of Conv2d, which makes images larger: weight (in, out/groups, *kernel).
  *
- * Of each spatial axis (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 is
- * the new size. Throws ArgumentError, also for an output_padding that is smaller than neither stride nor
+ * Of each spatial axis (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + outputPadding + 1 is
+ * the new size. Throws ArgumentError, also for an outputPadding that is smaller than neither stride nor
  * dilation.
  */
 export class ConvTranspose2d extends PythonObject {
@@ -598,51 +598,51 @@ export class ConvTranspose2d extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get kernelSize(): readonly number[] {
-    return this.plain("kernel_size") as readonly number[];
+    return PythonObject.value(this, "kernel_size") as readonly number[];
   }
   /** `kernelSize`, by its Python name. */
   declare kernel_size: ConvTranspose2d["kernelSize"];
 
   /** In a worker known after `ready()`. */
   get stride(): number | readonly number[] {
-    return this.plain("stride") as number | readonly number[];
+    return PythonObject.value(this, "stride") as number | readonly number[];
   }
 
   /** In a worker known after `ready()`. */
   get dilation(): number | readonly number[] {
-    return this.plain("dilation") as number | readonly number[];
+    return PythonObject.value(this, "dilation") as number | readonly number[];
   }
 
   /** In a worker known after `ready()`. */
   get groups(): number {
-    return this.plain("groups") as number;
+    return PythonObject.value(this, "groups") as number;
   }
 
   /** In a worker known after `ready()`. */
   get padding(): number | readonly number[] {
-    return this.plain("padding") as number | readonly number[];
+    return PythonObject.value(this, "padding") as number | readonly number[];
   }
 
   get weight(): Tensor {
-    return this.attribute("weight");
+    return PythonObject.tensor(this, "weight");
   }
 
   set weight(value: Tensor) {
-    this.assign("weight", value);
+    PythonObject.assign(this, "weight", value);
   }
 
   /** null without `bias`. */
   get bias(): Tensor | null {
-    return this.optional("bias");
+    return PythonObject.optionalTensor(this, "bias");
   }
 
   set bias(value: Tensor | null) {
-    this.assign("bias", value);
+    PythonObject.assign(this, "bias", value);
   }
 
   /** In a worker known after `ready()`. */
   get outputPadding(): number | readonly number[] {
-    return this.plain("output_padding") as number | readonly number[];
+    return PythonObject.value(this, "output_padding") as number | readonly number[];
   }
   /** `outputPadding`, by its Python name. */
   declare output_padding: ConvTranspose2d["outputPadding"];
@@ -664,7 +664,7 @@ export type EmbeddingArguments =
   | [vocabSize: number, embedSize: number, dtype: DTypeName | null, options?: EmbeddingOptions];
 
 /**
- * Rows of a table by integer: (...) to (..., embed_size).
+ * Rows of a table by integer: (...) to (..., embedSize).
  *
  * The table starts uniform by Glorot, as tinygrad's; torch's starts with deviation 1.
  */
@@ -678,24 +678,24 @@ export class Embedding extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get vocabSz(): number {
-    return this.plain("vocab_sz") as number;
+    return PythonObject.value(this, "vocab_sz") as number;
   }
   /** `vocabSz`, by its Python name. */
   declare vocab_sz: Embedding["vocabSz"];
 
   /** In a worker known after `ready()`. */
   get embedSz(): number {
-    return this.plain("embed_sz") as number;
+    return PythonObject.value(this, "embed_sz") as number;
   }
   /** `embedSz`, by its Python name. */
   declare embed_sz: Embedding["embedSz"];
 
   get weight(): Tensor {
-    return this.attribute("weight");
+    return PythonObject.tensor(this, "weight");
   }
 
   set weight(value: Tensor) {
-    this.assign("weight", value);
+    PythonObject.assign(this, "weight", value);
   }
 
   /** Throws DTypeError unless `idx` is of integers, AxisError for integers that are no rows. */
@@ -717,7 +717,7 @@ export type GroupNormArguments =
   | [numGroups: number, numChannels: number, eps: number, options?: GroupNormOptions];
 
 /**
- * Normalisation of `num_groups` groups of the channels (axis 1), then weight and bias per channel.
+ * Normalisation of `numGroups` groups of the channels (axis 1), then weight and bias per channel.
  *
  * Throws ArgumentError unless the channels divide into that many groups.
  */
@@ -734,39 +734,39 @@ export class GroupNorm extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get numGroups(): number {
-    return this.plain("num_groups") as number;
+    return PythonObject.value(this, "num_groups") as number;
   }
   /** `numGroups`, by its Python name. */
   declare num_groups: GroupNorm["numGroups"];
 
   /** In a worker known after `ready()`. */
   get numChannels(): number {
-    return this.plain("num_channels") as number;
+    return PythonObject.value(this, "num_channels") as number;
   }
   /** `numChannels`, by its Python name. */
   declare num_channels: GroupNorm["numChannels"];
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** null without `affine`. */
   get weight(): Tensor | null {
-    return this.optional("weight");
+    return PythonObject.optionalTensor(this, "weight");
   }
 
   set weight(value: Tensor | null) {
-    this.assign("weight", value);
+    PythonObject.assign(this, "weight", value);
   }
 
   /** null without `affine`. */
   get bias(): Tensor | null {
-    return this.optional("bias");
+    return PythonObject.optionalTensor(this, "bias");
   }
 
   set bias(value: Tensor | null) {
-    this.assign("bias", value);
+    PythonObject.assign(this, "bias", value);
   }
 
   /** (n, channels, ...) normalised. Throws ShapeError. */
@@ -784,7 +784,7 @@ export interface LSTMCellOptions {
 
 export type LSTMCellArguments = [inputSize: number, hiddenSize: number, options?: LSTMCellOptions];
 
-/** One step of an LSTM: x (n, input_size) and a state (h, c), both (n, hidden_size), to the next one. */
+/** One step of an LSTM: x (n, inputSize) and a state (h, c), both (n, hiddenSize), to the next one. */
 export class LSTMCell extends PythonObject {
   /** @internal */
   static override readonly shape: Shape = {
@@ -800,49 +800,49 @@ export class LSTMCell extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get hiddenSize(): number {
-    return this.plain("hidden_size") as number;
+    return PythonObject.value(this, "hidden_size") as number;
   }
   /** `hiddenSize`, by its Python name. */
   declare hidden_size: LSTMCell["hiddenSize"];
 
   get weightIh(): Tensor {
-    return this.attribute("weight_ih");
+    return PythonObject.tensor(this, "weight_ih");
   }
 
   set weightIh(value: Tensor) {
-    this.assign("weight_ih", value);
+    PythonObject.assign(this, "weight_ih", value);
   }
   /** `weightIh`, by its Python name. */
   declare weight_ih: LSTMCell["weightIh"];
 
   get weightHh(): Tensor {
-    return this.attribute("weight_hh");
+    return PythonObject.tensor(this, "weight_hh");
   }
 
   set weightHh(value: Tensor) {
-    this.assign("weight_hh", value);
+    PythonObject.assign(this, "weight_hh", value);
   }
   /** `weightHh`, by its Python name. */
   declare weight_hh: LSTMCell["weightHh"];
 
   /** null without `bias`. */
   get biasIh(): Tensor | null {
-    return this.optional("bias_ih");
+    return PythonObject.optionalTensor(this, "bias_ih");
   }
 
   set biasIh(value: Tensor | null) {
-    this.assign("bias_ih", value);
+    PythonObject.assign(this, "bias_ih", value);
   }
   /** `biasIh`, by its Python name. */
   declare bias_ih: LSTMCell["biasIh"];
 
   /** null without `bias`. */
   get biasHh(): Tensor | null {
-    return this.optional("bias_hh");
+    return PythonObject.optionalTensor(this, "bias_hh");
   }
 
   set biasHh(value: Tensor | null) {
-    this.assign("bias_hh", value);
+    PythonObject.assign(this, "bias_hh", value);
   }
   /** `biasHh`, by its Python name. */
   declare bias_hh: LSTMCell["biasHh"];
@@ -863,7 +863,7 @@ alias(LSTMCell.prototype, {
   bias_ih: "biasIh",
   bias_hh: "biasHh",
 });
-/** Arguments of `nn.LSTMCell.__call__` by name. */
+/** Arguments of `nn.LSTMCell.forward` by name. */
 export interface LSTMCellForwardOptions {
   readonly hc?: readonly Tensor[] | null | undefined;
 }
@@ -879,7 +879,7 @@ export type LayerNormArguments =
   | [normalizedShape: number | readonly number[], options?: LayerNormOptions]
   | [normalizedShape: number | readonly number[], eps: number, options?: LayerNormOptions];
 
-/** Layer normalisation over the last axes, of shape `normalized_shape`, then weight and bias. */
+/** Layer normalisation over the last axes, of shape `normalizedShape`, then weight and bias. */
 export class LayerNorm extends PythonObject {
   /** @internal */
   static override readonly shape: Shape = {
@@ -893,37 +893,37 @@ export class LayerNorm extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get normalizedShape(): readonly number[] {
-    return this.plain("normalized_shape") as readonly number[];
+    return PythonObject.value(this, "normalized_shape") as readonly number[];
   }
   /** `normalizedShape`, by its Python name. */
   declare normalized_shape: LayerNorm["normalizedShape"];
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** In a worker known after `ready()`. */
   get axis(): readonly number[] {
-    return this.plain("axis") as readonly number[];
+    return PythonObject.value(this, "axis") as readonly number[];
   }
 
   /** null without `elementwiseAffine`. */
   get weight(): Tensor | null {
-    return this.optional("weight");
+    return PythonObject.optionalTensor(this, "weight");
   }
 
   set weight(value: Tensor | null) {
-    this.assign("weight", value);
+    PythonObject.assign(this, "weight", value);
   }
 
   /** null without `elementwiseAffine`. */
   get bias(): Tensor | null {
-    return this.optional("bias");
+    return PythonObject.optionalTensor(this, "bias");
   }
 
   set bias(value: Tensor | null) {
-    this.assign("bias", value);
+    PythonObject.assign(this, "bias", value);
   }
 
   /** Throws ShapeError unless the last axes of `x` are those of the layer. */
@@ -942,9 +942,9 @@ export interface LinearOptions {
 export type LinearArguments = [inFeatures: number, outFeatures: number, options?: LinearOptions];
 
 /**
- * x @ weightᵀ + bias: (..., in_features) to (..., out_features).
+ * x · weightᵀ + bias: (..., inFeatures) to (..., outFeatures).
  *
- * weight (out, in) and bias (out,) start uniform in ±1/sqrt(in_features).
+ * weight (out, in) and bias (out) start uniform in ±1/sqrt(inFeatures).
  */
 export class Linear extends PythonObject {
   /** @internal */
@@ -955,20 +955,20 @@ export class Linear extends PythonObject {
   };
 
   get weight(): Tensor {
-    return this.attribute("weight");
+    return PythonObject.tensor(this, "weight");
   }
 
   set weight(value: Tensor) {
-    this.assign("weight", value);
+    PythonObject.assign(this, "weight", value);
   }
 
   /** null without `bias`. */
   get bias(): Tensor | null {
-    return this.optional("bias");
+    return PythonObject.optionalTensor(this, "bias");
   }
 
   set bias(value: Tensor | null) {
-    this.assign("bias", value);
+    PythonObject.assign(this, "bias", value);
   }
 
   forward(x: Tensor): Tensor {
@@ -991,11 +991,11 @@ export type MultiheadAttentionArguments =
   | [embedDim: number, numHeads: number, dropout: number, options?: MultiheadAttentionOptions];
 
 /**
- * Attention of `num_heads` heads, with torch.nn.MultiheadAttention's parameters and masks.
+ * Attention of `numHeads` heads, with torch.nn.MultiheadAttention's parameters and masks.
  *
- * query (length, n, embed_dim), key (keys, n, kdim) and value (keys, n, vdim) give (outputs, weights):
- * outputs like the query, weights (n, length, keys). With `batch_first` n comes first; without a batch it is
- * missing. Where kdim and vdim are embed_dim, `in_proj_weight` holds the projections of all three.
+ * query (length, n, embedDim), key (keys, n, kdim) and value (keys, n, vdim) give (outputs, weights):
+ * outputs like the query, weights (n, length, keys). With `batchFirst` n comes first; without a batch it is
+ * missing. Where kdim and vdim are embedDim, `inProjWeight` holds the projections of all three.
  * `dropout`: of the weights, in training. Throws ArgumentError.
  */
 export class MultiheadAttention extends PythonObject {
@@ -1009,37 +1009,37 @@ export class MultiheadAttention extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get embedDim(): number {
-    return this.plain("embed_dim") as number;
+    return PythonObject.value(this, "embed_dim") as number;
   }
   /** `embedDim`, by its Python name. */
   declare embed_dim: MultiheadAttention["embedDim"];
 
   /** In a worker known after `ready()`. */
   get numHeads(): number {
-    return this.plain("num_heads") as number;
+    return PythonObject.value(this, "num_heads") as number;
   }
   /** `numHeads`, by its Python name. */
   declare num_heads: MultiheadAttention["numHeads"];
 
   /** In a worker known after `ready()`. */
   get dropout(): number {
-    return this.plain("dropout") as number;
+    return PythonObject.value(this, "dropout") as number;
   }
 
   /** In a worker known after `ready()`. */
   get batchFirst(): boolean {
-    return this.plain("batch_first") as boolean;
+    return PythonObject.value(this, "batch_first") as boolean;
   }
   /** `batchFirst`, by its Python name. */
   declare batch_first: MultiheadAttention["batchFirst"];
 
   /** null without `bias`. */
   get inProjBias(): Tensor | null {
-    return this.optional("in_proj_bias");
+    return PythonObject.optionalTensor(this, "in_proj_bias");
   }
 
   set inProjBias(value: Tensor | null) {
-    this.assign("in_proj_bias", value);
+    PythonObject.assign(this, "in_proj_bias", value);
   }
   /** `inProjBias`, by its Python name. */
   declare in_proj_bias: MultiheadAttention["inProjBias"];
@@ -1047,12 +1047,12 @@ export class MultiheadAttention extends PythonObject {
   /**
    * (outputs, weights); the weights are lazy, so they cost nothing unless they are used.
    *
-   * key_padding_mask: (n, keys), bool: True is left out; or float, added to the scores.
-   * need_weights: None in the place of the weights if false.
-   * attn_mask: (length, keys) or (n * num_heads, length, keys), as key_padding_mask. Unlike
-   *     `scaled_dot_product_attention`, True means not to attend: this is torch's convention.
-   * average_attn_weights: weights are the mean of the heads'; else (n, num_heads, length, keys).
-   * is_causal: row i attends to columns up to i; no attn_mask is needed.
+   * keyPaddingMask: (n, keys), bool: true is left out; or float, added to the scores.
+   * needWeights: null in the place of the weights if false.
+   * attnMask: (length, keys) or (n * numHeads, length, keys), as keyPaddingMask. Unlike
+   *     `scaledDotProductAttention`, true means not to attend: this is torch's convention.
+   * averageAttnWeights: weights are the mean of the heads'; else (n, numHeads, length, keys).
+   * isCausal: row i attends to columns up to i; no attnMask is needed.
    *
    * Throws ShapeError, DTypeError.
    */
@@ -1079,7 +1079,7 @@ alias(MultiheadAttention.prototype, {
   batch_first: "batchFirst",
   in_proj_bias: "inProjBias",
 });
-/** Arguments of `nn.MultiheadAttention.__call__` by name. */
+/** Arguments of `nn.MultiheadAttention.forward` by name. */
 export interface MultiheadAttentionForwardOptions {
   readonly keyPaddingMask?: Tensor | null | undefined;
   /** true unless given. */ readonly needWeights?: boolean | undefined;
@@ -1100,7 +1100,7 @@ export type RMSNormArguments =
   | [dim: number | readonly number[], eps: number, options?: RMSNormOptions];
 
 /**
- * x / sqrt(mean(x²) + eps) over the last axes, of shape `dim` (an int: one axis), times weight.
+ * x / sqrt(mean(x²) + eps) over the last axes, of shape `dim` (an integer: one axis), times weight.
  *
  * Computed in float32 (Zhang and Sennrich, 2019).
  */
@@ -1114,23 +1114,23 @@ export class RMSNorm extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get normalizedShape(): readonly number[] {
-    return this.plain("normalized_shape") as readonly number[];
+    return PythonObject.value(this, "normalized_shape") as readonly number[];
   }
   /** `normalizedShape`, by its Python name. */
   declare normalized_shape: RMSNorm["normalizedShape"];
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** null without `elementwiseAffine`. */
   get weight(): Tensor | null {
-    return this.optional("weight");
+    return PythonObject.optionalTensor(this, "weight");
   }
 
   set weight(value: Tensor | null) {
-    this.assign("weight", value);
+    PythonObject.assign(this, "weight", value);
   }
 
   /** Throws ShapeError unless the last axes of `x` are those of the layer. */
@@ -1165,9 +1165,9 @@ export type TransformerBlockArguments =
 /**
  * Self-attention and two linear layers, each behind a normalisation and with its input added.
  *
- * x (n, length, embed_dim) to the same shape. Parameters are those of torch.nn.TransformerEncoderLayer(...,
- * batch_first=True), by its names. `ff_dim`: between the linear layers, 4 * embed_dim unless given.
- * `norm_first`: normalise what a part reads (Xiong et al., 2020); else its sum with the input, as in the
+ * x (n, length, embedDim) to the same shape. Parameters are those of torch.nn.TransformerEncoderLayer(...,
+ * batchFirst: true), by its names. `ffDim`: between the linear layers, 4 * embedDim unless given.
+ * `normFirst`: normalise what a part reads (Xiong et al., 2020); else its sum with the input, as in the
  * original. `activation`: 'relu', 'gelu', 'gelu_tanh', 'silu', or a function of a Tensor.
  *
  * Throws ArgumentError.
@@ -1183,22 +1183,22 @@ export class TransformerBlock extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get dropout(): number {
-    return this.plain("dropout") as number;
+    return PythonObject.value(this, "dropout") as number;
   }
 
   /** In a worker known after `ready()`. */
   get normFirst(): boolean {
-    return this.plain("norm_first") as boolean;
+    return PythonObject.value(this, "norm_first") as boolean;
   }
   /** `normFirst`, by its Python name. */
   declare norm_first: TransformerBlock["normFirst"];
 
   /** In a worker known after `ready()`. */
   get activation(): string {
-    return this.plain("activation") as string;
+    return PythonObject.value(this, "activation") as string;
   }
 
-  /** Masks as in MultiheadAttention: True, or -infinity, is left out. Throws ShapeError, DTypeError. */
+  /** Masks as in MultiheadAttention: true, or -infinity, is left out. Throws ShapeError, DTypeError. */
   forward(
     ...args:
       | [x: Tensor, options?: TransformerBlockForwardOptions]
@@ -1214,7 +1214,7 @@ export class TransformerBlock extends PythonObject {
   }
 }
 alias(TransformerBlock.prototype, { norm_first: "normFirst" });
-/** Arguments of `nn.TransformerBlock.__call__` by name. */
+/** Arguments of `nn.TransformerBlock.forward` by name. */
 export interface TransformerBlockForwardOptions {
   readonly attnMask?: Tensor | null | undefined;
   readonly keyPaddingMask?: Tensor | null | undefined;
@@ -1231,11 +1231,11 @@ export class LRScheduler extends PythonObject {
   };
 
   get count(): Tensor {
-    return this.attribute("count");
+    return PythonObject.tensor(this, "count");
   }
 
   set count(value: Tensor) {
-    this.assign("count", value);
+    PythonObject.assign(this, "count", value);
   }
 
   /** Count one step, and write the learning rates that follow. */
@@ -1256,9 +1256,9 @@ alias(LRScheduler.prototype, { get_last_lr: "getLastLr" });
  * The base of optimizers: the Tensors that are trained, and the learning rate `lr`, a Tensor that may be
  * assigned.
  *
- * `params`: Tensors, or dicts as {"params": Tensors, "lr": 0.01} with numbers for a group of them, of which
- * `lr` is the first one's. A frozen Tensor (`requires_grad=False`) is trained from when it requires a
- * gradient. `initial_lr`: what `lr` was when the first scheduler was made for it. Throws ArgumentError where
+ * `params`: Tensors, or objects as { params: Tensors, lr: 0.01 } with numbers for a group of them, of which
+ * `lr` is the first one's. A frozen Tensor (`requiresGrad: false`) is trained from when it requires a
+ * gradient. `initialLr`: what `lr` was when the first scheduler was made for it. Throws ArgumentError where
  * no parameter requires a gradient, for a buffer (`nn.Buffer`), and for numbers that make no sense: a
  * negative learning rate, momentum or weight decay, moments' decay outside of [0, 1).
  */
@@ -1273,42 +1273,42 @@ export class Optimizer extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get maxNorm(): number | null {
-    return this.plain("max_norm") as number | null;
+    return PythonObject.value(this, "max_norm") as number | null;
   }
   /** `maxNorm`, by its Python name. */
   declare max_norm: Optimizer["maxNorm"];
 
   /** In a worker known after `ready()`. */
   get maxValue(): number | null {
-    return this.plain("max_value") as number | null;
+    return PythonObject.value(this, "max_value") as number | null;
   }
   /** `maxValue`, by its Python name. */
   declare max_value: Optimizer["maxValue"];
 
   /** A promise: how many there are is known when it has been made. */
   get params(): Promise<Tensor[]> {
-    return this.list("params");
+    return PythonObject.tensors(this, "params");
   }
 
   /** A promise: how many there are is known when it has been made. */
   get buffers(): Promise<Tensor[]> {
-    return this.list("buffers");
+    return PythonObject.tensors(this, "buffers");
   }
 
   /** In a worker known after `ready()`. */
   get device(): string {
-    return this.plain("device") as string;
+    return PythonObject.value(this, "device") as string;
   }
 
   get lr(): Tensor {
-    return this.attribute("lr");
+    return PythonObject.tensor(this, "lr");
   }
 
   set lr(value: Tensor) {
-    this.assign("lr", value);
+    PythonObject.assign(this, "lr", value);
   }
 
-  /** Forget the gradients; with `set_to_none=False`, let those that there are be 0, in place. */
+  /** Forget the gradients; with `setToNone: false`, let those that there are be 0, in place. */
   zeroGrad(
     ...args: [options?: OptimizerZeroGradOptions] | [setToNone: boolean, options?: OptimizerZeroGradOptions]
   ): void {
@@ -1321,7 +1321,7 @@ export class Optimizer extends PythonObject {
    * Change the parameters by their gradients, and compute that; what `closure`, called before,
    * returned.
    *
-   * Parameters without a gradient are skipped. Gradients of inputs that neither said `requires_grad` nor
+   * Parameters without a gradient are skipped. Gradients of inputs that neither said `requiresGrad` nor
    * were read are dropped: they would have to be computed now, from the old parameters. Throws
    * GradientError outside of training mode, and when no parameter has a gradient.
    */
@@ -1338,7 +1338,7 @@ export class Optimizer extends PythonObject {
 
   /**
    * From now on, scale the gradients of every step so that their 2-norm, of all together, is at most
-   * `max_norm`, and clamp their elements to ±max_value; None: as they are.
+   * `maxNorm`, and clamp their elements to ±maxValue; null: as they are.
    *
    * Part of a captured step, too. Throws ArgumentError for negative numbers.
    */
@@ -1360,12 +1360,12 @@ alias(Optimizer.prototype, {
   schedule_step: "scheduleStep",
   clip_gradients: "clipGradients",
 });
-/** Arguments of `nn.optim.Optimizer.zero_grad` by name. */
+/** Arguments of `nn.optim.Optimizer.zeroGrad` by name. */
 export interface OptimizerZeroGradOptions {
   /** true unless given. */ readonly setToNone?: boolean | undefined;
 }
 
-/** Arguments of `nn.optim.Optimizer.clip_gradients` by name. */
+/** Arguments of `nn.optim.Optimizer.clipGradients` by name. */
 export interface OptimizerClipGradientsOptions {
   readonly maxNorm?: number | null | undefined;
   readonly maxValue?: number | null | undefined;
@@ -1385,24 +1385,24 @@ export class OptimizerGroup extends PythonObject {
 
   /** In a worker known after `ready()`. */
   get maxNorm(): number | null {
-    return this.plain("max_norm") as number | null;
+    return PythonObject.value(this, "max_norm") as number | null;
   }
   /** `maxNorm`, by its Python name. */
   declare max_norm: OptimizerGroup["maxNorm"];
 
   /** In a worker known after `ready()`. */
   get maxValue(): number | null {
-    return this.plain("max_value") as number | null;
+    return PythonObject.value(this, "max_value") as number | null;
   }
   /** `maxValue`, by its Python name. */
   declare max_value: OptimizerGroup["maxValue"];
 
   /** A promise: how many there are is known when it has been made. */
   get params(): Promise<Tensor[]> {
-    return this.list("params");
+    return PythonObject.tensors(this, "params");
   }
 
-  /** Forget the gradients; with `set_to_none=False`, let those that there are be 0. */
+  /** Forget the gradients; with `setToNone: false`, let those that there are be 0. */
   zeroGrad(
     ...args:
       | [options?: OptimizerGroupZeroGradOptions]
@@ -1430,7 +1430,7 @@ export class OptimizerGroup extends PythonObject {
 
   /**
    * From now on, scale the gradients of every step so that their 2-norm, of all together, is at most
-   * `max_norm`, and clamp their elements to ±max_value; None: as they are.
+   * `maxNorm`, and clamp their elements to ±maxValue; null: as they are.
    *
    * Part of a captured step, too. Throws ArgumentError for negative numbers.
    */
@@ -1452,12 +1452,12 @@ alias(OptimizerGroup.prototype, {
   schedule_step: "scheduleStep",
   clip_gradients: "clipGradients",
 });
-/** Arguments of `nn.optim.OptimizerGroup.zero_grad` by name. */
+/** Arguments of `nn.optim.OptimizerGroup.zeroGrad` by name. */
 export interface OptimizerGroupZeroGradOptions {
   /** true unless given. */ readonly setToNone?: boolean | undefined;
 }
 
-/** Arguments of `nn.optim.OptimizerGroup.clip_gradients` by name. */
+/** Arguments of `nn.optim.OptimizerGroup.clipGradients` by name. */
 export interface OptimizerGroupClipGradientsOptions {
   readonly maxNorm?: number | null | undefined;
   readonly maxValue?: number | null | undefined;
@@ -1712,37 +1712,37 @@ export class ASGD extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get lambd(): number {
-    return this.plain("lambd") as number;
+    return PythonObject.value(this, "lambd") as number;
   }
 
   /** In a worker known after `ready()`. */
   get alpha(): number {
-    return this.plain("alpha") as number;
+    return PythonObject.value(this, "alpha") as number;
   }
 
   /** In a worker known after `ready()`. */
   get t0(): number {
-    return this.plain("t0") as number;
+    return PythonObject.value(this, "t0") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: ASGD["weightDecay"];
 
   get t(): Tensor {
-    return this.attribute("t");
+    return PythonObject.tensor(this, "t");
   }
 
   set t(value: Tensor) {
-    this.assign("t", value);
+    PythonObject.assign(this, "t", value);
   }
 
   /** A promise: how many there are is known when it has been made. */
   get ax(): Promise<Tensor[]> {
-    return this.list("ax");
+    return PythonObject.tensors(this, "ax");
   }
 }
 alias(ASGD.prototype, { weight_decay: "weightDecay" });
@@ -1767,7 +1767,7 @@ export type LARSArguments =
 /**
  * Layer-wise adaptive rate scaling (You et al., 2017): SGD whose steps are scaled for each parameter.
  *
- * The scale is `tcoef` * |p| / (|g| + weight_decay * |p|), and 1 where a norm is 0. `pre_wd`: weight decay
+ * The scale is `tcoef` * |p| / (|g| + weightDecay * |p|), and 1 where a norm is 0. `preWd`: weight decay
  * is added to the gradient, else subtracted from the parameter. `classic`: the learning rate scales the
  * gradient before it is added to the momentum.
  */
@@ -1792,41 +1792,41 @@ export class LARS extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get momentum(): number {
-    return this.plain("momentum") as number;
+    return PythonObject.value(this, "momentum") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: LARS["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get tcoef(): number {
-    return this.plain("tcoef") as number;
+    return PythonObject.value(this, "tcoef") as number;
   }
 
   /** In a worker known after `ready()`. */
   get nesterov(): boolean {
-    return this.plain("nesterov") as boolean;
+    return PythonObject.value(this, "nesterov") as boolean;
   }
 
   /** In a worker known after `ready()`. */
   get classic(): boolean {
-    return this.plain("classic") as boolean;
+    return PythonObject.value(this, "classic") as boolean;
   }
 
   /** In a worker known after `ready()`. */
   get preWd(): boolean {
-    return this.plain("pre_wd") as boolean;
+    return PythonObject.value(this, "pre_wd") as boolean;
   }
   /** `preWd`, by its Python name. */
   declare pre_wd: LARS["preWd"];
 
   /** A promise: how many there are is known when it has been made. */
   get b(): Promise<Tensor[]> {
-    return this.list("b");
+    return PythonObject.tensors(this, "b");
   }
 }
 alias(LARS.prototype, { weight_decay: "weightDecay", pre_wd: "preWd" });
@@ -1862,29 +1862,29 @@ export class SGD extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get momentum(): number {
-    return this.plain("momentum") as number;
+    return PythonObject.value(this, "momentum") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: SGD["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get nesterov(): boolean {
-    return this.plain("nesterov") as boolean;
+    return PythonObject.value(this, "nesterov") as boolean;
   }
 
   /** In a worker known after `ready()`. */
   get classic(): boolean {
-    return this.plain("classic") as boolean;
+    return PythonObject.value(this, "classic") as boolean;
   }
 
   /** A promise: how many there are is known when it has been made. */
   get b(): Promise<Tensor[]> {
-    return this.list("b");
+    return PythonObject.tensors(this, "b");
   }
 }
 alias(SGD.prototype, { weight_decay: "weightDecay" });
@@ -1919,29 +1919,29 @@ export class Adadelta extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get rho(): number {
-    return this.plain("rho") as number;
+    return PythonObject.value(this, "rho") as number;
   }
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: Adadelta["weightDecay"];
 
   /** A promise: how many there are is known when it has been made. */
   get v(): Promise<Tensor[]> {
-    return this.list("v");
+    return PythonObject.tensors(this, "v");
   }
 
   /** A promise: how many there are is known when it has been made. */
   get steps(): Promise<Tensor[]> {
-    return this.list("steps");
+    return PythonObject.tensors(this, "steps");
   }
 }
 alias(Adadelta.prototype, { weight_decay: "weightDecay" });
@@ -1964,7 +1964,7 @@ export type AdagradArguments =
 /**
  * Gradients divided by the root of the sum of all their squares so far (Duchi et al., 2011).
  *
- * `lr_decay`: the learning rate of step t is lr / (1 + (t - 1) lr_decay). `initial_accumulator_value`: what
+ * `lrDecay`: the learning rate of step t is lr / (1 + (t - 1) lrDecay). `initialAccumulatorValue`: what
  * the sum starts with.
  */
 export class Adagrad extends Optimizer {
@@ -1986,41 +1986,41 @@ export class Adagrad extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get lrDecay(): number {
-    return this.plain("lr_decay") as number;
+    return PythonObject.value(this, "lr_decay") as number;
   }
   /** `lrDecay`, by its Python name. */
   declare lr_decay: Adagrad["lrDecay"];
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: Adagrad["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get initialAccumulatorValue(): number {
-    return this.plain("initial_accumulator_value") as number;
+    return PythonObject.value(this, "initial_accumulator_value") as number;
   }
   /** `initialAccumulatorValue`, by its Python name. */
   declare initial_accumulator_value: Adagrad["initialAccumulatorValue"];
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   get t(): Tensor {
-    return this.attribute("t");
+    return PythonObject.tensor(this, "t");
   }
 
   set t(value: Tensor) {
-    this.assign("t", value);
+    PythonObject.assign(this, "t", value);
   }
 
   /** A promise: how many there are is known when it has been made. */
   get total(): Promise<Tensor[]> {
-    return this.list("total");
+    return PythonObject.tensors(this, "total");
   }
 }
 alias(Adagrad.prototype, {
@@ -2049,7 +2049,7 @@ export type AdamWArguments =
 /**
  * Adam with decoupled weight decay (Loshchilov and Hutter, 2019). `betas`: torch's name for b1 and b2.
  *
- * `decoupled=False`: weight decay is added to the gradient, as torch's Adam does.
+ * `decoupled: false`: weight decay is added to the gradient, as torch's Adam does.
  */
 export class AdamW extends Optimizer {
   /** @internal */
@@ -2062,59 +2062,59 @@ export class AdamW extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get b1(): number {
-    return this.plain("b1") as number;
+    return PythonObject.value(this, "b1") as number;
   }
 
   /** In a worker known after `ready()`. */
   get b2(): number {
-    return this.plain("b2") as number;
+    return PythonObject.value(this, "b2") as number;
   }
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: AdamW["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get decoupled(): boolean {
-    return this.plain("decoupled") as boolean;
+    return PythonObject.value(this, "decoupled") as boolean;
   }
 
   get b1T(): Tensor {
-    return this.attribute("b1_t");
+    return PythonObject.tensor(this, "b1_t");
   }
 
   set b1T(value: Tensor) {
-    this.assign("b1_t", value);
+    PythonObject.assign(this, "b1_t", value);
   }
   /** `b1T`, by its Python name. */
   declare b1_t: AdamW["b1T"];
 
   get b2T(): Tensor {
-    return this.attribute("b2_t");
+    return PythonObject.tensor(this, "b2_t");
   }
 
   set b2T(value: Tensor) {
-    this.assign("b2_t", value);
+    PythonObject.assign(this, "b2_t", value);
   }
   /** `b2T`, by its Python name. */
   declare b2_t: AdamW["b2T"];
 
   /** A promise: how many there are is known when it has been made. */
   get m(): Promise<Tensor[]> {
-    return this.list("m");
+    return PythonObject.tensors(this, "m");
   }
 
   /** A promise: how many there are is known when it has been made. */
   get v(): Promise<Tensor[]> {
-    return this.list("v");
+    return PythonObject.tensors(this, "v");
   }
 }
 alias(AdamW.prototype, { weight_decay: "weightDecay", b1_t: "b1T", b2_t: "b2T" });
@@ -2147,47 +2147,47 @@ export class Adamax extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get b1(): number {
-    return this.plain("b1") as number;
+    return PythonObject.value(this, "b1") as number;
   }
 
   /** In a worker known after `ready()`. */
   get b2(): number {
-    return this.plain("b2") as number;
+    return PythonObject.value(this, "b2") as number;
   }
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: Adamax["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get decoupled(): boolean {
-    return this.plain("decoupled") as boolean;
+    return PythonObject.value(this, "decoupled") as boolean;
   }
 
   get t(): Tensor {
-    return this.attribute("t");
+    return PythonObject.tensor(this, "t");
   }
 
   set t(value: Tensor) {
-    this.assign("t", value);
+    PythonObject.assign(this, "t", value);
   }
 
   /** A promise: how many there are is known when it has been made. */
   get m(): Promise<Tensor[]> {
-    return this.list("m");
+    return PythonObject.tensors(this, "m");
   }
 
   /** A promise: how many there are is known when it has been made. */
   get v(): Promise<Tensor[]> {
-    return this.list("v");
+    return PythonObject.tensors(this, "v");
   }
 }
 alias(Adamax.prototype, { weight_decay: "weightDecay" });
@@ -2209,7 +2209,7 @@ export type ChainedSchedulerArguments =
  * Schedulers at the same time, each of which scales the rate: the first rate times all their factors.
  *
  * Step this one only. Throws ArgumentError for one that does not scale but goes to a rate of its own: with
- * an `eta_min`, say.
+ * an `etaMin`, say.
  */
 export class ChainedScheduler extends LRScheduler {
   /** @internal */
@@ -2231,7 +2231,7 @@ export type ConstantLRArguments =
   | [optimizer: Optimizer | OptimizerGroup, factor: number, options?: ConstantLROptions]
   | [optimizer: Optimizer | OptimizerGroup, factor: number, totalIters: number, options?: ConstantLROptions];
 
-/** The rate times `factor` for the first `total_iters` steps. Throws ArgumentError. */
+/** The rate times `factor` for the first `totalIters` steps. Throws ArgumentError. */
 export class ConstantLR extends LRScheduler {
   /** @internal */
   static override readonly shape: Shape = {
@@ -2242,12 +2242,12 @@ export class ConstantLR extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get factor(): number {
-    return this.plain("factor") as number;
+    return PythonObject.value(this, "factor") as number;
   }
 
   /** In a worker known after `ready()`. */
   get totalIters(): number {
-    return this.plain("total_iters") as number;
+    return PythonObject.value(this, "total_iters") as number;
   }
   /** `totalIters`, by its Python name. */
   declare total_iters: ConstantLR["totalIters"];
@@ -2269,7 +2269,7 @@ export type CosineAnnealingLRArguments =
     ];
 
 /**
- * From the first rate to `eta_min` in `T_max` steps, along half a cosine, and back in as many.
+ * From the first rate to `etaMin` in `T_max` steps, along half a cosine, and back in as many.
  *
  * Loshchilov and Hutter, 2017. Throws ArgumentError.
  */
@@ -2283,12 +2283,12 @@ export class CosineAnnealingLR extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get T_max(): number {
-    return this.plain("T_max") as number;
+    return PythonObject.value(this, "T_max") as number;
   }
 
   /** In a worker known after `ready()`. */
   get etaMin(): number {
-    return this.plain("eta_min") as number;
+    return PythonObject.value(this, "eta_min") as number;
   }
   /** `etaMin`, by its Python name. */
   declare eta_min: CosineAnnealingLR["etaMin"];
@@ -2318,7 +2318,7 @@ export type CosineAnnealingWarmRestartsArguments =
     ];
 
 /**
- * From the first rate to `eta_min` along half a cosine in `T_0` steps, and again, each time in `T_mult`
+ * From the first rate to `etaMin` along half a cosine in `T_0` steps, and again, each time in `T_mult`
  * times as many.
  *
  * Loshchilov and Hutter, 2017. Throws ArgumentError.
@@ -2333,17 +2333,17 @@ export class CosineAnnealingWarmRestarts extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get T_0(): number {
-    return this.plain("T_0") as number;
+    return PythonObject.value(this, "T_0") as number;
   }
 
   /** In a worker known after `ready()`. */
   get T_mult(): number {
-    return this.plain("T_mult") as number;
+    return PythonObject.value(this, "T_mult") as number;
   }
 
   /** In a worker known after `ready()`. */
   get etaMin(): number {
-    return this.plain("eta_min") as number;
+    return PythonObject.value(this, "eta_min") as number;
   }
   /** `etaMin`, by its Python name. */
   declare eta_min: CosineAnnealingWarmRestarts["etaMin"];
@@ -2382,11 +2382,11 @@ export type CyclicLRArguments =
     ];
 
 /**
- * Between `base_lr` and `max_lr`, up in `step_size_up` steps and down in `step_size_down`, again and
+ * Between `baseLr` and `maxLr`, up in `stepSizeUp` steps and down in `stepSizeDown`, again and
  * again.
  *
  * Smith, 2017. `mode`: 'triangular'; 'triangular2', half as high in every next cycle; 'exp_range',
- * gamma^count times as high. `base_lr`, `max_lr`: for all parameter groups, or one for each. The rate that
+ * gamma^count times as high. `baseLr`, `maxLr`: for all parameter groups, or one for each. The rate that
  * the optimizer was made with does not matter, and momentum stays as it is. Throws ArgumentError.
  */
 export class CyclicLR extends LRScheduler {
@@ -2399,40 +2399,40 @@ export class CyclicLR extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get baseLr(): readonly number[] {
-    return this.plain("base_lr") as readonly number[];
+    return PythonObject.value(this, "base_lr") as readonly number[];
   }
   /** `baseLr`, by its Python name. */
   declare base_lr: CyclicLR["baseLr"];
 
   /** In a worker known after `ready()`. */
   get maxLr(): readonly number[] {
-    return this.plain("max_lr") as readonly number[];
+    return PythonObject.value(this, "max_lr") as readonly number[];
   }
   /** `maxLr`, by its Python name. */
   declare max_lr: CyclicLR["maxLr"];
 
   /** In a worker known after `ready()`. */
   get stepSizeUp(): number {
-    return this.plain("step_size_up") as number;
+    return PythonObject.value(this, "step_size_up") as number;
   }
   /** `stepSizeUp`, by its Python name. */
   declare step_size_up: CyclicLR["stepSizeUp"];
 
   /** In a worker known after `ready()`. */
   get stepSizeDown(): number {
-    return this.plain("step_size_down") as number;
+    return PythonObject.value(this, "step_size_down") as number;
   }
   /** `stepSizeDown`, by its Python name. */
   declare step_size_down: CyclicLR["stepSizeDown"];
 
   /** In a worker known after `ready()`. */
   get mode(): string {
-    return this.plain("mode") as string;
+    return PythonObject.value(this, "mode") as string;
   }
 
   /** In a worker known after `ready()`. */
   get gamma(): number {
-    return this.plain("gamma") as number;
+    return PythonObject.value(this, "gamma") as number;
   }
 }
 alias(CyclicLR.prototype, {
@@ -2455,7 +2455,7 @@ export class ExponentialLR extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get gamma(): number {
-    return this.plain("gamma") as number;
+    return PythonObject.value(this, "gamma") as number;
   }
 }
 
@@ -2477,7 +2477,7 @@ export type LinearLRArguments =
     ];
 
 /**
- * The rate times a factor that goes from `start_factor` to `end_factor` in `total_iters` steps, and
+ * The rate times a factor that goes from `startFactor` to `endFactor` in `totalIters` steps, and
  * stays.
  *
  * A warm-up, as it is; with factors the other way round, a decay. Throws ArgumentError.
@@ -2492,21 +2492,21 @@ export class LinearLR extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get startFactor(): number {
-    return this.plain("start_factor") as number;
+    return PythonObject.value(this, "start_factor") as number;
   }
   /** `startFactor`, by its Python name. */
   declare start_factor: LinearLR["startFactor"];
 
   /** In a worker known after `ready()`. */
   get endFactor(): number {
-    return this.plain("end_factor") as number;
+    return PythonObject.value(this, "end_factor") as number;
   }
   /** `endFactor`, by its Python name. */
   declare end_factor: LinearLR["endFactor"];
 
   /** In a worker known after `ready()`. */
   get totalIters(): number {
-    return this.plain("total_iters") as number;
+    return PythonObject.value(this, "total_iters") as number;
   }
   /** `totalIters`, by its Python name. */
   declare total_iters: LinearLR["totalIters"];
@@ -2542,12 +2542,12 @@ export class MultiStepLR extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get milestones(): readonly number[] {
-    return this.plain("milestones") as readonly number[];
+    return PythonObject.value(this, "milestones") as readonly number[];
   }
 
   /** In a worker known after `ready()`. */
   get gamma(): number {
-    return this.plain("gamma") as number;
+    return PythonObject.value(this, "gamma") as number;
   }
 }
 
@@ -2572,8 +2572,8 @@ export type MuonArguments =
  * Momentum whose matrices are made orthogonal, nearly, before they are subtracted (Jordan, 2024).
  *
  * For the matrices inside of a network; a parameter of more axes is a matrix of its first axis by the rest.
- * `ns_steps` of the Newton-Schulz iteration with the odd polynomial of `ns_coefficients` do it. Weight decay
- * is decoupled. `adjust_lr_fn`: how the learning rate grows with the shape (rows, columns), as in torch:
+ * `nsSteps` of the Newton-Schulz iteration with the odd polynomial of `nsCoefficients` do it. Weight decay
+ * is decoupled. `adjustLrFn`: how the learning rate grows with the shape (rows, columns), as in torch:
  * 'original', by sqrt(max(1, rows / columns)), 'match_rms_adamw', by 0.2 * sqrt(max(rows, columns)), or not.
  */
 export class Muon extends Optimizer {
@@ -2597,45 +2597,45 @@ export class Muon extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get momentum(): number {
-    return this.plain("momentum") as number;
+    return PythonObject.value(this, "momentum") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: Muon["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get nesterov(): boolean {
-    return this.plain("nesterov") as boolean;
+    return PythonObject.value(this, "nesterov") as boolean;
   }
 
   /** In a worker known after `ready()`. */
   get nsSteps(): number {
-    return this.plain("ns_steps") as number;
+    return PythonObject.value(this, "ns_steps") as number;
   }
   /** `nsSteps`, by its Python name. */
   declare ns_steps: Muon["nsSteps"];
 
   /** In a worker known after `ready()`. */
   get nsCoefficients(): readonly number[] {
-    return this.plain("ns_coefficients") as readonly number[];
+    return PythonObject.value(this, "ns_coefficients") as readonly number[];
   }
   /** `nsCoefficients`, by its Python name. */
   declare ns_coefficients: Muon["nsCoefficients"];
 
   /** In a worker known after `ready()`. */
   get adjustLrFn(): string | null {
-    return this.plain("adjust_lr_fn") as string | null;
+    return PythonObject.value(this, "adjust_lr_fn") as string | null;
   }
   /** `adjustLrFn`, by its Python name. */
   declare adjust_lr_fn: Muon["adjustLrFn"];
 
   /** A promise: how many there are is known when it has been made. */
   get b(): Promise<Tensor[]> {
-    return this.list("b");
+    return PythonObject.tensors(this, "b");
   }
 }
 alias(Muon.prototype, {
@@ -2663,7 +2663,7 @@ export type NAdamArguments =
   | [params: readonly Tensor[], lr: number, options?: NAdamOptions]
   | [params: readonly Tensor[], lr: number, b1: number, options?: NAdamOptions];
 
-/** Adam with Nesterov's momentum, whose decay grows to b1 by `momentum_decay` (Dozat, 2016). */
+/** Adam with Nesterov's momentum, whose decay grows to b1 by `momentumDecay` (Dozat, 2016). */
 export class NAdam extends Optimizer {
   /** @internal */
   static override readonly shape: Shape = {
@@ -2685,62 +2685,62 @@ export class NAdam extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get b1(): number {
-    return this.plain("b1") as number;
+    return PythonObject.value(this, "b1") as number;
   }
 
   /** In a worker known after `ready()`. */
   get b2(): number {
-    return this.plain("b2") as number;
+    return PythonObject.value(this, "b2") as number;
   }
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: NAdam["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get decoupled(): boolean {
-    return this.plain("decoupled") as boolean;
+    return PythonObject.value(this, "decoupled") as boolean;
   }
 
   get t(): Tensor {
-    return this.attribute("t");
+    return PythonObject.tensor(this, "t");
   }
 
   set t(value: Tensor) {
-    this.assign("t", value);
+    PythonObject.assign(this, "t", value);
   }
 
   /** A promise: how many there are is known when it has been made. */
   get m(): Promise<Tensor[]> {
-    return this.list("m");
+    return PythonObject.tensors(this, "m");
   }
 
   /** A promise: how many there are is known when it has been made. */
   get v(): Promise<Tensor[]> {
-    return this.list("v");
+    return PythonObject.tensors(this, "v");
   }
 
   /** In a worker known after `ready()`. */
   get momentumDecay(): number {
-    return this.plain("momentum_decay") as number;
+    return PythonObject.value(this, "momentum_decay") as number;
   }
   /** `momentumDecay`, by its Python name. */
   declare momentum_decay: NAdam["momentumDecay"];
 
   get muProduct(): Tensor {
-    return this.attribute("mu_product");
+    return PythonObject.tensor(this, "mu_product");
   }
 
   set muProduct(value: Tensor) {
-    this.assign("mu_product", value);
+    PythonObject.assign(this, "mu_product", value);
   }
   /** `muProduct`, by its Python name. */
   declare mu_product: NAdam["muProduct"];
@@ -2780,13 +2780,13 @@ export type OneCycleLRArguments =
     ];
 
 /**
- * Up to `max_lr` in the first `pct_start` of `total_steps` steps, and down to next to nothing in the
+ * Up to `maxLr` in the first `pctStart` of `totalSteps` steps, and down to next to nothing in the
  * rest.
  *
- * Smith and Topin, 2018. It starts at max_lr / div_factor and ends at that / final_div_factor; the rate that
- * the optimizer was made with does not matter, and momentum stays as it is. `three_phase`: down as fast as
- * up, then to the end. `anneal_strategy`: 'cos' or 'linear'. `max_lr`: for all parameter groups, or one for
- * each. Steps may be given as `epochs` times `steps_per_epoch`. Throws ArgumentError.
+ * Smith and Topin, 2018. It starts at maxLr / divFactor and ends at that / finalDivFactor; the rate that
+ * the optimizer was made with does not matter, and momentum stays as it is. `threePhase`: down as fast as
+ * up, then to the end. `annealStrategy`: 'cos' or 'linear'. `maxLr`: for all parameter groups, or one for
+ * each. Steps may be given as `epochs` times `stepsPerEpoch`. Throws ArgumentError.
  */
 export class OneCycleLR extends LRScheduler {
   /** @internal */
@@ -2806,49 +2806,49 @@ export class OneCycleLR extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get maxLr(): readonly number[] {
-    return this.plain("max_lr") as readonly number[];
+    return PythonObject.value(this, "max_lr") as readonly number[];
   }
   /** `maxLr`, by its Python name. */
   declare max_lr: OneCycleLR["maxLr"];
 
   /** In a worker known after `ready()`. */
   get totalSteps(): number {
-    return this.plain("total_steps") as number;
+    return PythonObject.value(this, "total_steps") as number;
   }
   /** `totalSteps`, by its Python name. */
   declare total_steps: OneCycleLR["totalSteps"];
 
   /** In a worker known after `ready()`. */
   get pctStart(): number {
-    return this.plain("pct_start") as number;
+    return PythonObject.value(this, "pct_start") as number;
   }
   /** `pctStart`, by its Python name. */
   declare pct_start: OneCycleLR["pctStart"];
 
   /** In a worker known after `ready()`. */
   get annealStrategy(): string {
-    return this.plain("anneal_strategy") as string;
+    return PythonObject.value(this, "anneal_strategy") as string;
   }
   /** `annealStrategy`, by its Python name. */
   declare anneal_strategy: OneCycleLR["annealStrategy"];
 
   /** In a worker known after `ready()`. */
   get divFactor(): number {
-    return this.plain("div_factor") as number;
+    return PythonObject.value(this, "div_factor") as number;
   }
   /** `divFactor`, by its Python name. */
   declare div_factor: OneCycleLR["divFactor"];
 
   /** In a worker known after `ready()`. */
   get finalDivFactor(): number {
-    return this.plain("final_div_factor") as number;
+    return PythonObject.value(this, "final_div_factor") as number;
   }
   /** `finalDivFactor`, by its Python name. */
   declare final_div_factor: OneCycleLR["finalDivFactor"];
 
   /** In a worker known after `ready()`. */
   get threePhase(): boolean {
-    return this.plain("three_phase") as boolean;
+    return PythonObject.value(this, "three_phase") as boolean;
   }
   /** `threePhase`, by its Python name. */
   declare three_phase: OneCycleLR["threePhase"];
@@ -2874,7 +2874,7 @@ export type PolynomialLRArguments =
   | [optimizer: Optimizer | OptimizerGroup, totalIters: number, options?: PolynomialLROptions]
   | [optimizer: Optimizer | OptimizerGroup, totalIters: number, power: number, options?: PolynomialLROptions];
 
-/** The rate times (1 - count / total_iters)^power, down to 0, where it stays. Throws ArgumentError. */
+/** The rate times (1 - count / totalIters)^power, down to 0, where it stays. Throws ArgumentError. */
 export class PolynomialLR extends LRScheduler {
   /** @internal */
   static override readonly shape: Shape = {
@@ -2885,14 +2885,14 @@ export class PolynomialLR extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get totalIters(): number {
-    return this.plain("total_iters") as number;
+    return PythonObject.value(this, "total_iters") as number;
   }
   /** `totalIters`, by its Python name. */
   declare total_iters: PolynomialLR["totalIters"];
 
   /** In a worker known after `ready()`. */
   get power(): number {
-    return this.plain("power") as number;
+    return PythonObject.value(this, "power") as number;
   }
 }
 alias(PolynomialLR.prototype, { total_iters: "totalIters" });
@@ -2930,47 +2930,47 @@ export class RAdam extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get b1(): number {
-    return this.plain("b1") as number;
+    return PythonObject.value(this, "b1") as number;
   }
 
   /** In a worker known after `ready()`. */
   get b2(): number {
-    return this.plain("b2") as number;
+    return PythonObject.value(this, "b2") as number;
   }
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: RAdam["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get decoupled(): boolean {
-    return this.plain("decoupled") as boolean;
+    return PythonObject.value(this, "decoupled") as boolean;
   }
 
   get t(): Tensor {
-    return this.attribute("t");
+    return PythonObject.tensor(this, "t");
   }
 
   set t(value: Tensor) {
-    this.assign("t", value);
+    PythonObject.assign(this, "t", value);
   }
 
   /** A promise: how many there are is known when it has been made. */
   get m(): Promise<Tensor[]> {
-    return this.list("m");
+    return PythonObject.tensors(this, "m");
   }
 
   /** A promise: how many there are is known when it has been made. */
   get v(): Promise<Tensor[]> {
-    return this.list("v");
+    return PythonObject.tensors(this, "v");
   }
 }
 alias(RAdam.prototype, { weight_decay: "weightDecay" });
@@ -3007,44 +3007,44 @@ export class RMSprop extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get alpha(): number {
-    return this.plain("alpha") as number;
+    return PythonObject.value(this, "alpha") as number;
   }
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
-    return this.plain("weight_decay") as number;
+    return PythonObject.value(this, "weight_decay") as number;
   }
   /** `weightDecay`, by its Python name. */
   declare weight_decay: RMSprop["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get momentum(): number {
-    return this.plain("momentum") as number;
+    return PythonObject.value(this, "momentum") as number;
   }
 
   /** In a worker known after `ready()`. */
   get centered(): boolean {
-    return this.plain("centered") as boolean;
+    return PythonObject.value(this, "centered") as boolean;
   }
 
   /** A promise: how many there are is known when it has been made. */
   get v(): Promise<Tensor[]> {
-    return this.list("v");
+    return PythonObject.tensors(this, "v");
   }
 
   /** A promise: how many there are is known when it has been made. */
   get b(): Promise<Tensor[]> {
-    return this.list("b");
+    return PythonObject.tensors(this, "b");
   }
 
   /** A promise: how many there are is known when it has been made. */
   get mean(): Promise<Tensor[]> {
-    return this.list("mean");
+    return PythonObject.tensors(this, "mean");
   }
 }
 alias(RMSprop.prototype, { weight_decay: "weightDecay" });
@@ -3069,10 +3069,10 @@ export type ReduceLROnPlateauArguments =
 /**
  * The rates times `factor` when a number has not become better for more than `patience` steps.
  *
- *     scheduler.step(validation_loss)
+ *     scheduler.step(validationLoss);
  *
  * `mode`: 'min' or 'max' is better, by more than `threshold`, a part of the best so far ('rel') or a number
- * ('abs'). After a change `cooldown` steps do not count. Rates stay at `min_lr` (or one for each group) at
+ * ('abs'). After a change `cooldown` steps do not count. Rates stay at `minLr` (or one for each group) at
  * least, and as they are where they would change by less than `eps`. Throws ArgumentError.
  */
 export class ReduceLROnPlateau extends LRScheduler {
@@ -3097,63 +3097,63 @@ export class ReduceLROnPlateau extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get mode(): string {
-    return this.plain("mode") as string;
+    return PythonObject.value(this, "mode") as string;
   }
 
   /** In a worker known after `ready()`. */
   get factor(): number {
-    return this.plain("factor") as number;
+    return PythonObject.value(this, "factor") as number;
   }
 
   /** In a worker known after `ready()`. */
   get patience(): number {
-    return this.plain("patience") as number;
+    return PythonObject.value(this, "patience") as number;
   }
 
   /** In a worker known after `ready()`. */
   get threshold(): number {
-    return this.plain("threshold") as number;
+    return PythonObject.value(this, "threshold") as number;
   }
 
   /** In a worker known after `ready()`. */
   get thresholdMode(): string {
-    return this.plain("threshold_mode") as string;
+    return PythonObject.value(this, "threshold_mode") as string;
   }
   /** `thresholdMode`, by its Python name. */
   declare threshold_mode: ReduceLROnPlateau["thresholdMode"];
 
   /** In a worker known after `ready()`. */
   get cooldown(): number {
-    return this.plain("cooldown") as number;
+    return PythonObject.value(this, "cooldown") as number;
   }
 
   /** In a worker known after `ready()`. */
   get eps(): number {
-    return this.plain("eps") as number;
+    return PythonObject.value(this, "eps") as number;
   }
 
   /** In a worker known after `ready()`. */
   get minLr(): readonly number[] {
-    return this.plain("min_lr") as readonly number[];
+    return PythonObject.value(this, "min_lr") as readonly number[];
   }
   /** `minLr`, by its Python name. */
   declare min_lr: ReduceLROnPlateau["minLr"];
 
   /** In a worker known after `ready()`. */
   get best(): number {
-    return this.plain("best") as number;
+    return PythonObject.value(this, "best") as number;
   }
 
   /** In a worker known after `ready()`. */
   get numBadEpochs(): number {
-    return this.plain("num_bad_epochs") as number;
+    return PythonObject.value(this, "num_bad_epochs") as number;
   }
   /** `numBadEpochs`, by its Python name. */
   declare num_bad_epochs: ReduceLROnPlateau["numBadEpochs"];
 
   /** In a worker known after `ready()`. */
   get cooldownCounter(): number {
-    return this.plain("cooldown_counter") as number;
+    return PythonObject.value(this, "cooldown_counter") as number;
   }
   /** `cooldownCounter`, by its Python name. */
   declare cooldown_counter: ReduceLROnPlateau["cooldownCounter"];
@@ -3198,7 +3198,7 @@ export type RpropArguments =
  * Steps of the gradient's sign, the larger the steadier it is, by element (Riedmiller and Braun, 1993).
  *
  * `etas`: what a step is multiplied by when the sign changed (it is left out once, too) and when it stayed.
- * `step_sizes`: the least and the greatest step; `lr` is the first. For whole batches, not for samples.
+ * `stepSizes`: the least and the greatest step; `lr` is the first. For whole batches, not for samples.
  */
 export class Rprop extends Optimizer {
   /** @internal */
@@ -3211,24 +3211,24 @@ export class Rprop extends Optimizer {
 
   /** In a worker known after `ready()`. */
   get etas(): readonly number[] {
-    return this.plain("etas") as readonly number[];
+    return PythonObject.value(this, "etas") as readonly number[];
   }
 
   /** In a worker known after `ready()`. */
   get stepSizes(): readonly number[] {
-    return this.plain("step_sizes") as readonly number[];
+    return PythonObject.value(this, "step_sizes") as readonly number[];
   }
   /** `stepSizes`, by its Python name. */
   declare step_sizes: Rprop["stepSizes"];
 
   /** A promise: how many there are is known when it has been made. */
   get before(): Promise<Tensor[]> {
-    return this.list("before");
+    return PythonObject.tensors(this, "before");
   }
 
   /** A promise: how many there are is known when it has been made. */
   get size(): Promise<Tensor[]> {
-    return this.list("size");
+    return PythonObject.tensors(this, "size");
   }
 }
 alias(Rprop.prototype, { step_sizes: "stepSizes" });
@@ -3242,9 +3242,9 @@ export type SequentialLRArguments = [
 /**
  * One scheduler after the other: each of `milestones` is the count at which the next one begins anew.
  *
- *     warm_up = LinearLR(optimizer, 0.1, total_iters=100)
- *     cosine = CosineAnnealingLR(optimizer, 900)
- *     scheduler = SequentialLR(optimizer, [warm_up, cosine], [100])
+ *     const warmUp = new LinearLR(optimizer, 0.1, { totalIters: 100 });
+ *     const cosine = new CosineAnnealingLR(optimizer, 900);
+ *     const scheduler = new SequentialLR(optimizer, [warmUp, cosine], [100]);
  *
  * Step this one only. Throws ArgumentError unless there is one milestone less than schedulers, in order.
  */
@@ -3258,7 +3258,7 @@ export class SequentialLR extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get milestones(): readonly number[] {
-    return this.plain("milestones") as readonly number[];
+    return PythonObject.value(this, "milestones") as readonly number[];
   }
 }
 
@@ -3271,7 +3271,7 @@ export type StepLRArguments =
   | [optimizer: Optimizer | OptimizerGroup, stepSize: number, options?: StepLROptions]
   | [optimizer: Optimizer | OptimizerGroup, stepSize: number, gamma: number, options?: StepLROptions];
 
-/** The rate times `gamma` after every `step_size` steps. Throws ArgumentError. */
+/** The rate times `gamma` after every `stepSize` steps. Throws ArgumentError. */
 export class StepLR extends LRScheduler {
   /** @internal */
   static override readonly shape: Shape = {
@@ -3282,14 +3282,14 @@ export class StepLR extends LRScheduler {
 
   /** In a worker known after `ready()`. */
   get stepSize(): number {
-    return this.plain("step_size") as number;
+    return PythonObject.value(this, "step_size") as number;
   }
   /** `stepSize`, by its Python name. */
   declare step_size: StepLR["stepSize"];
 
   /** In a worker known after `ready()`. */
   get gamma(): number {
-    return this.plain("gamma") as number;
+    return PythonObject.value(this, "gamma") as number;
   }
 }
 alias(StepLR.prototype, { step_size: "stepSize" });
@@ -3327,7 +3327,7 @@ export class LAMB extends AdamW {
 
   /** In a worker known after `ready()`. */
   get adam(): boolean {
-    return this.plain("adam") as boolean;
+    return PythonObject.value(this, "adam") as boolean;
   }
 }
 
@@ -3353,7 +3353,7 @@ export class Adam extends AdamW {
   static override readonly shape: Shape = { ...AdamW.shape, id: "nn.optim.Adam" };
 }
 
-/** Arguments of `nn.optim.clip_grad_norm_` by name. */
+/** Arguments of `nn.optim.clipGradNorm_` by name. */
 export interface ClipGradNormOptions {
   /** 2 unless given. */ readonly normType?: number | undefined;
   /** false unless given. */ readonly errorIfNonfinite?: boolean | undefined;
@@ -3361,12 +3361,12 @@ export interface ClipGradNormOptions {
 
 export interface OptimizerFunctions {
   /**
-   * Scale the gradients of `params` so that their norm, of all together, is at most `max_norm`; the norm
+   * Scale the gradients of `params` so that their norm, of all together, is at most `maxNorm`; the norm
    * before that, a float32 Tensor of shape ().
    *
-   * Lazy, unless `error_if_nonfinite`: raises GradientError for a norm that is infinite or NaN. `norm_type`: p
+   * Lazy, unless `errorIfNonfinite`: throws GradientError for a norm that is infinite or NaN. `normType`: p
    * of the p-norm, or infinity for the greatest magnitude. Parameters without a gradient do not count. Throws
-   * ArgumentError for a negative max_norm, or a norm_type of 0 or less.
+   * ArgumentError for a negative maxNorm, or a normType of 0 or less.
    */
   clipGradNorm_(
     ...args:
@@ -3374,7 +3374,7 @@ export interface OptimizerFunctions {
       | [params: Tensor | readonly Tensor[], maxNorm: number, normType: number, options?: ClipGradNormOptions]
   ): Tensor;
   /**
-   * Clamp the elements of the gradients of `params` to ±clip_value. Throws ArgumentError if it is
+   * Clamp the elements of the gradients of `params` to ±clipValue. Throws ArgumentError if it is
    * negative.
    */
   clipGradValue_(params: Tensor | readonly Tensor[], clipValue: number): void;
@@ -3401,7 +3401,7 @@ export function optimizerFunctions(session: Session): OptimizerFunctions {
   };
 }
 
-/** Arguments of `nn.init.calculate_gain` by name. */
+/** Arguments of `nn.init.calculateGain` by name. */
 export interface CalculateGainOptions {
   readonly param?: number | null | undefined;
 }
@@ -3411,14 +3411,14 @@ export interface DiracOptions {
   /** 1 unless given. */ readonly groups?: number | undefined;
 }
 
-/** Arguments of `nn.init.kaiming_normal_` by name. */
+/** Arguments of `nn.init.kaimingNormal_` by name. */
 export interface KaimingNormalOptions {
   /** 0 unless given. */ readonly a?: number | undefined;
   /** "fan_in" unless given. */ readonly mode?: "fan_in" | "fan_out" | undefined;
   /** "leaky_relu" unless given. */ readonly nonlinearity?: string | undefined;
 }
 
-/** Arguments of `nn.init.kaiming_uniform_` by name. */
+/** Arguments of `nn.init.kaimingUniform_` by name. */
 export interface KaimingUniformOptions {
   /** 0 unless given. */ readonly a?: number | undefined;
   /** "fan_in" unless given. */ readonly mode?: "fan_in" | "fan_out" | undefined;
@@ -3441,7 +3441,7 @@ export interface SparseOptions {
   /** 0.01 unless given. */ readonly std?: number | undefined;
 }
 
-/** Arguments of `nn.init.trunc_normal_` by name. */
+/** Arguments of `nn.init.truncNormal_` by name. */
 export interface TruncNormalOptions {
   /** 0 unless given. */ readonly mean?: number | undefined;
   /** 1 unless given. */ readonly std?: number | undefined;
@@ -3455,12 +3455,12 @@ export interface UniformOptions {
   /** 1 unless given. */ readonly b?: number | undefined;
 }
 
-/** Arguments of `nn.init.xavier_normal_` by name. */
+/** Arguments of `nn.init.xavierNormal_` by name. */
 export interface XavierNormalOptions {
   /** 1 unless given. */ readonly gain?: number | undefined;
 }
 
-/** Arguments of `nn.init.xavier_uniform_` by name. */
+/** Arguments of `nn.init.xavierUniform_` by name. */
 export interface XavierUniformOptions {
   /** 1 unless given. */ readonly gain?: number | undefined;
 }
@@ -3490,7 +3490,7 @@ export interface Initialisation {
   ): Tensor;
   /** 1 on the diagonal of a matrix, 0 elsewhere. Throws ShapeError. */
   eye_(tensor: Tensor): Tensor;
-  /** Normal with deviation gain / sqrt(fan); arguments as for `kaiming_uniform_`. */
+  /** Normal with deviation gain / sqrt(fan); arguments as for `kaimingUniform_`. */
   kaimingNormal_(
     ...args:
       | [tensor: Tensor, options?: KaimingNormalOptions]
@@ -3501,7 +3501,7 @@ export interface Initialisation {
    * Uniform in ±gain * sqrt(3 / fan) (He et al., 2015).
    *
    * `mode`: 'fan_in' keeps the variance on the way forward, 'fan_out' that of gradients. `nonlinearity`, and
-   * `a` for the leaky one, as in `calculate_gain`. Throws ShapeError, ArgumentError.
+   * `a` for the leaky one, as in `calculateGain`. Throws ShapeError, ArgumentError.
    */
   kaimingUniform_(
     ...args:
@@ -3677,16 +3677,16 @@ export function initialisation(session: Session): Initialisation {
 /** The layers. */
 export interface Layers {
   /**
-   * Layers of gated recurrent units over sequences: x (length, n, input_size) to (outputs, h).
+   * Layers of gated recurrent units over sequences: x (length, n, inputSize) to (outputs, h).
    *
    * As torch.nn.GRU; shapes and arguments are those of LSTM. Throws ArgumentError.
    */
   readonly GRU: Constructor<GRUArguments, GRU>;
   /**
-   * Layers of LSTM over sequences: x (length, n, input_size) to (outputs, (h, c)), as torch.nn.LSTM.
+   * Layers of LSTM over sequences: x (length, n, inputSize) to (outputs, (h, c)), as torch.nn.LSTM.
    *
-   * outputs (length, n, directions * hidden_size); h and c, the state after the last step, (num_layers *
-   * directions, n, hidden_size). `batch_first`: x and the outputs are (n, length, ...). Without a batch, n is
+   * outputs (length, n, directions * hiddenSize); h and c, the state after the last step, (numLayers *
+   * directions, n, hiddenSize). `batchFirst`: x and the outputs are (n, length, ...). Without a batch, n is
    * missing everywhere. `dropout`: in training, between layers. Throws ArgumentError.
    */
   readonly LSTM: Constructor<LSTMArguments, LSTM>;
@@ -3694,22 +3694,22 @@ export interface Layers {
    * Batch normalisation over every axis but 1, with running statistics when not `Tensor.training`.
    *
    * Nothing is differentiated with respect to the statistics: an optimizer leaves them alone, also when
-   * `requires_grad_()` was called on all that `nn.state.get_parameters` finds.
+   * `requiresGrad_()` was called on all that `nn.state.getParameters` finds.
    * 16-bit floats are normalised in float32; the result has the dtype of x and weight together.
    */
   readonly BatchNorm: Constructor<BatchNormArguments, BatchNorm>;
   /**
-   * x1ᵀ @ weight[k] @ x2 + bias[k] for each output feature k: (..., in1) and (..., in2) to (..., out).
+   * x1ᵀ · weight[k] · x2 + bias[k] for each output feature k: (..., in1) and (..., in2) to (..., out).
    *
-   * weight (out, in1, in2) and bias (out,) start uniform in ±1/sqrt(in1_features).
+   * weight (out, in1, in2) and bias (out) start uniform in ±1/sqrt(in1Features).
    */
   readonly Bilinear: Constructor<BilinearArguments, Bilinear>;
   /** Conv2d over one axis: (n, in, length) to (n, out, new length); weight (out, in/groups, kernel). */
   readonly Conv1d: Constructor<Conv1dArguments, Conv1d>;
   /**
-   * conv2d with weight (out, in/groups, *kernel) and bias (out,); `padding` may be 'same' or 'valid'.
+   * conv2d with weight (out, in/groups, *kernel) and bias (out); `padding` may be 'same' or 'valid'.
    *
-   * As many spatial axes as `kernel_size` has ints; an int is two. Both start uniform in ±1/sqrt(fan in).
+   * As many spatial axes as `kernelSize` has integers; an integer is two. Both start uniform in ±1/sqrt(fan in).
    * Throws ArgumentError for sizes that are no convolution.
    */
   readonly Conv2d: Constructor<Conv2dArguments, Conv2d>;
@@ -3720,52 +3720,50 @@ export interface Layers {
   /**
    * The transpose (gradient) of Conv2d, which makes images larger: weight (in, out/groups, *kernel).
    *
-   * Of each spatial axis (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 is
-   * the new size. Throws ArgumentError, also for an output_padding that is smaller than neither stride nor
+   * Of each spatial axis (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + outputPadding + 1 is
+   * the new size. Throws ArgumentError, also for an outputPadding that is smaller than neither stride nor
    * dilation.
    */
   readonly ConvTranspose2d: Constructor<ConvTranspose2dArguments, ConvTranspose2d>;
   /** ConvTranspose2d over three axes: (n, in, d, h, w); weight (in, out/groups, kd, kh, kw). */
   readonly ConvTranspose3d: Constructor<ConvTranspose3dArguments, ConvTranspose3d>;
   /**
-   * Rows of a table by integer: (...) to (..., embed_size).
+   * Rows of a table by integer: (...) to (..., embedSize).
    *
    * The table starts uniform by Glorot, as tinygrad's; torch's starts with deviation 1.
    */
   readonly Embedding: Constructor<EmbeddingArguments, Embedding>;
   /**
-   * Normalisation of `num_groups` groups of the channels (axis 1), then weight and bias per channel.
+   * Normalisation of `numGroups` groups of the channels (axis 1), then weight and bias per channel.
    *
    * Throws ArgumentError unless the channels divide into that many groups.
    */
   readonly GroupNorm: Constructor<GroupNormArguments, GroupNorm>;
   /** Normalisation of each channel of each image by itself. */
   readonly InstanceNorm: Constructor<InstanceNormArguments, InstanceNorm>;
-  /**
-   * One step of an LSTM: x (n, input_size) and a state (h, c), both (n, hidden_size), to the next one.
-   */
+  /** One step of an LSTM: x (n, inputSize) and a state (h, c), both (n, hiddenSize), to the next one. */
   readonly LSTMCell: Constructor<LSTMCellArguments, LSTMCell>;
-  /** Layer normalisation over the last axes, of shape `normalized_shape`, then weight and bias. */
+  /** Layer normalisation over the last axes, of shape `normalizedShape`, then weight and bias. */
   readonly LayerNorm: Constructor<LayerNormArguments, LayerNorm>;
   /** Layer normalisation over the channels (axis 1) of images (n, channels, h, w). */
   readonly LayerNorm2d: Constructor<LayerNorm2dArguments, LayerNorm2d>;
   /**
-   * x @ weightᵀ + bias: (..., in_features) to (..., out_features).
+   * x · weightᵀ + bias: (..., inFeatures) to (..., outFeatures).
    *
-   * weight (out, in) and bias (out,) start uniform in ±1/sqrt(in_features).
+   * weight (out, in) and bias (out) start uniform in ±1/sqrt(inFeatures).
    */
   readonly Linear: Constructor<LinearArguments, Linear>;
   /**
-   * Attention of `num_heads` heads, with torch.nn.MultiheadAttention's parameters and masks.
+   * Attention of `numHeads` heads, with torch.nn.MultiheadAttention's parameters and masks.
    *
-   * query (length, n, embed_dim), key (keys, n, kdim) and value (keys, n, vdim) give (outputs, weights):
-   * outputs like the query, weights (n, length, keys). With `batch_first` n comes first; without a batch it is
-   * missing. Where kdim and vdim are embed_dim, `in_proj_weight` holds the projections of all three.
+   * query (length, n, embedDim), key (keys, n, kdim) and value (keys, n, vdim) give (outputs, weights):
+   * outputs like the query, weights (n, length, keys). With `batchFirst` n comes first; without a batch it is
+   * missing. Where kdim and vdim are embedDim, `inProjWeight` holds the projections of all three.
    * `dropout`: of the weights, in training. Throws ArgumentError.
    */
   readonly MultiheadAttention: Constructor<MultiheadAttentionArguments, MultiheadAttention>;
   /**
-   * x / sqrt(mean(x²) + eps) over the last axes, of shape `dim` (an int: one axis), times weight.
+   * x / sqrt(mean(x²) + eps) over the last axes, of shape `dim` (an integer: one axis), times weight.
    *
    * Computed in float32 (Zhang and Sennrich, 2019).
    */
@@ -3773,9 +3771,9 @@ export interface Layers {
   /**
    * Self-attention and two linear layers, each behind a normalisation and with its input added.
    *
-   * x (n, length, embed_dim) to the same shape. Parameters are those of torch.nn.TransformerEncoderLayer(...,
-   * batch_first=True), by its names. `ff_dim`: between the linear layers, 4 * embed_dim unless given.
-   * `norm_first`: normalise what a part reads (Xiong et al., 2020); else its sum with the input, as in the
+   * x (n, length, embedDim) to the same shape. Parameters are those of torch.nn.TransformerEncoderLayer(...,
+   * batchFirst: true), by its names. `ffDim`: between the linear layers, 4 * embedDim unless given.
+   * `normFirst`: normalise what a part reads (Xiong et al., 2020); else its sum with the input, as in the
    * original. `activation`: 'relu', 'gelu', 'gelu_tanh', 'silu', or a function of a Tensor.
    *
    * Throws ArgumentError.
@@ -3805,7 +3803,7 @@ export interface Optimizers {
   /**
    * Layer-wise adaptive rate scaling (You et al., 2017): SGD whose steps are scaled for each parameter.
    *
-   * The scale is `tcoef` * |p| / (|g| + weight_decay * |p|), and 1 where a norm is 0. `pre_wd`: weight decay
+   * The scale is `tcoef` * |p| / (|g| + weightDecay * |p|), and 1 where a norm is 0. `preWd`: weight decay
    * is added to the gradient, else subtracted from the parameter. `classic`: the learning rate scales the
    * gradient before it is added to the momentum.
    */
@@ -3825,14 +3823,14 @@ export interface Optimizers {
   /**
    * Gradients divided by the root of the sum of all their squares so far (Duchi et al., 2011).
    *
-   * `lr_decay`: the learning rate of step t is lr / (1 + (t - 1) lr_decay). `initial_accumulator_value`: what
+   * `lrDecay`: the learning rate of step t is lr / (1 + (t - 1) lrDecay). `initialAccumulatorValue`: what
    * the sum starts with.
    */
   readonly Adagrad: Constructor<AdagradArguments, Adagrad>;
   /**
    * Adam with decoupled weight decay (Loshchilov and Hutter, 2019). `betas`: torch's name for b1 and b2.
    *
-   * `decoupled=False`: weight decay is added to the gradient, as torch's Adam does.
+   * `decoupled: false`: weight decay is added to the gradient, as torch's Adam does.
    */
   readonly AdamW: Constructor<AdamWArguments, AdamW>;
   /** Adam that divides by the greatest gradient, decayed by b2, so far (Kingma and Ba, 2015). */
@@ -3841,19 +3839,19 @@ export interface Optimizers {
    * Schedulers at the same time, each of which scales the rate: the first rate times all their factors.
    *
    * Step this one only. Throws ArgumentError for one that does not scale but goes to a rate of its own: with
-   * an `eta_min`, say.
+   * an `etaMin`, say.
    */
   readonly ChainedScheduler: Constructor<ChainedSchedulerArguments, ChainedScheduler>;
-  /** The rate times `factor` for the first `total_iters` steps. Throws ArgumentError. */
+  /** The rate times `factor` for the first `totalIters` steps. Throws ArgumentError. */
   readonly ConstantLR: Constructor<ConstantLRArguments, ConstantLR>;
   /**
-   * From the first rate to `eta_min` in `T_max` steps, along half a cosine, and back in as many.
+   * From the first rate to `etaMin` in `T_max` steps, along half a cosine, and back in as many.
    *
    * Loshchilov and Hutter, 2017. Throws ArgumentError.
    */
   readonly CosineAnnealingLR: Constructor<CosineAnnealingLRArguments, CosineAnnealingLR>;
   /**
-   * From the first rate to `eta_min` along half a cosine in `T_0` steps, and again, each time in `T_mult`
+   * From the first rate to `etaMin` along half a cosine in `T_0` steps, and again, each time in `T_mult`
    * times as many.
    *
    * Loshchilov and Hutter, 2017. Throws ArgumentError.
@@ -3863,18 +3861,18 @@ export interface Optimizers {
     CosineAnnealingWarmRestarts
   >;
   /**
-   * Between `base_lr` and `max_lr`, up in `step_size_up` steps and down in `step_size_down`, again and
+   * Between `baseLr` and `maxLr`, up in `stepSizeUp` steps and down in `stepSizeDown`, again and
    * again.
    *
    * Smith, 2017. `mode`: 'triangular'; 'triangular2', half as high in every next cycle; 'exp_range',
-   * gamma^count times as high. `base_lr`, `max_lr`: for all parameter groups, or one for each. The rate that
+   * gamma^count times as high. `baseLr`, `maxLr`: for all parameter groups, or one for each. The rate that
    * the optimizer was made with does not matter, and momentum stays as it is. Throws ArgumentError.
    */
   readonly CyclicLR: Constructor<CyclicLRArguments, CyclicLR>;
   /** The rate times `gamma` after every step. Throws ArgumentError. */
   readonly ExponentialLR: Constructor<ExponentialLRArguments, ExponentialLR>;
   /**
-   * The rate times a factor that goes from `start_factor` to `end_factor` in `total_iters` steps, and
+   * The rate times a factor that goes from `startFactor` to `endFactor` in `totalIters` steps, and
    * stays.
    *
    * A warm-up, as it is; with factors the other way round, a decay. Throws ArgumentError.
@@ -3886,26 +3884,26 @@ export interface Optimizers {
    * Momentum whose matrices are made orthogonal, nearly, before they are subtracted (Jordan, 2024).
    *
    * For the matrices inside of a network; a parameter of more axes is a matrix of its first axis by the rest.
-   * `ns_steps` of the Newton-Schulz iteration with the odd polynomial of `ns_coefficients` do it. Weight decay
-   * is decoupled. `adjust_lr_fn`: how the learning rate grows with the shape (rows, columns), as in torch:
+   * `nsSteps` of the Newton-Schulz iteration with the odd polynomial of `nsCoefficients` do it. Weight decay
+   * is decoupled. `adjustLrFn`: how the learning rate grows with the shape (rows, columns), as in torch:
    * 'original', by sqrt(max(1, rows / columns)), 'match_rms_adamw', by 0.2 * sqrt(max(rows, columns)), or not.
    */
   readonly Muon: Constructor<MuonArguments, Muon>;
-  /** Adam with Nesterov's momentum, whose decay grows to b1 by `momentum_decay` (Dozat, 2016). */
+  /** Adam with Nesterov's momentum, whose decay grows to b1 by `momentumDecay` (Dozat, 2016). */
   readonly NAdam: Constructor<NAdamArguments, NAdam>;
   /**
-   * Up to `max_lr` in the first `pct_start` of `total_steps` steps, and down to next to nothing in the
+   * Up to `maxLr` in the first `pctStart` of `totalSteps` steps, and down to next to nothing in the
    * rest.
    *
-   * Smith and Topin, 2018. It starts at max_lr / div_factor and ends at that / final_div_factor; the rate that
-   * the optimizer was made with does not matter, and momentum stays as it is. `three_phase`: down as fast as
-   * up, then to the end. `anneal_strategy`: 'cos' or 'linear'. `max_lr`: for all parameter groups, or one for
-   * each. Steps may be given as `epochs` times `steps_per_epoch`. Throws ArgumentError.
+   * Smith and Topin, 2018. It starts at maxLr / divFactor and ends at that / finalDivFactor; the rate that
+   * the optimizer was made with does not matter, and momentum stays as it is. `threePhase`: down as fast as
+   * up, then to the end. `annealStrategy`: 'cos' or 'linear'. `maxLr`: for all parameter groups, or one for
+   * each. Steps may be given as `epochs` times `stepsPerEpoch`. Throws ArgumentError.
    */
   readonly OneCycleLR: Constructor<OneCycleLRArguments, OneCycleLR>;
   /** Several optimizers as one. */
   readonly OptimizerGroup: Constructor<OptimizerGroupArguments, OptimizerGroup>;
-  /** The rate times (1 - count / total_iters)^power, down to 0, where it stays. Throws ArgumentError. */
+  /** The rate times (1 - count / totalIters)^power, down to 0, where it stays. Throws ArgumentError. */
   readonly PolynomialLR: Constructor<PolynomialLRArguments, PolynomialLR>;
   /**
    * Adam that adapts only as far as its variance can be told after so few steps (Liu et al., 2020).
@@ -3922,10 +3920,10 @@ export interface Optimizers {
   /**
    * The rates times `factor` when a number has not become better for more than `patience` steps.
    *
-   *     scheduler.step(validation_loss)
+   *     scheduler.step(validationLoss);
    *
    * `mode`: 'min' or 'max' is better, by more than `threshold`, a part of the best so far ('rel') or a number
-   * ('abs'). After a change `cooldown` steps do not count. Rates stay at `min_lr` (or one for each group) at
+   * ('abs'). After a change `cooldown` steps do not count. Rates stay at `minLr` (or one for each group) at
    * least, and as they are where they would change by less than `eps`. Throws ArgumentError.
    */
   readonly ReduceLROnPlateau: Constructor<ReduceLROnPlateauArguments, ReduceLROnPlateau>;
@@ -3933,20 +3931,20 @@ export interface Optimizers {
    * Steps of the gradient's sign, the larger the steadier it is, by element (Riedmiller and Braun, 1993).
    *
    * `etas`: what a step is multiplied by when the sign changed (it is left out once, too) and when it stayed.
-   * `step_sizes`: the least and the greatest step; `lr` is the first. For whole batches, not for samples.
+   * `stepSizes`: the least and the greatest step; `lr` is the first. For whole batches, not for samples.
    */
   readonly Rprop: Constructor<RpropArguments, Rprop>;
   /**
    * One scheduler after the other: each of `milestones` is the count at which the next one begins anew.
    *
-   *     warm_up = LinearLR(optimizer, 0.1, total_iters=100)
-   *     cosine = CosineAnnealingLR(optimizer, 900)
-   *     scheduler = SequentialLR(optimizer, [warm_up, cosine], [100])
+   *     const warmUp = new LinearLR(optimizer, 0.1, { totalIters: 100 });
+   *     const cosine = new CosineAnnealingLR(optimizer, 900);
+   *     const scheduler = new SequentialLR(optimizer, [warmUp, cosine], [100]);
    *
    * Step this one only. Throws ArgumentError unless there is one milestone less than schedulers, in order.
    */
   readonly SequentialLR: Constructor<SequentialLRArguments, SequentialLR>;
-  /** The rate times `gamma` after every `step_size` steps. Throws ArgumentError. */
+  /** The rate times `gamma` after every `stepSize` steps. Throws ArgumentError. */
   readonly StepLR: Constructor<StepLRArguments, StepLR>;
   /** Adam (Kingma and Ba, 2015): AdamW whose weight decay, if any, is added to the gradient. */
   readonly Adam: Constructor<AdamArguments, Adam>;

@@ -41,35 +41,35 @@ export interface BackwardOptions {
   /** false unless given. */ readonly createGraph?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.requires_grad_` by name. */
+/** Arguments of `Tensor.requiresGrad_` by name. */
 export interface RequiresGradOptions {
   /** true unless given. */ readonly requiresGrad?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.is_param_` by name. */
+/** Arguments of `Tensor.isParam_` by name. */
 export interface IsParamOptions {
   /** true unless given. */ readonly isParam?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.margin_ranking_loss` by name. */
+/** Arguments of `Tensor.marginRankingLoss` by name. */
 export interface MarginRankingLossOptions {
   /** 0 unless given. */ readonly margin?: number | undefined;
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.hinge_embedding_loss` by name. */
+/** Arguments of `Tensor.hingeEmbeddingLoss` by name. */
 export interface HingeEmbeddingLossOptions {
   /** 1 unless given. */ readonly margin?: number | undefined;
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.cosine_embedding_loss` by name. */
+/** Arguments of `Tensor.cosineEmbeddingLoss` by name. */
 export interface CosineEmbeddingLossOptions {
   /** 0 unless given. */ readonly margin?: number | undefined;
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.triplet_margin_loss` by name. */
+/** Arguments of `Tensor.tripletMarginLoss` by name. */
 export interface TripletMarginLossOptions {
   /** 1 unless given. */ readonly margin?: number | undefined;
   /** 2 unless given. */ readonly p?: number | undefined;
@@ -78,12 +78,12 @@ export interface TripletMarginLossOptions {
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.soft_margin_loss` by name. */
+/** Arguments of `Tensor.softMarginLoss` by name. */
 export interface SoftMarginLossOptions {
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.multi_margin_loss` by name. */
+/** Arguments of `Tensor.multiMarginLoss` by name. */
 export interface MultiMarginLossOptions {
   /** 1 unless given. */ readonly p?: number | undefined;
   /** 1 unless given. */ readonly margin?: number | undefined;
@@ -91,12 +91,12 @@ export interface MultiMarginLossOptions {
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.multilabel_margin_loss` by name. */
+/** Arguments of `Tensor.multilabelMarginLoss` by name. */
 export interface MultilabelMarginLossOptions {
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.multilabel_soft_margin_loss` by name. */
+/** Arguments of `Tensor.multilabelSoftMarginLoss` by name. */
 export interface MultilabelSoftMarginLossOptions {
   readonly weight?: Tensor | null | undefined;
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
@@ -125,17 +125,17 @@ export interface DropoutOptions {
   /** 0.5 unless given. */ readonly p?: number | undefined;
 }
 
-/** Arguments of `Tensor.alpha_dropout` by name. */
+/** Arguments of `Tensor.alphaDropout` by name. */
 export interface AlphaDropoutOptions {
   /** 0.5 unless given. */ readonly p?: number | undefined;
 }
 
-/** Arguments of `Tensor.feature_alpha_dropout` by name. */
+/** Arguments of `Tensor.featureAlphaDropout` by name. */
 export interface FeatureAlphaDropoutOptions {
   /** 0.5 unless given. */ readonly p?: number | undefined;
 }
 
-/** Arguments of `Tensor.scaled_dot_product_attention` by name. */
+/** Arguments of `Tensor.scaledDotProductAttention` by name. */
 export interface ScaledDotProductAttentionOptions {
   readonly attnMask?: Tensor | null | undefined;
   /** 0 unless given. */ readonly dropoutP?: number | undefined;
@@ -152,19 +152,19 @@ export interface InterpolateOptions {
   readonly scaleFactor?: number | readonly number[] | null | undefined;
 }
 
-/** Arguments of `Tensor.affine_grid` by name. */
+/** Arguments of `Tensor.affineGrid` by name. */
 export interface AffineGridOptions {
   /** false unless given. */ readonly alignCorners?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.grid_sample` by name. */
+/** Arguments of `Tensor.gridSample` by name. */
 export interface GridSampleOptions {
   /** "bilinear" unless given. */ readonly mode?: "nearest" | "bilinear" | "bicubic" | undefined;
   /** "zeros" unless given. */ readonly paddingMode?: "zeros" | "border" | "reflection" | undefined;
   /** false unless given. */ readonly alignCorners?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.max_pool2d` by name. */
+/** Arguments of `Tensor.maxPool2d` by name. */
 export interface MaxPool2dOptions {
   /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
   readonly stride?: number | readonly number[] | null | undefined;
@@ -173,7 +173,7 @@ export interface MaxPool2dOptions {
   /** false unless given. */ readonly ceilMode?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.max_unpool2d` by name. */
+/** Arguments of `Tensor.maxUnpool2d` by name. */
 export interface MaxUnpool2dOptions {
   /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
   readonly stride?: number | readonly number[] | null | undefined;
@@ -182,7 +182,7 @@ export interface MaxUnpool2dOptions {
   readonly outputSize?: readonly number[] | null | undefined;
 }
 
-/** Arguments of `Tensor.avg_pool2d` by name. */
+/** Arguments of `Tensor.avgPool2d` by name. */
 export interface AvgPool2dOptions {
   /** [2,2] unless given. */ readonly kernelSize?: number | readonly number[] | undefined;
   readonly stride?: number | readonly number[] | null | undefined;
@@ -202,7 +202,7 @@ export interface Conv2dOptions {
   readonly dtype?: DTypeName | null | undefined;
 }
 
-/** Arguments of `Tensor.conv_transpose2d` by name. */
+/** Arguments of `Tensor.convTranspose2d` by name. */
 export interface ConvTranspose2dOptions {
   readonly bias?: Tensor | null | undefined;
   /** 1 unless given. */ readonly groups?: number | undefined;
@@ -361,12 +361,12 @@ export interface KeccakOptions {
   /** "sha3_256" unless given. */ readonly cfg?: string | readonly number[] | undefined;
 }
 
-/** Arguments of `Tensor.inv_ex` by name. */
+/** Arguments of `Tensor.invEx` by name. */
 export interface InvExOptions {
   /** false unless given. */ readonly checkErrors?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.triangular_solve` by name. */
+/** Arguments of `Tensor.triangularSolve` by name. */
 export interface TriangularSolveOptions {
   /** false unless given. */ readonly upper?: boolean | undefined;
 }
@@ -376,7 +376,7 @@ export interface CholeskyOptions {
   /** false unless given. */ readonly upper?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.cholesky_ex` by name. */
+/** Arguments of `Tensor.choleskyEx` by name. */
 export interface CholeskyExOptions {
   /** false unless given. */ readonly upper?: boolean | undefined;
   /** false unless given. */ readonly checkErrors?: boolean | undefined;
@@ -392,7 +392,7 @@ export interface SvdOptions {
   /** true unless given. */ readonly fullMatrices?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.newton_schulz` by name. */
+/** Arguments of `Tensor.newtonSchulz` by name. */
 export interface NewtonSchulzOptions {
   /** 1e-7 unless given. */ readonly eps?: number | undefined;
 }
@@ -491,20 +491,20 @@ export interface DistOptions {
   /** 2 unless given. */ readonly p?: number | undefined;
 }
 
-/** Arguments of `Tensor.pairwise_distance` by name. */
+/** Arguments of `Tensor.pairwiseDistance` by name. */
 export interface PairwiseDistanceOptions {
   /** 2 unless given. */ readonly p?: number | undefined;
   /** 0.000001 unless given. */ readonly eps?: number | undefined;
   /** false unless given. */ readonly keepdim?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.cosine_similarity` by name. */
+/** Arguments of `Tensor.cosineSimilarity` by name. */
 export interface CosineSimilarityOptions {
   /** 1 unless given. */ readonly dim?: number | undefined;
   /** 1e-8 unless given. */ readonly eps?: number | undefined;
 }
 
-/** Arguments of `Tensor.cross_entropy` by name. */
+/** Arguments of `Tensor.crossEntropy` by name. */
 export interface CrossEntropyOptions {
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
   /** 0 unless given. */ readonly labelSmoothing?: number | undefined;
@@ -512,78 +512,78 @@ export interface CrossEntropyOptions {
   readonly ignoreIndex?: number | null | undefined;
 }
 
-/** Arguments of `Tensor.kl_div` by name. */
+/** Arguments of `Tensor.klDiv` by name. */
 export interface KlDivOptions {
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | "batchmean" | undefined;
   /** false unless given. */ readonly logTarget?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.huber_loss` by name. */
+/** Arguments of `Tensor.huberLoss` by name. */
 export interface HuberLossOptions {
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
   /** 1 unless given. */ readonly delta?: number | undefined;
 }
 
-/** Arguments of `Tensor.sparse_categorical_crossentropy` by name. */
+/** Arguments of `Tensor.sparseCategoricalCrossentropy` by name. */
 export interface SparseCategoricalCrossentropyOptions {
   /** -1 unless given. */ readonly ignoreIndex?: number | undefined;
   /** 0 unless given. */ readonly labelSmoothing?: number | undefined;
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.nll_loss` by name. */
+/** Arguments of `Tensor.nllLoss` by name. */
 export interface NllLossOptions {
   readonly weight?: Tensor | null | undefined;
   readonly ignoreIndex?: number | null | undefined;
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.binary_crossentropy` by name. */
+/** Arguments of `Tensor.binaryCrossentropy` by name. */
 export interface BinaryCrossentropyOptions {
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.binary_cross_entropy` by name. */
+/** Arguments of `Tensor.binaryCrossEntropy` by name. */
 export interface BinaryCrossEntropyOptions {
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.binary_crossentropy_logits` by name. */
+/** Arguments of `Tensor.binaryCrossentropyLogits` by name. */
 export interface BinaryCrossentropyLogitsOptions {
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
   readonly posWeight?: Tensor | null | undefined;
 }
 
-/** Arguments of `Tensor.binary_cross_entropy_with_logits` by name. */
+/** Arguments of `Tensor.binaryCrossEntropyWithLogits` by name. */
 export interface BinaryCrossEntropyWithLogitsOptions {
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
   readonly posWeight?: Tensor | null | undefined;
 }
 
-/** Arguments of `Tensor.mse_loss` by name. */
+/** Arguments of `Tensor.mseLoss` by name. */
 export interface MseLossOptions {
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.l1_loss` by name. */
+/** Arguments of `Tensor.l1Loss` by name. */
 export interface L1LossOptions {
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.smooth_l1_loss` by name. */
+/** Arguments of `Tensor.smoothL1Loss` by name. */
 export interface SmoothL1LossOptions {
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
   /** 1 unless given. */ readonly beta?: number | undefined;
 }
 
-/** Arguments of `Tensor.gaussian_nll_loss` by name. */
+/** Arguments of `Tensor.gaussianNllLoss` by name. */
 export interface GaussianNllLossOptions {
   /** false unless given. */ readonly full?: boolean | undefined;
   /** 0.000001 unless given. */ readonly eps?: number | undefined;
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.poisson_nll_loss` by name. */
+/** Arguments of `Tensor.poissonNllLoss` by name. */
 export interface PoissonNllLossOptions {
   /** true unless given. */ readonly logInput?: boolean | undefined;
   /** false unless given. */ readonly full?: boolean | undefined;
@@ -591,7 +591,7 @@ export interface PoissonNllLossOptions {
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
 }
 
-/** Arguments of `Tensor.ctc_loss` by name. */
+/** Arguments of `Tensor.ctcLoss` by name. */
 export interface CtcLossOptions {
   /** 0 unless given. */ readonly blank?: number | undefined;
   /** "mean" unless given. */ readonly reduction?: "mean" | "sum" | "none" | undefined;
@@ -665,7 +665,7 @@ export interface UnbindOptions {
   /** 0 unless given. */ readonly dim?: number | undefined;
 }
 
-/** Arguments of `Tensor.masked_select` by name. */
+/** Arguments of `Tensor.maskedSelect` by name. */
 export interface MaskedSelectOptions {
   readonly size?: number | null | undefined;
   /** 0 unless given. */ readonly fillValue?: Scalar | undefined;
@@ -683,7 +683,7 @@ export interface ArgwhereOptions {
   /** 0 unless given. */ readonly fillValue?: number | undefined;
 }
 
-/** Arguments of `Tensor.take_along_dim` by name. */
+/** Arguments of `Tensor.takeAlongDim` by name. */
 export interface TakeAlongDimOptions {
   readonly dim?: number | null | undefined;
 }
@@ -693,17 +693,17 @@ export interface ScatterOptions {
   readonly reduce?: "add" | "multiply" | null | undefined;
 }
 
-/** Arguments of `Tensor.scatter_reduce` by name. */
+/** Arguments of `Tensor.scatterReduce` by name. */
 export interface ScatterReduceOptions {
   /** true unless given. */ readonly includeSelf?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.index_add` by name. */
+/** Arguments of `Tensor.indexAdd` by name. */
 export interface IndexAddOptions {
   /** 1 unless given. */ readonly alpha?: number | undefined;
 }
 
-/** Arguments of `Tensor.manual_seed` by name. */
+/** Arguments of `Tensor.manualSeed` by name. */
 export interface ManualSeedOptions {
   /** 0 unless given. */ readonly seed?: number | undefined;
 }
@@ -750,21 +750,21 @@ export interface UniformOptions {
   readonly device?: string | null | undefined;
 }
 
-/** Arguments of `Tensor.scaled_uniform` by name. */
+/** Arguments of `Tensor.scaledUniform` by name. */
 export interface ScaledUniformOptions {
   readonly dtype?: DTypeName | null | undefined;
   readonly device?: string | null | undefined;
   readonly requiresGrad?: boolean | null | undefined;
 }
 
-/** Arguments of `Tensor.glorot_uniform` by name. */
+/** Arguments of `Tensor.glorotUniform` by name. */
 export interface GlorotUniformOptions {
   readonly dtype?: DTypeName | null | undefined;
   readonly device?: string | null | undefined;
   readonly requiresGrad?: boolean | null | undefined;
 }
 
-/** Arguments of `Tensor.kaiming_uniform` by name. */
+/** Arguments of `Tensor.kaimingUniform` by name. */
 export interface KaimingUniformOptions {
   /** 0.01 unless given. */ readonly a?: number | undefined;
   readonly dtype?: DTypeName | null | undefined;
@@ -772,7 +772,7 @@ export interface KaimingUniformOptions {
   readonly requiresGrad?: boolean | null | undefined;
 }
 
-/** Arguments of `Tensor.kaiming_normal` by name. */
+/** Arguments of `Tensor.kaimingNormal` by name. */
 export interface KaimingNormalOptions {
   /** 0.01 unless given. */ readonly a?: number | undefined;
   readonly dtype?: DTypeName | null | undefined;
@@ -780,14 +780,14 @@ export interface KaimingNormalOptions {
   readonly requiresGrad?: boolean | null | undefined;
 }
 
-/** Arguments of `Tensor.rand_like` by name. */
+/** Arguments of `Tensor.randLike` by name. */
 export interface RandLikeOptions {
   readonly dtype?: DTypeName | null | undefined;
   readonly device?: string | null | undefined;
   readonly requiresGrad?: boolean | null | undefined;
 }
 
-/** Arguments of `Tensor.randn_like` by name. */
+/** Arguments of `Tensor.randnLike` by name. */
 export interface RandnLikeOptions {
   readonly dtype?: DTypeName | null | undefined;
   readonly device?: string | null | undefined;
@@ -833,7 +833,7 @@ export interface DiffOptions {
   /** -1 unless given. */ readonly dim?: number | undefined;
 }
 
-/** Arguments of `Tensor.leaky_relu` by name. */
+/** Arguments of `Tensor.leakyRelu` by name. */
 export interface LeakyReluOptions {
   /** 0.01 unless given. */ readonly negSlope?: number | undefined;
 }
@@ -892,7 +892,7 @@ export interface SoftmaxOptions {
   readonly dtype?: DTypeName | null | undefined;
 }
 
-/** Arguments of `Tensor.log_softmax` by name. */
+/** Arguments of `Tensor.logSoftmax` by name. */
 export interface LogSoftmaxOptions {
   /** -1 unless given. */ readonly axis?: number | readonly number[] | null | undefined;
   readonly dtype?: DTypeName | null | undefined;
@@ -971,7 +971,7 @@ export interface AllOptions {
   /** false unless given. */ readonly keepdim?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.count_nonzero` by name. */
+/** Arguments of `Tensor.countNonzero` by name. */
 export interface CountNonzeroOptions {
   readonly axis?: number | readonly number[] | null | undefined;
 }
@@ -1022,7 +1022,7 @@ export interface VarOptions {
   /** 1 unless given. */ readonly correction?: number | undefined;
 }
 
-/** Arguments of `Tensor.var_mean` by name. */
+/** Arguments of `Tensor.varMean` by name. */
 export interface VarMeanOptions {
   readonly axis?: number | readonly number[] | null | undefined;
   /** false unless given. */ readonly keepdim?: boolean | undefined;
@@ -1036,7 +1036,7 @@ export interface StdOptions {
   /** 1 unless given. */ readonly correction?: number | undefined;
 }
 
-/** Arguments of `Tensor.std_mean` by name. */
+/** Arguments of `Tensor.stdMean` by name. */
 export interface StdMeanOptions {
   readonly axis?: number | readonly number[] | null | undefined;
   /** false unless given. */ readonly keepdim?: boolean | undefined;
@@ -1062,7 +1062,7 @@ export interface PadOptions {
   /** 0 unless given. */ readonly value?: Scalar | undefined;
 }
 
-/** Arguments of `Tensor.pad_to` by name. */
+/** Arguments of `Tensor.padTo` by name. */
 export interface PadToOptions {
   /** 0 unless given. */ readonly value?: Scalar | undefined;
 }
@@ -1087,7 +1087,7 @@ export interface ChunkOptions {
   /** 0 unless given. */ readonly dim?: number | undefined;
 }
 
-/** Arguments of `Tensor.repeat_interleave` by name. */
+/** Arguments of `Tensor.repeatInterleave` by name. */
 export interface RepeatInterleaveOptions {
   readonly dim?: number | null | undefined;
 }
@@ -1172,7 +1172,7 @@ export interface ClipOptions {
   readonly max?: Operand | null | undefined;
 }
 
-/** Arguments of `Tensor.nan_to_num` by name. */
+/** Arguments of `Tensor.nanToNum` by name. */
 export interface NanToNumOptions {
   /** 0 unless given. */ readonly nan?: number | undefined;
   readonly posinf?: number | null | undefined;
@@ -1222,7 +1222,7 @@ export interface DivideOptions {
   readonly roundingMode?: "trunc" | "floor" | null | undefined;
 }
 
-/** Arguments of `Tensor.true_divide` by name. */
+/** Arguments of `Tensor.trueDivide` by name. */
 export interface TrueDivideOptions {
   /** false unless given. */ readonly reverse?: boolean | undefined;
   readonly roundingMode?: "trunc" | "floor" | null | undefined;
@@ -1248,17 +1248,17 @@ export interface AddcdivOptions {
   /** 1 unless given. */ readonly value?: number | undefined;
 }
 
-/** Arguments of `Tensor.bitwise_and` by name. */
+/** Arguments of `Tensor.bitwiseAnd` by name. */
 export interface BitwiseAndOptions {
   /** false unless given. */ readonly reverse?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.bitwise_or` by name. */
+/** Arguments of `Tensor.bitwiseOr` by name. */
 export interface BitwiseOrOptions {
   /** false unless given. */ readonly reverse?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.bitwise_xor` by name. */
+/** Arguments of `Tensor.bitwiseXor` by name. */
 export interface BitwiseXorOptions {
   /** false unless given. */ readonly reverse?: boolean | undefined;
 }
@@ -1299,28 +1299,28 @@ export interface EmptyOptions {
   readonly requiresGrad?: boolean | null | undefined;
 }
 
-/** Arguments of `Tensor.full_like` by name. */
+/** Arguments of `Tensor.fullLike` by name. */
 export interface FullLikeOptions {
   readonly dtype?: DTypeName | null | undefined;
   readonly device?: string | null | undefined;
   readonly requiresGrad?: boolean | null | undefined;
 }
 
-/** Arguments of `Tensor.zeros_like` by name. */
+/** Arguments of `Tensor.zerosLike` by name. */
 export interface ZerosLikeOptions {
   readonly dtype?: DTypeName | null | undefined;
   readonly device?: string | null | undefined;
   readonly requiresGrad?: boolean | null | undefined;
 }
 
-/** Arguments of `Tensor.ones_like` by name. */
+/** Arguments of `Tensor.onesLike` by name. */
 export interface OnesLikeOptions {
   readonly dtype?: DTypeName | null | undefined;
   readonly device?: string | null | undefined;
   readonly requiresGrad?: boolean | null | undefined;
 }
 
-/** Arguments of `Tensor.empty_like` by name. */
+/** Arguments of `Tensor.emptyLike` by name. */
 export interface EmptyLikeOptions {
   readonly dtype?: DTypeName | null | undefined;
   readonly device?: string | null | undefined;
@@ -1373,7 +1373,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * Compute this Tensor and `others` now, in one Program, and carry out what is written to them; self.
+   * Compute this Tensor and `others` now, in one Program, and carry out what is written to them; this tensor.
    *
    * A view of stored memory stays a view of it. Throws DeviceError, OutOfMemoryError, CompileError.
    */
@@ -1407,7 +1407,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.contiguous", [this, ...args]);
   }
 
-  /** self; kept for compatibility: gradients need no hint where to be stored. */
+  /** this; kept for compatibility: gradients need no hint where to be stored. */
   contiguousBackward(): this {
     return callSelf(this, "Tensor.contiguous_backward", []);
   }
@@ -1425,7 +1425,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * This value on `device`, or a copy of it on each of several; self when it is there.
+   * This value on `device`, or a copy of it on each of several; this tensor when it is there.
    *
    * Throws DeviceError for one this host does not have.
    */
@@ -1433,18 +1433,18 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.to", [this, device]);
   }
 
-  /** Move this Tensor to `device`; self. Views of it stay where they are. */
+  /** Move this Tensor to `device`; this tensor. Views of it stay where they are. */
   to_(device: string | null): this {
     return callSelf(this, "Tensor.to_", [device]);
   }
 
-  /** Become `x`, of the same shape and dtype, and share its memory; nothing is written. self. */
+  /** Become `x`, of the same shape and dtype, and share its memory; nothing is written. this. */
   replace(x: Tensor): this {
     return callSelf(this, "Tensor.replace", [x]);
   }
 
   /**
-   * Write the value of `x`, of this shape, dtype and device, to these elements; self.
+   * Write the value of `x`, of this shape, dtype and device, to these elements; this tensor.
    *
    * All views of the same memory see it. Stored memory is written in place, when it is next computed; what
    * was computed from it before keeps the old value. Throws ShapeError, DTypeError, DeviceError, and
@@ -1455,11 +1455,10 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * `with Tensor.detect_anomaly():` the first NaN in a result, or in a gradient, is an AnomalyError
-   * that names the operation and the line: `Context(ANOMALY=1)`, by torch's name for it.
+   * Run `run`; the first NaN in a result, or in a gradient, is an AnomalyError that names the operation.
    *
-   * Every operation is computed at once and looked at, so it is slow. A function that is captured inside
-   * is looked at after each of its runs.
+   * Every operation is computed at once and looked at, so it is slow. A function that is captured inside is
+   * looked at after each of its runs.
    */
   static detectAnomaly<T>(run: () => T): T {
     return callContext(this.bound, "Tensor.detect_anomaly", run, []);
@@ -1473,28 +1472,28 @@ export class Tensor extends TensorBase {
    * `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. A target that
    * this Tensor does not depend on, or only through integers or `detach`, has gradient 0. What was
    * computed before a write has the gradient at the values that it was computed from. A gradient that is
-   * constant, be it in pieces (of `abs`, `relu`, `where`), is data: it has `requires_grad=False`.
+   * constant, be it in pieces (of `abs`, `relu`, `where`), is data: it has `requiresGrad: false`.
    *
    * Throws ShapeError, and GradientError where there is no graph to differentiate: a result of Tensors
-   * none of which says `requires_grad=True` is data once it is computed.
+   * none of which says `requiresGrad: true` is data once it is computed.
    */
   gradient(...args: [...targets: Tensor[]] | [...targets: Tensor[], options: GradientOptions]): Tensor[] {
     return callTensors(this.session, "Tensor.gradient", [this, ...args], "arguments");
   }
 
   /**
-   * Add the gradient of this Tensor to `.grad` of every leaf that took part in it; self.
+   * Add the gradient of this Tensor to `.grad` of every leaf that took part in it; this tensor.
    *
    * `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. Leaves are the
-   * Tensors with `requires_grad=True` that were not computed from others: parameters of layers have it.
-   * As in tinygrad, so are live float Tensors of which it was not said (`requires_grad=None`), constants
-   * apart. A result of leaves with `requires_grad=True` keeps the graph that it was computed by, whatever
-   * is read or written; a result of Tensors with None is data, and a leaf, once it is computed.
+   * Tensors with `requiresGrad: true` that were not computed from others: parameters of layers have it.
+   * As in tinygrad, so are live float Tensors of which it was not said (`requiresGrad: null`), constants
+   * apart. A result of leaves with `requiresGrad: true` keeps the graph that it was computed by, whatever
+   * is read or written; a result of Tensors with null is data, and a leaf, once it is computed.
    *
    * The gradient is that of the values that this Tensor was computed from. Where memory is overwritten
    * these are kept for results that may still be differentiated, and not for those that `backward` has
-   * gone through: another `backward` of such a result is an error then, unless `retain_graph=True`.
-   * `create_graph=True`: the gradients can be differentiated themselves (it implies `retain_graph`).
+   * gone through: another `backward` of such a result is an error then, unless `retainGraph: true`.
+   * `createGraph: true`: the gradients can be differentiated themselves (it implies `retainGraph`).
    * Throws ShapeError, and GradientError where no leaf leads to this Tensor.
    */
   backward(
@@ -1503,14 +1502,14 @@ export class Tensor extends TensorBase {
     return callSelf(this, "Tensor.backward", [...args]);
   }
 
-  /** Have backward fill `.grad` of this Tensor though it is no leaf; self. */
+  /** Have backward fill `.grad` of this Tensor though it is no leaf; this tensor. */
   retainGrad(): this {
     return callSelf(this, "Tensor.retain_grad", []);
   }
   /** `retainGrad`, by its Python name. */
   declare retain_grad: Tensor["retainGrad"];
 
-  /** Say whether gradients are wanted; self. */
+  /** Say whether gradients are wanted; this tensor. */
   requiresGrad_(
     ...args: [options?: RequiresGradOptions] | [requiresGrad: boolean, options?: RequiresGradOptions]
   ): this {
@@ -1519,7 +1518,7 @@ export class Tensor extends TensorBase {
   /** `requiresGrad_`, by its Python name. */
   declare requires_grad_: Tensor["requiresGrad_"];
 
-  /** `requires_grad_`, by tinygrad's newer name. */
+  /** `requiresGrad_`, by tinygrad's newer name. */
   isParam_(...args: [options?: IsParamOptions] | [isParam: boolean, options?: IsParamOptions]): this {
     return callSelf(this, "Tensor.is_param_", [...args]);
   }
@@ -1534,9 +1533,8 @@ export class Tensor extends TensorBase {
   declare as_param: Tensor["asParam"];
 
   /**
-   * `with Tensor.no_grad():` what this thread computes is cut from gradients, as by `detach`: it has
-   * `requires_grad=False`, and keeps no graph. `@Tensor.no_grad()` or `@Tensor.no_grad` does so for the
-   * calls of a function, a generator or a coroutine.
+   * Run `run` without gradients: what it computes is cut from them, as by `detach`. It has `requiresGrad: false`,
+   * and keeps no graph.
    */
   static noGrad<T>(run: () => T): T {
     return callContext(this.bound, "Tensor.no_grad", run, []);
@@ -1545,9 +1543,8 @@ export class Tensor extends TensorBase {
   declare static no_grad: (typeof Tensor)["noGrad"];
 
   /**
-   * `with Tensor.no_grad():` what this thread computes is cut from gradients, as by `detach`: it has
-   * `requires_grad=False`, and keeps no graph. `@Tensor.no_grad()` or `@Tensor.no_grad` does so for the
-   * calls of a function, a generator or a coroutine.
+   * Run `run` without gradients: what it computes is cut from them, as by `detach`. It has `requiresGrad: false`,
+   * and keeps no graph. The same as `noGrad`.
    */
   static inferenceMode<T>(run: () => T): T {
     return callContext(this.bound, "Tensor.inference_mode", run, []);
@@ -1555,14 +1552,14 @@ export class Tensor extends TensorBase {
   /** `inferenceMode`, by its Python name. */
   declare static inference_mode: (typeof Tensor)["inferenceMode"];
 
-  /** The reverse of `no_grad`, inside of it. */
+  /** The reverse of `noGrad`, inside of it. */
   static enableGrad<T>(run: () => T): T {
     return callContext(this.bound, "Tensor.enable_grad", run, []);
   }
   /** `enableGrad`, by its Python name. */
   declare static enable_grad: (typeof Tensor)["enableGrad"];
 
-  /** Whether this thread is inside of no `no_grad`. */
+  /** Whether this thread is inside of no `noGrad`. */
   static isGradEnabled(): Promise<boolean> {
     return callValue(this.bound, "Tensor.is_grad_enabled", []);
   }
@@ -1570,7 +1567,7 @@ export class Tensor extends TensorBase {
   declare static is_grad_enabled: (typeof Tensor)["isGradEnabled"];
 
   /**
-   * max(0, margin - Y (self - other)): self is to be greater where Y is 1, less where it is -1.
+   * max(0, margin - Y (this - other)): this is to be greater where Y is 1, less where it is -1.
    *
    * Throws ArgumentError.
    */
@@ -1591,7 +1588,7 @@ export class Tensor extends TensorBase {
   /** `marginRankingLoss`, by its Python name. */
   declare margin_ranking_loss: Tensor["marginRankingLoss"];
 
-  /** These distances where Y is 1, and max(0, margin - self) where it is -1. Throws ShapeError. */
+  /** These distances where Y is 1, and max(0, margin - this) where it is -1. Throws ShapeError. */
   hingeEmbeddingLoss(
     ...args:
       | [Y: Tensor, options?: HingeEmbeddingLossOptions]
@@ -1626,7 +1623,7 @@ export class Tensor extends TensorBase {
   declare cosine_embedding_loss: Tensor["cosineEmbeddingLoss"];
 
   /**
-   * max(0, d(self, positive) - d(self, negative) + margin), d being `pairwise_distance`.
+   * max(0, d(this, positive) - d(this, negative) + margin), d being `pairwiseDistance`.
    *
    * `swap`: the distance of `positive` from `negative` counts, where it is less (Balntas et al., 2016).
    */
@@ -1641,7 +1638,7 @@ export class Tensor extends TensorBase {
   /** `tripletMarginLoss`, by its Python name. */
   declare triplet_margin_loss: Tensor["tripletMarginLoss"];
 
-  /** log(1 + exp(-Y self)), for Y of 1 and -1. Throws ShapeError. */
+  /** log(1 + exp(-Y this)), for Y of 1 and -1. Throws ShapeError. */
   softMarginLoss(
     ...args:
       | [Y: Tensor, options?: SoftMarginLossOptions]
@@ -1653,11 +1650,11 @@ export class Tensor extends TensorBase {
   declare soft_margin_loss: Tensor["softMarginLoss"];
 
   /**
-   * The sum of max(0, margin - self[Y] + self[i])^p over the classes i but Y, divided by their number.
+   * The sum of max(0, margin - this[Y] + this[i])^p over the classes i but Y, divided by their number.
    *
    * The number is torch's, which counts Y.
    *
-   * Shapes: self (n, classes) or (classes,), Y (n,) or () integers, weight (classes,). `p`: 1 or 2.
+   * Shapes: this (n, classes) or (classes), Y (n) or () integers, weight (classes). `p`: 1 or 2.
    * Throws ShapeError, ArgumentError.
    */
   multiMarginLoss(
@@ -1672,9 +1669,9 @@ export class Tensor extends TensorBase {
   declare multi_margin_loss: Tensor["multiMarginLoss"];
 
   /**
-   * The sum of max(0, 1 - self[y] + self[i]) over classes y of Y and others i, divided by their number.
+   * The sum of max(0, 1 - this[y] + this[i]) over classes y of Y and others i, divided by their number.
    *
-   * Shapes: self and Y (n, classes) or (classes,). The classes of a row are those before the first -1.
+   * Shapes: this and Y (n, classes) or (classes). The classes of a row are those before the first -1.
    * Throws ShapeError, DTypeError.
    */
   multilabelMarginLoss(
@@ -1688,7 +1685,7 @@ export class Tensor extends TensorBase {
   declare multilabel_margin_loss: Tensor["multilabelMarginLoss"];
 
   /**
-   * The mean over the last axis of the cross-entropy of sigmoid(self) with Y (0 and 1).
+   * The mean over the last axis of the cross-entropy of sigmoid(this) with Y (0 and 1).
    *
    * `weight`: of each class. Throws ShapeError.
    */
@@ -1708,7 +1705,7 @@ export class Tensor extends TensorBase {
   /** `multilabelSoftMarginLoss`, by its Python name. */
   declare multilabel_soft_margin_loss: Tensor["multilabelSoftMarginLoss"];
 
-  /** self / max(its p-norm along `dim`, eps). */
+  /** this / max(its p-norm along `dim`, eps). */
   normalize(
     ...args:
       | [options?: NormalizeOptions]
@@ -1718,7 +1715,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.normalize", [this, ...args]);
   }
 
-  /** self with mean 0 and variance 1 (biased) along `axis`. */
+  /** this with mean 0 and variance 1 (biased) along `axis`. */
   layernorm(
     ...args:
       | [options?: LayernormOptions]
@@ -1728,7 +1725,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.layernorm", [this, ...args]);
   }
 
-  /** (self - mean) * invstd * weight + bias, each of them along `axis`. */
+  /** (this - mean) * invstd * weight + bias, each of them along `axis`. */
   batchnorm(
     ...args:
       | [weight: Tensor | null, bias: Tensor | null, mean: Tensor, invstd: Tensor, options?: BatchnormOptions]
@@ -1769,7 +1766,7 @@ export class Tensor extends TensorBase {
   /** `alphaDropout`, by its Python name. */
   declare alpha_dropout: Tensor["alphaDropout"];
 
-  /** `alpha_dropout` of whole channels: what axes 0 and 1 count. Throws ArgumentError, ShapeError. */
+  /** `alphaDropout` of whole channels: what axes 0 and 1 count. Throws ArgumentError, ShapeError. */
   featureAlphaDropout(
     ...args: [options?: FeatureAlphaDropoutOptions] | [p: number, options?: FeatureAlphaDropoutOptions]
   ): Tensor {
@@ -1779,12 +1776,12 @@ export class Tensor extends TensorBase {
   declare feature_alpha_dropout: Tensor["featureAlphaDropout"];
 
   /**
-   * softmax(self @ keyᵀ / sqrt(d) + mask) @ value, over the last two axes.
+   * softmax(this · keyᵀ / sqrt(d) + mask) · value, over the last two axes.
    *
-   * Shapes: self (..., L, d), key (..., S, d), value (..., S, v).
+   * Shapes: this (..., L, d), key (..., S, d), value (..., S, v).
    *
-   * `attn_mask`: bool (True attends) or float (added), broadcast to (..., L, S). `is_causal`: row i sees
-   * columns up to i. `enable_gqa`: keys and values are repeated along axis -3 to match. A row that attends
+   * `attnMask`: bool (true attends) or float (added), broadcast to (..., L, S). `isCausal`: row i sees
+   * columns up to i. `enableGqa`: keys and values are repeated along axis -3 to match. A row that attends
    * to nothing is 0, as torch's (tinygrad's is NaN). Throws ArgumentError, ShapeError.
    */
   scaledDotProductAttention(
@@ -1805,12 +1802,12 @@ export class Tensor extends TensorBase {
   declare scaled_dot_product_attention: Tensor["scaledDotProductAttention"];
 
   /**
-   * The last axes resized to `size`, or by `scale_factor`: a number for each of them.
+   * The last axes resized to `size`, or by `scaleFactor`: a number for each of them.
    *
    * One number alone is for all axes of an image but the first two (n, channels).
    *
    * `mode`: 'nearest', 'nearest-exact', 'linear' ('bilinear' and 'trilinear' say the same), 'bicubic' (of
-   * two axes; Keys, 1981, with a = -0.75). Positions are torch's; with `align_corners` (linear, bicubic)
+   * two axes; Keys, 1981, with a = -0.75). Positions are torch's; with `alignCorners` (linear, bicubic)
    * the first and the last elements stay where they are. Throws ArgumentError, ShapeError.
    *
    * `mode` is 'linear' by default, as tinygrad's; torch's is 'nearest'.
@@ -1845,9 +1842,9 @@ export class Tensor extends TensorBase {
   /**
    * The positions that affine maps send those of an image of `size` (n, channels, *spatial) to.
    *
-   * self: (n, d, d + 1), a matrix and a shift for each; the result (n, *spatial, d) is what `grid_sample`
+   * this: (n, d, d + 1), a matrix and a shift for each; the result (n, *spatial, d) is what `gridSample`
    * takes: the last axis' position first, from -1 to 1, the centres of the outermost elements with
-   * `align_corners`, else their edges. Throws ShapeError.
+   * `alignCorners`, else their edges. Throws ShapeError.
    */
   affineGrid(size: readonly number[], options?: AffineGridOptions): Tensor {
     return callTensor(this.session, "Tensor.affine_grid", [this, size, options]);
@@ -1858,8 +1855,8 @@ export class Tensor extends TensorBase {
   /**
    * The image (n, channels, *spatial) at the positions `grid` (n, *out, d): (n, channels, *out).
    *
-   * Positions are as `affine_grid` gives them. `mode`: 'nearest', 'bilinear' (linear in each axis), or
-   * 'bicubic' (of two axes; Keys, 1981, with a = -0.75). `padding_mode`: what lies outside are 'zeros', or
+   * Positions are as `affineGrid` gives them. `mode`: 'nearest', 'bilinear' (linear in each axis), or
+   * 'bicubic' (of two axes; Keys, 1981, with a = -0.75). `paddingMode`: what lies outside are 'zeros', or
    * the elements at the 'border', or its 'reflection'. Throws ArgumentError, ShapeError.
    */
   gridSample(
@@ -1882,7 +1879,7 @@ export class Tensor extends TensorBase {
    * The greatest element of each window over the last axes; `stride` defaults to the window.
    *
    * With `return_indices` also its position (int32) in these axes, flattened, the first of equals or of
-   * NaNs: what `max_unpool2d` takes. Throws ShapeError.
+   * NaNs: what `maxUnpool2d` takes. Throws ShapeError.
    *
    * `dilation` comes before `padding`, and equal maxima of a window share the gradient, as tinygrad's; in
    * torch `padding` comes first, and the first of equals has the gradient.
@@ -1903,9 +1900,9 @@ export class Tensor extends TensorBase {
   declare max_pool2d: Tensor["maxPool2d"];
 
   /**
-   * The elements at `indices` of `max_pool2d`, zeros elsewhere: (n, channels, *spatial).
+   * The elements at `indices` of `maxPool2d`, zeros elsewhere: (n, channels, *spatial).
    *
-   * The other arguments are those of the pooling, from which the size follows, unless it is `output_size`
+   * The other arguments are those of the pooling, from which the size follows, unless it is `outputSize`
    * (its last axes). Where an index comes twice, the elements add up. Throws ShapeError.
    */
   maxUnpool2d(
@@ -1945,7 +1942,7 @@ export class Tensor extends TensorBase {
   declare avg_pool2d: Tensor["avgPool2d"];
 
   /**
-   * The means of `output_size` windows of nearly equal size along the last axis.
+   * The means of `outputSize` windows of nearly equal size along the last axis.
    *
    * Window i is from floor(i n / m) up to ceil((i + 1) n / m), for m of n elements. Throws ArgumentError,
    * ShapeError.
@@ -1956,14 +1953,14 @@ export class Tensor extends TensorBase {
   /** `adaptiveAvgPool1d`, by its Python name. */
   declare adaptive_avg_pool1d: Tensor["adaptiveAvgPool1d"];
 
-  /** As `adaptive_avg_pool1d`, over the last two axes; a size that is None is the axis' own. */
+  /** As `adaptiveAvgPool1d`, over the last two axes; a size that is null is the axis' own. */
   adaptiveAvgPool2d(outputSize: number | readonly number[]): Tensor {
     return callTensor(this.session, "Tensor.adaptive_avg_pool2d", [this, outputSize]);
   }
   /** `adaptiveAvgPool2d`, by its Python name. */
   declare adaptive_avg_pool2d: Tensor["adaptiveAvgPool2d"];
 
-  /** As `adaptive_avg_pool1d`, over the last three axes; a size that is None is the axis' own. */
+  /** As `adaptiveAvgPool1d`, over the last three axes; a size that is null is the axis' own. */
   adaptiveAvgPool3d(outputSize: number | readonly number[]): Tensor {
     return callTensor(this.session, "Tensor.adaptive_avg_pool3d", [this, outputSize]);
   }
@@ -1971,9 +1968,9 @@ export class Tensor extends TensorBase {
   declare adaptive_avg_pool3d: Tensor["adaptiveAvgPool3d"];
 
   /**
-   * The greatest elements of the windows of `adaptive_avg_pool1d`.
+   * The greatest elements of the windows of `adaptiveAvgPool1d`.
    *
-   * With `return_indices` also their positions (int32), as `max_pool2d` gives them. Throws ArgumentError,
+   * With `return_indices` also their positions (int32), as `maxPool2d` gives them. Throws ArgumentError,
    * ShapeError.
    */
   adaptiveMaxPool1d(outputSize: number | readonly number[]): Tensor {
@@ -1982,14 +1979,14 @@ export class Tensor extends TensorBase {
   /** `adaptiveMaxPool1d`, by its Python name. */
   declare adaptive_max_pool1d: Tensor["adaptiveMaxPool1d"];
 
-  /** As `adaptive_max_pool1d`, over the last two axes; a size that is None is the axis' own. */
+  /** As `adaptiveMaxPool1d`, over the last two axes; a size that is null is the axis' own. */
   adaptiveMaxPool2d(outputSize: number | readonly number[]): Tensor {
     return callTensor(this.session, "Tensor.adaptive_max_pool2d", [this, outputSize]);
   }
   /** `adaptiveMaxPool2d`, by its Python name. */
   declare adaptive_max_pool2d: Tensor["adaptiveMaxPool2d"];
 
-  /** As `adaptive_max_pool1d`, over the last three axes; a size that is None is the axis' own. */
+  /** As `adaptiveMaxPool1d`, over the last three axes; a size that is null is the axis' own. */
   adaptiveMaxPool3d(outputSize: number | readonly number[]): Tensor {
     return callTensor(this.session, "Tensor.adaptive_max_pool3d", [this, outputSize]);
   }
@@ -1999,7 +1996,7 @@ export class Tensor extends TensorBase {
   /**
    * Cross-correlation over any number of spatial axes. Throws ShapeError, ArgumentError.
    *
-   * Shapes: self (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout,), result
+   * Shapes: this (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout), result
    * (n, cout, *out).
    *
    * The order of arguments is tinygrad's; torch's is stride, padding, dilation, groups: say them by
@@ -2153,7 +2150,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.fftfreq", [...args]);
   }
 
-  /** The frequencies of the n // 2 + 1 results of `rfft`. Throws ArgumentError. */
+  /** The frequencies of the floor(n / 2) + 1 results of `rfft`. Throws ArgumentError. */
   static rfftfreq(
     ...args:
       | [n: number, options?: RfftfreqOptions]
@@ -2181,10 +2178,10 @@ export class Tensor extends TensorBase {
   /**
    * The transforms of overlapping pieces of a real signal (..., size): (..., frequencies, pieces, 2).
    *
-   * Pieces of `n_fft` elements begin every `hop_length` (a quarter of n_fft) and are multiplied by
-   * `window`, of `win_length` elements (n_fft), in the middle. `center`: piece i is around element
-   * i hop_length; the signal is padded as `pad_mode` says. `normalized`: divided by the root of n_fft.
-   * `onesided`: n_fft // 2 + 1 frequencies, else all. As torch's. Throws ShapeError, ArgumentError.
+   * Pieces of `nFft` elements begin every `hopLength` (a quarter of nFft) and are multiplied by
+   * `window`, of `winLength` elements (nFft), in the middle. `center`: piece i is around element
+   * i hopLength; the signal is padded as `padMode` says. `normalized`: divided by the root of nFft.
+   * `onesided`: floor(nFft / 2) + 1 frequencies, else all. As torch's. Throws ShapeError, ArgumentError.
    */
   stft(
     ...args:
@@ -2236,7 +2233,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * The Fourier transform of real numbers: n // 2 + 1 complex ones, (..., n // 2 + 1, 2).
+   * The Fourier transform of real numbers: floor(n / 2) + 1 complex ones, (..., floor(n / 2) + 1, 2).
    *
    * Arguments as of `fft`. Throws ShapeError, ArgumentError.
    */
@@ -2305,7 +2302,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * x with self @ x = b. self: (..., n, n), b: (..., n, m), or (n,); batches broadcast.
+   * x with this · x = b. this: (..., n, n), b: (..., n, m), or (n); batches broadcast.
    *
    * A singular matrix gives infinities or NaN; with `CHECK=1` it is a LinAlgError. Throws ShapeError.
    */
@@ -2334,7 +2331,7 @@ export class Tensor extends TensorBase {
    * number of the first pivot that is 0, where the matrix is singular and the inverse holds infinities or
    * NaN. A matrix that is singular but for rounding has no such pivot.
    *
-   * `check_errors`: read that now, and raise LinAlgError. Throws ShapeError.
+   * `checkErrors`: read that now, and throw LinAlgError. Throws ShapeError.
    */
   invEx(
     ...args: [options?: InvExOptions] | [checkErrors: boolean, options?: InvExOptions]
@@ -2361,9 +2358,9 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * x with self @ x = b, of which the lower triangle counts (`upper`: the upper one).
+   * x with this · x = b, of which the lower triangle counts (`upper`: the upper one).
    *
-   * self: (..., n, n), b: (..., n, m), or (n,); batches broadcast. A 0 on the diagonal gives infinities or
+   * this: (..., n, n), b: (..., n, m), or (n); batches broadcast. A 0 on the diagonal gives infinities or
    * NaN; with `CHECK=1` it is a LinAlgError. Throws ShapeError.
    */
   triangularSolve(b: Tensor, options?: TriangularSolveOptions): Tensor {
@@ -2373,9 +2370,9 @@ export class Tensor extends TensorBase {
   declare triangular_solve: Tensor["triangularSolve"];
 
   /**
-   * The lower triangular L with L @ Lᵀ = self, symmetric and positive definite (`upper`: Lᵀ).
+   * The lower triangular L with L · Lᵀ = this, symmetric and positive definite (`upper`: Lᵀ).
    *
-   * self: (..., n, n), of which the lower triangle counts. NaN where it is not positive definite,
+   * this: (..., n, n), of which the lower triangle counts. NaN where it is not positive definite,
    * which with `CHECK=1` is a LinAlgError. The gradient is symmetric. Throws ShapeError.
    */
   cholesky(...args: [options?: CholeskyOptions] | [upper: boolean, options?: CholeskyOptions]): Tensor {
@@ -2386,7 +2383,7 @@ export class Tensor extends TensorBase {
    * `cholesky`, and what was wrong with each matrix (...), int32: 0, or the order of the first leading
    * minor that is not positive definite, from whose column on the factor is NaN.
    *
-   * `check_errors`: read that now, and raise LinAlgError. Throws ShapeError.
+   * `checkErrors`: read that now, and throw LinAlgError. Throws ShapeError.
    */
   choleskyEx(options?: CholeskyExOptions): [Tensor, Tensor] {
     return callTensors(this.session, "Tensor.cholesky_ex", [this, options], 2) as [Tensor, Tensor];
@@ -2395,7 +2392,7 @@ export class Tensor extends TensorBase {
   declare cholesky_ex: Tensor["choleskyEx"];
 
   /**
-   * Q, of orthonormal columns, and R, upper triangular, with Q @ R = self (..., m, n).
+   * Q, of orthonormal columns, and R, upper triangular, with Q · R = this (..., m, n).
    *
    * 'reduced': Q (..., m, k), R (..., k, n) for k = min(m, n); 'complete': Q (..., m, m), R (..., m, n).
    * Signs are LAPACK's. By Householder's reflections. The complete Q of m > n has no gradient
@@ -2417,12 +2414,12 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * U, S, Vᵀ with U @ diag(S) @ Vᵀ = self (..., m, n); S (..., k) descends, k = min(m, n).
+   * U, S, Vᵀ with U · diag(S) · Vᵀ = this (..., m, n); S (..., k) descends, k = min(m, n).
    *
-   * U is (..., m, m) and Vᵀ (..., n, n), or (..., m, k) and (..., k, n) if not `full_matrices`. Signs are
+   * U is (..., m, m) and Vᵀ (..., n, n), or (..., m, k) and (..., k, n) if not `fullMatrices`. Signs are
    * not determined; the gradient of U and V is infinite where singular values are equal, and that of the
    * columns beyond k does not exist (GradientError). By Hestenes' one-sided Jacobi method. torch's default
-   * is `full_matrices=False` (its `some`). Throws ShapeError.
+   * is `fullMatrices: false` (its `some`). Throws ShapeError.
    */
   svd(
     ...args: [options?: SvdOptions] | [fullMatrices: boolean, options?: SvdOptions]
@@ -2433,7 +2430,7 @@ export class Tensor extends TensorBase {
   /**
    * The odd polynomial params[0] x + params[1] x³ + ... of the singular values, `steps` times over.
    *
-   * self (..., m, n) is first divided by its Frobenius norm + `eps`. With the parameters of Muon it leads
+   * this (..., m, n) is first divided by its Frobenius norm + `eps`. With the parameters of Muon it leads
    * to the nearest orthogonal matrix. Throws ShapeError, ArgumentError.
    */
   newtonSchulz(
@@ -2458,28 +2455,28 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.dot", [this, ...args]);
   }
 
-  /** `dot`; x @ self when `reverse`. */
+  /** `dot`; x · this when `reverse`. */
   matmul(x: Operand, options?: MatmulOptions): Tensor {
     return callTensor(this.session, "Tensor.matmul", [this, x, options]);
   }
 
-  /** `dot`; x @ self when `reverse`. */
+  /** `dot`; x · this when `reverse`. */
   mm(x: Operand, options?: MmOptions): Tensor {
     return callTensor(this.session, "Tensor.mm", [this, x, options]);
   }
 
-  /** `dot`; x @ self when `reverse`. */
+  /** `dot`; x · this when `reverse`. */
   bmm(x: Operand, options?: BmmOptions): Tensor {
     return callTensor(this.session, "Tensor.bmm", [this, x, options]);
   }
 
-  /** `dot`; x @ self when `reverse`. */
+  /** `dot`; x · this when `reverse`. */
   mv(x: Operand, options?: MvOptions): Tensor {
     return callTensor(this.session, "Tensor.mv", [this, x, options]);
   }
 
   /**
-   * self @ weight + bias; a 1-D weight scales. weight: (in, out).
+   * this · weight + bias; a 1-D weight scales. weight: (in, out).
    *
    * `dtype`: what all of them are cast to first, so that of the result too.
    *
@@ -2508,17 +2505,17 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.einsum", [...args]);
   }
 
-  /** The products of all pairs of elements: (m,) and (n,) give (m, n). Throws ShapeError. */
+  /** The products of all pairs of elements: (m) and (n) give (m, n). Throws ShapeError. */
   outer(other: Tensor): Tensor {
     return callTensor(this.session, "Tensor.outer", [this, other]);
   }
 
-  /** The products of all pairs of elements: (m,) and (n,) give (m, n). Throws ShapeError. */
+  /** The products of all pairs of elements: (m) and (n) give (m, n). Throws ShapeError. */
   ger(other: Tensor): Tensor {
     return callTensor(this.session, "Tensor.ger", [this, other]);
   }
 
-  /** The Kronecker product: each element of self times the whole of `other`; sizes multiply. */
+  /** The Kronecker product: each element of this times the whole of `other`; sizes multiply. */
   kron(other: Tensor): Tensor {
     return callTensor(this.session, "Tensor.kron", [this, other]);
   }
@@ -2574,7 +2571,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.tril", [this, ...args]);
   }
 
-  /** beta * self + alpha * mat1 @ mat2. Throws ShapeError. */
+  /** beta * this + alpha * mat1 · mat2. Throws ShapeError. */
   addmm(
     ...args:
       | [mat1: Tensor, mat2: Tensor, options?: AddmmOptions]
@@ -2584,7 +2581,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.addmm", [this, ...args]);
   }
 
-  /** beta * self + alpha * mat1 @ mat2. Throws ShapeError. */
+  /** beta * this + alpha * mat1 · mat2. Throws ShapeError. */
   baddbmm(
     ...args:
       | [mat1: Tensor, mat2: Tensor, options?: BaddbmmOptions]
@@ -2594,7 +2591,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.baddbmm", [this, ...args]);
   }
 
-  /** beta * self + alpha * mat1 @ mat2. Throws ShapeError. */
+  /** beta * this + alpha * mat1 · mat2. Throws ShapeError. */
   addmv(
     ...args:
       | [mat1: Tensor, mat2: Tensor, options?: AddmvOptions]
@@ -2621,7 +2618,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.dist", [this, ...args]);
   }
 
-  /** The p-norms of self - other + eps along the last axis. */
+  /** The p-norms of this - other + eps along the last axis. */
   pairwiseDistance(
     ...args:
       | [other: Tensor, options?: PairwiseDistanceOptions]
@@ -2660,10 +2657,10 @@ export class Tensor extends TensorBase {
    * The cross-entropy of these logits, classes along axis 1 (0 when 1-D).
    *
    * `Y`: class indices (integers, this shape without the class axis) or probabilities (this shape).
-   * `weight`: one per class; the mean over class indices is weighted. Class indices `ignore_index`
+   * `weight`: one per class; the mean over class indices is weighted. Class indices `ignoreIndex`
    * (torch's is -100) count for nothing. Throws ShapeError, ArgumentError.
    *
-   * No class is ignored by default, as tinygrad's; torch ignores -100: say `ignore_index=-100`.
+   * No class is ignored by default, as tinygrad's; torch ignores -100: say `ignoreIndex: -100`.
    */
   crossEntropy(
     ...args:
@@ -2679,7 +2676,7 @@ export class Tensor extends TensorBase {
   /**
    * The Kullback-Leibler divergence of these log-probabilities from the probabilities Y, by element.
    *
-   * `log_target`: Y are log-probabilities too. `reduction` may be 'batchmean': the sum over axis 0's size.
+   * `logTarget`: Y are log-probabilities too. `reduction` may be 'batchmean': the sum over axis 0's size.
    * Throws ShapeError, ArgumentError.
    */
   klDiv(
@@ -2693,7 +2690,7 @@ export class Tensor extends TensorBase {
   declare kl_div: Tensor["klDiv"];
 
   /**
-   * d² / 2 where |d| is up to `delta`, and delta (|d| - delta / 2) beyond, for d = self - Y.
+   * d² / 2 where |d| is up to `delta`, and delta (|d| - delta / 2) beyond, for d = this - Y.
    *
    * Throws ShapeError, ArgumentError.
    */
@@ -2711,7 +2708,7 @@ export class Tensor extends TensorBase {
   /**
    * The cross-entropy of these logits, classes along the last axis, with the integers Y.
    *
-   * Rows whose class is `ignore_index` count for nothing (-1, the default, names no class: such rows give
+   * Rows whose class is `ignoreIndex` count for nothing (-1, the default, names no class: such rows give
    * 0 but count, as in tinygrad). Throws ShapeError, DTypeError, ArgumentError.
    */
   sparseCategoricalCrossentropy(
@@ -2757,7 +2754,7 @@ export class Tensor extends TensorBase {
   /** `binaryCrossentropy`, by its Python name. */
   declare binary_crossentropy: Tensor["binaryCrossentropy"];
 
-  /** `binary_crossentropy` whose logarithms are at least -100, as torch's: finite for 0 and 1. */
+  /** `binaryCrossentropy` whose logarithms are at least -100, as torch's: finite for 0 and 1. */
   binaryCrossEntropy(
     ...args:
       | [Y: Tensor, options?: BinaryCrossEntropyOptions]
@@ -2769,9 +2766,9 @@ export class Tensor extends TensorBase {
   declare binary_cross_entropy: Tensor["binaryCrossEntropy"];
 
   /**
-   * The cross-entropy of sigmoid(self) with the labels Y, without overflow.
+   * The cross-entropy of sigmoid(this) with the labels Y, without overflow.
    *
-   * `pos_weight` scales the positive part.
+   * `posWeight` scales the positive part.
    */
   binaryCrossentropyLogits(
     ...args:
@@ -2790,9 +2787,9 @@ export class Tensor extends TensorBase {
   declare binary_crossentropy_logits: Tensor["binaryCrossentropyLogits"];
 
   /**
-   * The cross-entropy of sigmoid(self) with the labels Y, without overflow.
+   * The cross-entropy of sigmoid(this) with the labels Y, without overflow.
    *
-   * `pos_weight` scales the positive part.
+   * `posWeight` scales the positive part.
    */
   binaryCrossEntropyWithLogits(
     ...args:
@@ -2833,7 +2830,7 @@ export class Tensor extends TensorBase {
   declare l1_loss: Tensor["l1Loss"];
 
   /**
-   * d² / (2 beta) where |d| is less than `beta`, and |d| - beta / 2 beyond, for d = self - Y.
+   * d² / (2 beta) where |d| is less than `beta`, and |d| - beta / 2 beyond, for d = this - Y.
    *
    * Throws ShapeError, ArgumentError.
    */
@@ -2851,7 +2848,7 @@ export class Tensor extends TensorBase {
   /**
    * Y's negative log-likelihood under normal distributions with these means and variances.
    *
-   * (log variance + (self - Y)² / variance) / 2, with variances of at least `eps`, which gradients do not
+   * (log variance + (this - Y)² / variance) / 2, with variances of at least `eps`, which gradients do not
    * see (Nix and Weigend, 1994). `full`: with the constant log(2 pi) / 2. `variance` has this shape, or
    * one that broadcasts to it. Throws ShapeError, ArgumentError.
    */
@@ -2862,8 +2859,8 @@ export class Tensor extends TensorBase {
   declare gaussian_nll_loss: Tensor["gaussianNllLoss"];
 
   /**
-   * Y's negative log-likelihood under Poisson distributions with means exp(self), or self without
-   * `log_input` (then log(self + eps) is taken).
+   * Y's negative log-likelihood under Poisson distributions with means exp(this), or this without
+   * `logInput` (then log(this + eps) is taken).
    *
    * `full`: with Stirling's approximation of log(Y!), where Y is above 1.
    * Throws ShapeError, ArgumentError.
@@ -2877,11 +2874,11 @@ export class Tensor extends TensorBase {
   /**
    * Connectionist temporal classification (Graves et al., 2006) of log-probabilities.
    *
-   * self: (t, n, classes), or (t, classes).
+   * this: (t, n, classes), or (t, classes).
    *
    * targets: (n, s) integers, or all one after the other (which reads the lengths); no `blank`s.
    * Lengths: n integers each. 'mean' divides each loss by its target's length first. A target that is
-   * too long has an infinite loss, 0 with `zero_infinity`. There is a kernel for each of the t steps.
+   * too long has an infinite loss, 0 with `zeroInfinity`. There is a kernel for each of the t steps.
    * Throws ShapeError, DTypeError, ArgumentError.
    */
   ctcLoss(
@@ -2923,7 +2920,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * The q-th quantiles (0 to 1) along `axis`, of all elements when None; several q are a first axis.
+   * The q-th quantiles (0 to 1) along `axis`, of all elements when null; several q are a first axis.
    *
    * Between two elements: `interpolation` 'linear', 'lower', 'higher', 'nearest' (halves to the even
    * position) or 'midpoint'. NaN where there is one. Throws ArgumentError, ShapeError.
@@ -2991,9 +2988,9 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * How many elements (in this dtype) fall into each of `bins` equal intervals from `min_` to `max_`.
+   * How many elements (in this dtype) fall into each of `bins` equal intervals from `min` to `max`.
    *
-   * Both 0: from the least to the greatest element. What lies outside, and NaN, counts nowhere; `max_`
+   * Both 0: from the least to the greatest element. What lies outside, and NaN, counts nowhere; `max`
    * itself is in the last interval. Throws ArgumentError.
    */
   histc(
@@ -3042,9 +3039,9 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * The elements where `mask` (bool, broadcast with self) holds, in row-major order, 1-D.
+   * The elements where `mask` (bool, broadcast with this) holds, in row-major order, 1-D.
    *
-   * Reads how many; not with `size`, which says so: the first ones, and `fill_value` behind the last.
+   * Reads how many; not with `size`, which says so: the first ones, and `fillValue` behind the last.
    * Throws DTypeError, ShapeError.
    */
   maskedSelect(
@@ -3061,7 +3058,7 @@ export class Tensor extends TensorBase {
   /**
    * The positions of elements that are not 0, in row-major order: (count, axes), int32.
    *
-   * Reads how many; not with `size`, which says so: the first ones, and `fill_value` behind the last.
+   * Reads how many; not with `size`, which says so: the first ones, and `fillValue` behind the last.
    */
   nonzero(
     ...args:
@@ -3075,7 +3072,7 @@ export class Tensor extends TensorBase {
   /**
    * The positions of elements that are not 0, in row-major order: (count, axes), int32.
    *
-   * Reads how many; not with `size`, which says so: the first ones, and `fill_value` behind the last.
+   * Reads how many; not with `size`, which says so: the first ones, and `fillValue` behind the last.
    */
   argwhere(
     ...args:
@@ -3087,9 +3084,9 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * out[..., i, ...] = self[..., index[..., i, ...], ...] along `dim`.
+   * out[..., i, ...] = this[..., index[..., i, ...], ...] along `dim`.
    *
-   * The result has the shape of `index`, which may be smaller than self on the other axes. Throws
+   * The result has the shape of `index`, which may be smaller than this on the other axes. Throws
    * ShapeError, DTypeError.
    */
   gather(dim: number, index: Tensor): Tensor {
@@ -3097,7 +3094,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * The elements at `indices` along `dim`, of broadcast shapes; None: over the whole Tensor.
+   * The elements at `indices` along `dim`, of broadcast shapes; null: over the whole Tensor.
    *
    * Throws AxisError, ShapeError.
    */
@@ -3112,7 +3109,7 @@ export class Tensor extends TensorBase {
   declare take_along_dim: Tensor["takeAlongDim"];
 
   /**
-   * self with src[..., i, ...] written at index[..., i, ...] along `dim`; the last writer wins.
+   * this with src[..., i, ...] written at index[..., i, ...] along `dim`; the last writer wins.
    *
    * `reduce`: 'add' or 'multiply' combine with what is there. src: a Tensor or a scalar. Throws
    * ShapeError, DTypeError, ArgumentError.
@@ -3134,7 +3131,7 @@ export class Tensor extends TensorBase {
   /**
    * `scatter` with all writers combined: `reduce` is 'sum', 'prod', 'mean', 'amax' or 'amin'.
    *
-   * `include_self`: with what is there too. Throws ShapeError, DTypeError, ArgumentError.
+   * `includeSelf`: with what is there too. Throws ShapeError, DTypeError, ArgumentError.
    */
   scatterReduce(
     dim: number,
@@ -3149,7 +3146,7 @@ export class Tensor extends TensorBase {
   declare scatter_reduce: Tensor["scatterReduce"];
 
   /**
-   * self, with the elements of `src` added at the places `index` along `dim`.
+   * this, with the elements of `src` added at the places `index` along `dim`.
    *
    * Throws AxisError, ShapeError.
    */
@@ -3160,7 +3157,7 @@ export class Tensor extends TensorBase {
   declare scatter_add: Tensor["scatterAdd"];
 
   /**
-   * self, with alpha * source's slices along `dim` added to those that `index` says.
+   * this, with alpha * source's slices along `dim` added to those that `index` says.
    *
    * Throws AxisError, ShapeError.
    */
@@ -3174,7 +3171,7 @@ export class Tensor extends TensorBase {
   /** `indexAdd`, by its Python name. */
   declare index_add: Tensor["indexAdd"];
 
-  /** self, with `value` in the slices along `dim` that `index` says. Throws AxisError. */
+  /** this, with `value` in the slices along `dim` that `index` says. Throws AxisError. */
   indexFill(dim: number, index: Tensor, value: number): Tensor {
     return callTensor(this.session, "Tensor.index_fill", [this, dim, index, value]);
   }
@@ -3415,24 +3412,24 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.diff", [this, ...args]);
   }
 
-  /** max(self, 0), and NaN of NaN; its gradient at 0 is 0. */
+  /** max(this, 0), and NaN of NaN; its gradient at 0 is 0. */
   relu(): Tensor {
     return callTensor(this.session, "Tensor.relu", [this]);
   }
 
-  /** self clipped to 0..6. */
+  /** this clipped to 0..6. */
   relu6(): Tensor {
     return callTensor(this.session, "Tensor.relu6", [this]);
   }
 
-  /** self where positive, else `neg_slope` * self. */
+  /** this where positive, else `negSlope` * this. */
   leakyRelu(...args: [options?: LeakyReluOptions] | [negSlope: number, options?: LeakyReluOptions]): Tensor {
     return callTensor(this.session, "Tensor.leaky_relu", [this, ...args]);
   }
   /** `leakyRelu`, by its Python name. */
   declare leaky_relu: Tensor["leakyRelu"];
 
-  /** self clipped to `min_val`..`max_val`; the gradient is 0 at both. */
+  /** this clipped to `minVal`..`maxVal`; the gradient is 0 at both. */
   hardtanh(
     ...args:
       | [options?: HardtanhOptions]
@@ -3442,7 +3439,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.hardtanh", [this, ...args]);
   }
 
-  /** alpha * self + beta clipped to 0..1. */
+  /** alpha * this + beta clipped to 0..1. */
   hardsigmoid(
     ...args:
       | [options?: HardsigmoidOptions]
@@ -3452,28 +3449,28 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.hardsigmoid", [this, ...args]);
   }
 
-  /** self * relu6(self + 3) / 6. */
+  /** this * relu6(this + 3) / 6. */
   hardswish(): Tensor {
     return callTensor(this.session, "Tensor.hardswish", [this]);
   }
 
-  /** 1 / (1 + exp(-self)). */
+  /** 1 / (1 + exp(-this)). */
   sigmoid(): Tensor {
     return callTensor(this.session, "Tensor.sigmoid", [this]);
   }
 
-  /** log(sigmoid(self)), without overflow. */
+  /** log(sigmoid(this)), without overflow. */
   logsigmoid(): Tensor {
     return callTensor(this.session, "Tensor.logsigmoid", [this]);
   }
 
-  /** The hyperbolic tangent, within 4 ulp: 2 sigmoid(2 self) - 1, and a polynomial of self² near 0. */
+  /** The hyperbolic tangent, within 4 ulp: 2 sigmoid(2 this) - 1, and a polynomial of this² near 0. */
   tanh(): Tensor {
     return callTensor(this.session, "Tensor.tanh", [this]);
   }
 
   /**
-   * self * Phi(self); `approximate` is 'tanh' or 'none' (the error function). Throws ArgumentError.
+   * this * Phi(this); `approximate` is 'tanh' or 'none' (the error function). Throws ArgumentError.
    *
    * 'tanh' is tinygrad's default; torch's is 'none'.
    */
@@ -3481,34 +3478,34 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.gelu", [this, ...args]);
   }
 
-  /** self * sigmoid(1.702 self). */
+  /** this * sigmoid(1.702 this). */
   quickGelu(): Tensor {
     return callTensor(this.session, "Tensor.quick_gelu", [this]);
   }
   /** `quickGelu`, by its Python name. */
   declare quick_gelu: Tensor["quickGelu"];
 
-  /** self * sigmoid(self). */
+  /** this * sigmoid(this). */
   swish(): Tensor {
     return callTensor(this.session, "Tensor.swish", [this]);
   }
 
-  /** self * sigmoid(self). */
+  /** this * sigmoid(this). */
   silu(): Tensor {
     return callTensor(this.session, "Tensor.silu", [this]);
   }
 
-  /** self where positive, else alpha * (exp(self) - 1), by `expm1`. */
+  /** this where positive, else alpha * (exp(this) - 1), by `expm1`. */
   elu(...args: [options?: EluOptions] | [alpha: number, options?: EluOptions]): Tensor {
     return callTensor(this.session, "Tensor.elu", [this, ...args]);
   }
 
-  /** max(self, 0) + min(0, alpha * (exp(self / alpha) - 1)). */
+  /** max(this, 0) + min(0, alpha * (exp(this / alpha) - 1)). */
   celu(...args: [options?: CeluOptions] | [alpha: number, options?: CeluOptions]): Tensor {
     return callTensor(this.session, "Tensor.celu", [this, ...args]);
   }
 
-  /** gamma * (self where positive, else alpha * (exp(self) - 1)). */
+  /** gamma * (this where positive, else alpha * (exp(this) - 1)). */
   selu(
     ...args:
       | [options?: SeluOptions]
@@ -3518,17 +3515,17 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.selu", [this, ...args]);
   }
 
-  /** log(1 + exp(beta * self)) / beta, without overflow. */
+  /** log(1 + exp(beta * this)) / beta, without overflow. */
   softplus(...args: [options?: SoftplusOptions] | [beta: number, options?: SoftplusOptions]): Tensor {
     return callTensor(this.session, "Tensor.softplus", [this, ...args]);
   }
 
-  /** self * tanh(softplus(self)). */
+  /** this * tanh(softplus(this)). */
   mish(): Tensor {
     return callTensor(this.session, "Tensor.mish", [this]);
   }
 
-  /** self / (1 + |self|). */
+  /** this / (1 + |this|). */
   softsign(): Tensor {
     return callTensor(this.session, "Tensor.softsign", [this]);
   }
@@ -3543,18 +3540,18 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.softshrink", [this, ...args]);
   }
 
-  /** self - tanh(self). */
+  /** this - tanh(this). */
   tanhshrink(): Tensor {
     return callTensor(this.session, "Tensor.tanhshrink", [this]);
   }
 
-  /** `value` where self is not greater than `threshold`. */
+  /** `value` where this is not greater than `threshold`. */
   threshold(threshold: number, value: number): Tensor {
     return callTensor(this.session, "Tensor.threshold", [this, threshold, value]);
   }
 
   /**
-   * self where it is at least 0, else self * weight: one, or one for each channel (axis 1).
+   * this where it is at least 0, else this * weight: one, or one for each channel (axis 1).
    *
    * Throws ShapeError.
    */
@@ -3562,7 +3559,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.prelu", [this, weight]);
   }
 
-  /** exp(self) / sum(exp(self)) along `axis`, without overflow. `dtype`: of the result. */
+  /** exp(this) / sum(exp(this)) along `axis`, without overflow. `dtype`: of the result. */
   softmax(
     ...args:
       | [options?: SoftmaxOptions]
@@ -3584,7 +3581,7 @@ export class Tensor extends TensorBase {
   /** `logSoftmax`, by its Python name. */
   declare log_softmax: Tensor["logSoftmax"];
 
-  /** softmax of -self. */
+  /** softmax of -this. */
   softmin(
     ...args:
       | [options?: SoftminOptions]
@@ -3709,7 +3706,7 @@ export class Tensor extends TensorBase {
   /** `countNonzero`, by its Python name. */
   declare count_nonzero: Tensor["countNonzero"];
 
-  /** log(sum(exp(self))) along `axis`, without overflow. */
+  /** log(sum(exp(this))) along `axis`, without overflow. */
   logsumexp(
     ...args:
       [options?: LogsumexpOptions] | [axis: number | readonly number[] | null, options?: LogsumexpOptions]
@@ -3717,7 +3714,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.logsumexp", [this, ...args]);
   }
 
-  /** |self - other| <= atol + rtol * |other|; equal infinities are close, NaNs when `equal_nan`. */
+  /** |this - other| <= atol + rtol * |other|; equal infinities are close, NaNs when `equalNan`. */
   isclose(
     ...args:
       | [other: Operand, options?: IscloseOptions]
@@ -3742,7 +3739,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * (sum |x|^p)^(1/p); the greatest or least |x| for inf and -inf, how many are not 0 for 0.
+   * (sum |x|^p)^(1/p); the greatest or least |x| for Infinity and -Infinity, how many are not 0 for 0.
    *
    * The gradient of a norm that is 0 is 0. Throws AxisError.
    */
@@ -3812,7 +3809,7 @@ export class Tensor extends TensorBase {
   /**
    * The position (int32) of the greatest element, the first of equals; of the first NaN, if any.
    *
-   * Of the flattened Tensor when None.
+   * Of the flattened Tensor when null.
    */
   argmax(...args: [options?: ArgmaxOptions] | [axis: number | null, options?: ArgmaxOptions]): Tensor {
     return callTensor(this.session, "Tensor.argmax", [this, ...args]);
@@ -3821,7 +3818,7 @@ export class Tensor extends TensorBase {
   /**
    * The position (int32) of the least element, the first of equals; of the first NaN, if any.
    *
-   * Of the flattened Tensor when None.
+   * Of the flattened Tensor when null.
    */
   argmin(...args: [options?: ArgminOptions] | [axis: number | null, options?: ArgminOptions]): Tensor {
     return callTensor(this.session, "Tensor.argmin", [this, ...args]);
@@ -3830,7 +3827,7 @@ export class Tensor extends TensorBase {
   /**
    * Elements added around each axis.
    *
-   * `padding`: a pair (before, after) or None for every axis, or a flat sequence as torch's: (before,
+   * `padding`: a pair (before, after) or null for every axis, or a flat sequence as torch's: (before,
    * after) of the last axis first. Negative sizes cut: first where `mode` is 'constant' or 'circular',
    * else what is added is of the whole axis, as in torch. `mode`: 'constant' (`value`), 'reflect',
    * 'replicate' or 'circular'. Throws ArgumentError, ShapeError.
@@ -3853,7 +3850,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.pad", [this, ...args]);
   }
 
-  /** `value` added behind each axis up to `shape`; None keeps an axis. Throws ShapeError. */
+  /** `value` added behind each axis up to `shape`; null keeps an axis. Throws ShapeError. */
   padTo(
     ...args:
       | [shape: readonly Size[], options?: PadToOptions]
@@ -3921,13 +3918,13 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * Repeated along each axis; axes that `dims` (numbers, or a tuple) does not name are the first ones.
+   * Repeated along each axis; axes that `dims` (numbers, or an array) does not name are the first ones.
    */
   tile(...args: [dims: readonly Size[]] | [...dims: Size[]]): Tensor {
     return callTensor(this.session, "Tensor.tile", [this, ...args]);
   }
 
-  /** Each element repeated along `dim`; of the flattened Tensor when None. */
+  /** Each element repeated along `dim`; of the flattened Tensor when null. */
   repeatInterleave(
     ...args:
       | [repeats: number, options?: RepeatInterleaveOptions]
@@ -3941,7 +3938,7 @@ export class Tensor extends TensorBase {
   /**
    * Elements moved by `shifts` along `dims`, those that fall off re-entering.
    *
-   * Of the flattened Tensor when None.
+   * Of the flattened Tensor when null.
    */
   roll(
     ...args:
@@ -3963,7 +3960,7 @@ export class Tensor extends TensorBase {
   /**
    * The elements in row-major order as `shape`; one size may be -1, which is inferred.
    *
-   * None keeps the size of the axis at its place; behind the last axis it is inferred, as -1. Throws
+   * null keeps the size of the axis at its place; behind the last axis it is inferred, as -1. Throws
    * ShapeError when the sizes do not multiply to the number of elements.
    *
    * A view, of what is no contiguous one too: what is written to it is in the original. torch copies
@@ -3979,7 +3976,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * Axes of size 1 repeated to `shape`, new ones in front; -1 or None keeps a size.
+   * Axes of size 1 repeated to `shape`, new ones in front; -1 or null keeps a size.
    *
    * Throws ShapeError.
    */
@@ -3988,7 +3985,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * Axes of size 1 repeated to `shape`, new ones in front; -1 or None keeps a size.
+   * Axes of size 1 repeated to `shape`, new ones in front; -1 or null keeps a size.
    *
    * Throws ShapeError.
    */
@@ -4008,7 +4005,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.flip", [this, axis, ...others]);
   }
 
-  /** Elements lo (included) to hi (not) of each axis; None keeps an axis. Throws ShapeError. */
+  /** Elements lo (included) to hi (not) of each axis; null keeps an axis. Throws ShapeError. */
   shrink(arg: readonly (readonly [Size, Size] | null)[]): Tensor {
     return callTensor(this.session, "Tensor.shrink", [this, arg]);
   }
@@ -4098,7 +4095,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.unsqueeze", [this, dim]);
   }
 
-  /** Axes `start_dim` to `end_dim` made one. Throws ArgumentError. */
+  /** Axes `startDim` to `endDim` made one. Throws ArgumentError. */
   flatten(
     ...args:
       | [options?: FlattenOptions]
@@ -4139,7 +4136,7 @@ export class Tensor extends TensorBase {
   /** `viewAs`, by its Python name. */
   declare view_as: Tensor["viewAs"];
 
-  /** The first elements of each axis, as many as `shape` says; None keeps an axis. */
+  /** The first elements of each axis, as many as `shape` says; null keeps an axis. */
   shrinkTo(...args: [shape: readonly Size[]] | [...shape: (Size | null)[]]): Tensor {
     return callTensor(this.session, "Tensor.shrink_to", [this, ...args]);
   }
@@ -4207,7 +4204,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * 1 - erf(self), without cancellation: within 1e-5 of its value (1e-14 in float64) where it is tiny.
+   * 1 - erf(this), without cancellation: within 1e-5 of its value (1e-14 in float64) where it is tiny.
    *
    * Rational functions of W. J. Cody, "Rational Chebyshev approximations for the error function" (1969).
    */
@@ -4225,7 +4222,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * log |gamma(self)|; infinite at 0 and the negative integers.
+   * log |gamma(this)|; infinite at 0 and the negative integers.
    *
    * Stirling's series of a number of at least 8, which recurrence leads to; the reflection formula below
    * 1/2. In float32 within 8 ulp, or 1e-5 near zeros at negative numbers. The gradient is `digamma`.
@@ -4234,7 +4231,9 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.lgamma", [this]);
   }
 
-  /** The derivative of lgamma; NaN at the negative integers, -inf at 0 and inf at -0, as torch's. */
+  /**
+   * The derivative of lgamma; NaN at the negative integers, -Infinity at 0 and Infinity at -0, as torch's.
+   */
   digamma(): Tensor {
     return callTensor(this.session, "Tensor.digamma", [this]);
   }
@@ -4249,7 +4248,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * The n-th derivative of digamma; inf or NaN at the integers up to 0. Throws ArgumentError for n < 0.
+   * The n-th derivative of digamma; Infinity or NaN at the integers up to 0. Throws ArgumentError for n < 0.
    */
   polygamma(n: number): Tensor {
     return callTensor(this.session, "Tensor.polygamma", [this, n]);
@@ -4309,12 +4308,12 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.arctan", [this]);
   }
 
-  /** The angle of the point (other, self), -pi to pi, as C's atan2. */
+  /** The angle of the point (other, this), -pi to pi, as C's atan2. */
   atan2(other: Operand): Tensor {
     return callTensor(this.session, "Tensor.atan2", [this, other]);
   }
 
-  /** The angle of the point (other, self), -pi to pi, as C's atan2. */
+  /** The angle of the point (other, this), -pi to pi, as C's atan2. */
   arctan2(other: Operand): Tensor {
     return callTensor(this.session, "Tensor.arctan2", [this, other]);
   }
@@ -4374,7 +4373,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.arctanh", [this]);
   }
 
-  /** self * self. */
+  /** this * this. */
   square(): Tensor {
     return callTensor(this.session, "Tensor.square", [this]);
   }
@@ -4384,20 +4383,20 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.sqrt", [this]);
   }
 
-  /** 1 / sqrt(self). */
+  /** 1 / sqrt(this). */
   rsqrt(): Tensor {
     return callTensor(this.session, "Tensor.rsqrt", [this]);
   }
 
-  /** sqrt(self² + x²), without overflow on the way. */
+  /** sqrt(this² + x²), without overflow on the way. */
   hypot(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.hypot", [this, x]);
   }
 
   /**
-   * self to the power of x: value and gradients at 0, infinity and NaN are torch's.
+   * this to the power of x: value and gradients at 0, infinity and NaN are torch's.
    *
-   * x**0 is 1 for every x; a negative base needs a whole exponent, else NaN (-inf and -0.0 do not). A
+   * x**0 is 1 for every x; a negative base needs a whole exponent, else NaN (-Infinity and -0.0 do not). A
    * constant whole or half exponent becomes multiplications (and a square root); the rest is within 2 ulp
    * in float32 and float64. Integers go through float64: exact up to 2**53. Throws ArgumentError for an
    * integer base with a negative constant integer exponent.
@@ -4406,57 +4405,57 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.pow", [this, x, options]);
   }
 
-  /** 2 to the power of self. */
+  /** 2 to the power of this. */
   exp2(): Tensor {
     return callTensor(this.session, "Tensor.exp2", [this]);
   }
 
-  /** e to the power of self, as 2 to the power of self / ln 2; within 1 ulp in optimised kernels. */
+  /** e to the power of this, as 2 to the power of this / ln 2; within 1 ulp in optimised kernels. */
   exp(): Tensor {
     return callTensor(this.session, "Tensor.exp", [this]);
   }
 
-  /** The logarithm to base 2; -inf of 0, NaN below. */
+  /** The logarithm to base 2; -Infinity of 0, NaN below. */
   log2(): Tensor {
     return callTensor(this.session, "Tensor.log2", [this]);
   }
 
-  /** The natural logarithm; -inf of 0, NaN below. */
+  /** The natural logarithm; -Infinity of 0, NaN below. */
   log(): Tensor {
     return callTensor(this.session, "Tensor.log", [this]);
   }
 
-  /** The logarithm to base 10; -inf of 0, NaN below. */
+  /** The logarithm to base 10; -Infinity of 0, NaN below. */
   log10(): Tensor {
     return callTensor(this.session, "Tensor.log10", [this]);
   }
 
-  /** exp(self) - 1, exact to a few ulp near 0 too. */
+  /** exp(this) - 1, exact to a few ulp near 0 too. */
   expm1(): Tensor {
     return callTensor(this.session, "Tensor.expm1", [this]);
   }
 
-  /** log(1 + self), exact to a few ulp near 0 too; NaN below -1. */
+  /** log(1 + this), exact to a few ulp near 0 too; NaN below -1. */
   log1p(): Tensor {
     return callTensor(this.session, "Tensor.log1p", [this]);
   }
 
-  /** self * log(other), and 0 where self is 0 and `other` no NaN. */
+  /** this * log(other), and 0 where this is 0 and `other` no NaN. */
   xlogy(other: Operand): Tensor {
     return callTensor(this.session, "Tensor.xlogy", [this, other]);
   }
 
-  /** log(self / (1 - self)), the inverse of sigmoid; self is first clipped to eps..1 - eps, if given. */
+  /** log(this / (1 - this)), the inverse of sigmoid; this is first clipped to eps..1 - eps, if given. */
   logit(...args: [options?: LogitOptions] | [eps: number | null, options?: LogitOptions]): Tensor {
     return callTensor(this.session, "Tensor.logit", [this, ...args]);
   }
 
-  /** log(exp(self) + exp(other)), without overflow. */
+  /** log(exp(this) + exp(other)), without overflow. */
   logaddexp(other: Operand): Tensor {
     return callTensor(this.session, "Tensor.logaddexp", [this, other]);
   }
 
-  /** log2(2**self + 2**x), without overflow. */
+  /** log2(2**this + 2**x), without overflow. */
   logaddexp2(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.logaddexp2", [this, x]);
   }
@@ -4486,7 +4485,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.round", [this]);
   }
 
-  /** What is behind the point, with the sign of self. */
+  /** What is behind the point, with the sign of this. */
   frac(): Tensor {
     return callTensor(this.session, "Tensor.frac", [this]);
   }
@@ -4505,7 +4504,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.signbit", [this]);
   }
 
-  /** The magnitude of self with the sign of `other` (of -0.0 too). */
+  /** The magnitude of this with the sign of `other` (of -0.0 too). */
   copysign(other: Operand): Tensor {
     return callTensor(this.session, "Tensor.copysign", [this, other]);
   }
@@ -4521,7 +4520,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * The mantissa, of a magnitude in [1/2, 1), and the exponent (int32): self = mantissa * 2**exponent.
+   * The mantissa, of a magnitude in [1/2, 1), and the exponent (int32): this = mantissa * 2**exponent.
    *
    * 0, infinities and NaN are their own mantissas, with exponent 0.
    */
@@ -4529,7 +4528,7 @@ export class Tensor extends TensorBase {
     return callTensors(this.session, "Tensor.frexp", [this], 2) as [Tensor, Tensor];
   }
 
-  /** The next float of the dtype from self towards `other`; `other` where both are equal. No gradient. */
+  /** The next float of the dtype from this towards `other`; `other` where both are equal. No gradient. */
   nextafter(other: Operand): Tensor {
     return callTensor(this.session, "Tensor.nextafter", [this, other]);
   }
@@ -4544,7 +4543,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * `value` where `mask` holds, self elsewhere.
+   * `value` where `mask` holds, this elsewhere.
    *
    * A float in integers makes floats; torch rounds it to an integer.
    */
@@ -4554,28 +4553,28 @@ export class Tensor extends TensorBase {
   /** `maskedFill`, by its Python name. */
   declare masked_fill: Tensor["maskedFill"];
 
-  /** The greater of self and x; NaN where either is. */
+  /** The greater of this and x; NaN where either is. */
   maximum(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.maximum", [this, x]);
   }
 
-  /** The lesser of self and x; NaN where either is. */
+  /** The lesser of this and x; NaN where either is. */
   minimum(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.minimum", [this, x]);
   }
 
-  /** The greater of both; of a NaN and a number, the number. Of equal ones self has the gradient. */
+  /** The greater of both; of a NaN and a number, the number. Of equal ones this has the gradient. */
   fmax(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.fmax", [this, x]);
   }
 
-  /** The lesser of both; of a NaN and a number, the number. Of equal ones self has the gradient. */
+  /** The lesser of both; of a NaN and a number, the number. Of equal ones this has the gradient. */
   fmin(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.fmin", [this, x]);
   }
 
   /**
-   * self, at least `min_` and at most `max_`. The gradient flows where self is within.
+   * this, at least `min` and at most `max`. The gradient flows where this is within.
    *
    * Throws ArgumentError.
    */
@@ -4589,7 +4588,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * self, at least `min_` and at most `max_`. The gradient flows where self is within.
+   * this, at least `min` and at most `max`. The gradient flows where this is within.
    *
    * Throws ArgumentError.
    */
@@ -4602,14 +4601,14 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.clip", [this, ...args]);
   }
 
-  /** Not less than `min_`. */
+  /** Not less than `min`. */
   clampMin(min: Operand): Tensor {
     return callTensor(this.session, "Tensor.clamp_min", [this, min]);
   }
   /** `clampMin`, by its Python name. */
   declare clamp_min: Tensor["clampMin"];
 
-  /** Not more than `max_`. */
+  /** Not more than `max`. */
   clampMax(max: Operand): Tensor {
     return callTensor(this.session, "Tensor.clamp_max", [this, max]);
   }
@@ -4642,7 +4641,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.isnan", [this]);
   }
 
-  /** Whether each element is +inf (`detect_positive`) or -inf (`detect_negative`). */
+  /** Whether each element is +Infinity (`detectPositive`) or -Infinity (`detectNegative`). */
   isinf(options?: IsinfOptions): Tensor {
     return callTensor(this.session, "Tensor.isinf", [this, options]);
   }
@@ -4662,78 +4661,78 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.isfinite", [this]);
   }
 
-  /** self + x. */
+  /** this + x. */
   add(x: Operand, options?: AddOptions): Tensor {
     return callTensor(this.session, "Tensor.add", [this, x, options]);
   }
 
-  /** self - x. Throws DTypeError for two bools. */
+  /** this - x. Throws DTypeError for two bools. */
   sub(x: Operand, options?: SubOptions): Tensor {
     return callTensor(this.session, "Tensor.sub", [this, x, options]);
   }
 
-  /** self - x. Throws DTypeError for two bools. */
+  /** this - x. Throws DTypeError for two bools. */
   subtract(x: Operand, options?: SubtractOptions): Tensor {
     return callTensor(this.session, "Tensor.subtract", [this, x, options]);
   }
 
-  /** self * x. */
+  /** this * x. */
   mul(x: Operand, options?: MulOptions): Tensor {
     return callTensor(this.session, "Tensor.mul", [this, x, options]);
   }
 
-  /** self * x. */
+  /** this * x. */
   multiply(x: Operand, options?: MultiplyOptions): Tensor {
     return callTensor(this.session, "Tensor.multiply", [this, x, options]);
   }
 
-  /** self + x for each of `xs`, Tensors or numbers, or one sequence of them; `|` of bools. */
+  /** this + x for each of `xs`, Tensors or numbers, or one sequence of them; `|` of bools. */
   usum(...xs: Operand[]): Tensor {
     return callTensor(this.session, "Tensor.usum", [this, ...xs]);
   }
 
-  /** self * x for each of `xs`, Tensors or numbers, or one sequence of them; `&` of bools. */
+  /** this * x for each of `xs`, Tensors or numbers, or one sequence of them; `&` of bools. */
   uprod(...xs: Operand[]): Tensor {
     return callTensor(this.session, "Tensor.uprod", [this, ...xs]);
   }
 
-  /** -self; of bools, logical_not. */
+  /** -this; of bools, logicalNot. */
   neg(): Tensor {
     return callTensor(this.session, "Tensor.neg", [this]);
   }
 
-  /** -self; of bools, logical_not. */
+  /** -this; of bools, logicalNot. */
   negative(): Tensor {
     return callTensor(this.session, "Tensor.negative", [this]);
   }
 
-  /** 1 / self. */
+  /** 1 / this. */
   reciprocal(): Tensor {
     return callTensor(this.session, "Tensor.reciprocal", [this]);
   }
 
   /**
-   * self / x in floats.
+   * this / x in floats.
    *
-   * With `rounding_mode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
+   * With `roundingMode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
    */
   div(x: Operand, options?: DivOptions): Tensor {
     return callTensor(this.session, "Tensor.div", [this, x, options]);
   }
 
   /**
-   * self / x in floats.
+   * this / x in floats.
    *
-   * With `rounding_mode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
+   * With `roundingMode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
    */
   divide(x: Operand, options?: DivideOptions): Tensor {
     return callTensor(this.session, "Tensor.divide", [this, x, options]);
   }
 
   /**
-   * self / x in floats.
+   * this / x in floats.
    *
-   * With `rounding_mode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
+   * With `roundingMode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
    */
   trueDivide(x: Operand, options?: TrueDivideOptions): Tensor {
     return callTensor(this.session, "Tensor.true_divide", [this, x, options]);
@@ -4777,12 +4776,12 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.lcm", [this, x]);
   }
 
-  /** self + (end - self) * weight. */
+  /** this + (end - this) * weight. */
   lerp(end: Operand, weight: Operand): Tensor {
     return callTensor(this.session, "Tensor.lerp", [this, end, weight]);
   }
 
-  /** self + value * tensor1 * tensor2. */
+  /** this + value * tensor1 * tensor2. */
   addcmul(
     ...args:
       | [tensor1: Tensor, tensor2: Tensor, options?: AddcmulOptions]
@@ -4791,7 +4790,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.addcmul", [this, ...args]);
   }
 
-  /** self + value * tensor1 / tensor2. */
+  /** this + value * tensor1 / tensor2. */
   addcdiv(
     ...args:
       | [tensor1: Tensor, tensor2: Tensor, options?: AddcdivOptions]
@@ -4800,109 +4799,109 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.addcdiv", [this, ...args]);
   }
 
-  /** self & x of integers or bools. */
+  /** this & x of integers or bools. */
   bitwiseAnd(x: Operand, options?: BitwiseAndOptions): Tensor {
     return callTensor(this.session, "Tensor.bitwise_and", [this, x, options]);
   }
   /** `bitwiseAnd`, by its Python name. */
   declare bitwise_and: Tensor["bitwiseAnd"];
 
-  /** self | x of integers or bools. */
+  /** this | x of integers or bools. */
   bitwiseOr(x: Operand, options?: BitwiseOrOptions): Tensor {
     return callTensor(this.session, "Tensor.bitwise_or", [this, x, options]);
   }
   /** `bitwiseOr`, by its Python name. */
   declare bitwise_or: Tensor["bitwiseOr"];
 
-  /** self ^ x of integers or bools. */
+  /** this ^ x of integers or bools. */
   bitwiseXor(x: Operand, options?: BitwiseXorOptions): Tensor {
     return callTensor(this.session, "Tensor.bitwise_xor", [this, x, options]);
   }
   /** `bitwiseXor`, by its Python name. */
   declare bitwise_xor: Tensor["bitwiseXor"];
 
-  /** ~self of integers; of bools, logical_not. */
+  /** ~this of integers; of bools, logicalNot. */
   bitwiseNot(): Tensor {
     return callTensor(this.session, "Tensor.bitwise_not", [this]);
   }
   /** `bitwiseNot`, by its Python name. */
   declare bitwise_not: Tensor["bitwiseNot"];
 
-  /** self << x of integers. 0 where x is negative, or no less than the number of bits, as in torch. */
+  /** this << x of integers. 0 where x is negative, or no less than the number of bits, as in torch. */
   lshift(x: Operand, options?: LshiftOptions): Tensor {
     return callTensor(this.session, "Tensor.lshift", [this, x, options]);
   }
 
   /**
-   * self >> x of integers; arithmetic for signed ones. Where x is negative, or no less than the number
+   * this >> x of integers; arithmetic for signed ones. Where x is negative, or no less than the number
    * of bits, only the sign is left, as in torch: 0 or -1.
    */
   rshift(x: Operand, options?: RshiftOptions): Tensor {
     return callTensor(this.session, "Tensor.rshift", [this, x, options]);
   }
 
-  /** self < x. */
+  /** this < x. */
   lt(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.lt", [this, x]);
   }
 
-  /** self < x. */
+  /** this < x. */
   less(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.less", [this, x]);
   }
 
-  /** self > x. */
+  /** this > x. */
   gt(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.gt", [this, x]);
   }
 
-  /** self > x. */
+  /** this > x. */
   greater(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.greater", [this, x]);
   }
 
-  /** self >= x; False where either is NaN. */
+  /** this >= x; false where either is NaN. */
   ge(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.ge", [this, x]);
   }
 
-  /** self >= x; False where either is NaN. */
+  /** this >= x; false where either is NaN. */
   greaterEqual(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.greater_equal", [this, x]);
   }
   /** `greaterEqual`, by its Python name. */
   declare greater_equal: Tensor["greaterEqual"];
 
-  /** self <= x; False where either is NaN. */
+  /** this <= x; false where either is NaN. */
   le(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.le", [this, x]);
   }
 
-  /** self <= x; False where either is NaN. */
+  /** this <= x; false where either is NaN. */
   lessEqual(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.less_equal", [this, x]);
   }
   /** `lessEqual`, by its Python name. */
   declare less_equal: Tensor["lessEqual"];
 
-  /** self == x. */
+  /** this == x. */
   eq(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.eq", [this, x]);
   }
 
-  /** self != x. */
+  /** this != x. */
   ne(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.ne", [this, x]);
   }
 
-  /** self != x. */
+  /** this != x. */
   notEqual(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.not_equal", [this, x]);
   }
   /** `notEqual`, by its Python name. */
   declare not_equal: Tensor["notEqual"];
 
-  /** Whether each element is 0 (False). */
+  /** Whether each element is 0 (false). */
   logicalNot(): Tensor {
     return callTensor(this.session, "Tensor.logical_not", [this]);
   }
@@ -4931,9 +4930,9 @@ export class Tensor extends TensorBase {
   declare logical_xor: Tensor["logicalXor"];
 
   /**
-   * The constant `value` as a Tensor of shape (), or of shape (n,) for a tuple of n constants.
+   * The constant `value` as a Tensor of shape (), or of shape (n) for an array of n constants.
    *
-   * `dtype`: int, float or bool of Python's unless told. Throws DTypeError, OverflowError_.
+   * `dtype`: integer, float or bool of Python's unless told. Throws DTypeError, OverflowError.
    */
   static const(
     ...args:
@@ -4943,7 +4942,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.const", [...args]);
   }
 
-  /** 0 everywhere. Keywords: dtype, device, requires_grad. */
+  /** 0 everywhere. Options: dtype, device, requiresGrad. */
   static zeros(
     ...args:
       | [shape: readonly Size[], options?: ZerosOptions]
@@ -4953,7 +4952,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.zeros", [...args]);
   }
 
-  /** 1 everywhere. Keywords: dtype, device, requires_grad. */
+  /** 1 everywhere. Options: dtype, device, requiresGrad. */
   static ones(
     ...args:
       | [shape: readonly Size[], options?: OnesOptions]
@@ -4963,7 +4962,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.ones", [...args]);
   }
 
-  /** A Tensor whose elements do not matter: zeros. Keywords: dtype, device, requires_grad. */
+  /** A Tensor whose elements do not matter: zeros. Options: dtype, device, requiresGrad. */
   static empty(
     ...args:
       | [shape: readonly Size[], options?: EmptyOptions]
@@ -4973,7 +4972,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.empty", [...args]);
   }
 
-  /** `fill_value` in this Tensor's shape, dtype and on its device, unless told. */
+  /** `fillValue` in this Tensor's shape, dtype and on its device, unless told. */
   fullLike(fillValue: Scalar, options?: FullLikeOptions): Tensor {
     return callTensor(this.session, "Tensor.full_like", [this, fillValue, options]);
   }
@@ -5008,7 +5007,7 @@ export class Tensor extends TensorBase {
   /** `constLike`, by its Python name. */
   declare const_like: Tensor["constLike"];
 
-  /** `fill_value` in `shape`, with this dtype and on this device. */
+  /** `fillValue` in `shape`, with this dtype and on this device. */
   newFull(shape: readonly number[], fillValue: Scalar): Tensor {
     return callTensor(this.session, "Tensor.new_full", [this, shape, fillValue]);
   }
@@ -5032,8 +5031,8 @@ export class Tensor extends TensorBase {
   /**
    * start, start + step, ... up to but not including `stop`; `arange(n)` is 0..n-1. 1-D.
    *
-   * The dtype is the default int (int64 where that is too small), or the default float when an argument is
-   * a float. Throws ArgumentError, OverflowError_.
+   * The dtype is the default integer (int64 where that is too small), or the default float when an argument is
+   * a float. Throws ArgumentError, OverflowError.
    */
   static arange(
     ...args:
@@ -5071,7 +5070,7 @@ export class Tensor extends TensorBase {
    * The elements converted to `dtype`; floats truncate and saturate into integers.
    *
    * saturate: of floats of 8 bits, whether what is beyond the largest number, infinity too, becomes that,
-   * or else infinite (NaN in fp8e4m3, which has no infinity). None is torch's: fp8e4m3 saturates, fp8e5m2
+   * or else infinite (NaN in fp8e4m3, which has no infinity). null is torch's: fp8e4m3 saturates, fp8e5m2
    * does not. Throws DTypeError, also for `saturate` with another dtype.
    */
   cast(
@@ -5092,14 +5091,14 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.bitcast", [this, dtype]);
   }
 
-  /** self in the dtype of `other`. */
+  /** this in the dtype of `other`. */
   castLike(other: Tensor): Tensor {
     return callTensor(this.session, "Tensor.cast_like", [this, other]);
   }
   /** `castLike`, by its Python name. */
   declare cast_like: Tensor["castLike"];
 
-  /** self in the dtype of `other`. */
+  /** this in the dtype of `other`. */
   typeAs(other: Tensor): Tensor {
     return callTensor(this.session, "Tensor.type_as", [this, other]);
   }
@@ -5146,7 +5145,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.bool", [this]);
   }
 
-  /** `x` as a Tensor: a Python number in the dtype that this Tensor and it promote to, of shape (). */
+  /** `x` as a Tensor: a number in the dtype that this Tensor and it promote to, of shape (). */
   ufix(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.ufix", [this, x]);
   }
