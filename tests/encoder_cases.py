@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -188,7 +189,12 @@ def _case(
             wanted = np.where(mask == 1, wanted, -100)  # padding has no meaning to compare
         return found | {"labels": wanted}
 
-    return Case(lambda: getattr(tf, name)(config), all_inputs, options or {"output_hidden_states": True})
+    # transformers writes into a configuration what it learns from labels
+    return Case(
+        lambda: getattr(tf, name)(copy.deepcopy(config)),
+        all_inputs,
+        options or {"output_hidden_states": True},
+    )
 
 
 def _roberta_tokens() -> dict[str, np.ndarray]:

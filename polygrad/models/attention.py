@@ -215,4 +215,5 @@ class CrossAttention(Projections):
         """x (batch, length, hidden) to the same shape; `mask`: see `attend`."""
         q = split_heads(self.q_proj(x), self.config.head_size)
         key, value = key.cast(q.dtype), value.cast(q.dtype)  # a memory may have 16 bits
-        return self.o_proj(join_heads(attend(q, key, value, mask, self.config.scale)))
+        c = self.config
+        return self.o_proj(join_heads(attend(q, key, value, mask, c.scale, dropout=c.dropout)))

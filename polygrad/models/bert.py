@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from polygrad import nn
 from polygrad.models.architecture import Architecture
 from polygrad.models.blocks import run_layers
+from polygrad.models.dropout import dropout, hidden_dropout
 from polygrad.models.encoder import (
     PostNormLayer,
     check_length,
@@ -18,11 +19,14 @@ from polygrad.models.encoder import (
     whole_sequence,
 )
 from polygrad.models.fields import Fields
-from polygrad.models.labels import MaskedLMHead, prediction, read_labels, token_loss
+from polygrad.models.heads import TypedTextHead
+from polygrad.models.labels import MaskedLMHead, read_labels
 from polygrad.models.names import Names
 from polygrad.models.positions import PositionTable
 from polygrad.nn.layer import Layer
 from polygrad.tensor.tensor import Tensor
+
+DROPOUT = 0.1  # unless a configuration says another
 
 
 class BertEmbeddings(Layer):
@@ -35,6 +39,7 @@ class BertEmbeddings(Layer):
         self.positions = PositionTable(self.longest, hidden)
         self.types = nn.Embedding(config.integer("type_vocab_size", 2), hidden)
         self.norm = nn.LayerNorm(hidden, eps)
+        self.dropout = dropout(config, "hidden_dropout_prob", DROPOUT)
 
     def __call__(
         self, input_ids: Tensor, token_type_ids: Tensor | None, position_ids: Tensor | None
@@ -43,7 +48,8 @@ class BertEmbeddings(Layer):
         check_length("input_ids", input_ids, self.longest)
         positions = self.positions_of(input_ids) if position_ids is None else position_ids
         types = self.types.weight[0] if token_type_ids is None else self.types(token_type_ids)
-        return self.norm(self.words(input_ids).float() + types + self.positions(positions))
+        x = self.norm(self.words(input_ids).float() + types + self.positions(positions))
+        return x.dropout(self.dropout)
 
     def positions_of(self, input_ids: Tensor) -> Tensor:
         """0, 1, … in each row."""
@@ -65,7 +71,7 @@ class BertModel(Layer):
         if config.flag("is_decoder", False):
             raise config.refuse("is_decoder", "false: this is an encoder")
         config.choice("position_embedding_type", {"absolute"}, "absolute")
-        c = read_encoder(config)
+        c = read_encoder(config, dropout=hidden_dropout(config, DROPOUT))
         self.embeddings = self.embeddings_class(config, c.hidden, c.eps)
         self.layers = [PostNormLayer(c) for _ in range(c.layers)]
         self.pooler = nn.Linear(c.hidden, c.hidden) if has_pooler else None
@@ -89,7 +95,14 @@ class BertModel(Layer):
         return features(states, output_hidden_states, pooled=pooled)
 
 
-class BertForMaskedLM(Layer):
+def classifier_dropout(config: Fields) -> float:
+    """What is dropped before labels are told: what layers drop, unless there is an entry for it. Raises
+    ModelError."""
+    name = "classifier_dropout" if "classifier_dropout" in config else "hidden_dropout_prob"
+    return dropout(config, name, DROPOUT)
+
+
+class BertForMaskedLM(TypedTextHead):
     """Scores of the tokens that stand where the input has masks."""
 
     trunk_class: ClassVar[type[BertModel]] = BertModel
@@ -106,55 +119,24 @@ class BertForMaskedLM(Layer):
         """That of the head: the layers'."""
         return config.act
 
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        labels: Tensor | None = None,
-        output_hidden_states: bool = False,
-    ) -> dict[str, Any]:
-        """`logits` (batch, length, vocabulary); with `labels` (batch, length), -100 where none counts,
-        `loss`. The other arguments are those of `BertModel.forward`."""
-        out = self.trunk.forward(
-            input_ids, attention_mask, token_type_ids, position_ids, output_hidden_states
-        )
-        logits = self.head(out["last_hidden_state"], self.trunk.embeddings.words.weight)
-        return prediction(out, logits, None if labels is None else token_loss(logits, labels))
+    def scores(self, out: dict[str, Any], attention_mask: Tensor | None) -> Tensor:
+        return self.head(out["last_hidden_state"], self.trunk.embeddings.words.weight)
 
 
-class BertForSequenceClassification(Layer):
+class BertForSequenceClassification(TypedTextHead):
     """Labels of whole texts."""
 
     def __init__(self, config: Fields) -> None:
         self.trunk = BertModel(config)
         self.labels = read_labels(config)
-        self.classifier: Any = nn.Linear(config.integer("hidden_size"), self.labels.count)
+        self.classifier = nn.Linear(config.integer("hidden_size"), self.labels.count)
+        self.dropout = classifier_dropout(config)
 
-    def scores(self, trunk: dict[str, Any]) -> Tensor:
-        """Of each label, (batch, labels), by the outputs of the trunk."""
-        return self.classifier(trunk["pooler_output"])
-
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        labels: Tensor | None = None,
-        output_hidden_states: bool = False,
-    ) -> dict[str, Any]:
-        """`logits` (batch, labels); with `labels` `loss`, see `Labels.loss`. The other arguments are those of
-        `BertModel.forward`."""
-        out = self.trunk.forward(
-            input_ids, attention_mask, token_type_ids, position_ids, output_hidden_states
-        )
-        logits = self.scores(out)
-        return prediction(out, logits, None if labels is None else self.labels.loss(logits, labels))
+    def scores(self, out: dict[str, Any], attention_mask: Tensor | None) -> Tensor:
+        return self.classifier(out["pooler_output"].dropout(self.dropout))
 
 
-class BertForTokenClassification(Layer):
+class BertForTokenClassification(TypedTextHead):
     """Labels of tokens."""
 
     trunk_class: ClassVar[type[BertModel]] = BertModel
@@ -162,23 +144,10 @@ class BertForTokenClassification(Layer):
     def __init__(self, config: Fields) -> None:
         self.trunk = self.trunk_class(config, has_pooler=False)
         self.classifier = nn.Linear(config.integer("hidden_size"), read_labels(config).count)
+        self.dropout = classifier_dropout(config)
 
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        labels: Tensor | None = None,
-        output_hidden_states: bool = False,
-    ) -> dict[str, Any]:
-        """`logits` (batch, length, labels); with `labels` (batch, length), -100 where none counts, `loss`.
-        The other arguments are those of `BertModel.forward`."""
-        out = self.trunk.forward(
-            input_ids, attention_mask, token_type_ids, position_ids, output_hidden_states
-        )
-        logits = self.classifier(out["last_hidden_state"])
-        return prediction(out, logits, None if labels is None else token_loss(logits, labels))
+    def scores(self, out: dict[str, Any], attention_mask: Tensor | None) -> Tensor:
+        return self.classifier(out["last_hidden_state"].dropout(self.dropout))
 
 
 # Those of layers and embeddings, which RoBERTa shares.

@@ -10,6 +10,7 @@ from polygrad import nn
 from polygrad.models.architecture import Architecture
 from polygrad.models.attention import CausalSelfAttention
 from polygrad.models.blocks import run_layers
+from polygrad.models.dropout import LayerDropout, dropout
 from polygrad.models.encoder import (
     PreNormLayer,
     check_length,
@@ -40,7 +41,7 @@ class CLIPTextModel(Layer):
 
     def __init__(self, config: Fields) -> None:
         config = _part(config, "text_config")
-        c = read_encoder(config, act=_ACTIVATION, eps=_EPS)
+        c = read_encoder(config, act=_ACTIVATION, eps=_EPS, dropout=LayerDropout(dropout(config)))
         c = replace(c, attention_class=CausalSelfAttention)
         self.longest = config.integer("max_position_embeddings", 77)
         self.end = config.integer("eos_token_id", 49407, least=0)
@@ -78,7 +79,7 @@ class CLIPVisionModel(Layer):
 
     def __init__(self, config: Fields) -> None:
         config = _part(config, "vision_config")
-        c = read_encoder(config, act=_ACTIVATION, eps=_EPS)
+        c = read_encoder(config, act=_ACTIVATION, eps=_EPS, dropout=LayerDropout(dropout(config)))
         image, patch = config.integer("image_size", 224), config.integer("patch_size", 32)
         self.patches = Patches(config, c.hidden, image, patch, bias=False)
         self.class_embedding = parameter(Tensor.zeros(c.hidden))

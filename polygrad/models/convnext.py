@@ -11,7 +11,8 @@ from polygrad.models.architecture import Architecture
 from polygrad.models.encoder import features
 from polygrad.models.feed_forward import Activation
 from polygrad.models.fields import Fields
-from polygrad.models.labels import prediction, read_labels
+from polygrad.models.heads import ImageHead
+from polygrad.models.labels import read_labels
 from polygrad.models.names import Names
 from polygrad.models.resnet import check_images, read_stages
 from polygrad.nn.layer import Layer
@@ -115,7 +116,7 @@ class ConvNextV2Model(ConvNextModel):
     has_layer_scale = False
 
 
-class ConvNextForImageClassification(Layer):
+class ConvNextForImageClassification(ImageHead):
     """Labels of images."""
 
     trunk_class = ConvNextModel
@@ -125,14 +126,8 @@ class ConvNextForImageClassification(Layer):
         self.labels = read_labels(config)
         self.classifier = nn.Linear(read_stages(config).sizes[-1], self.labels.count)
 
-    def forward(
-        self, pixel_values: Tensor, labels: Tensor | None = None, output_hidden_states: bool = False
-    ) -> dict[str, Any]:
-        """`logits` (batch, labels); with `labels` `loss`, see `Labels.loss`. The other arguments are those of
-        `ConvNextModel.forward`."""
-        out = self.trunk.forward(pixel_values, output_hidden_states)
-        logits = self.classifier(out["pooler_output"])
-        return prediction(out, logits, None if labels is None else self.labels.loss(logits, labels))
+    def scores(self, out: dict[str, Any], attention_mask: Tensor | None) -> Tensor:
+        return self.classifier(out["pooler_output"])
 
 
 class ConvNextV2ForImageClassification(ConvNextForImageClassification):

@@ -7,6 +7,7 @@ from typing import Any
 from polygrad import nn
 from polygrad.models.architecture import Architecture
 from polygrad.models.blocks import run_layers
+from polygrad.models.dropout import LayerDropout, dropout
 from polygrad.models.encoder import (
     EncoderConfig,
     EntryNames,
@@ -17,7 +18,8 @@ from polygrad.models.encoder import (
     whole_sequence,
 )
 from polygrad.models.fields import Fields
-from polygrad.models.labels import MaskedLMHead, prediction, read_labels, token_loss
+from polygrad.models.heads import TextHead
+from polygrad.models.labels import MaskedLMHead, read_labels
 from polygrad.models.names import Names
 from polygrad.models.positions import PositionTable
 from polygrad.nn.layer import Layer
@@ -28,7 +30,13 @@ _ENTRIES = EntryNames(hidden="dim", heads="n_heads", layers="n_layers", inner="h
 
 
 def _read(config: Fields) -> EncoderConfig:
-    return read_encoder(config, _ENTRIES, eps=_EPS)
+    weights = dropout(config, "attention_dropout", 0.1)
+    dropped = LayerDropout(weights, feed_forward=_dropout(config))
+    return read_encoder(config, _ENTRIES, eps=_EPS, dropout=dropped)
+
+
+def _dropout(config: Fields) -> float:
+    return dropout(config, "dropout", 0.1)
 
 
 class DistilBertEmbeddings(Layer):
@@ -39,6 +47,7 @@ class DistilBertEmbeddings(Layer):
         self.words = nn.Embedding(config.integer("vocab_size"), hidden)
         self.positions = PositionTable(self.longest, hidden)
         self.norm = nn.LayerNorm(hidden, _EPS)
+        self.dropout = _dropout(config)
 
     def __call__(self, input_ids: Tensor, position_ids: Tensor | None) -> Tensor:
         """Integers (batch, length) to (batch, length, hidden). Raises ArgumentError."""
@@ -46,7 +55,7 @@ class DistilBertEmbeddings(Layer):
         positions = self.positions.weight[: input_ids.shape[1]]
         if position_ids is not None:
             positions = self.positions(position_ids)
-        return self.norm(self.words(input_ids).float() + positions)
+        return self.norm(self.words(input_ids).float() + positions).dropout(self.dropout)
 
 
 class DistilBertModel(Layer):
@@ -79,7 +88,7 @@ class DistilBertModel(Layer):
         return features(states, output_hidden_states)
 
 
-class DistilBertForMaskedLM(Layer):
+class DistilBertForMaskedLM(TextHead):
     """Scores of the tokens that stand where the input has masks."""
 
     def __init__(self, config: Fields) -> None:
@@ -89,22 +98,11 @@ class DistilBertForMaskedLM(Layer):
         norm = nn.LayerNorm(c.hidden, _EPS)
         self.head = MaskedLMHead(c.hidden, config.integer("vocab_size"), c.act, norm, is_tied)
 
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        labels: Tensor | None = None,
-        output_hidden_states: bool = False,
-    ) -> dict[str, Any]:
-        """`logits` (batch, length, vocabulary); with `labels` (batch, length), -100 where none counts,
-        `loss`. The other arguments are those of `DistilBertModel.forward`."""
-        out = self.trunk.forward(input_ids, attention_mask, position_ids, output_hidden_states)
-        logits = self.head(out["last_hidden_state"], self.trunk.embeddings.words.weight)
-        return prediction(out, logits, None if labels is None else token_loss(logits, labels))
+    def scores(self, out: dict[str, Any], attention_mask: Tensor | None) -> Tensor:
+        return self.head(out["last_hidden_state"], self.trunk.embeddings.words.weight)
 
 
-class DistilBertForSequenceClassification(Layer):
+class DistilBertForSequenceClassification(TextHead):
     """Labels of whole texts, by the first token."""
 
     def __init__(self, config: Fields) -> None:
@@ -113,42 +111,23 @@ class DistilBertForSequenceClassification(Layer):
         self.labels = read_labels(config)
         self.pre_classifier = nn.Linear(hidden, hidden)
         self.classifier = nn.Linear(hidden, self.labels.count)
+        self.dropout = dropout(config, "seq_classif_dropout", 0.2)
 
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        labels: Tensor | None = None,
-        output_hidden_states: bool = False,
-    ) -> dict[str, Any]:
-        """`logits` (batch, labels); with `labels` `loss`, see `Labels.loss`. The other arguments are those of
-        `DistilBertModel.forward`."""
-        out = self.trunk.forward(input_ids, attention_mask, position_ids, output_hidden_states)
-        logits = self.classifier(self.pre_classifier(out["last_hidden_state"][:, 0]).relu())
-        return prediction(out, logits, None if labels is None else self.labels.loss(logits, labels))
+    def scores(self, out: dict[str, Any], attention_mask: Tensor | None) -> Tensor:
+        inner = self.pre_classifier(out["last_hidden_state"][:, 0]).relu()
+        return self.classifier(inner.dropout(self.dropout))
 
 
-class DistilBertForTokenClassification(Layer):
+class DistilBertForTokenClassification(TextHead):
     """Labels of tokens."""
 
     def __init__(self, config: Fields) -> None:
         self.trunk = DistilBertModel(config)
         self.classifier = nn.Linear(config.integer("dim"), read_labels(config).count)
+        self.dropout = _dropout(config)
 
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        labels: Tensor | None = None,
-        output_hidden_states: bool = False,
-    ) -> dict[str, Any]:
-        """`logits` (batch, length, labels); with `labels` (batch, length), -100 where none counts, `loss`.
-        The other arguments are those of `DistilBertModel.forward`."""
-        out = self.trunk.forward(input_ids, attention_mask, position_ids, output_hidden_states)
-        logits = self.classifier(out["last_hidden_state"])
-        return prediction(out, logits, None if labels is None else token_loss(logits, labels))
+    def scores(self, out: dict[str, Any], attention_mask: Tensor | None) -> Tensor:
+        return self.classifier(out["last_hidden_state"].dropout(self.dropout))
 
 
 _NAMES = Names(

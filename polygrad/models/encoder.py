@@ -9,17 +9,21 @@ from polygrad import nn
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.models.activations import activation
 from polygrad.models.attention import AttentionConfig, SelfAttention, Step, Visibility
+from polygrad.models.dropout import LayerDropout
 from polygrad.models.feed_forward import Activation, FeedForward
 from polygrad.models.fields import Fields
 from polygrad.models.rotary import Rotation
 from polygrad.nn.layer import Layer
 from polygrad.tensor.tensor import Tensor
 
+_NO_DROPOUT = LayerDropout()
+
 
 @dataclass(frozen=True)
 class EncoderConfig:
     """What each of `layers` layers consists of. `inner`: the width of the feed-forward part. `eps`: of the
-    normalisations. `attention_class`: `SelfAttention`, or `CausalSelfAttention`."""
+    normalisations. `attention_class`: `SelfAttention`, or `CausalSelfAttention`. `dropout`: what is dropped
+    in training mode."""
 
     attention: AttentionConfig
     layers: int
@@ -27,6 +31,7 @@ class EncoderConfig:
     act: Activation
     eps: float
     attention_class: type[SelfAttention] = SelfAttention
+    dropout: LayerDropout = _NO_DROPOUT
 
     @property
     def hidden(self) -> int:
@@ -47,7 +52,11 @@ class EntryNames:
 
 
 def read_encoder(
-    config: Fields, names: EntryNames | None = None, act: str = "gelu", eps: float = 1e-12
+    config: Fields,
+    names: EntryNames | None = None,
+    act: str = "gelu",
+    eps: float = 1e-12,
+    dropout: LayerDropout = _NO_DROPOUT,
 ) -> EncoderConfig:
     """The layers that a configuration says, with biases everywhere. `act`, `eps`: unless it says others.
 
@@ -56,13 +65,16 @@ def read_encoder(
     names = names or EntryNames()
     hidden, heads = config.integer(names.hidden), config.integer(names.heads)
     size = head_size(config, names.hidden, names.heads)
-    attention = AttentionConfig(hidden, heads, heads, size, qkv_bias=True, out_bias=True)
+    attention = AttentionConfig(
+        hidden, heads, heads, size, qkv_bias=True, out_bias=True, dropout=dropout.weights
+    )
     return EncoderConfig(
         attention,
         config.count(names.layers),
         config.integer(names.inner),
         activation(config, names.act, act),
         config.number(names.eps, eps),
+        dropout=dropout,
     )
 
 
@@ -80,7 +92,8 @@ class EncoderLayer(Layer):
     def __init__(self, config: EncoderConfig) -> None:
         self.attention = config.attention_class(config.attention)
         self.attention_norm = nn.LayerNorm(config.hidden, config.eps)
-        self.feed_forward = FeedForward(config.hidden, config.inner, config.act)
+        self.dropout = config.dropout
+        self.feed_forward = FeedForward(config.hidden, config.inner, config.act, dropout=config.dropout.inner)
         self.norm = nn.LayerNorm(config.hidden, config.eps)
 
     def __call__(self, x: Tensor, step: Step) -> Tensor:
@@ -91,16 +104,16 @@ class PostNormLayer(EncoderLayer):
     """Sums of input and output are normalised (Vaswani et al., 2017)."""
 
     def __call__(self, x: Tensor, step: Step) -> Tensor:
-        x = self.attention_norm(x + self.attention(x, step))
-        return self.norm(x + self.feed_forward(x))
+        x = self.attention_norm(x + self.attention(x, step).dropout(self.dropout.attention))
+        return self.norm(x + self.feed_forward(x).dropout(self.dropout.feed_forward))
 
 
 class PreNormLayer(EncoderLayer):
     """Inputs of both parts are normalised."""
 
     def __call__(self, x: Tensor, step: Step) -> Tensor:
-        x = x + self.attention(self.attention_norm(x), step)
-        return x + self.feed_forward(self.norm(x))
+        x = x + self.attention(self.attention_norm(x), step).dropout(self.dropout.attention)
+        return x + self.feed_forward(self.norm(x)).dropout(self.dropout.feed_forward)
 
 
 def whole_sequence(

@@ -13,26 +13,33 @@ Activation = Callable[[Tensor], Tensor]
 
 
 class FeedForward(Layer):
-    """down(activation(up(x))): (..., hidden) to the same shape."""
+    """down(activation(up(x))): (..., hidden) to the same shape. `dropout`: the part of the inner numbers that
+    is dropped in training mode."""
 
-    def __init__(self, hidden: int, inner: int, act: Activation, bias: bool = True) -> None:
+    def __init__(
+        self, hidden: int, inner: int, act: Activation, bias: bool = True, dropout: float = 0.0
+    ) -> None:
         self.up_proj, self.down_proj = nn.Linear(hidden, inner, bias), nn.Linear(inner, hidden, bias)
-        self.activation = act
+        self.activation, self.dropout = act, dropout
 
     def __call__(self, x: Tensor) -> Tensor:
-        return self.down_proj(self.activation(self.up_proj(x)))
+        return self.down_proj(self.activation(self.up_proj(x)).dropout(self.dropout))
 
 
 class GatedFeedForward(Layer):
-    """down(activation(gate(x)) * up(x)): (..., hidden) to the same shape (Shazeer, 2020)."""
+    """down(activation(gate(x)) * up(x)): (..., hidden) to the same shape (Shazeer, 2020). `dropout`: see
+    `FeedForward`."""
 
-    def __init__(self, hidden: int, inner: int, act: Activation, bias: bool = False) -> None:
+    def __init__(
+        self, hidden: int, inner: int, act: Activation, bias: bool = False, dropout: float = 0.0
+    ) -> None:
         self.gate_proj, self.up_proj = nn.Linear(hidden, inner, bias), nn.Linear(hidden, inner, bias)
         self.down_proj = nn.Linear(inner, hidden, bias)
-        self.activation = act
+        self.activation, self.dropout = act, dropout
 
     def __call__(self, x: Tensor) -> Tensor:
-        return self.down_proj(self.activation(self.gate_proj(x)) * self.up_proj(x))
+        inner = self.activation(self.gate_proj(x)) * self.up_proj(x)
+        return self.down_proj(inner.dropout(self.dropout))
 
 
 class Experts(Layer):

@@ -11,6 +11,7 @@ from polygrad.models.activations import activation
 from polygrad.models.architecture import Architecture
 from polygrad.models.attention import AttentionConfig, SelfAttention, Step
 from polygrad.models.blocks import run_layers
+from polygrad.models.dropout import LayerDropout, dropout
 from polygrad.models.encoder import (
     check_length,
     features,
@@ -20,7 +21,8 @@ from polygrad.models.encoder import (
 )
 from polygrad.models.feed_forward import Activation, GatedFeedForward
 from polygrad.models.fields import Fields
-from polygrad.models.labels import MaskedLMHead, layer_norm, prediction, read_labels, token_loss
+from polygrad.models.heads import TextHead
+from polygrad.models.labels import MaskedLMHead, layer_norm, read_labels
 from polygrad.models.names import Names
 from polygrad.models.rotary import Rotary, rotary
 from polygrad.nn.layer import Layer
@@ -42,6 +44,7 @@ class _Config:
     eps: float
     norm_bias: bool
     attention: tuple[AttentionConfig, ...]
+    dropout: LayerDropout
 
     def norm(self) -> nn.LayerNorm:
         """A normalisation."""
@@ -52,7 +55,8 @@ def _read(config: Fields) -> _Config:
     hidden, heads = config.integer("hidden_size"), config.integer("num_attention_heads")
     bias = config.flag("attention_bias", False)
     size = head_size(config, "hidden_size", "num_attention_heads")
-    full = AttentionConfig(hidden, heads, heads, size, bias, bias, rotation=_FULL)
+    dropped = dropout(config)
+    full = AttentionConfig(hidden, heads, heads, size, bias, bias, rotation=_FULL, dropout=dropped)
     # local_attention is the width of what is seen, on both sides together
     radius = config.integer("local_attention", 128, least=2) // 2
     local = replace(full, radius=radius, rotation=_LOCAL)
@@ -65,6 +69,7 @@ def _read(config: Fields) -> _Config:
         config.number("norm_eps", 1e-5),
         config.flag("norm_bias", False),
         tuple(full if kind == _FULL else local for kind in kinds),
+        LayerDropout(dropped, dropped, dropout(config, "mlp_dropout")),
     )
 
 
@@ -90,10 +95,14 @@ class ModernBertLayer(Layer):
         self.attn_norm = config.norm() if index else None
         self.attn = SelfAttention(config.attention[index])
         self.mlp_norm = config.norm()
-        self.mlp = GatedFeedForward(config.hidden, config.inner, config.act, config.mlp_bias)
+        self.dropout = config.dropout
+        self.mlp = GatedFeedForward(
+            config.hidden, config.inner, config.act, config.mlp_bias, self.dropout.inner
+        )
 
     def __call__(self, x: Tensor, step: Step) -> Tensor:
-        x = x + self.attn(x if self.attn_norm is None else self.attn_norm(x), step)
+        inner = x if self.attn_norm is None else self.attn_norm(x)
+        x = x + self.attn(inner, step).dropout(self.dropout.attention)
         return x + self.mlp(self.mlp_norm(x))
 
 
@@ -113,6 +122,7 @@ class ModernBertModel(Layer):
         self.rotaries = {kind: _rotary(config, kind, size) for kind in _THETAS}
         self.words = nn.Embedding(config.integer("vocab_size"), c.hidden)
         self.norm = c.norm()
+        self.dropout = dropout(config, "embedding_dropout")
         self.layers = [ModernBertLayer(c, i) for i in range(len(c.attention))]
         self.final_norm = c.norm()
 
@@ -134,7 +144,8 @@ class ModernBertModel(Layer):
             positions = Tensor.arange(length, dtype="int32", device=input_ids.device).unsqueeze(0)
         rotations = {name: table.at(positions, length) for name, table in self.rotaries.items()}
         step = whole_sequence(input_ids, attention_mask, rotations)
-        states = run_layers(self.layers, self.norm(self.words(input_ids).float()), step)
+        x = self.norm(self.words(input_ids).float()).dropout(self.dropout)
+        states = run_layers(self.layers, x, step)
         return features([*states[:-1], self.final_norm(states[-1])], output_hidden_states)
 
 
@@ -150,7 +161,7 @@ class PredictionHead(Layer):
         return self.norm(self.activation(self.dense(x)))
 
 
-class ModernBertForMaskedLM(Layer):
+class ModernBertForMaskedLM(TextHead):
     """Scores of the tokens that stand where the input has masks."""
 
     def __init__(self, config: Fields) -> None:
@@ -166,22 +177,11 @@ class ModernBertForMaskedLM(Layer):
             config.flag("decoder_bias", True),
         )
 
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        labels: Tensor | None = None,
-        output_hidden_states: bool = False,
-    ) -> dict[str, Any]:
-        """`logits` (batch, length, vocabulary); with `labels` (batch, length), -100 where none counts,
-        `loss`. The other arguments are those of `ModernBertModel.forward`."""
-        out = self.trunk.forward(input_ids, attention_mask, position_ids, output_hidden_states)
-        logits = self.head(out["last_hidden_state"], self.trunk.words.weight)
-        return prediction(out, logits, None if labels is None else token_loss(logits, labels))
+    def scores(self, out: dict[str, Any], attention_mask: Tensor | None) -> Tensor:
+        return self.head(out["last_hidden_state"], self.trunk.words.weight)
 
 
-class ModernBertForSequenceClassification(Layer):
+class ModernBertForSequenceClassification(TextHead):
     """Labels of whole texts, by the first token or by the mean of all."""
 
     def __init__(self, config: Fields) -> None:
@@ -191,20 +191,11 @@ class ModernBertForSequenceClassification(Layer):
         self.trunk = ModernBertModel(config)
         self.head = PredictionHead(config, c)
         self.classifier = nn.Linear(c.hidden, self.labels.count)
+        self.dropout = dropout(config, "classifier_dropout")
 
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        labels: Tensor | None = None,
-        output_hidden_states: bool = False,
-    ) -> dict[str, Any]:
-        """`logits` (batch, labels); with `labels` `loss`, see `Labels.loss`. The other arguments are those of
-        `ModernBertModel.forward`."""
-        out = self.trunk.forward(input_ids, attention_mask, position_ids, output_hidden_states)
+    def scores(self, out: dict[str, Any], attention_mask: Tensor | None) -> Tensor:
         hidden = out["last_hidden_state"]
-        is_token = padding_mask("attention_mask", attention_mask, input_ids)
+        is_token = padding_mask("attention_mask", attention_mask, hidden)
         if self.pooling == "cls":
             pooled = hidden[:, 0]
         elif is_token is None:
@@ -212,11 +203,10 @@ class ModernBertForSequenceClassification(Layer):
         else:
             shares = is_token.float().unsqueeze(-1)
             pooled = (hidden * shares).sum(1) / shares.sum(1)
-        logits = self.classifier(self.head(pooled))
-        return prediction(out, logits, None if labels is None else self.labels.loss(logits, labels))
+        return self.classifier(self.head(pooled).dropout(self.dropout))
 
 
-class ModernBertForTokenClassification(Layer):
+class ModernBertForTokenClassification(TextHead):
     """Labels of tokens."""
 
     def __init__(self, config: Fields) -> None:
@@ -224,20 +214,10 @@ class ModernBertForTokenClassification(Layer):
         self.trunk = ModernBertModel(config)
         self.head = PredictionHead(config, c)
         self.classifier = nn.Linear(c.hidden, read_labels(config).count)
+        self.dropout = dropout(config, "classifier_dropout")
 
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        position_ids: Tensor | None = None,
-        labels: Tensor | None = None,
-        output_hidden_states: bool = False,
-    ) -> dict[str, Any]:
-        """`logits` (batch, length, labels); with `labels` (batch, length), -100 where none counts, `loss`.
-        The other arguments are those of `ModernBertModel.forward`."""
-        out = self.trunk.forward(input_ids, attention_mask, position_ids, output_hidden_states)
-        logits = self.classifier(self.head(out["last_hidden_state"]))
-        return prediction(out, logits, None if labels is None else token_loss(logits, labels))
+    def scores(self, out: dict[str, Any], attention_mask: Tensor | None) -> Tensor:
+        return self.classifier(self.head(out["last_hidden_state"]).dropout(self.dropout))
 
 
 _LAYER_NAMES = (

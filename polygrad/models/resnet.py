@@ -12,7 +12,8 @@ from polygrad.models.architecture import Architecture
 from polygrad.models.encoder import features
 from polygrad.models.feed_forward import Activation
 from polygrad.models.fields import Fields
-from polygrad.models.labels import prediction, read_labels
+from polygrad.models.heads import ImageHead
+from polygrad.models.labels import read_labels
 from polygrad.models.names import Names
 from polygrad.nn.layer import Layer
 from polygrad.tensor.tensor import Tensor
@@ -143,7 +144,7 @@ def _layer(config: Fields, inputs: int, outputs: int, stride: int, act: Activati
     return ResidualLayer(inputs, outputs, stride, convolutions, act)
 
 
-class ResNetForImageClassification(Layer):
+class ResNetForImageClassification(ImageHead):
     """Labels of images."""
 
     def __init__(self, config: Fields) -> None:
@@ -151,14 +152,8 @@ class ResNetForImageClassification(Layer):
         self.labels = read_labels(config)
         self.classifier = nn.Linear(read_stages(config).sizes[-1], self.labels.count)
 
-    def forward(
-        self, pixel_values: Tensor, labels: Tensor | None = None, output_hidden_states: bool = False
-    ) -> dict[str, Any]:
-        """`logits` (batch, labels); with `labels` `loss`, see `Labels.loss`. The other arguments are those of
-        `ResNetModel.forward`."""
-        out = self.trunk.forward(pixel_values, output_hidden_states)
-        logits = self.classifier(out["pooler_output"].flatten(1))
-        return prediction(out, logits, None if labels is None else self.labels.loss(logits, labels))
+    def scores(self, out: dict[str, Any], attention_mask: Tensor | None) -> Tensor:
+        return self.classifier(out["pooler_output"].flatten(1))
 
 
 _NAMES = Names(

@@ -14,11 +14,12 @@ from polygrad.models.bert import (
     PARTS,
     BertEmbeddings,
     BertForMaskedLM,
-    BertForSequenceClassification,
     BertForTokenClassification,
     BertModel,
+    classifier_dropout,
 )
 from polygrad.models.fields import Fields
+from polygrad.models.heads import TypedTextHead
 from polygrad.models.labels import read_labels
 from polygrad.models.names import Names
 from polygrad.nn.layer import Layer
@@ -66,24 +67,26 @@ class RobertaForMaskedLM(BertForMaskedLM):
 class ClassificationHead(Layer):
     """Scores of labels by the first token: (batch, length, hidden) to (batch, labels)."""
 
-    def __init__(self, hidden: int, labels: int) -> None:
+    def __init__(self, hidden: int, labels: int, dropout: float) -> None:
         self.dense, self.out_proj = nn.Linear(hidden, hidden), nn.Linear(hidden, labels)
+        self.dropout = dropout
 
     def __call__(self, x: Tensor) -> Tensor:
-        return self.out_proj(self.dense(x[:, 0]).tanh())
+        inner = self.dense(x[:, 0].dropout(self.dropout)).tanh()
+        return self.out_proj(inner.dropout(self.dropout))
 
 
-class RobertaForSequenceClassification(BertForSequenceClassification):
-    """See `BertForSequenceClassification`."""
+class RobertaForSequenceClassification(TypedTextHead):
+    """Labels of whole texts."""
 
     def __init__(self, config: Fields) -> None:
         self.trunk = RobertaModel(config, has_pooler=False)
         self.labels = read_labels(config)
-        self.classifier: Any = ClassificationHead(config.integer("hidden_size"), self.labels.count)
+        hidden, dropped = config.integer("hidden_size"), classifier_dropout(config)
+        self.classifier = ClassificationHead(hidden, self.labels.count, dropped)
 
-    def scores(self, trunk: dict[str, Any]) -> Tensor:
-        """Of each label, (batch, labels), by the outputs of the trunk."""
-        return self.classifier(trunk["last_hidden_state"])
+    def scores(self, out: dict[str, Any], attention_mask: Tensor | None) -> Tensor:
+        return self.classifier(out["last_hidden_state"])
 
 
 class RobertaForTokenClassification(BertForTokenClassification):

@@ -17,6 +17,7 @@ from polygrad.models.attention import (
     SelfAttention,
     Step,
 )
+from polygrad.models.dropout import dropout
 from polygrad.models.encoder import features, whole_sequence
 from polygrad.models.encoder_decoder import EncoderDecoder, Memory, read_tokens
 from polygrad.models.feed_forward import Activation, FeedForward, GatedFeedForward
@@ -42,6 +43,7 @@ class _Config:
     eps: float
     buckets: int
     farthest: int
+    dropout: float
 
     @property
     def hidden(self) -> int:
@@ -58,6 +60,7 @@ def _read(config: Fields) -> _Config:
     if gate not in ("", "gated") or act not in ACTIVATIONS:
         names = ", ".join(sorted(ACTIVATIONS))
         raise config.refuse("feed_forward_proj", f"one of {names}, or gated- before it")
+    dropped = dropout(config, "dropout_rate", 0.1)
     buckets = config.integer("relative_attention_num_buckets", 32, 4, _MOST_BUCKETS)
     farthest = config.integer("relative_attention_max_distance", 128, most=_MOST_BUCKETS)
     if buckets % 4:
@@ -65,7 +68,7 @@ def _read(config: Fields) -> _Config:
     if farthest <= buckets // 2:
         raise config.refuse("relative_attention_max_distance", f"more than half the buckets, {buckets // 2}")
     return _Config(
-        AttentionConfig(hidden, heads, heads, config.integer("d_kv", 64), scale=1.0),
+        AttentionConfig(hidden, heads, heads, config.integer("d_kv", 64), scale=1.0, dropout=dropped),
         layers,
         config.count("num_decoder_layers", layers),
         config.integer("d_ff"),
@@ -75,6 +78,7 @@ def _read(config: Fields) -> _Config:
         config.number("layer_norm_epsilon", 1e-6),
         buckets,
         farthest,
+        dropped,
     )
 
 
@@ -128,16 +132,21 @@ class T5Layer(Layer):
             self.cross_attention = CrossAttention(config.attention)
         self.feed_forward_norm = config.norm()
         sizes = (config.hidden, config.inner, config.act)
-        self.gated_feed_forward = GatedFeedForward(*sizes) if config.is_gated else None
-        self.feed_forward = None if config.is_gated else FeedForward(*sizes, bias=False)
+        self.dropout = config.dropout
+        kind = GatedFeedForward if config.is_gated else FeedForward
+        feed_forward = kind(*sizes, bias=False, dropout=self.dropout)
+        self.gated_feed_forward = feed_forward if config.is_gated else None
+        self.feed_forward = None if config.is_gated else feed_forward
 
     def __call__(self, x: Tensor, step: Step, bias: Tensor, memory: Memory | None = None) -> Tensor:
-        x = x + self.attention(self.attention_norm(x), step, bias)
+        x = x + self.attention(self.attention_norm(x), step, bias).dropout(self.dropout)
         if memory is not None:
             key, value = memory.keys[self.index], memory.values[self.index]
-            x = x + self.cross_attention(self.cross_norm(x), key, value, memory.mask)
+            crossed = self.cross_attention(self.cross_norm(x), key, value, memory.mask)
+            x = x + crossed.dropout(self.dropout)
         feed_forward = self.gated_feed_forward or self.feed_forward
-        return x + feed_forward(self.feed_forward_norm(x))  # type: ignore[misc]
+        assert feed_forward is not None
+        return x + feed_forward(self.feed_forward_norm(x)).dropout(self.dropout)
 
 
 class T5Stack(Layer):
@@ -148,14 +157,15 @@ class T5Stack(Layer):
         self.relative_bias = RelativeBias(config, is_decoder)
         self.layers = [T5Layer(config, i, is_decoder) for i in range(layers)]
         self.final_norm = config.norm()
+        self.dropout = config.dropout
 
     def states(self, x: Tensor, step: Step, memory: Memory | None = None) -> list[Tensor]:
         """`x` (batch, length, hidden), and what comes out of each layer, the last normalised."""
         bias = self.relative_bias(step.visibility.rows, step.visibility.keys)
-        states = [x]
+        states = [x.dropout(self.dropout)]
         for layer in self.layers:
             states.append(layer(states[-1], step, bias, memory))
-        return [*states[:-1], self.final_norm(states[-1])]
+        return [*states[:-1], self.final_norm(states[-1]).dropout(self.dropout)]
 
 
 class T5EncoderModel(Layer):

@@ -10,9 +10,11 @@ from polygrad.errors import ShapeError
 from polygrad.models.activations import activation
 from polygrad.models.architecture import Architecture
 from polygrad.models.blocks import run_layers
+from polygrad.models.dropout import hidden_dropout
 from polygrad.models.encoder import PreNormLayer, features, read_encoder, whole_sequence
 from polygrad.models.fields import Fields
-from polygrad.models.labels import prediction, read_labels
+from polygrad.models.heads import ImageHead
+from polygrad.models.labels import read_labels
 from polygrad.models.names import Names
 from polygrad.nn.layer import Layer
 from polygrad.nn.parameter import parameter
@@ -51,12 +53,13 @@ class ViTModel(Layer):
     """
 
     def __init__(self, config: Fields, has_pooler: bool = True) -> None:
-        c = read_encoder(config)
+        c = read_encoder(config, dropout=hidden_dropout(config, 0.0))
         c = replace(c, attention=replace(c.attention, qkv_bias=config.flag("qkv_bias", True)))
         image, patch = config.integer("image_size", 224), config.integer("patch_size", 16)
         self.patches = Patches(config, c.hidden, image, patch)
         self.cls_token = parameter(0.02 * Tensor.randn(1, 1, c.hidden))
         self.positions = parameter(0.02 * Tensor.randn(1, self.patches.count + 1, c.hidden))
+        self.dropout = c.dropout.feed_forward
         self.layers = [PreNormLayer(c) for _ in range(c.layers)]
         self.final_norm = nn.LayerNorm(c.hidden, c.eps)
         self.pooler = None
@@ -72,14 +75,14 @@ class ViTModel(Layer):
         """
         patches = self.patches(pixel_values)
         first = self.cls_token.float().expand(patches.shape[0], 1, patches.shape[2])
-        x = first.cat(patches, dim=1) + self.positions
+        x = (first.cat(patches, dim=1) + self.positions).dropout(self.dropout)
         states = run_layers(self.layers, x, whole_sequence(x))
         last = self.final_norm(states[-1])
         pooled = None if self.pooler is None else self.pooler_activation(self.pooler(last[:, 0]))
         return features(states, output_hidden_states, last, pooled)
 
 
-class ViTForImageClassification(Layer):
+class ViTForImageClassification(ImageHead):
     """Labels of images."""
 
     def __init__(self, config: Fields) -> None:
@@ -87,14 +90,8 @@ class ViTForImageClassification(Layer):
         self.labels = read_labels(config)
         self.classifier = nn.Linear(config.integer("hidden_size"), self.labels.count)
 
-    def forward(
-        self, pixel_values: Tensor, labels: Tensor | None = None, output_hidden_states: bool = False
-    ) -> dict[str, Any]:
-        """`logits` (batch, labels); with `labels` `loss`, see `Labels.loss`. The other arguments are those of
-        `ViTModel.forward`."""
-        out = self.trunk.forward(pixel_values, output_hidden_states)
-        logits = self.classifier(out["last_hidden_state"][:, 0])
-        return prediction(out, logits, None if labels is None else self.labels.loss(logits, labels))
+    def scores(self, out: dict[str, Any], attention_mask: Tensor | None) -> Tensor:
+        return self.classifier(out["last_hidden_state"][:, 0])
 
 
 _RENAMES = (

@@ -11,6 +11,7 @@ from polygrad.errors import ArgumentError, ShapeError
 from polygrad.models.architecture import Architecture
 from polygrad.models.attention import CausalSelfAttention, CrossAttention, Step
 from polygrad.models.blocks import run_layers
+from polygrad.models.dropout import LayerDropout, dropout
 from polygrad.models.encoder import (
     EncoderConfig,
     EntryNames,
@@ -34,7 +35,9 @@ def _read(config: Fields, part: str) -> EncoderConfig:
     names = EntryNames(
         "d_model", f"{part}_attention_heads", f"{part}_layers", f"{part}_ffn_dim", "activation_function"
     )
-    found = read_encoder(config, names, eps=_EPS)
+    hidden = dropout(config, "dropout")
+    dropped = LayerDropout(dropout(config), hidden, dropout(config, "activation_dropout"), hidden)
+    found = read_encoder(config, names, eps=_EPS, dropout=dropped)
     return replace(found, attention=replace(found.attention, key_bias=False))
 
 
@@ -49,6 +52,7 @@ class WhisperEncoder(Layer):
         self.conv2 = nn.Conv1d(c.hidden, c.hidden, 3, stride=2, padding=1)
         self.positions = PositionTable(self.length, c.hidden)
         self.positions.weight.requires_grad_(False)  # sines and cosines, which are not trained
+        self.dropout = c.dropout.feed_forward
         self.layers = [PreNormLayer(c) for _ in range(c.layers)]
         self.final_norm = nn.LayerNorm(c.hidden, _EPS)
 
@@ -61,7 +65,7 @@ class WhisperEncoder(Layer):
                 f"{tuple(sound.shape)}"
             )
         x = self.conv2(self.conv1(sound.float()).gelu(approximate="none")).gelu(approximate="none")
-        x = x.transpose(1, 2) + self.positions.weight
+        x = (x.transpose(1, 2) + self.positions.weight).dropout(self.dropout)
         states = run_layers(self.layers, x, whole_sequence(x))
         return [*states[:-1], self.final_norm(states[-1])]
 
@@ -76,14 +80,17 @@ class WhisperDecoderLayer(Layer):
         self.attention_norm = nn.LayerNorm(config.hidden, _EPS)
         self.cross_attention = CrossAttention(config.attention)
         self.cross_norm = nn.LayerNorm(config.hidden, _EPS)
-        self.feed_forward = FeedForward(config.hidden, config.inner, config.act)
+        self.dropout = config.dropout
+        self.feed_forward = FeedForward(config.hidden, config.inner, config.act, dropout=config.dropout.inner)
         self.norm = nn.LayerNorm(config.hidden, _EPS)
 
     def __call__(self, x: Tensor, step: Step, memory: Memory) -> Tensor:
         key, value = memory.keys[self.index], memory.values[self.index]
-        x = x + self.attention(self.attention_norm(x), step)
-        x = x + self.cross_attention(self.cross_norm(x), key, value, memory.mask)
-        return x + self.feed_forward(self.norm(x))
+        attended, dropped = self.attention(self.attention_norm(x), step), self.dropout
+        x = x + attended.dropout(dropped.attention)
+        crossed = self.cross_attention(self.cross_norm(x), key, value, memory.mask)
+        x = x + crossed.dropout(dropped.attention)
+        return x + self.feed_forward(self.norm(x)).dropout(dropped.feed_forward)
 
 
 class WhisperDecoder(Layer):
@@ -93,12 +100,13 @@ class WhisperDecoder(Layer):
         c = _read(config, "decoder")
         self.words = nn.Embedding(config.integer("vocab_size"), c.hidden)
         self.positions = PositionTable(config.integer("max_target_positions", 448), c.hidden)
+        self.dropout = c.dropout.feed_forward
         self.layers = [WhisperDecoderLayer(c, i) for i in range(c.layers)]
         self.final_norm = nn.LayerNorm(c.hidden, _EPS)
 
     def states(self, tokens: Tensor, positions: Tensor, step: Step, memory: Memory) -> list[Tensor]:
         """See `EncoderDecoder.decoder_states`."""
-        states = [self.words(tokens).float() + self.positions(positions)]
+        states = [(self.words(tokens).float() + self.positions(positions)).dropout(self.dropout)]
         for layer in self.layers:
             states.append(layer(states[-1], step, memory))
         return [*states[:-1], self.final_norm(states[-1])]
