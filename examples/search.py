@@ -68,6 +68,8 @@ def new_model(letters):
         "num_hidden_layers": 2,
         "num_attention_heads": 4,
         "max_position_embeddings": LENGTH,
+        "hidden_dropout_prob": 0.0,  # the model is too small to learn more than it should
+        "attention_probs_dropout_prob": 0.0,
         "pad_token_id": SPECIAL.index(PAD),
     }
     return hf.from_config(config, model_files(letters))

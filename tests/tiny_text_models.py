@@ -26,7 +26,7 @@ TOOL_TEMPLATE = (
     '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>'
     "{% endfor %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-_WORDS = "[PAD] [UNK] [CLS] [SEP] the a cat dog sat ran on mat . red".split()
+_WORDS = "[PAD] [UNK] [CLS] [SEP] the a cat dog sat ran on mat . red [MASK]".split()
 
 
 @functools.cache
@@ -74,7 +74,12 @@ def _reader(
         "[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]"
+        tokenizer_object=made,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
     )
     folder = tempfile.mkdtemp(prefix="reader-")
     tokenizer.save_pretrained(folder)
@@ -111,3 +116,9 @@ def classifier(
     return _reader(
         transformers.BertForSequenceClassification, num_labels=3, id2label=labels, problem_type=problem
     )
+
+
+@functools.cache
+def masked() -> tuple[str, transformers.PreTrainedTokenizerFast, torch.nn.Module]:
+    """The same, of a model that tells masked words."""
+    return _reader(transformers.BertForMaskedLM)

@@ -20,16 +20,18 @@ from polygrad.hf.image_classifiers import ImageClassifier
 from polygrad.hf.instances import HFInstance, LanguageModel
 from polygrad.hf.load import from_config, load_hf, load_hf_bytes
 from polygrad.hf.sequence_to_sequence import SequenceToSequence
-from polygrad.hf.text_encoders import TextClassifier, TextEncoder
+from polygrad.hf.text_encoders import Filling, MaskedLanguageModel, TextClassifier, TextEncoder
 from polygrad.hf.tokenizer import Batch, Tokenizer, TokenStream
 from polygrad.hf.tool_calls import ToolCall, ToolCallStream, read_tool_calls
 
 __all__ = [
     "Batch",
     "Completion",
+    "Filling",
     "HFInstance",
     "ImageClassifier",
     "LanguageModel",
+    "MaskedLanguageModel",
     "Piece",
     "Request",
     "Sampling",

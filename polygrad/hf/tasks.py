@@ -5,13 +5,14 @@ from __future__ import annotations
 from polygrad.hf.image_classifiers import ImageClassifier
 from polygrad.hf.instances import HFInstance, LanguageModel
 from polygrad.hf.sequence_to_sequence import SequenceToSequence
-from polygrad.hf.text_encoders import TextClassifier, TextEncoder
+from polygrad.hf.text_encoders import MaskedLanguageModel, TextClassifier, TextEncoder
 
 _CLASSES: dict[str, type[HFInstance]] = {
     "causal-lm": LanguageModel,
     "text-to-text": SequenceToSequence,
     "speech-to-text": SequenceToSequence,
     "image-classification": ImageClassifier,
+    "masked-lm": MaskedLanguageModel,
     "text-classification": TextClassifier,
     "text-features": TextEncoder,
 }

@@ -1,10 +1,11 @@
-"""Instances that read texts: vectors of them (`TextEncoder`), and labels (`TextClassifier`)."""
+"""Instances that read texts: vectors of them (`TextEncoder`), labels (`TextClassifier`), and the words that
+are missing (`MaskedLanguageModel`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from polygrad.capture.jit import TinyJit
 from polygrad.errors import ArgumentError, ModelError
@@ -159,3 +160,49 @@ class TextClassifier(_TextReader):
     def _outputs(self, ids: Tensor, mask: Tensor) -> Tensor:
         logits = self.module.forward(input_ids=ids, attention_mask=mask)["logits"].float()
         return self.module.labels.probabilities(logits).contiguous()
+
+
+class Filling(NamedTuple):
+    """A token that may stand where a mask is: its text, its probability, and its id."""
+
+    text: str
+    probability: float
+    token: int
+
+
+class MaskedLanguageModel(_TextReader):
+    """A model that tells what stands where a text has masks."""
+
+    def fill_mask(self, text: str | Sequence[int], count: int = 5) -> list[list[Filling]]:
+        """The likeliest tokens for each mask of a text, in order, `count` of them each, the likeliest first.
+
+        `text`: with the tokenizer's `special_token("mask_token")` where words are missing, or the ids of its
+        tokens. Raises ArgumentError for a text without masks, ModelError for a tokenizer that has none.
+        """
+        if type(count) is not int or not 1 <= count <= self.config.integer("vocab_size"):
+            raise ArgumentError(f"count: expected 1 up to the number of tokens, got {count!r}")
+        tokenizer = self._tokenizer()
+        name = tokenizer.special_token("mask_token")
+        if name is None:
+            raise ModelError("fill_mask: expected a tokenizer with a mask_token, and it has none")
+        mask = tokenizer.id(name)
+        row = self._row(text, 0)
+        places = [i for i, token in enumerate(row) if token == mask]
+        if not places:
+            raise ArgumentError(
+                f"text: expected at least one {name} in the {self.max_tokens} tokens that the model takes"
+            )
+        with Tensor.no_grad():
+            scores = self._run([row])[0, Tensor(places, self.device, dtype="int32")]
+            found = [part.tolist() for part in scores.softmax(-1).topk(count)]
+        return [
+            [
+                Filling(tokenizer.decode([t], skip_special_tokens=False), p, t)
+                for p, t in zip(*rows, strict=True)
+            ]
+            for rows in zip(*found, strict=True)
+        ]
+
+    def _outputs(self, ids: Tensor, mask: Tensor) -> Tensor:
+        out: Tensor = self.module.forward(input_ids=ids, attention_mask=mask)["logits"]
+        return out.float().contiguous()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import tiny_text_models
 import torch
+import transformers
 
 from polygrad import hf
 from polygrad.errors import ArgumentError, ModelError
@@ -64,7 +67,7 @@ def test_tokens_are_taken_like_texts_and_long_ones_are_cut():
     assert abs(cut - mean(["cat " * 62])).max() < 1e-5
 
 
-@pytest.mark.parametrize("texts", ["one text", [], [[]], [[14]], [[-1]], [[True]], [3], ["a\ud800"]])
+@pytest.mark.parametrize("texts", ["one text", [], [[]], [[15]], [[-1]], [[True]], [3], ["a\ud800"]])
 def test_what_is_no_list_of_texts_is_refused(texts):
     model = hf.load_hf(tiny_text_models.embedder()[0])
     with pytest.raises((ArgumentError, TypeError)):
@@ -165,3 +168,39 @@ def test_a_folder_of_sentence_transformers_is_read(tmp_path):
 def test_steps_that_do_not_exist_are_refused(bad, words):
     with pytest.raises(ModelError, match=words.replace("[", r"\[")):
         read_pooling(bad)
+
+
+@pytest.mark.parametrize("text", ["the [MASK] sat on the mat .", "[MASK] [MASK] ran", "a red [MASK]"])
+def test_masked_words_are_those_of_transformers_within_1e_5(text: str) -> None:
+    folder, tokenizer, reference = tiny_text_models.masked()
+    model: Any = hf.load_hf(folder)
+    judge = transformers.pipeline("fill-mask", model=reference, tokenizer=tokenizer)
+    found = judge(text, top_k=4)
+    expected = found if isinstance(found[0], list) else [found]
+    answers = model.fill_mask(text, count=4)
+    assert len(answers) == len(expected) == text.count("[MASK]")
+    for ours, theirs in zip(answers, expected, strict=True):
+        assert [a.token for a in ours] == [t["token"] for t in theirs]
+        assert [a.text for a in ours] == [t["token_str"] for t in theirs]
+        np.testing.assert_allclose(
+            [a.probability for a in ours], [t["score"] for t in theirs], rtol=1e-4, atol=1e-5
+        )
+    ids = tokenizer(text)["input_ids"]
+    assert model.fill_mask(ids, count=4) == answers
+
+
+def test_masks_that_cannot_be_filled(tmp_path: Path) -> None:
+    folder, _, _ = tiny_text_models.masked()
+    model: Any = hf.load_hf(folder)
+    with pytest.raises(ArgumentError, match=r"text: expected at least one \[MASK\]"):
+        model.fill_mask("the cat")
+    for count in (0, 100, 1.5):
+        with pytest.raises(ArgumentError, match="count: expected 1 up to"):
+            model.fill_mask("the [MASK]", count)
+    settings = json.loads(Path(folder, "tokenizer_config.json").read_text())
+    settings.pop("mask_token")
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    (tmp_path / "special_tokens_map.json").unlink(missing_ok=True)
+    with pytest.raises(ModelError, match="fill_mask: expected a tokenizer with a mask_token"):
+        cast(Any, hf.load_hf(tmp_path)).fill_mask("the [MASK]")
