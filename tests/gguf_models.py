@@ -128,14 +128,14 @@ def _model(name: str) -> Any:
 
 
 @functools.cache
-def files(name: str, kind: str) -> tuple[str, str]:
+def files(name: str, kind: str, most: int = 0) -> tuple[str, str]:
     """A GGUF file whose matrices are of a kind, and the folder of a checkpoint in float32 with the same
-    numbers."""
+    numbers. `most`: tensors of a file; the first of several is given."""
     family, arch, _ = MODELS[name]
     model, folder = _model(name), Path(tempfile.mkdtemp())
     model.save_pretrained(folder)
     state = safetensors.numpy.load_file(folder / "model.safetensors")
-    writer = gguf.GGUFWriter(folder / "model.gguf", arch)
+    writer = gguf.GGUFWriter(folder / "model.gguf", arch, split_max_tensors=most)
     _write_metadata(writer, model.config.to_dict(), family, arch)
     _write_tokenizer(writer)
     names = gguf.get_tensor_name_map(_arch(arch), model.config.num_hidden_layers)
@@ -159,7 +159,7 @@ def files(name: str, kind: str) -> tuple[str, str]:
     writer.write_tensors_to_file()
     writer.close()
     safetensors.numpy.save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
-    return str(folder / "model.gguf"), str(folder)
+    return str(sorted(folder.glob("*.gguf"))[0]), str(folder)
 
 
 # A byte-level BPE of 128 tokens: three that are special, letters, and words.

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from polygrad.dtype import DType, dtypes
-from polygrad.errors import ArgumentError, ModelError
+from polygrad.errors import ModelError
+from polygrad.hf.gguf_parts import read_parts
 from polygrad.models.fields import Fields
 from polygrad.models.names import Names
 from polygrad.nn.files import tensor_of_bytes
-from polygrad.nn.gguf import Blocks, read_gguf
+from polygrad.nn.gguf import Blocks
 from polygrad.nn.packed import PackedWeight
 from polygrad.nn.quantization import dequantize
 from polygrad.tensor.tensor import Tensor
@@ -89,15 +90,10 @@ class GGUFModel:
     metadata: Mapping[str, Any]
 
 
-def open_gguf(where: str, data: memoryview) -> GGUFModel:
-    """The GGUF file `data`; `where`: its name, for messages. Raises ModelError."""
-    try:
-        metadata, tensors = read_gguf(data)
-    except ArgumentError as e:
-        raise ModelError(f"{where}: {e}") from e
+def open_gguf(parts: Mapping[str, memoryview]) -> GGUFModel:
+    """A GGUF file, or all parts of one in order: their bytes by their names. Raises ModelError."""
+    where, metadata, tensors = read_parts(parts)
     fields = Fields(metadata, where)
-    if fields.integer("split.count", 1, least=0) > 1:
-        raise fields.refuse("split.count", "a whole file: join the parts by llama-gguf-split --merge")
     family = fields.choice("general.architecture", _FAMILIES)
     checkpoint = GGUFCheckpoint(where, tensors)
     read = _Reader(fields, family, checkpoint)

@@ -11,10 +11,11 @@ from typing import Any
 from polygrad import nn
 from polygrad.errors import ModelError
 from polygrad.helpers import prod
-from polygrad.hf.checkpoint import mapped, open_checkpoint
+from polygrad.hf.checkpoint import open_checkpoint
 from polygrad.hf.files import has_tokenizer, json_fields, small_files
 from polygrad.hf.four_bits import apply_quantization_config
 from polygrad.hf.gguf import open_gguf
+from polygrad.hf.gguf_parts import map_parts
 from polygrad.models.fields import Fields
 from polygrad.models.names import find_sources
 from polygrad.models.registry import architecture_of
@@ -66,7 +67,7 @@ def inspect(path: str | os.PathLike[str]) -> ModelInspection:
     """
     place = Path(path)
     if place.is_file():
-        found = open_gguf(place.name, mapped(place))
+        found = open_gguf(map_parts(place))
         tokenizer = "tokenizer.ggml.model" in found.metadata
         template = "tokenizer.chat_template" in found.metadata
         return _inspected(found.config, found.checkpoint, found.names, tokenizer, template)

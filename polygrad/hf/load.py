@@ -5,23 +5,25 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polygrad import nn
-from polygrad.dtype import to_dtype
+from polygrad.dtype import DType, to_dtype
 from polygrad.errors import ArgumentError, ModelError
-from polygrad.hf.checkpoint import SafetensorsCheckpoint, common_dtype, mapped, open_checkpoint
+from polygrad.hf.checkpoint import SafetensorsCheckpoint, common_dtype, open_checkpoint
 from polygrad.hf.download import download_hf
 from polygrad.hf.files import json_fields, small_files
 from polygrad.hf.four_bits import apply_quantization_config
 from polygrad.hf.gguf import GGUFModel, open_gguf
+from polygrad.hf.gguf_parts import map_parts
 from polygrad.hf.instances import HFInstance
 from polygrad.hf.tasks import instance_class
 from polygrad.models.fields import Fields
 from polygrad.models.instance import NOT_QUANTIZED
-from polygrad.models.names import Names, find_sources
+from polygrad.models.names import Names, Source, find_sources
 from polygrad.models.registry import architecture_of
 from polygrad.nn.quantize import find_places, find_places_to_pack
 from polygrad.tensor.core.base import DTypeLike
@@ -39,7 +41,8 @@ def load_hf(
     architecture: str | None = None,
 ) -> HFInstance:
     """The model in a folder: config.json, weights (safetensors or pytorch_model.bin, whole or in parts) and
-    a tokenizer; or in a GGUF file, whose weights in few bits stay packed. A name like `Qwen/Qwen2-0.5B` that
+    a tokenizer; or in a GGUF file, whose weights in few bits stay packed, with all its parts if it is one of
+    several (`name-00001-of-00003.gguf`). A name like `Qwen/Qwen2-0.5B` that
     is no folder is downloaded: see `download_hf`.
 
     `max_batch`: how many sequences `generate` runs side by side. `max_seq_len`: how many tokens each may
@@ -48,10 +51,10 @@ def load_hf(
     `polygrad.quantize`; what the file has packed stays. `architecture`: in the place of the one that
     config.json names. Raises ModelError, which names the file and the entry; nothing is half loaded.
     """
+    options = _Options(max_batch, max_seq_len, dtype, device, quantize, architecture)
     folder = Path(path_or_repo)
     if folder.is_file():
-        found = open_gguf(folder.name, mapped(folder))
-        return _gguf_instance(found, max_batch, max_seq_len, dtype, device, quantize, architecture)
+        return _gguf_instance(open_gguf(map_parts(folder)), {}, options)
     if not folder.is_dir():
         if os.fspath(path_or_repo).count("/") != 1:
             raise ModelError(
@@ -59,8 +62,7 @@ def load_hf(
             )
         folder = download_hf(os.fspath(path_or_repo))
     files = small_files(folder)
-    return _loaded(json_fields(files, "config.json"), files, open_checkpoint(folder), None, max_batch,
-                   max_seq_len, dtype, device, quantize, architecture)  # fmt: skip
+    return _instance(json_fields(files, "config.json"), files, open_checkpoint(folder), None, options)
 
 
 def from_config(
@@ -100,65 +102,91 @@ def load_hf_bytes(
     architecture: str | None = None,
 ) -> HFInstance:
     """As `load_hf`, without a file system: `config` is config.json, `weights` the bytes of one safetensors
-    file or a list of them; or `config` is None, and `weights` those of a GGUF file. `tokenizer`: the bytes
-    of a tokenizer's files (and of other small files) by name."""
+    file or a list of them; or `config` is None, and `weights` those of a GGUF file, or a list of its parts.
+    `tokenizer`: the bytes of a tokenizer's files (and of other small files) by name."""
+    options = _Options(max_batch, max_seq_len, dtype, device, quantize, architecture)
     files = dict(tokenizer or {})
-    if config is None:
-        found = open_gguf("weights", memoryview(weights).cast("B"))
-        return _gguf_instance(found, max_batch, max_seq_len, dtype, device, quantize, architecture, files)
-    files["config.json"] = json.dumps(dict(config)).encode() if isinstance(config, Mapping) else bytes(config)
     parts = weights if isinstance(weights, (list, tuple)) else [weights]
     if not parts:
         raise ArgumentError("weights: expected the bytes of at least one file, got none")
-    checkpoint = SafetensorsCheckpoint(
-        {f"weights {i + 1}": memoryview(part).cast("B") for i, part in enumerate(parts)}
-    )
-    return _loaded(json_fields(files, "config.json"), files, checkpoint, None, max_batch, max_seq_len, dtype,
-                   device, quantize, architecture)  # fmt: skip
+    named = {f"weights {i + 1}": memoryview(part).cast("B") for i, part in enumerate(parts)}
+    if config is None:
+        return _gguf_instance(open_gguf(named), files, options)
+    files["config.json"] = json.dumps(dict(config)).encode() if isinstance(config, Mapping) else bytes(config)
+    checkpoint = SafetensorsCheckpoint(named)
+    return _instance(json_fields(files, "config.json"), files, checkpoint, None, options)
 
 
-def _gguf_instance(
-    found: GGUFModel,
-    max_batch: int,
-    max_seq_len: int,
-    dtype: DTypeLike | None,
-    device: str | None,
-    quantize: str | None,
-    architecture: str | None,
-    files: Mapping[str, bytes] | None = None,
-) -> HFInstance:
-    out = _loaded(found.config, dict(files or {}), found.checkpoint, found.names, max_batch, max_seq_len,
-                  dtype, device, quantize, architecture)  # fmt: skip
+@dataclass(frozen=True)
+class _Options:
+    """See `load_hf`."""
+
+    max_batch: int
+    max_seq_len: int
+    dtype: DTypeLike | None
+    device: str | None
+    quantize: str | None
+    architecture: str | None
+
+
+def _gguf_instance(found: GGUFModel, files: dict[str, bytes], options: _Options) -> HFInstance:
+    out = _instance(found.config, files, found.checkpoint, found.names, options)
     out.metadata = found.metadata
     return out
 
 
-def _loaded(
-    config: Fields,
-    files: dict[str, bytes],
-    checkpoint: Any,
-    names: Names | None,
-    max_batch: int,
-    max_seq_len: int,
-    dtype: DTypeLike | None,
-    device: str | None,
-    quantize: str | None,
-    architecture: str | None,
+def _instance(
+    config: Fields, files: dict[str, bytes], checkpoint: Any, names: Names | None, options: _Options
 ) -> HFInstance:
     """`names`: the rulebook of the file; None: that of the architecture."""
-    if architecture is not None:
-        config = Fields({**config.values, "architectures": [architecture]}, config.where)
+    if options.architecture is not None:
+        config = Fields({**config.values, "architectures": [options.architecture]}, config.where)
     config, checkpoint = apply_quantization_config(config, checkpoint)
     kind = architecture_of(config)
-    to = common_dtype(checkpoint) if dtype is None else to_dtype(dtype)
-    if not to.is_float:
-        raise ArgumentError(f"dtype: expected a float, got {to}")
+    dtype = common_dtype(checkpoint) if options.dtype is None else to_dtype(options.dtype)
+    if not dtype.is_float:
+        raise ArgumentError(f"dtype: expected a float, got {dtype}")
     module = kind.build(config)
+    used = _read_weights(module, kind.names if names is None else names, checkpoint, dtype, options)
+    o = options
+    instance = instance_class(kind.task)(module, kind, config, files, o.device, o.max_batch, o.max_seq_len)
+    instance.unused = sorted(set(checkpoint.shapes) - used)
+    return instance
+
+
+def _read_weights(module: Any, names: Names, checkpoint: Any, dtype: DType, options: _Options) -> set[str]:
+    """Give a model the weights of a file, packed where they are or are to be; the tensors that were used."""
     own = nn.state.get_state_dict(module)
-    names = kind.names if names is None else names
-    last: dict[
-        str, Tensor | nn.PackedWeight
-    ] = {}  # the tensor read last: parts of it may be asked for one by one
+    shapes = {name: tuple(t.shape) for name, t in own.items()}
+    sources = find_sources(shapes, names, checkpoint.shapes, checkpoint.where)
+    places, kind = find_places(module), options.quantize
+    to_pack = {} if kind is None else find_places_to_pack(module, kind, NOT_QUANTIZED)
+    found: Iterable[tuple[str, Any]] = _values(sources, checkpoint, options.device)
+    if sys.stderr.isatty():
+        found = nn.data.progress(found, "loading", len(own))
+    with Tensor.no_grad():
+        for name, value in found:
+            if isinstance(value, nn.PackedWeight):
+                if name in places:
+                    places[name].put(value)
+                    continue
+                value = value.dense()
+            if kind is not None and name in to_pack:
+                to_pack[name].put(nn.PackedWeight.of(value, kind))
+                continue
+            # integers, as positions and counts, keep their dtype; a value that nobody else has is not copied
+            value = value.cast(dtype if own[name].dtype.is_float else own[name].dtype)
+            own[name]._become(value if _is_own(value) else value.clone())
+            own[name].realize()
+    return {n for source in sources.values() for n in source.names}
+
+
+def _values(
+    sources: Mapping[str, Source], checkpoint: Any, device: str | None
+) -> Iterator[tuple[str, Tensor | nn.PackedWeight]]:
+    """The weights by their names here. The tensor read last is kept: parts of it may be asked for one by
+    one."""
+    last: dict[str, Tensor | nn.PackedWeight] = {}
 
     def read(name: str) -> Any:
         if name not in last:
@@ -166,33 +194,8 @@ def _loaded(
             last[name] = checkpoint.read(name, device)
         return last[name]
 
-    places = find_places(module)
-    to_pack = {} if quantize is None else find_places_to_pack(module, quantize, NOT_QUANTIZED)
-    shapes = {name: tuple(t.shape) for name, t in own.items()}
-    sources = find_sources(shapes, names, checkpoint.shapes, checkpoint.where)
-    found: Iterable[tuple[str, Any]] = (
-        (name, source.read([read(n) for n in source.names])) for name, source in sources.items()
-    )
-    pairs = found if not sys.stderr.isatty() else nn.data.progress(found, "loading", len(own))
-    with Tensor.no_grad():
-        for name, value in pairs:
-            if isinstance(value, nn.PackedWeight):
-                if name in places:
-                    places[name].put(value)
-                    continue
-                value = value.dense()
-            if name in to_pack:
-                assert quantize is not None
-                to_pack[name].put(nn.PackedWeight.of(value, quantize))
-                continue
-            # integers, as positions and counts, keep their dtype; a value that nobody else has is not copied
-            value = value.cast(to if own[name].dtype.is_float else own[name].dtype)
-            own[name]._become(value if _is_own(value) else value.clone())
-            own[name].realize()
-    used = {n for source in sources.values() for n in source.names}
-    instance = instance_class(kind.task)(module, kind, config, files, device, max_batch, max_seq_len)
-    instance.unused = sorted(set(checkpoint.shapes) - used)
-    return instance
+    for name, source in sources.items():
+        yield name, source.read([read(n) for n in source.names])
 
 
 def _is_own(value: Tensor) -> bool:

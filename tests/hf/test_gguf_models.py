@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import struct
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from gguf_models import MODELS
 
 from polygrad import Tensor, hf, nn
 from polygrad.errors import ModelError
+from polygrad.hf.inspection import inspect
 
 _IDS = hf_models.token_ids(2, 21)
 
@@ -217,11 +219,60 @@ def test_an_unknown_architecture_lists_those_that_there_are(tmp_path: Path) -> N
         hf.load_hf(tmp_path / "model.gguf")
 
 
-def test_a_part_of_a_file_is_refused(tmp_path: Path) -> None:
-    writer = gguf.GGUFWriter(tmp_path / "model.gguf", "llama")
-    writer.add_uint16("split.count", 3)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.close()
-    with pytest.raises(ModelError, match=r"split.count: expected a whole file.*got 3"):
-        hf.load_hf(tmp_path / "model.gguf")
+def _parts(folder: Path) -> list[Path]:
+    """Copies of the parts of a model, in a folder."""
+    file, _ = gguf_models.files("llama", "Q8_0", 8)
+    found = sorted(Path(file).parent.glob("model-*.gguf"))
+    return [Path(shutil.copy(part, folder)) for part in found]
+
+
+def test_a_model_in_parts_is_the_whole_one(tmp_path: Path) -> None:
+    parts = _parts(tmp_path)
+    assert [p.name for p in parts] == [f"model-0000{i}-of-00003.gguf" for i in (1, 2, 3)]
+    whole, _ = gguf_models.files("llama", "Q8_0")
+    want = logits(hf.load_hf(whole))
+    data = [p.read_bytes() for p in parts]
+    for found in (hf.load_hf(parts[0]), hf.load_hf(parts[2]), hf.load_hf_bytes(None, data)):
+        assert (logits(found) == want).all() and found.unused == []
+        assert found.metadata["general.architecture"] == "llama"
+    assert inspect(parts[1]) == inspect(whole)
+
+
+def test_parts_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    parts = _parts(tmp_path)
+    data = [p.read_bytes() for p in parts]
+    parts[1].unlink()
+    with pytest.raises(ModelError, match=r"model-00002-of-00003.gguf: missing, one of the 3 parts"):
+        hf.load_hf(parts[0])
+    with pytest.raises(ModelError, match=r"weights 1: split.count: expected .* there are, 1, got 3"):
+        hf.load_hf_bytes(None, data[0])
+    with pytest.raises(ModelError, match=r"weights 1: split.no: expected 0"):
+        hf.load_hf_bytes(None, [data[1], data[0], data[2]])
+    shutil.copy(parts[2], parts[1])
+    with pytest.raises(ModelError, match=r"model-00002-of-00003.gguf: split.no: expected 1"):
+        hf.load_hf(parts[0])
+
+
+@pytest.mark.parametrize(
+    ("count", "total", "names", "message"),
+    [
+        (2, 2, ("a", "a"), r"model-00002-of-00002.gguf: tensor 'a' is in another part"),
+        (2, 3, ("a", "b"), r"model-00001-of-00002.gguf: split.tensors.count: 3, and the parts have 2"),
+        (5, 2, ("a", "b"), r"model-00001-of-00002.gguf: split.count: expected .* there are, 2, got 5"),
+    ],
+)
+def test_parts_that_contradict_one_another(
+    count: int, total: int, names: tuple[str, str], message: str, tmp_path: Path
+) -> None:
+    for number, name in enumerate(names):
+        writer = gguf.GGUFWriter(tmp_path / f"model-0000{number + 1}-of-00002.gguf", "llama")
+        writer.add_uint16("split.no", number)
+        writer.add_uint16("split.count", count)
+        writer.add_int32("split.tensors.count", total)
+        writer.add_tensor(name, np.zeros(4, np.float32))
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+    with pytest.raises(ModelError, match=message):
+        hf.load_hf(tmp_path / "model-00001-of-00002.gguf")
