@@ -72,6 +72,16 @@ MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": None},
     ),
     "qwen2": ("Qwen2", "qwen2", {}),
+    "qwen2 experts": (
+        "Qwen2Moe",
+        "qwen2moe",
+        {
+            "num_experts": 4,
+            "num_experts_per_tok": 2,
+            "moe_intermediate_size": 32,
+            "shared_expert_intermediate_size": 64,
+        },
+    ),
     "qwen3": ("Qwen3", "qwen3", {"head_dim": 32}),
     "qwen3 experts": (
         "Qwen3Moe",
@@ -145,7 +155,7 @@ def files(name: str, kind: str, most: int = 0) -> tuple[str, str]:
             value = np.ascontiguousarray(value.T)
         if family.startswith("Gemma") and key.endswith("norm.weight"):
             value = value + 1
-        stored[key] = value
+        stored[key] = value[0] if key.endswith("shared_expert_gate.weight") else value
     for key, value in _stacked(stored).items():
         heads = _heads_of_pairs(model.config, arch, key)
         blocks, floats = _stored(_pairs(value, heads) if heads else value, kind)
@@ -160,6 +170,57 @@ def files(name: str, kind: str, most: int = 0) -> tuple[str, str]:
     writer.close()
     safetensors.numpy.save_file(state, folder / "model.safetensors", metadata={"format": "pt"})
     return str(sorted(folder.glob("*.gguf"))[0]), str(folder)
+
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "\u2581the", "\u2581cat", "\u2581sat", "s"]
+
+
+@functools.cache
+def encoder(pooling: str, kind: str = "F32") -> tuple[str, Any]:
+    """A GGUF file of a BERT as its converter writes it, and transformers' model without a pooler."""
+    config = transformers.BertConfig(
+        vocab_size=len(WORDS),
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=96,
+        max_position_embeddings=40,
+    )
+    torch.manual_seed(0)
+    model = transformers.BertModel(config, add_pooling_layer=False).eval()
+    with torch.no_grad():
+        for p in model.parameters():
+            p.copy_(torch.randn_like(p) * 0.15 if p.ndim > 1 else p + torch.randn_like(p) * 0.1)
+    path = Path(tempfile.mkdtemp()) / "model.gguf"
+    writer = gguf.GGUFWriter(path, "bert")
+    writer.add_embedding_length(64)
+    writer.add_block_count(2)
+    writer.add_head_count(4)
+    writer.add_context_length(40)
+    writer.add_feed_forward_length(96)
+    writer.add_layer_norm_eps(config.layer_norm_eps)
+    writer.add_causal_attention(False)
+    writer.add_pooling_type(gguf.PoolingType[pooling])
+    writer.add_token_type_count(2)
+    writer.add_tokenizer_model("bert")
+    writer.add_token_list(WORDS)
+    writer.add_token_types([3] * 5 + [1] * (len(WORDS) - 5))
+    # "seperator" is the format's spelling
+    for number, name in enumerate(("padding", "unknown", "cls", "seperator", "mask")):
+        writer.add_uint32(f"tokenizer.ggml.{name}_token_id", number)
+    names = gguf.get_tensor_name_map(_arch("bert"), 2)
+    with torch.no_grad():
+        for key, value in model.named_parameters():
+            is_matrix = value.ndim == 2 and ".layer." in key
+            blocks, floats = _stored(value.numpy(), kind if is_matrix else "F32")
+            if floats is not None:
+                value.copy_(torch.from_numpy(floats))
+            _write_tensor(writer, names, key, blocks, kind if floats is not None else None)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return str(path), model
 
 
 # A byte-level BPE of 128 tokens: three that are special, letters, and words.
@@ -301,8 +362,10 @@ def _write_metadata(writer: Any, config: dict[str, Any], family: str, arch: str)
     if count:
         writer.add_expert_count(count)
         writer.add_expert_used_count(config["num_experts_per_tok"])
-    if arch == "qwen3moe":
+    if arch in ("qwen2moe", "qwen3moe"):
         writer.add_expert_feed_forward_length(config["moe_intermediate_size"])
+    if arch == "qwen2moe":
+        writer.add_expert_shared_feed_forward_length(config["shared_expert_intermediate_size"])
 
 
 def _llama3_factors(rope: dict[str, Any], size: int) -> np.ndarray:

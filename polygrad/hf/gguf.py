@@ -8,7 +8,7 @@ have 1 added, and the factors of long contexts are tensors.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from polygrad.dtype import DType, dtypes
@@ -33,10 +33,17 @@ class GGUFCheckpoint:
     have. `offset_norms`: norms have 1 added."""
 
     def __init__(self, where: str, tensors: Mapping[str, Blocks]) -> None:
-        self.where, self._tensors = where, tensors
+        self.where, self._tensors = where, dict(tensors)
         self.shapes: dict[str, Shape] = {name: t.shape for name, t in tensors.items()}
         self.row_pairs: dict[str, int] = {}
         self.offset_norms = False
+
+    def make_rows(self, end: str) -> None:
+        """Vectors whose names end so are matrices of one row from now on."""
+        for name, found in self._tensors.items():
+            if name.endswith(end) and len(found.shape) == 1:
+                self._tensors[name] = replace(found, shape=(1, *found.shape))
+                self.shapes[name] = (1, *found.shape)
 
     def dtype(self, name: str) -> DType:
         """The dtype in the file; of blocks that of their numbers."""
@@ -241,6 +248,28 @@ def _qwen2(read: _Reader) -> Model:
     return _decoder(read, "Qwen2ForCausalLM", "qwen2"), Names(renames=(*_DECODER, *_PRE_NORM, *_GATED))
 
 
+def _qwen2_experts(read: _Reader) -> Model:
+    """Beside the experts each token goes through one that all share, behind a gate: a row of numbers, which
+    files have as a vector."""
+    config = _decoder(read, "Qwen2MoeForCausalLM", "qwen2_moe")
+    read.checkpoint.make_rows(".ffn_gate_inp_shexp.weight")
+    experts = {
+        "num_experts": read.integer("expert_count"),
+        "num_experts_per_tok": read.integer("expert_used_count"),
+        "moe_intermediate_size": read.integer("expert_feed_forward_length"),
+        "shared_expert_intermediate_size": read.integer("expert_shared_feed_forward_length"),
+        "norm_topk_prob": False,
+    }
+    renames = (
+        *_DECODER,
+        *_PRE_NORM,
+        *((ours.replace("mlp.", "mlp.experts."), theirs) for ours, theirs in _EXPERTS),
+        *((f"mlp.shared_expert.{part}_proj", f"ffn_{part}_shexp") for part in ("gate", "up", "down")),
+        ("mlp.shared_expert_gate", "ffn_gate_inp_shexp"),
+    )
+    return config | experts, Names(renames=renames)
+
+
 def _qwen3(read: _Reader) -> Model:
     return _decoder(read, "Qwen3ForCausalLM", "qwen3"), Names(renames=(*_DECODER, *_PRE_NORM, *_GATED))
 
@@ -332,7 +361,42 @@ def _gpt2(read: _Reader) -> Model:
     return config, Names(renames=renames, joined=(("attn_qkv", ("q_proj", "k_proj", "v_proj")),))
 
 
+def _bert(read: _Reader) -> Model:
+    """BERT without a pooler: how vectors of tokens become that of a text is in `pooling_type`."""
+    if read.has("blk.0.attn_qkv.weight") or read.has("blk.0.ffn_gate.weight"):
+        raise read.refuse("block_count", "layers of BERT, with q, k and v apart and no gates")
+    types = read.checkpoint.shapes.get("token_types.weight", (2,))[0]
+    config = {
+        "architectures": ["BertModel"],
+        "model_type": "bert",
+        "add_pooling_layer": False,
+        "vocab_size": read.vocabulary,
+        "type_vocab_size": types,
+        "hidden_size": read.integer("embedding_length"),
+        "intermediate_size": read.integer("feed_forward_length"),
+        "num_hidden_layers": read.integer("block_count"),
+        "num_attention_heads": read.integer("attention.head_count"),
+        "max_position_embeddings": read.integer("context_length"),
+        "layer_norm_eps": read.number("attention.layer_norm_epsilon"),
+    }
+    token = read.fields.integer("tokenizer.ggml.padding_token_id", None, least=0)
+    renames = (
+        ("layers.{}.norm", "layers.{}.layer_output_norm"),
+        ("layers.{}", "blk.{}"),
+        *((f"attention.{part}_proj", f"attn_{part}") for part in ("q", "k", "v")),
+        ("attention.o_proj", "attn_output"),
+        ("attention_norm", "attn_output_norm"),
+        *((f"feed_forward.{part}_proj", f"ffn_{part}") for part in ("up", "down")),
+        ("embeddings.words", "token_embd"),
+        ("embeddings.positions", "position_embd"),
+        ("embeddings.types", "token_types"),
+        ("embeddings.norm", "token_embd_norm"),
+    )
+    return config | ({} if token is None else {"pad_token_id": token}), Names(renames=renames)
+
+
 _FAMILIES: dict[str, Callable[[_Reader], Model]] = {
+    "bert": _bert,
     "gemma": _gemma,
     "gemma2": _gemma2,
     "gemma3": _gemma3,
@@ -340,6 +404,7 @@ _FAMILIES: dict[str, Callable[[_Reader], Model]] = {
     "llama": _llama,
     "phi3": _phi3,
     "qwen2": _qwen2,
+    "qwen2moe": _qwen2_experts,
     "qwen3": _qwen3,
     "qwen3moe": _qwen3_experts,
 }

@@ -22,6 +22,8 @@ _FLAGS = {
     "pooling_mode_lasttoken": "lasttoken",
 }
 
+_GGUF_MODES = {0: "mean", 1: "mean", 2: "cls", 3: "lasttoken"}  # by ggml's numbers; 0: it says none
+
 
 @dataclass(frozen=True)
 class Pooling:
@@ -41,9 +43,15 @@ class Pooling:
         return out
 
 
-def read_pooling(files: Mapping[str, bytes]) -> Pooling:
-    """The pooling of a folder; the mean where it says none. Raises ModelError for steps that do not exist
-    here."""
+def read_pooling(files: Mapping[str, bytes], metadata: Mapping[str, Any] | None = None) -> Pooling:
+    """The pooling of a folder, or by the metadata of a GGUF file; the mean where it says none. Raises
+    ModelError for steps that do not exist here."""
+    entry = f"{(metadata or {}).get('general.architecture')}.pooling_type"
+    if metadata and entry in metadata:
+        number = Fields(metadata, "GGUF metadata").integer(entry, least=0)
+        if number not in _GGUF_MODES:
+            raise Fields(metadata, "GGUF metadata").refuse(entry, "1, the mean, 2, the first or 3, the last")
+        return Pooling((_GGUF_MODES[number],))
     if "modules.json" not in files:
         return Pooling(_modes(json_fields(files, "1_Pooling/config.json", missing={})))
     modes: tuple[str, ...] = ("mean",)

@@ -124,8 +124,8 @@ class TextEncoder(_TextReader):
     @cached_property
     def pooling(self) -> Any:
         """How vectors of tokens become that of their text: by modules.json and the files that it names, as
-        sentence-transformers writes them; without them their mean."""
-        return read_pooling(self._files)
+        sentence-transformers writes them, or by `pooling_type` of a GGUF file; without them their mean."""
+        return read_pooling(self._files, self.metadata)
 
     def embed(self, texts: Iterable[str | Sequence[int]]) -> Tensor:
         """A vector of each text, float32 (n, hidden). A text is a string, or the ids of its tokens; longer

@@ -74,6 +74,7 @@ class BertModel(Layer):
         c = read_encoder(config, dropout=hidden_dropout(config, DROPOUT))
         self.embeddings = self.embeddings_class(config, c.hidden, c.eps)
         self.layers = [PostNormLayer(c) for _ in range(c.layers)]
+        has_pooler = has_pooler and config.flag("add_pooling_layer", True)
         self.pooler = nn.Linear(c.hidden, c.hidden) if has_pooler else None
 
     def forward(

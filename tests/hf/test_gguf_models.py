@@ -215,7 +215,7 @@ def test_an_unknown_architecture_lists_those_that_there_are(tmp_path: Path) -> N
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.close()
-    with pytest.raises(ModelError, match=r"general.architecture: expected one of gemma, .* got 'mamba'"):
+    with pytest.raises(ModelError, match=r"general.architecture: expected one of bert, .* got 'mamba'"):
         hf.load_hf(tmp_path / "model.gguf")
 
 
@@ -276,3 +276,23 @@ def test_parts_that_contradict_one_another(
         writer.close()
     with pytest.raises(ModelError, match=message):
         hf.load_hf(tmp_path / "model-00001-of-00002.gguf")
+
+
+@pytest.mark.parametrize(("pooling", "kind"), [("MEAN", "F32"), ("CLS", "Q8_0"), ("LAST", "F32")])
+def test_an_encoder_gives_the_vectors_of_transformers_within_1e_5(pooling: str, kind: str) -> None:
+    file, reference = gguf_models.encoder(pooling, kind)
+    model: Any = hf.load_hf(file)
+    assert isinstance(model, hf.TextEncoder) and model.unused == []
+    assert {w.kind.upper() for w in packed_weights(model)} == ({kind} if kind != "F32" else set())
+    ids = model.tokenizer.encode("the cats sat")
+    assert ids == [2, 5, 6, 8, 7, 3]
+    with hf_models.torch.no_grad():
+        states = reference(hf_models.torch.tensor([ids])).last_hidden_state[0].numpy()
+    want = {"MEAN": states.mean(0), "CLS": states[0], "LAST": states[-1]}[pooling]
+    assert hf_models.worst(model.embed(["the cats sat"]).numpy()[0], want) < 1e-5
+
+
+def test_a_pooling_that_does_not_exist_here() -> None:
+    model: Any = hf.load_hf(gguf_models.encoder("RANK")[0])
+    with pytest.raises(ModelError, match=r"GGUF metadata: bert.pooling_type: expected 1, the mean"):
+        model.embed(["the cat"])
