@@ -45,6 +45,11 @@ class TableEstimator:
     random_state: Any
     network_: TableNetwork
 
+    def _assign(self, given: dict[str, Any]) -> None:
+        """Keep the arguments of `__init__`, of which scikit-learn wants a signature, as they are."""
+        for name in self._names():
+            setattr(self, name, given[name])
+
     # --- scikit-learn's protocol
 
     @classmethod
@@ -98,12 +103,15 @@ class TableEstimator:
     def _network(self, features: int, outputs: int) -> TableNetwork:
         raise NotImplementedError(type(self).__name__)
 
-    def _hidden(self) -> tuple[int, ...]:
+    def _hidden(self, least: int = 0) -> tuple[int, ...]:
+        """The sizes of the hidden layers, of which there are at least so many."""
         sizes = (self.hidden,) if isinstance(self.hidden, int) else tuple(self.hidden)
         if not all(isinstance(n, int) and n > 0 for n in sizes):
             raise ArgumentError(
                 f"{type(self).__name__}: hidden: expected sizes of layers, got {self.hidden!r}"
             )
+        if len(sizes) < least:
+            raise ArgumentError("hidden: expected at least one layer, got none")
         return sizes
 
     def _recipe(self) -> Recipe:
@@ -276,10 +284,7 @@ class _MLP(TableEstimator):
         n_iter_no_change: int = 20,
         random_state: Any = None,
     ) -> None:
-        self.hidden, self.dropout, self.max_iter, self.batch_size = hidden, dropout, max_iter, batch_size
-        self.learning_rate, self.weight_decay = learning_rate, weight_decay
-        self.validation_fraction, self.n_iter_no_change = validation_fraction, n_iter_no_change
-        self.random_state = random_state
+        self._assign(locals())
 
     def _network(self, features: int, outputs: int) -> TableNetwork:
         return MLPNetwork(features, outputs, self._is_classifier, self._hidden(), self.dropout)
@@ -300,6 +305,8 @@ class MLPRegressor(_MLP, TableRegressor):
 
 
 class _TabM(TableEstimator):
+    members: int
+
     def __init__(
         self,
         hidden: Sequence[int] = (128, 128),
@@ -313,18 +320,12 @@ class _TabM(TableEstimator):
         n_iter_no_change: int = 20,
         random_state: Any = None,
     ) -> None:
-        self.hidden, self.members, self.dropout = hidden, members, dropout
-        self.max_iter, self.batch_size = max_iter, batch_size
-        self.learning_rate, self.weight_decay = learning_rate, weight_decay
-        self.validation_fraction, self.n_iter_no_change = validation_fraction, n_iter_no_change
-        self.random_state = random_state
+        self._assign(locals())
 
     def _network(self, features: int, outputs: int) -> TableNetwork:
         if not isinstance(self.members, int) or self.members < 1:
             raise ArgumentError(f"members: expected an int of at least 1, got {self.members!r}")
-        sizes = self._hidden()
-        if not sizes:
-            raise ArgumentError("hidden: expected at least one layer, got none")
+        sizes = self._hidden(least=1)
         return TabMNetwork(features, outputs, self._is_classifier, sizes, self.dropout, self.members)
 
 
@@ -338,6 +339,9 @@ class TabMRegressor(_TabM, TableRegressor):
 
 
 class _NAM(TableEstimator):
+    units: str
+    feature_dropout: float
+
     def __init__(
         self,
         hidden: Sequence[int] = (64, 32),
@@ -352,18 +356,12 @@ class _NAM(TableEstimator):
         n_iter_no_change: int = 20,
         random_state: Any = None,
     ) -> None:
-        self.hidden, self.units, self.dropout, self.feature_dropout = hidden, units, dropout, feature_dropout
-        self.max_iter, self.batch_size = max_iter, batch_size
-        self.learning_rate, self.weight_decay = learning_rate, weight_decay
-        self.validation_fraction, self.n_iter_no_change = validation_fraction, n_iter_no_change
-        self.random_state = random_state
+        self._assign(locals())
 
     def _network(self, features: int, outputs: int) -> TableNetwork:
         if self.units not in ("relu", "exu"):
             raise ArgumentError(f"units: expected relu or exu, got {self.units!r}")
-        sizes = self._hidden()
-        if not sizes:
-            raise ArgumentError("hidden: expected at least one layer, got none")
+        sizes = self._hidden(least=1)
         return NAMNetwork(
             features,
             outputs,
