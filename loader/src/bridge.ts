@@ -69,7 +69,7 @@ function openBridge(python: Polygrad): Bridge {
     fail: (handle, text) => void method("fail")(handle, text),
     ask: ([name, ...args]: Question) => answer(method(name)(...args), pyodide),
     async wait([name, ...args]: Question) {
-      const waits = python.gpu.opened && name === "read";
+      const waits = python.gpu.opened && (name === "read" || name === "call_waiting");
       const found = waits ? await callSuspending(method(name), ...args) : method(name)(...args);
       return answer(found, pyodide);
     },

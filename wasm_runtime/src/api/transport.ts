@@ -31,6 +31,8 @@ export type Question =
   | readonly ["is_none", handle: number]
   | readonly ["meta", handle: number, names: readonly string[]]
   | readonly ["read", handle: number]
+  /** The operation `call_packed`, where it may have to wait for a GPU. */
+  | readonly ["call_waiting", name: string, result: number, text: string]
   | readonly ["python", code: string]
   | readonly ["host", method: string, args: readonly unknown[]];
 
