@@ -73,7 +73,9 @@ function argumentsOf(operation: Operation): readonly unknown[] {
 
 /** The arguments of the method that answers a question. */
 function questionArguments(question: TableQuestion): readonly unknown[] {
-  return question.kind === "meta" ? [question.handle, question.names] : [question.handle];
+  if (question.kind === "meta") return [question.handle, question.names];
+  if (question.kind === "call_waiting") return [question.name, question.result, question.text];
+  return [question.handle];
 }
 
 /** A Python that has started. */
@@ -119,7 +121,7 @@ function openBridge(python: Polygrad): Bridge {
     ask: (question) => answerOf(method(question.kind)(...questionArguments(question)), pyodide),
     async wait(question) {
       const [ask, args] = [method(question.kind), questionArguments(question)];
-      const suspends = python.gpu.opened && question.kind === "read";
+      const suspends = python.gpu.opened && (question.kind === "read" || question.kind === "call_waiting");
       return answerOf(suspends ? await callSuspending(ask, ...args) : ask(...args), pyodide);
     },
     async python(code) {

@@ -195,9 +195,10 @@ class FakeBridge implements Bridge {
     this.failures.set(handle, text);
   }
 
-  ask({ kind, handle }: TableQuestion): { value: unknown } | { error: string } {
+  ask(question: TableQuestion): { value: unknown } | { error: string } {
+    const handle = question.kind === "call_waiting" ? question.result : question.handle;
     const failure = this.failures.get(handle);
-    return failure === undefined ? { value: [kind, handle] } : { error: failure };
+    return failure === undefined ? { value: [question.kind, handle] } : { error: failure };
   }
 
   wait(question: TableQuestion): Promise<{ value: unknown } | { error: string }> {

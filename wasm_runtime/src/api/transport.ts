@@ -86,6 +86,14 @@ export interface MetaQuestion {
   readonly names: readonly string[];
 }
 
+/** `PackedCall` without buffers, where it may have to wait for a GPU. */
+export interface WaitingCall {
+  readonly kind: "call_waiting";
+  readonly name: string;
+  readonly result: number;
+  readonly text: string;
+}
+
 /** The value of Python source. */
 export interface SourceQuestion {
   readonly kind: "python";
@@ -99,7 +107,7 @@ export interface HostQuestion {
   readonly args: readonly unknown[];
 }
 
-export type TableQuestion = ObjectQuestion | MetaQuestion;
+export type TableQuestion = ObjectQuestion | MetaQuestion | WaitingCall;
 export type Question = TableQuestion | SourceQuestion | HostQuestion;
 
 /** A body that was recorded: operations, and the numbers of its results. */
