@@ -310,7 +310,7 @@ def test_what_no_step_can_be_made_of_is_refused():
             r"expected fn to return a loss of one element, .* got \(5, 3\)",
         ),
         (ArgumentError, lambda m, x, y: 3.0, "got float"),
-        (CaptureError, lambda m, x, y: loss_of(m, x, y) * float(x.sum().item()), "got a reading of values"),
+        (CaptureError, lambda m, x, y: loss_of(m, x, y) * float(x.sum().item()), ": a reading of values"),
         (GradientError, lambda m, x, y: x.sum(), "expected gradients, got none"),
     ]:
         with pytest.raises(error, match=text):
