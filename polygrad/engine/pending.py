@@ -1,5 +1,5 @@
-"""`Pending`: the nodes that a realization has to compute, and the key of the Program that computes them, both
-from one walk.
+"""`PendingGraph`: the nodes that a realization has to compute, and the key of the Program that computes them,
+both from one walk.
 
 In the key, nodes are numbers in the order of the walk, BUFFERs and the values of computed nodes are slots,
 and constants are left out. So a graph that was seen before finds its Program without making a node.
@@ -21,7 +21,7 @@ from polygrad.uop.ops import Ops
 _RECORDED = frozenset({Ops.CONST, Ops.BIND, Ops.BUFFER, Ops.COPY, Ops.AFTER, Ops.ASSIGN, Ops.NOOP})
 
 
-class Pending:
+class PendingGraph:
     """All nodes under some roots that are not computed, and the leaves below them.
 
     `order`: the nodes, numbered, sources before consumers. `leaves`: BUFFERs and computed nodes. `buffers`:

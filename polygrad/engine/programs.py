@@ -1,7 +1,7 @@
 """The cache of Programs: graphs of one device as Programs that are kept and run again.
 
-A Program's key is the structure of its graph, which `Pending` gives, and the constants. So an eager loop that
-computes the same expression again makes no node, schedules nothing and compiles nothing.
+A Program's key is the structure of its graph, which `PendingGraph` gives, and the constants. So an eager loop
+that computes the same expression again makes no node, schedules nothing and compiles nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from polygrad.engine.compile import Compiled, compile_graph, optimizing
 from polygrad.engine.devices import Device, reopened
 from polygrad.engine.normalize import normalize, stored_value
-from polygrad.engine.pending import Pending
+from polygrad.engine.pending import PendingGraph
 from polygrad.engine.recording import Run, watch
 from polygrad.engine.running import Outcome, await_run, outcome, run_program
 from polygrad.engine.scalar_arguments import Family
@@ -63,14 +63,14 @@ def clear_caches() -> None:
     _graphs.clear()
 
 
-def run(roots: list[UOp], pending: Pending, device: str) -> None:
+def run(roots: list[UOp], pending: PendingGraph, device: str) -> None:
     """Compute `roots` in one Program, and keep their values on them. `pending`: of the roots. Writes come
     oldest version first."""
     ready, variables = _ready(roots, pending, device)
     _execute(ready, roots, pending.buffers, variables, device)
 
 
-def _ready(roots: list[UOp], pending: Pending, device: str) -> tuple[_Ready, Mapping[str, int]]:
+def _ready(roots: list[UOp], pending: PendingGraph, device: str) -> tuple[_Ready, Mapping[str, int]]:
     """The Program that computes `roots`, with its varying constants set, and the values of its Variables."""
     order, constants = pending.order, pending.constants
     ends = (*[order[root] for root in roots], device, optimizing(), env_text("SKIP_PASSES"))
@@ -95,7 +95,7 @@ def _ready(roots: list[UOp], pending: Pending, device: str) -> tuple[_Ready, Map
     return ready, variables
 
 
-def _family(pending: Pending, ends: tuple[Any, ...]) -> tuple[Family, Mapping[str, int]]:
+def _family(pending: PendingGraph, ends: tuple[Any, ...]) -> tuple[Family, Mapping[str, int]]:
     """The family of a graph with these `ends`, and the values of its Variables."""
     structure = (*pending.key, *ends)
     found = _families.get(structure)
@@ -118,7 +118,7 @@ def _bytes_of(ready: _Ready) -> int:
     return code + _ENTRY_BYTES * (len(program.buffers) + len(program.launches))
 
 
-def _make_ready(roots: list[UOp], pending: Pending, scalars: list[UOp], device: str) -> _Ready:
+def _make_ready(roots: list[UOp], pending: PendingGraph, scalars: list[UOp], device: str) -> _Ready:
     """The Program that computes `roots`, with arguments for the constants `scalars`."""
     arguments = {c: UOp.buffer_of(Buffer(Device[device], 1, c.dtype), c.dtype) for c in scalars}
     normal = normalize(UOp.sink(*roots), pending.buffers, arguments)

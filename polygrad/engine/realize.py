@@ -13,7 +13,7 @@ from typing import Any
 from polygrad.dtype import DType
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import stored_value, uncomputed, value_of
-from polygrad.engine.pending import Pending
+from polygrad.engine.pending import PendingGraph
 from polygrad.engine.programs import run
 from polygrad.engine.recording import Transfer, watch
 from polygrad.engine.sharding import Resolved, Shards, resolve
@@ -137,12 +137,12 @@ def _realize(todo: list[UOp], device: str | None) -> dict[UOp, UOp]:
     """Compute nodes and keep their values on them. Values of graphs of constants are returned instead, and
     not kept: they may be needed on another device next, or in a replay with other values of their
     Variables."""
-    pending = Pending(todo)
+    pending = PendingGraph(todo)
     home = next(iter(pending.devices), None) or device or Device.DEFAULT
     if pending.copies or len(pending.devices) > 1 or home.__class__ is tuple:
         if pending.writes:
             todo = _newest_writes(todo)
-            pending = Pending(todo)
+            pending = PendingGraph(todo)
         if pending.is_sharded or home.__class__ is tuple:
             return _realize_sharded(todo, device, pending)
         constants = _constants(todo, pending)
@@ -156,7 +156,7 @@ def _realize(todo: list[UOp], device: str | None) -> dict[UOp, UOp]:
     return placeless
 
 
-def _realize_apart(todo: list[UOp], device: str | None, pending: Pending) -> None:
+def _realize_apart(todo: list[UOp], device: str | None, pending: PendingGraph) -> None:
     """Compute nodes that need copies between devices, or that are on different devices."""
     constants = _made_of_constants(pending)
     while True:
@@ -179,7 +179,7 @@ def _realize_apart(todo: list[UOp], device: str | None, pending: Pending) -> Non
         if uncomputed(node):
             by_device.setdefault(places[node] or device or Device.DEFAULT, []).append(node)
     for name, nodes in by_device.items():
-        _run(nodes, name, Pending(nodes))
+        _run(nodes, name, PendingGraph(nodes))
 
 
 def _needed_again(order: list[UOp], waiting: set[UOp], constants: set[UOp]) -> list[UOp]:
@@ -201,7 +201,7 @@ def _needed_again(order: list[UOp], waiting: set[UOp], constants: set[UOp]) -> l
     return list(shared)
 
 
-def _realize_sharded(todo: list[UOp], device: Any, pending: Pending) -> dict[UOp, UOp]:
+def _realize_sharded(todo: list[UOp], device: Any, pending: PendingGraph) -> dict[UOp, UOp]:
     """Compute nodes, some of which are on several devices, by the graphs of each device."""
     if _compute_earlier(pending):
         todo = [n for n in todo if uncomputed(n)]
@@ -250,9 +250,9 @@ def _newest_writes(todo: list[UOp]) -> list[UOp]:
     copied. So no device reads memory that another overwrites.
     """
     while True:
-        _compute_earlier(Pending(todo))
+        _compute_earlier(PendingGraph(todo))
         todo = [n for n in todo if uncomputed(n)]
-        pending = Pending(todo)
+        pending = PendingGraph(todo)
         if not pending.writes:
             return todo
         writes = first_writes(pending)
@@ -290,7 +290,7 @@ def _write(writes: list[UOp]) -> None:
             node = stored_node(part)
             by_device.setdefault(node.buffer.arg.device, []).append(node)
     for name, nodes in by_device.items():
-        pending = Pending(nodes)
+        pending = PendingGraph(nodes)
         run(dedup([*pending.writes, *nodes]), pending, name)
     for write, result in zip(writes, resolved, strict=True):
         if isinstance(result, Shards):
@@ -318,7 +318,7 @@ def _pending(roots: list[UOp]) -> list[UOp]:
     return UOp.sink(*roots).toposort(uncomputed)
 
 
-def _constants(todo: list[UOp], pending: Pending) -> list[UOp]:
+def _constants(todo: list[UOp], pending: PendingGraph) -> list[UOp]:
     """The nodes of `todo` that depend on constants only: any device may compute them."""
     if not pending.buffers:
         return todo
@@ -331,7 +331,7 @@ def _constants(todo: list[UOp], pending: Pending) -> list[UOp]:
     return [n for n in values if n in constants]
 
 
-def _made_of_constants(pending: Pending) -> set[UOp]:
+def _made_of_constants(pending: PendingGraph) -> set[UOp]:
     out: set[UOp] = set()
     for node in pending.order:
         if node.op is Ops.BIND:  # no order has its sources
@@ -389,11 +389,11 @@ def _copy(copies: list[UOp], others: list[UOp]) -> None:
         _keep(copy, UOp.buffer_of(target, copy.dtype))
 
 
-def _run(todo: list[UOp], device: str, pending: Pending) -> None:
+def _run(todo: list[UOp], device: str, pending: PendingGraph) -> None:
     """Compute nodes in one Program. `pending`: of these nodes."""
     if _compute_earlier(pending):
         todo = [n for n in todo if uncomputed(n)]
-        pending = Pending(todo)
+        pending = PendingGraph(todo)
     stale: list[UOp] = []
     n_versions = 0
     # Stale values may depend on writes, which make other values stale.
@@ -406,14 +406,14 @@ def _run(todo: list[UOp], device: str, pending: Pending) -> None:
             todo = _newest_writes(todo)
             if not todo:
                 return
-            stale, pending = [], Pending(todo)
+            stale, pending = [], PendingGraph(todo)
             break
         separate = [n for n in stale if _is_older(n)] if watch.recording is not None else []
         if separate:
             with watch.paused():
                 _preserve(separate)
             stale = [n for n in stale if n not in separate]
-            pending = Pending(todo)
+            pending = PendingGraph(todo)
             pending.add([n for n in stale if uncomputed(n)])
     copies: dict[UOp, UOp] = {}
     roots = todo
@@ -430,7 +430,7 @@ def _run(todo: list[UOp], device: str, pending: Pending) -> None:
         node.value = copy.value
 
 
-def _compute_earlier(pending: Pending) -> bool:
+def _compute_earlier(pending: PendingGraph) -> bool:
     """Compute values that are older than the capture in progress, outside of it. Whether there were any."""
     if watch.recording is None:
         return False

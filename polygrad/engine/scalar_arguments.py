@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable
 
 from polygrad.dtype import dtypes
-from polygrad.engine.pending import Pending
+from polygrad.engine.pending import PendingGraph
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -38,7 +38,7 @@ class Family:
         structural."""
         return tuple([i for i in self.varying if not is_structural(constants[i])])
 
-    def compare(self, pending: Pending, roots: Iterable[UOp]) -> None:
+    def compare(self, pending: PendingGraph, roots: Iterable[UOp]) -> None:
         """Add to `varying` the constants that differ from those of the last graph, if they may be
         arguments."""
         constants, self.constants = self.constants, tuple(pending.constants)
@@ -62,7 +62,7 @@ def is_structural(constant: UOp) -> bool:
     return constant.dtype.is_bool or value != value or value in _STRUCTURAL
 
 
-def replaceable(pending: Pending, roots: Iterable[UOp]) -> set[UOp]:
+def replaceable(pending: PendingGraph, roots: Iterable[UOp]) -> set[UOp]:
     """The constants of a graph that may become arguments without a change of any bit of the results."""
     order = list(pending.order)
     users: dict[UOp, list[UOp]] = {n: [] for n in order}

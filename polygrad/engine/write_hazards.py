@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 
 from polygrad.engine.normalize import stored_value, uncomputed, value_of
-from polygrad.engine.pending import Pending
+from polygrad.engine.pending import PendingGraph
 from polygrad.helpers import dedup
 from polygrad.runtime.buffer import Allocation
 from polygrad.uop.args import Spent
@@ -29,7 +29,7 @@ def stored_node(node: UOp) -> UOp:
     return node
 
 
-def first_writes(pending: Pending) -> list[UOp]:
+def first_writes(pending: PendingGraph) -> list[UOp]:
     """The writes that wait for no other."""
     writes, first = set(pending.writes), []
     waiting: set[UOp] = set()
@@ -70,7 +70,7 @@ def stored_before(writes: list[UOp], todo: list[UOp]) -> dict[UOp, UOp]:
     return {n: n.clone() if n in in_memory else n for n in to_store}
 
 
-def stale_values(memory: set[Allocation], pending: Pending | None = None, since: int = 0) -> list[UOp]:
+def stale_values(memory: set[Allocation], pending: PendingGraph | None = None, since: int = 0) -> list[UOp]:
     """The values that read old elements of `memory`, from before the writes (AFTERs) in `pending`, and that
     live lazy values (of Tensors above the serial number `since`) need. Each is a live value, or the value of
     a write. The newest version of the memory is not old."""
