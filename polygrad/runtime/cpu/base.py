@@ -319,10 +319,10 @@ class NativeRuntime(Runtime):
         return self._made
 
     def allocate(self, nbytes: int) -> int:
-        return self._heap.allocate(nbytes)
+        return int(self._heap.allocate(nbytes))
 
     def free(self, handle: Handle) -> None:
-        self._heap.release(handle)
+        self._heap.free(handle)
 
     def write(self, handle: Handle, offset: int, data: memoryview) -> None:
         if data.nbytes:
@@ -336,7 +336,7 @@ class NativeRuntime(Runtime):
         # A large copy goes to a block of the heap, which comes back when the last view of it is gone.
         address = self._heap.allocate(nbytes)
         copy = (ctypes.c_char * nbytes).from_address(address)
-        release = functools.partial(self._heap.release, address)
+        release = functools.partial(self._heap.free, address)
         weakref.finalize(copy, defer, release).atexit = False
         ctypes.memmove(copy, source, nbytes)
         return memoryview(copy).cast("B")
