@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from polygrad import Tensor, checkpoint
 from polygrad.errors import DTypeError, GradientError, ShapeError
 from polygrad.gradient import VJP, gradient
-from polygrad.tensor.core.formulas import polynomial
+from polygrad.tensor.core.expressions import polynomial
 from polygrad.uop.ops import GroupOp, Ops
 
 # one expression of two float64 matrices (3, 4), elements in 0.5..2, for each rule

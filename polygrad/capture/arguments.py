@@ -1,6 +1,7 @@
-"""The arguments of a captured call, taken apart: Tensors, values of Variables, and what has to stay the same.
+"""The arguments of a captured call, split into Tensors, values of Variables, and values that have to stay
+equal.
 
-Tensors may lie in lists, tuples and dicts.
+Tensors may be in lists, tuples and dicts.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ _PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), slice})
 
 @dataclass(slots=True)
 class Arguments:
-    """`tensors` in order; `variables` by name; `rest`: a key for all else, equal when nothing has changed."""
+    """`tensors`, in order; `variables`, by name; `rest`: a key of all other values, which has to stay
+    equal."""
 
     tensors: list[Any] = field(default_factory=list)
     variables: dict[str, int] = field(default_factory=dict)
@@ -30,7 +32,7 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What a Tensor argument must be like. `shape` has Variables in place of their values."""
+    """The properties that a Tensor argument must have. `shape` has Variables in place of their values."""
 
     name: str
     shape: tuple[Any, ...]
@@ -55,8 +57,8 @@ class _Same:
         return f"an object of type {type(self.value).__name__}"
 
 
-def take_apart(values: Sequence[Any]) -> Arguments:
-    """The parts of the values of a call's parameters.
+def split_arguments(values: Sequence[Any]) -> Arguments:
+    """Split the values of a call's parameters.
 
     Raises CaptureError for arrays, ArgumentError for an unbound Variable.
     """
@@ -77,18 +79,18 @@ def take_apart(values: Sequence[Any]) -> Arguments:
             rest.append((dict, list(value)))
             stack.extend(reversed(value.values()))
         elif isinstance(value, UOp):
-            rest.append(unbound(value, out.variables))
+            rest.append(unbind_size(value, out.variables))
         elif hasattr(value, "__array__"):
             raise CaptureError(
-                f"captured function: expected Tensors, got a {type(value).__name__}, whose values would not "
-                "be seen to change: pass Tensor(array)"
+                f"captured function: an argument is a {type(value).__name__}: changes of its values would "
+                "not be seen: pass Tensor(array)"
             )
         else:
             rest.append(_Same(value))
     return out
 
 
-def unbound(value: Any, variables: dict[str, int]) -> Any:
+def unbind_size(value: Any, variables: dict[str, int]) -> Any:
     """A size without the values of its Variables, which go into `variables`. Raises ArgumentError."""
     if not isinstance(value, UOp):
         return value
@@ -99,19 +101,19 @@ def unbound(value: Any, variables: dict[str, int]) -> Any:
             name = variable.arg.name
             if variables.setdefault(name, number) != number:
                 raise ArgumentError(
-                    f"Variable {name}: expected one value in a call, got {variables[name]} and {number}"
+                    f"Variable {name}: it is {variables[name]} and {number} in one call: expected one value"
                 )
             bound[node] = variable
     if not bound and any(n.op is Ops.DEFINE_VAR for n in value.toposort()):
-        raise ArgumentError(f"Variable: expected a bound one, got {value}: use .bind(value)")
+        raise ArgumentError(f"Variable {value}: it is not bound: use .bind(value)")
     return value.substitute(bound)
 
 
-def unbound_shape(shape: tuple[Any, ...], variables: dict[str, int]) -> tuple[Any, ...]:
+def unbind_shape(shape: tuple[Any, ...], variables: dict[str, int]) -> tuple[Any, ...]:
     """A shape without the values of its Variables."""
     for size in shape:
         if size.__class__ is not int:
-            return tuple([unbound(s, variables) for s in shape])
+            return tuple([unbind_size(s, variables) for s in shape])
     return shape
 
 
@@ -132,43 +134,43 @@ def tensors_in(value: Any) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What stands in a result for argument number `place`, which the function returns as it is."""
+    """Stands in a result for argument number `place`, which the function returns unchanged."""
 
     place: int
 
 
-def with_places(result: Any, places: Mapping[int, int]) -> tuple[Any, bool]:
+def replace_arguments(result: Any, places: Mapping[int, int]) -> tuple[Any, bool]:
     """A result with `Returned` for Tensors whose id is in `places`, and whether there is one."""
     returned = [t for t in tensors_in(result) if id(t) in places]
     if not returned:
         return result, False
-    return _mapped(result, lambda x: Returned(places[id(x)]) if id(x) in places else x), True
+    return _map(result, lambda x: Returned(places[id(x)]) if id(x) in places else x), True
 
 
-def with_arguments(result: Any, tensors: Sequence[Any]) -> Any:
-    """The reverse of `with_places`, for the Tensors of a call."""
-    return _mapped(result, lambda x: tensors[x.place] if isinstance(x, Returned) else x)
+def restore_arguments(result: Any, tensors: Sequence[Any]) -> Any:
+    """The reverse of `replace_arguments`, for the Tensors of a call."""
+    return _map(result, lambda x: tensors[x.place] if isinstance(x, Returned) else x)
 
 
-def clones_of(result: Any, tensors: Sequence[Any]) -> Any:
-    """A result in which clones stand for those of these Tensors that are in it."""
-    return _mapped(result, lambda x: x.clone() if any(x is t for t in tensors) else x)
+def clone_tensors(result: Any, tensors: Sequence[Any]) -> Any:
+    """A result in which `tensors` are replaced by clones."""
+    return _map(result, lambda x: x.clone() if any(x is t for t in tensors) else x)
 
 
-def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+def _map(value: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*[_mapped(v, change) for v in value])
+        return type(value)(*[_map(v, change) for v in value])
     if isinstance(value, (list, tuple)):
-        return type(value)([_mapped(v, change) for v in value])
+        return type(value)([_map(v, change) for v in value])
     if isinstance(value, dict):
-        return {k: _mapped(v, change) for k, v in value.items()}
+        return {k: _map(v, change) for k, v in value.items()}
     return change(value)
 
 
 class Parameters:
-    """The parameters of a function, by which calls that pass the same arguments in other ways are alike.
+    """The parameters of a function. Calls that give them the same values, by position or by name, are equal.
 
-    `count`: how many arguments by position are the values of all, as they are.
+    `count`: a call with so many arguments by position passes exactly the values of all parameters.
     """
 
     def __init__(self, function: Any) -> None:
@@ -177,7 +179,7 @@ class Parameters:
         except (TypeError, ValueError):  # built in
             self._signature = None
         parameters = () if self._signature is None else self._signature.parameters.values()
-        self.count = len(parameters)  # so many arguments by position are their values
+        self.count = len(parameters)
         if self._signature is None or any(
             p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters
         ):
@@ -188,7 +190,7 @@ class Parameters:
         """The value of each parameter by its name, which starts with `*` for those of `*args`, `**kwargs`."""
         try:
             bound = None if self._signature is None else self._signature.bind(*args, **kwargs)
-        except TypeError:  # a decorator's function may take what the one it wraps does not
+        except TypeError:  # a decorator may take other arguments than the function that it wraps
             bound = None
         if bound is None or self._signature is None:
             return {"*args": args, "**kwargs": dict(sorted(kwargs.items()))}
@@ -203,16 +205,16 @@ class Parameters:
         return out
 
     def names(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
-        """A name for each Tensor of a call's arguments, in the order of `take_apart`: that of the parameter,
-        with the place of a Tensor inside it (`batch.image`, `layers.0`), or `input0` and so on where it has
-        none."""
+        """A name for each Tensor of a call's arguments, in the order of `split_arguments`: that of the
+        parameter, with the place of a Tensor inside it (`batch.image`, `layers.0`), or `input0` and so on
+        where it has none."""
         values = self.named(args, kwargs).items()
         found = [x for name, value in values for x in _named("" if name.startswith("*") else name, value)]
         return [name or f"input{i}" for i, (name, _) in enumerate(found)]
 
 
 class _Default:
-    """A default with Tensors in it: they are no arguments where they are not passed."""
+    """A default with Tensors in it, which are no arguments unless they are passed."""
 
     def __init__(self, value: Any) -> None:
         self.value = value

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from polygrad.capture.arguments import Spec, tensors_in, unbound_shape, with_places
+from polygrad.capture.arguments import Spec, replace_arguments, tensors_in, unbind_shape
 from polygrad.capture.gradients import LeftGradients
 from polygrad.capture.merge import Merged, merge
 from polygrad.capture.placeholders import LazyPlaceholders, Placeholders, memory_of
@@ -86,7 +86,7 @@ def _capture(
         gradients.begin(recording, arguments)
     specs = []
     for name, t in zip(names, arguments, strict=True):
-        specs.append(Spec(name, unbound_shape(t.shape, {}), t.dtype, memory_of(t).device))
+        specs.append(Spec(name, unbind_shape(t.shape, {}), t.dtype, memory_of(t).device))
     placeholders = Placeholders(unique, written)
     lazy_placeholders = LazyPlaceholders(s for s in lazy if s not in without_placeholder)
     with (
@@ -98,7 +98,7 @@ def _capture(
         result = call()
         places = {id(t): i for i, t in reversed(list(enumerate(arguments)))}
         result_tensors = [t for t in tensors_in(result) if id(t) not in places]
-        result, returns_arguments = with_places(result, places)
+        result, returns_arguments = replace_arguments(result, places)
         checks = recording.checks
         outputs = [*result_tensors, *[check.found for check in checks]]
         _give_own_memory(outputs, {b.allocation for b in placeholders.buffers})

@@ -31,8 +31,8 @@ class CopyStep:
 
 
 class ProgramStep:
-    """A Program and what runs it. `unlinked` is what `program`, which has its driver, was made of; its
-    buffers are those of the CapturedProgram with the numbers `positions`, or all of them (None)."""
+    """A Program and its Executable. `unlinked`: the Program without its driver. Its buffers are the
+    CapturedProgram's buffers with the numbers `positions`, or all of them (None)."""
 
     __slots__ = ("executable", "positions", "program", "unlinked")
 
@@ -45,7 +45,7 @@ class ProgramStep:
         self.load(program)
 
     def load(self, program: Program) -> None:
-        """Let `program` be what is run."""
+        """Link and load `program` as the Program of this step."""
         link = Device.backend(program.device).link
         self.unlinked = program
         self.program = program if link is None else link(program)
@@ -59,16 +59,16 @@ class ProgramStep:
                 yield number if self.positions is None else self.positions[number]
 
     def own(self, of_all: list[Any]) -> list[Any]:
-        """Of something for each buffer, what is for those of this Program."""
+        """The elements for this Program's buffers, of a list with one element for each buffer."""
         return of_all if self.positions is None else [of_all[i] for i in self.positions]
 
 
 class CapturedProgram:
-    """Captured Programs and their buffers: `buffers[i]` is the memory of buffer i, None for scratch, and
-    `roles[i]` what it is for. Inputs come first.
+    """Captured Programs and their buffers, inputs first. `buffers[i]`: the memory of buffer i, None for
+    scratch. `roles[i]`: its role.
 
-    `written` are the positions of the buffers that a run writes, `arena_lower_bound` the most bytes of
-    scratch alive at one time.
+    `written`: the positions of the buffers that a run writes. `arena_lower_bound`: the greatest number of
+    bytes of scratch that are live at one time.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class CapturedProgram:
         self.buffers, self.roles, self.variables = buffers, roles, variables
         self.arena_lower_bound = arena_lower_bound
         self._handles: list[Handle | None] = []
-        self._reached = 0  # the step that the last run has come to
+        self._reached = 0  # the last step that the last run began
         self._damaged = False  # the last run was interrupted
         self._steps = steps
         targets = {i for s in self._steps for i in ([s.target] if isinstance(s, CopyStep) else s.targets())}
@@ -90,28 +90,28 @@ class CapturedProgram:
 
     @property
     def programs(self) -> list[Program]:
-        """What is run, in order, but for the copies between devices."""
+        """The Programs, in order, without the copies between them."""
         return [s.program for s in self._steps if isinstance(s, ProgramStep)]
 
     @property
     def program(self) -> Program:
-        """The only Program. Raises CaptureError where there are several."""
+        """The Program. Raises CaptureError if there are several."""
         programs = self.programs
         if len(self._steps) != 1:
             devices = " and ".join(sorted({p.device for p in programs}))
             raise CaptureError(
-                f"captured function: expected one Program, got {len(programs)} on {devices}: use `programs`"
+                f"captured function: it has {len(programs)} Programs on {devices}: use `programs`"
             )
         return programs[0]
 
     def bind(self, position: int, buffer: Buffer) -> None:
-        """Let the Program's buffer `position` be `buffer`, of the same size and dtype."""
+        """Bind `buffer`, of the same size and dtype, as buffer number `position`."""
         self.buffers[position] = buffer
         if self._handles:
             self._handles[position] = buffer.handle
 
     def order_shared_memory(self) -> None:
-        """Let launches that use the same memory run in order, where buffers share some since the capture."""
+        """Place barriers again, because buffers share memory that did not in the capture."""
         memory = [i if b is None else b.allocation for i, b in enumerate(self.buffers)]
         for step in self._steps:
             if isinstance(step, ProgramStep):
@@ -123,7 +123,7 @@ class CapturedProgram:
         """Run everything once. Raises CaptureError inside a captured function."""
         if watch.recording is not None:
             watch.forbid("a step that is captured already", "call the function it was made of")
-        if not self._handles:  # memory is taken on the first run
+        if not self._handles:  # memory is allocated on the first run
             self._handles = [b.handle if b is not None else None for b in self.buffers]
         if variables is None:
             variables = self.variables
@@ -150,8 +150,8 @@ class CapturedProgram:
             stats.count(program)
 
     def _after_exception(self) -> None:
-        """Mark what a run that did not end well has written some of: results, and state unless all or nothing
-        of it was written."""
+        """After an exception, mark memory as half-written: results, and state unless the run has written all
+        or nothing of it."""
         ended = outcome()
         if ended is Outcome.NONE and self._reached == 0:
             return
@@ -165,7 +165,7 @@ class CapturedProgram:
                 self._written_buffer(i).allocation.damage()
 
     def _repair(self) -> None:
-        """A whole run has written all that one before it has left half-written."""
+        """After a whole run, take back the marks of an earlier run that was interrupted."""
         self._damaged = False
         for i in self.written:
             self._written_buffer(i).allocation.repair()

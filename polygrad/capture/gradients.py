@@ -1,8 +1,8 @@
-"""Gradients that a captured call reads and leaves behind, which a replay, that runs no Python, would not.
+"""The gradients that a captured call reads and sets. A replay runs no Python, so they are kept here.
 
-A backward adds to the `.grad` that a leaf has, in its memory while a call is captured; so replays add to it,
-as eager calls do. Where the call gives a leaf another `.grad`, or takes it away, so does each replay. A
-`.grad` that the call began with has to be the same again.
+During a capture, a backward adds to a leaf's `.grad` in its memory, so replays add to it as eager calls do.
+If the call sets a leaf's `.grad` to another Tensor or to None, each replay does, too. At the start of each
+call, leaves must have the `.grad` with which the captured call began.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ _REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class Gradient:
-    """`gradient`, None or a Tensor: what `leaf().grad` is before the call, or after it."""
+    """`gradient`, None or a Tensor: the value of `leaf().grad` before the call, or after it."""
 
     leaf: weakref.ref[Any]
     gradient: Any
 
     def is_there(self) -> bool:
-        """Whether the leaf has it, or is no more."""
+        """Whether the leaf has this gradient, or does not exist any more."""
         leaf = self.leaf()
         return leaf is None or leaf.grad is self.gradient
 
 
 class LeftGradients:
-    """Of one captured call."""
+    """The gradients of one captured call."""
 
     __slots__ = ("_before", "_left", "_read")
 
     def __init__(self) -> None:
         self._before: list[tuple[Any, Any]] = []
-        self._read: list[Gradient] = []  # what it begins with
-        self._left: list[Gradient] = []  # what it sets
+        self._read: list[Gradient] = []  # those that it begins with
+        self._left: list[Gradient] = []  # those that it sets
 
     def begin(self, recording: Recording, arguments: Sequence[Any]) -> None:
-        """Note the gradients of all leaves but `arguments`, which are others in each call. A backward adds to
-        them in place."""
+        """Note the gradients of all leaves other than `arguments`, which differ from call to call. A backward
+        adds to these gradients in place."""
         given = set(map(id, arguments))
         leaves = [t for t in live_tensors() if t.requires_grad and t.is_leaf and id(t) not in given]
         self._before = [(t, t.grad) for t in leaves]
@@ -58,14 +58,14 @@ class LeftGradients:
         return [t.grad for t, before in self._before if t.grad is not None and t.grad is not before]
 
     def end(self, recording: Recording) -> None:
-        """Note what has become of them, when all that the call made is recorded."""
+        """Note the gradients after the call, when everything is recorded."""
         used = recording.memory()
         for t, before in self._before:
             memory = None if before is None else memory_under(t.grad.uop if t.grad is before else before.uop)
             is_used = memory is not None and memory.buffer.arg.allocation in used
             if t.grad is not before:
                 self._left.append(Gradient(weakref.ref(t), t.grad))
-            if is_used or (before is None and t.grad is not None):  # a backward that found none began anew
+            if is_used or (before is None and t.grad is not None):  # a backward that found None made one
                 self._read.append(Gradient(weakref.ref(t), before))
         self._before = []
 
@@ -77,7 +77,7 @@ class LeftGradients:
         return all(g.is_there() for g in self._read)
 
     def change(self) -> Change | None:
-        """The first that is another."""
+        """The first gradient that differs."""
         for g in self._read:
             leaf = g.leaf()
             if leaf is not None and not g.is_there():

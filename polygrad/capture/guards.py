@@ -1,8 +1,8 @@
-"""Guards: whether what a captured function read of Python is what it was when it was captured.
+"""Guards: whether the Python values that a captured function read have changed since the capture.
 
-A replay runs no Python, so a number, a mode or an object that the function read would be frozen in it. What
-it read is found once (`reads`); each call compares it, by identity first, as values hardly ever change.
-Objects are held weakly, but for lists and dicts, which cannot be.
+A replay runs no Python, so the numbers, modes and objects that the function read are frozen in it. `reads`
+finds them once, and each call compares them: by identity first, as values rarely change. Objects are held
+weakly, except lists and dicts, which have no weak references.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from polygrad.helpers import env_int
 from polygrad.tensor.core.base import TensorBase
 from polygrad.tensor.core.modes import TensorType, modes
 
-# What reading raises where an attribute, an item or a cell's contents are there no longer.
+# The errors of reading an attribute, an item or a cell's contents that does not exist any more.
 GONE = (AttributeError, KeyError, IndexError, ValueError)
 _NOTHING = "nothing"
 
@@ -218,7 +218,7 @@ def _same(value: Any) -> Any:
 
 
 def _reader(kind: str, holder: Any, keys: list[Any]) -> Callable[[Any], tuple[Any, ...]]:
-    """What reads all the values of one holder."""
+    """A function that reads all the values of one holder."""
     if kind == "cell":
         return _cell
     if kind == "contents":

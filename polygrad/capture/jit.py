@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from polygrad.capture.arguments import Parameters, result_names, take_apart, tensors_in
+from polygrad.capture.arguments import Parameters, result_names, split_arguments, tensors_in
 from polygrad.capture.capture import capture, tensors_with_writes
 from polygrad.capture.gradients import LeftGradients
 from polygrad.capture.guards import GONE, Guards, modes_now
@@ -195,7 +195,7 @@ class TinyJit:
         values = args if is_bound else tuple(self._parameters.named(args, kwargs).values())
         if not current.has_run:
             return self._first(current, function, args, kwargs, values)
-        given = take_apart(values)
+        given = split_arguments(values)
         step = current.step
         if step is None:
             step = self._capture(current, function, args, kwargs, given.tensors)

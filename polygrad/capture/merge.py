@@ -1,10 +1,10 @@
-"""What was recorded made into one CapturedProgram, or two where constant work is to run once.
+"""Merging a recording into one CapturedProgram, or two if constant work is to run once.
 
-A buffer is identified by its memory. What the capture allocated and nothing outside it needs is scratch,
-planned as a whole; kernels whose results are never read are removed (dead code elimination). Launches that
-follow each other on one device are one Program.
+A buffer is identified by its memory. Memory that the capture allocated and that nothing outside of it needs
+is scratch, planned as a whole. Kernels whose results are never read are removed (dead code elimination).
+Consecutive launches on one device are one Program.
 
-The idea of capturing what a function runs is tinygrad's (TinyJit), and so is that of pruning.
+Capturing the kernels of a function is tinygrad's idea (TinyJit), and so is pruning.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from polygrad.uop.node import UOp
 
 
 class _Scratch(NamedTuple):
-    """Scratch number `buffer` of the recorded Program number `run`."""
+    """Scratch buffer number `buffer` of the recorded Program number `run`."""
 
     run: int
     buffer: int
 
 
 class _Launch(NamedTuple):
-    """A launch whose pointers are (memory, byte offset)."""
+    """A launch. Its pointers are pairs of memory and byte offset."""
 
     device: str
     kernel: Kernel
@@ -57,7 +57,7 @@ class _Launch(NamedTuple):
 
     @property
     def varies(self) -> bool:
-        """Whether what it does depends on the values of Variables."""
+        """Whether it depends on the values of Variables."""
         sizes = () if self.grid is None else self.grid
         return not THREAD_VARIABLES.issuperset(self.kernel.variables) or any(
             type(n) is not int for n in sizes
@@ -88,15 +88,15 @@ _Item = _Launch | _Copy
 
 @dataclass(slots=True)
 class _Memory:
-    """For all memory its role, its spec, where it is, and its Buffer unless it is scratch."""
+    """For each memory: its role, its spec, its device and, unless it is scratch, its Buffer."""
 
     roles: dict[Hashable, str]
     specs: dict[Hashable, BufferSpec] = field(default_factory=dict)
     devices: dict[Hashable, str] = field(default_factory=dict)
     buffers: dict[Hashable, Buffer] = field(default_factory=dict)
 
-    def keep(self, key: Hashable, role: str) -> None:
-        """Give what was scratch memory of its own."""
+    def allocate(self, key: Hashable, role: str) -> None:
+        """Give scratch memory a Buffer of its own."""
         spec = self.specs[key]
         self.roles[key] = role
         if key not in self.buffers:
@@ -105,7 +105,7 @@ class _Memory:
 
 
 class Merged(NamedTuple):
-    """What each replay runs, and what runs once before, if anything does."""
+    """`program`: of each replay. `once`: of the constant work, which runs before the first replay, if any."""
 
     program: CapturedProgram
     once: CapturedProgram | None
@@ -129,17 +129,16 @@ def merge(
     prune: bool = False,
     may_be_empty: bool = False,
 ) -> Merged:
-    """What was recorded as one Program, loaded.
+    """Merge a recording into one loaded Program.
 
-    `inputs` may be bound to other memory before each run; they are the Program's first buffers. `outputs`
-    hold results. `prune`: what depends neither on them, nor on what a run writes, nor on Variables, is apart.
-    Raises CaptureError when nothing was recorded, unless it `may_be_empty`, or with a Variable of two values.
+    `inputs`: the Program's first buffers, which may be bound to other memory before each run. `outputs` hold
+    the results. `prune`: launches that depend neither on inputs, nor on memory that a run writes, nor on
+    Variables are a Program of their own. Raises CaptureError when nothing was recorded, unless it
+    `may_be_empty`, and for a Variable with two values.
     """
     runs = [run for run in recording.runs if isinstance(run, Run)]
     if not runs and not may_be_empty:
-        raise CaptureError(
-            "captured function: it does no work on a device: return or realize what it computes"
-        )
+        raise CaptureError("captured function: it does no work on a device: return or realize its results")
     values, bounds = _variables(runs)
     roles: dict[Hashable, str] = {b.allocation: "input" for b in inputs}
     roles |= {b.allocation: "output" for b in outputs if not _existed(b) and b.allocation not in roles}
@@ -151,43 +150,43 @@ def merge(
     constant = _constant(items, {b.allocation for b in inputs}, roles) if prune else set()
     for key in {key for x in items if isinstance(x, _Copy) for key in x.used}:
         if roles[key] == "scratch":
-            memory.keep(key, "state")
+            memory.allocate(key, "state")
     for b in (*inputs, *outputs):
         memory.buffers[b.allocation] = b
         memory.devices.setdefault(b.allocation, b.device)
         memory.specs[b.allocation] = BufferSpec(b.size, b.dtype.name, "")
         roles.setdefault(b.allocation, "param")
-    kept = [x for i, x in enumerate(items) if i not in constant]
-    apart = [x for i, x in enumerate(items) if i in constant]
+    varying_items = [x for i, x in enumerate(items) if i not in constant]
+    constant_items = [x for i, x in enumerate(items) if i in constant]
     once = None
     first: list[Hashable] = [b.allocation for b in inputs]
-    if apart:
-        read = {key for x in kept for key in x.used}
-        for key in dict.fromkeys(key for x in apart for key in x.written):
+    if constant_items:
+        read = {key for x in varying_items for key in x.used}
+        for key in dict.fromkeys(key for x in constant_items for key in x.written):
             if key in read and roles[key] in ("scratch", "state"):
-                memory.keep(key, "param")
-        once = _assemble(apart, [], memory, runs, {}, {})
+                memory.allocate(key, "param")
+        once = _assemble(constant_items, [], memory, runs, {}, {})
     first += [b.allocation for b in outputs if b.allocation not in first]
-    return Merged(_assemble(kept, first, memory, runs, values, bounds), once)
+    return Merged(_assemble(varying_items, first, memory, runs, values, bounds), once)
 
 
 def _constant(items: list[_Item], inputs: set[Hashable], roles: dict[Hashable, str]) -> set[int]:
-    """The numbers of the items that do the same in every run: they touch no memory that is an input or that
-    other items write, and none that is there outside the call."""
+    """The numbers of the constant items, which do the same in every run. They use no memory that is an input
+    or that other items write, and write none that exists outside of the call."""
     varying = set(inputs)
-    rest = set(range(len(items)))
+    constant = set(range(len(items)))
     while True:
-        found = {
+        changed = {
             i
-            for i in rest
+            for i in constant
             if items[i].varies
             or not varying.isdisjoint(items[i].used)
             or any(roles[key] == "state" for key in items[i].written)
         }
-        if not found:
-            return rest
-        rest -= found
-        varying.update(key for i in found for key in items[i].written)
+        if not changed:
+            return constant
+        constant -= changed
+        varying.update(key for i in changed for key in items[i].written)
 
 
 def _assemble(
@@ -198,7 +197,7 @@ def _assemble(
     values: dict[str, int],
     bounds: dict[str, Variable],
 ) -> CapturedProgram:
-    """Number the buffers, `first` first, plan the scratch of each device, and load what runs."""
+    """Number the buffers, `first` first, plan the scratch memory of each device, and load the Programs."""
     roles, specs = memory.roles, memory.specs
     keys = list(first)
     used = dict.fromkeys(key for x in items for key in x.used)
@@ -208,12 +207,12 @@ def _assemble(
     arena_lower_bound = 0
     for device in dict.fromkeys(x.device for x in items if isinstance(x, _Launch)):
         lifetimes = _lifetimes(items, memory, device)
-        found, arenas[device] = plan(list(lifetimes.values()), Device.backend(device).target.alignment)
-        offsets.update(zip(lifetimes, found, strict=True))
+        places, arenas[device] = plan(list(lifetimes.values()), Device.backend(device).target.alignment)
+        offsets.update(zip(lifetimes, places, strict=True))
         arena_lower_bound += lower_bound(list(lifetimes.values()))
     keys += list(offsets)
     number = {key: i for i, key in enumerate(keys)}
-    described = [BufferSpec(specs[k].size, specs[k].dtype, roles[k], offsets.get(k, -1)) for k in keys]
+    all_specs = [BufferSpec(specs[k].size, specs[k].dtype, roles[k], offsets.get(k, -1)) for k in keys]
     variables = tuple(bounds[name] for name in sorted(bounds))
     targets = {run.program.device: run.program for run in runs}
     steps: list[ProgramStep | CopyStep] = []
@@ -234,7 +233,7 @@ def _assemble(
         program = Program(
             device,
             targets[device].target,
-            tuple([described[number[key]] for key in own]),
+            tuple([all_specs[number[key]] for key in own]),
             tuple(kernels),
             tuple(
                 Launch(
@@ -251,17 +250,17 @@ def _assemble(
         )
         positions = None if len(arenas) == 1 else [number[key] for key in own]
         steps.append(ProgramStep(place_barriers(program), positions))
-    kept = [memory.buffers.get(key) for key in keys]
-    return CapturedProgram(steps, kept, [roles[key] for key in keys], values, arena_lower_bound)
+    buffers = [memory.buffers.get(key) for key in keys]
+    return CapturedProgram(steps, buffers, [roles[key] for key in keys], values, arena_lower_bound)
 
 
 def _existed(buffer: Buffer) -> bool:
-    """Whether the memory is older than the capture, in which nothing is allocated but for the host's data."""
+    """Whether memory is older than the capture. A capture allocates memory for the host's data only."""
     return buffer.allocation.is_allocated
 
 
 def _gather(runs: Iterable[Run | Transfer], memory: _Memory, live: set[Allocation]) -> list[_Item]:
-    """All launches and copies; all memory, into `memory`."""
+    """All launches and copies. Their memory is noted in `memory`."""
     items: list[_Item] = []
 
     def note(key: Hashable, spec: BufferSpec, buffer: Buffer | None, device: str) -> None:
@@ -300,16 +299,16 @@ def _gather(runs: Iterable[Run | Transfer], memory: _Memory, live: set[Allocatio
 def _eliminate_dead(items: list[_Item], roles: dict[Hashable, str]) -> list[_Item]:
     """The launches and copies whose results are read, or are not scratch."""
     needed: set[Hashable] = set()
-    kept = []
+    live = []
     for item in reversed(items):
         if any(roles[target] != "scratch" or target in needed for target in item.written):
             needed.update(item.used)
-            kept.append(item)
-    return kept[::-1]
+            live.append(item)
+    return live[::-1]
 
 
 def _lifetimes(items: list[_Item], memory: _Memory, device: str) -> dict[Hashable, Lifetime]:
-    """Of the scratch of a device."""
+    """The lifetimes of a device's scratch memory, in numbers of items."""
     first: dict[Hashable, int] = {}
     last: dict[Hashable, int] = {}
     for i, item in enumerate(items):
@@ -334,7 +333,7 @@ def _variables(runs: list[Run]) -> tuple[dict[str, int], dict[str, Variable]]:
             value = run.variables[v.name]
             if values.setdefault(v.name, value) != value or bounds.setdefault(v.name, v) != v:
                 raise CaptureError(
-                    f"captured function: expected Variable {v.name} to have one value in a call, got "
-                    f"{values[v.name]} and {value}: use two Variables"
+                    f"captured function: Variable {v.name} is {values[v.name]} and {value} in one call: use "
+                    "two Variables"
                 )
     return values, bounds

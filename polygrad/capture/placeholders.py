@@ -1,10 +1,11 @@
-"""Placeholders: the buffers that replace a call's Tensor arguments, and live lazy values, during its capture.
+"""Placeholders: buffers that replace a call's Tensor arguments, and live lazy values, during its capture.
 
-Memory that is an argument as a whole, or that the call is known to write to, is replaced together with all
-its views. Any other view is passed as a copy, so that each call may pass another view of anything; what the
-call writes to the copy is written back.
+If an argument is all of its memory, or if the call is known to write to the memory, then the memory is
+replaced together with all its views. Any other view is passed as a copy, so that each call can pass any view;
+the copy is written back if the call writes to it.
 
-A live lazy value is no part of the call, which may write to it: it gets memory if the call uses it.
+A live lazy value is not computed by the call. It gets memory if the call uses it, and the call may write to
+it.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ ViewOps = tuple[tuple[Ops, Any], ...]
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """How a Tensor is passed: in buffer number `slot`, as a copy, as all that its memory holds (`view` is
-    None), or as a view of memory that is passed as a whole."""
+    """How a Tensor is passed, in buffer number `slot`: `copied`, or as all of its memory (`view` is None), or
+    as a view of memory that is passed as a whole."""
 
     slot: int
     copied: bool
@@ -54,7 +55,7 @@ class Passed:
 
 @dataclass(slots=True)
 class _Copied:
-    """A Tensor with a placeholder of its own, and what it was before the capture."""
+    """A Tensor with a placeholder of its own, and its state before the capture."""
 
     tensor: Any
     uop: UOp
@@ -65,8 +66,8 @@ class _Copied:
 class Placeholders:
     """Placeholders for the memory of `tensors`, which are distinct: `buffers`, and how each is `passed`.
 
-    `written`: Storages that the call is known to write to, of which no view is copied; None if nothing is
-    known, when Tensors over the same memory are passed separately.
+    `written`: Storages that the call is known to write to; their views are not copied. None: nothing is
+    known, and Tensors over the same memory are passed separately.
     """
 
     def __init__(self, tensors: Sequence[Any], written: Container[Storage] | None) -> None:
@@ -102,7 +103,7 @@ class Placeholders:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        """Restore the Tensors. After an exception, what was recorded has been carried out."""
+        """Restore the Tensors. After an exception, the recorded runs have been made."""
         for storage, (node, _) in self._shared.items():
             storage.update(node)
             rename(storage, changed=kind is not None)
@@ -116,7 +117,7 @@ class Placeholders:
 
 
 def elements_of(tensor: Any) -> Buffer:
-    """A buffer that holds a Tensor's elements, in order: its memory if it has all of it, else a copy."""
+    """A buffer with a Tensor's elements, in order: its memory if the Tensor is all of it, else a copy."""
     base = stored_node(tensor.uop)
     if base.op is not Ops.BUFFER:
         realize_tensors([tensor])
@@ -135,7 +136,7 @@ def write_back(tensor: Any, elements: Buffer) -> None:
 
 
 def memory_of(tensor: Any) -> Buffer:
-    """The memory that a Tensor is a view of; for a lazy value that a gradient may be asked for, its copy."""
+    """The memory that a Tensor is a view of. For a lazy value that may be differentiated, a copy."""
     memory = memory_under(tensor.uop)
     if memory is None or memory.op is Ops.AFTER:
         realize_tensors([tensor])
@@ -159,7 +160,7 @@ def _memory_for(storage: Storage) -> Buffer:
 
 
 class LazyPlaceholders:
-    """Placeholders for lazy values: those that the call uses become memory, the others stay lazy."""
+    """Placeholders for lazy values. Values that the call uses get memory, the others stay lazy."""
 
     def __init__(self, storages: Iterable[Storage]) -> None:
         self._values: dict[Storage, tuple[UOp, Buffer]] = {}

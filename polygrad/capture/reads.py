@@ -1,10 +1,10 @@
-"""Which values of Python a function reads besides its arguments: found in its bytecode, without running it.
+"""The Python values that a function reads besides its arguments, found in its bytecode without running it.
 
-Chains of names are followed from what a function can name: closure variables, globals, attributes of `self`
-and of other arguments, items with a constant key; through local names that are given such a value, through
-elements of lists, and into the functions and methods of the user's code that are reached so. Attributes of
-objects that are reached only as a whole (an element of a list, what is passed on) are those whose name occurs
-in the code. What a chain cannot say is not found: `getattr` with a computed name, `globals()`.
+Chains of names start at closure variables, globals and arguments. They go through attributes, items with a
+constant key, local names and elements of lists, and into the functions and methods of the user's code that
+they reach. Of objects that are reached only as a whole (an element of a list, an argument of a call), the
+attributes count whose names occur in the code. `getattr` with a computed name and `globals()` are not
+followed.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from polygrad.tensor.core.base import TensorBase
 
 PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None)})
 
-_MOST_CODES = 512  # functions looked into
-_MOST_ELEMENTS = 1024  # of a container
+_MAX_FUNCTIONS = 512  # that are searched
+_MAX_ELEMENTS = 1024  # of a container
 _LIBRARIES = sys.stdlib_module_names | {"polygrad", "numpy", "torch", "tinygrad"}
 _READERS = frozenset({"copy", "count", "get", "index", "items", "keys", "values"})  # methods of containers
 _SILENT = frozenset({"CACHE", "COPY", "EXTENDED_ARG", "NOP", "NOT_TAKEN", "PRECALL", "PUSH_NULL", "RESUME"})
@@ -34,8 +34,8 @@ _ABSENT = object()
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A value that is read: attribute or item `key` of `holder`, the contents of a cell, or all that a
-    container holds. `label`: as the user would write it."""
+    """A value that is read: attribute or item `key` of `holder`, the contents of a cell, or all elements of a
+    container. `label`: the expression in the user's code."""
 
     kind: str  # "attribute", "item", "cell" or "contents"
     holder: Any
@@ -44,15 +44,15 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """A value, and how the code says it."""
+class _Reached:
+    """A value, and the expression that gives it in the code."""
 
     value: Any
     label: str
 
 
 def reads_of(functions: list[tuple[Callable[..., Any], Mapping[str, Any]]]) -> list[Read]:
-    """What these functions read, each called with these arguments by name."""
+    """The values that functions read, each called with arguments by name."""
     walk = _Walk()
     for function, arguments in functions:
         walk.function(function, arguments)
@@ -60,25 +60,25 @@ def reads_of(functions: list[tuple[Callable[..., Any], Mapping[str, Any]]]) -> l
 
 
 class _Walk:
-    """The functions looked into so far, and what they read."""
+    """The functions searched so far, and the values that they read."""
 
     def __init__(self) -> None:
         self._reads: dict[tuple[str, int, Any], Read] = {}
         self._written: set[tuple[int, str]] = set()  # attributes that are assigned to before they are read
         self._seen: set[tuple[int, int]] = set()
-        self._reached: dict[int, _Found] = {}
+        self._reached: dict[int, _Reached] = {}
         self._names: set[str] = set()
 
     def finish(self) -> list[Read]:
         """All reads, with the attributes of objects that were reached as a whole."""
-        for found in self._reached.values():
-            for name in self._names & _attributes(found.value).keys():
-                if is_plain(_attributes(found.value)[name]):
-                    self._read("attribute", found.value, name, f"{found.label}.{name}")
+        for reached in self._reached.values():
+            for name in self._names & _attributes(reached.value).keys():
+                if is_plain(_attributes(reached.value)[name]):
+                    self._read("attribute", reached.value, name, f"{reached.label}.{name}")
         return list(self._reads.values())
 
     def function(self, function: Any, arguments: Mapping[str, Any], owner: Any = _ABSENT) -> None:
-        """Look into a function, which is called with these arguments."""
+        """Search a function, which is called with these arguments."""
         if isinstance(function, functools.partial):
             names = _parameters(function.func)
             given = {**dict(zip(names, function.args, strict=False)), **function.keywords}
@@ -88,22 +88,22 @@ class _Walk:
             self.function(function.__func__, arguments, function.__self__)
             return
         if not isinstance(function, types.FunctionType):
-            self._reach(_Found(function, type(function).__name__), arguments)
+            self._reach(_Reached(function, type(function).__name__), arguments)
             return
         wrapped = function.__dict__.get("__wrapped__")
         if wrapped is not None and wrapped is not function:
             self.function(wrapped, arguments, owner)
-        root, _, rest = (function.__module__ or "").partition(".")
-        if root in _LIBRARIES and (root, rest.partition(".")[0]) != ("polygrad", "nn"):
+        root, _, submodule = (function.__module__ or "").partition(".")
+        if root in _LIBRARIES and (root, submodule.partition(".")[0]) != ("polygrad", "nn"):
             return
         key = (id(function.__code__), id(owner))
-        if key in self._seen or len(self._seen) >= _MOST_CODES:
+        if key in self._seen or len(self._seen) >= _MAX_FUNCTIONS:
             return
         self._seen.add(key)
         code = function.__code__
-        local = {name: [_Found(value, name)] for name, value in arguments.items()}
+        local = {name: [_Reached(value, name)] for name, value in arguments.items()}
         if owner is not _ABSENT and code.co_argcount:
-            local[code.co_varnames[0]] = [_Found(owner, code.co_varnames[0])]
+            local[code.co_varnames[0]] = [_Reached(owner, code.co_varnames[0])]
         cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         own = {} if root == "polygrad" else function.__globals__
         self._code(code, own, cells, local)
@@ -113,9 +113,9 @@ class _Walk:
         code: types.CodeType,
         names: dict[str, Any],
         cells: Mapping[str, types.CellType],
-        local: dict[str, list[_Found]],
+        local: dict[str, list[_Reached]],
     ) -> None:
-        chain: list[_Found] = []
+        chain: list[_Reached] = []
         constant: Any = _ABSENT
         nested = []
         instructions = [i for i in dis.get_instructions(code) if i.opname not in _SILENT]
@@ -127,7 +127,7 @@ class _Walk:
             if op.startswith(("LOAD_FAST", "STORE_FAST")):
                 stored, loaded = _fast(op, name)
                 if stored is not None and ended:
-                    local[stored] = [*local.get(stored, ()), *ended][:_MOST_ELEMENTS]
+                    local[stored] = [*local.get(stored, ()), *ended][:_MAX_ELEMENTS]
                 chain = local.get(loaded, []) if loaded is not None else []
             elif op in ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"):
                 chain = self._cell(name, cells, local)
@@ -135,7 +135,7 @@ class _Walk:
                 chain = self._global(name, names)
             elif op in ("LOAD_ATTR", "LOAD_METHOD"):
                 self._names.add(name)
-                chain = [x for found in ended for x in self._attribute(found, name)]
+                chain = [x for reached in ended for x in self._attribute(reached, name)]
                 ended = []
             elif op in ("LOAD_CONST", "LOAD_SMALL_INT"):
                 if isinstance(name, types.CodeType):
@@ -145,53 +145,53 @@ class _Walk:
                     continue
             elif _is_subscript(instruction):
                 if ending_constant is not _ABSENT:
-                    chain = [x for found in ended for x in self._item(found, ending_constant)]
+                    chain = [x for reached in ended for x in self._item(reached, ending_constant)]
                     ended = []
             elif op == "GET_ITER":
-                chain = [x for found in ended for x in _elements(found)]
-                for found in ended:
-                    self._contents(found)
+                chain = [x for reached in ended for x in _elements(reached)]
+                for reached in ended:
+                    self._contents(reached)
                 ended = []
             elif op == "FOR_ITER":
                 chain, ended = ended, []
             elif op == "STORE_ATTR":
-                self._written.update((id(found.value), name) for found in ended)
+                self._written.update((id(reached.value), name) for reached in ended)
                 ended = []
             is_stored = following.opname.startswith("STORE_FAST") or op.startswith("STORE_FAST")
-            for found in ended:
+            for reached in ended:
                 if not is_stored:
-                    self._contents(found)
-                self._reach(found)
+                    self._contents(reached)
+                self._reach(reached)
         for inner in nested:
             self._code(inner, names, cells, dict(local))
 
     # --- links of a chain
 
     def _cell(
-        self, name: str, cells: Mapping[str, types.CellType], local: dict[str, list[_Found]]
-    ) -> list[_Found]:
+        self, name: str, cells: Mapping[str, types.CellType], local: dict[str, list[_Reached]]
+    ) -> list[_Reached]:
         if name not in cells:
-            return local.get(name, [])  # of an enclosing function that is looked into too
+            return local.get(name, [])  # of an enclosing function, which is searched, too
         try:
             value = cells[name].cell_contents
         except ValueError:  # not yet assigned
             return []
         self._read("cell", cells[name], None, name)
-        return [_Found(value, name)]
+        return [_Reached(value, name)]
 
-    def _global(self, name: str, names: dict[str, Any]) -> list[_Found]:
+    def _global(self, name: str, names: dict[str, Any]) -> list[_Reached]:
         if name not in names:
             return []
         value = names[name]
         if not isinstance(value, (types.ModuleType, type, types.BuiltinFunctionType)):
             self._read("item", names, name, name)
-        return [_Found(value, name)]
+        return [_Reached(value, name)]
 
-    def _attribute(self, found: _Found, name: str) -> Iterator[_Found]:
-        holder, label = found.value, f"{found.label}.{name}"
+    def _attribute(self, reached: _Reached, name: str) -> Iterator[_Reached]:
+        holder, label = reached.value, f"{reached.label}.{name}"
         if isinstance(holder, (dict, list, tuple, set)):
             if name in _READERS:
-                self._contents(found)
+                self._contents(reached)
             return
         if is_plain(holder) or isinstance(holder, (TensorBase, types.FunctionType, types.MethodType)):
             return
@@ -223,33 +223,33 @@ class _Walk:
             return
         if (id(holder), name) not in self._written:
             self._read("attribute", holder, name, label)
-        yield _Found(value, label)
+        yield _Reached(value, label)
 
-    def _item(self, found: _Found, key: Any) -> Iterator[_Found]:
-        holder = found.value
+    def _item(self, reached: _Reached, key: Any) -> Iterator[_Reached]:
+        holder = reached.value
         if not isinstance(holder, (dict, list, tuple)):
             return
         try:
             value = holder[key]
         except (KeyError, IndexError, TypeError):
             return
-        label = f"{found.label}[{key!r}]"
+        label = f"{reached.label}[{key!r}]"
         if isinstance(key, slice):
-            self._contents(found)
+            self._contents(reached)
         elif not isinstance(holder, tuple):
             self._read("item", holder, key, label)
-        yield _Found(value, label)
+        yield _Reached(value, label)
 
-    def _contents(self, found: _Found) -> None:
-        if isinstance(found.value, (dict, list, set)) and len(found.value) <= _MOST_ELEMENTS:
-            self._read("contents", found.value, None, found.label)
+    def _contents(self, reached: _Reached) -> None:
+        if isinstance(reached.value, (dict, list, set)) and len(reached.value) <= _MAX_ELEMENTS:
+            self._read("contents", reached.value, None, reached.label)
 
     def _read(self, kind: str, holder: Any, key: Any, label: str) -> None:
         self._reads.setdefault((kind, id(holder), _hashable(key)), Read(kind, holder, key, label))
 
-    def _reach(self, found: _Found, arguments: Mapping[str, Any] | None = None) -> None:
-        """Look into what an object does when it is called, and keep it for `finish`."""
-        value = found.value
+    def _reach(self, reached: _Reached, arguments: Mapping[str, Any] | None = None) -> None:
+        """Search the code that a call of an object runs, and keep the object for `finish`."""
+        value = reached.value
         if is_plain(value) or isinstance(value, (TensorBase, type, types.ModuleType)):
             return
         if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
@@ -257,9 +257,9 @@ class _Walk:
             return
         if id(value) in self._reached:
             return
-        self._reached[id(value)] = found
+        self._reached[id(value)] = reached
         if isinstance(value, (dict, list, tuple, set)):
-            for element in _elements(found):
+            for element in _elements(reached):
                 self._reach(element)
             return
         wrapped = _attributes(value).get("__wrapped__")
@@ -271,7 +271,7 @@ class _Walk:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a value is a number, text, a dtype, or a tuple of such."""
+    """Whether a value is a number, text, a dtype, or a tuple of these."""
     if type(value) is tuple:
         return all(is_plain(v) for v in value)
     return type(value) in PLAIN or isinstance(value, (DType, slice, range))
@@ -282,17 +282,17 @@ def _attributes(value: Any) -> dict[str, Any]:
     return own if type(own) is dict else {}
 
 
-def _elements(found: _Found) -> Iterator[_Found]:
-    value = found.value
-    if isinstance(value, (dict, list, tuple, set)) and len(value) <= _MOST_ELEMENTS:
+def _elements(reached: _Reached) -> Iterator[_Reached]:
+    value = reached.value
+    if isinstance(value, (dict, list, tuple, set)) and len(value) <= _MAX_ELEMENTS:
         pairs = value.items() if isinstance(value, dict) else enumerate(value)
         for key, element in pairs:
             if not is_plain(element):
-                yield _Found(element, f"{found.label}[{key!r}]")
+                yield _Reached(element, f"{reached.label}[{key!r}]")
 
 
 def _fast(op: str, name: Any) -> tuple[str | None, str | None]:
-    """The local name that an instruction stores, and the one that is on top of the stack after it."""
+    """The local name that an instruction stores, and the name whose value is on top of the stack after it."""
     names = name if isinstance(name, tuple) else (name,)
     if op.startswith("STORE_FAST"):
         return names[0], names[1] if op.startswith("STORE_FAST_LOAD") else None

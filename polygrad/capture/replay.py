@@ -1,7 +1,7 @@
-"""A captured call that can be run again: its Program, and the Tensors whose memory the Program uses.
+"""Captured steps: a captured call that can be run again, with the Tensors whose memory its Program uses.
 
-Running binds the arguments' memory, follows Tensors that were written to in the meantime, computes lazy
-values that read what is about to be overwritten, and makes one call.
+A run binds the arguments' memory, binds Tensors again that were written to in the meantime, computes lazy
+values that read memory which is about to be overwritten, and makes one call.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from polygrad.capture.arguments import Spec, unbound_shape, with_arguments
+from polygrad.capture.arguments import Spec, restore_arguments, unbind_shape
 from polygrad.capture.captured_program import CapturedProgram
 from polygrad.capture.merge import Merged
 from polygrad.capture.placeholders import Passed, elements_of, memory_of, write_back
@@ -52,8 +52,8 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class UsedTensor:
-    """A Tensor, not an argument, over memory that the Programs use: `places` has a list for each of the
-    Buffers that its memory is made of. `node` is the Tensor's node when these were bound."""
+    """A Tensor, no argument, over memory that the Programs use. `places`: a list for each Buffer of its
+    memory. `node`: the Tensor's node when these places were bound."""
 
     tensor: Any
     node: UOp
@@ -61,8 +61,8 @@ class UsedTensor:
 
 
 class CapturedStep:
-    """A captured call. `result` is what the function returned; its Tensors hold the results of the last
-    run. Where it `returns_arguments`, `Returned` stands for them.
+    """A captured call. `result`: the function's result, whose Tensors hold the results of the last run.
+    `returns_arguments`: it has `Returned` in the place of arguments.
     """
 
     def __init__(
@@ -80,12 +80,12 @@ class CapturedStep:
     ) -> None:
         self.captured, self._once, self.result = captured.program, captured.once, result
         self._checks, self.returns_arguments = checks, returns_arguments
-        self._once_saw: Any = None  # what constant work depends on, when it was done
+        self._once_saw: Any = None  # the state of the memory that constant work depends on, when it was done
         self._specs, self._passed, self._used_tensors, self._draws = specs, passed, used_tensors, draws
         self._symbolic = [any(s.__class__ is not int for s in spec.shape) for spec in specs]
         self._last: list[UOp | None] = [None] * len(specs)
         self._copies: dict[int, Buffer] = {}
-        self._bound = list(inputs)  # what the argument of each slot is in
+        self._bound = list(inputs)  # the buffer of each slot's argument
         ends = [0, *itertools.accumulate(len(b.parts) for b in inputs)]
         self._positions = [range(a, b) for a, b in itertools.pairwise(ends)]  # the buffers of each slot
         self._inputs = ends[-1]
@@ -93,29 +93,30 @@ class CapturedStep:
         self._written_inputs = frozenset(
             slot for slot, positions in enumerate(self._positions) if any(i in positions for i in written)
         )
-        # memory that is no argument's
+        # memory that belongs to no argument
         self._written: set[Allocation] = set()
-        self._used: set[Allocation] = set()  # what is older than the capture
-        self._state: set[Allocation] = set()  # both
+        self._used: set[Allocation] = set()  # older than the capture
+        self._state: set[Allocation] = set()  # older than the capture, and written
         self._note_memory()
         self._seen = watch.executed
-        self._youngest, self._changes = 0, -1  # up to where lazy values are known not to read what is written
+        self._youngest, self._changes = 0, -1  # older lazy values do not read memory that a run writes
         self._guards = guards
-        self._values = self.captured.variables  # what the Variables of `_symbolic_results` are bound to
+        self._values = self.captured.variables  # the values of Variables in `_symbolic_results`
         self._symbolic_results = [
             s for a in self._written - self._state if (s := owner_of(a)) is not None and has_symbolic_views(s)
         ]
 
     @property
     def has_checks(self) -> bool:
-        """Whether it was captured with CHECK=1 or ANOMALY=1, and there is something to check."""
+        """Whether it was captured with CHECK=1 or ANOMALY=1, and has checks."""
         return bool(self._checks)
 
     @computing
     def run(self, tensors: Sequence[Any], variables: dict[str, int] | None = None) -> Any:
-        """Run once on these arguments (None: the one of the last run); `result`.
+        """Run once with these arguments (None: the argument of the last run); `result`.
 
-        Raises ShapeError, DTypeError, DeviceError when a Tensor is not like the one of the capture.
+        Raises ShapeError, DTypeError, DeviceError when a Tensor differs from that of the capture in one of
+        these.
         """
         last = self._last
         for i, tensor in enumerate(tensors):
@@ -151,7 +152,7 @@ class CapturedStep:
             self._after_writing_arguments(tensors)
         for check in self._checks:
             check.raise_if_violated()
-        return with_arguments(self.result, tensors) if self.returns_arguments else self.result
+        return restore_arguments(self.result, tensors) if self.returns_arguments else self.result
 
     def _bind(
         self, i: int, tensors: Sequence[Any], variables: dict[str, int] | None
@@ -162,7 +163,7 @@ class CapturedStep:
         shape: Any = tensor.shape
         if self._symbolic[i]:
             variables = {} if variables is None else variables
-            shape = unbound_shape(shape, variables)
+            shape = unbind_shape(shape, variables)
         check(spec, shape, tensor.dtype, buffer.device)
         self._check_sharing(i, tensors, buffer)
         allocations = {buffer.allocation}
@@ -170,10 +171,10 @@ class CapturedStep:
             allocations.add(memory.buffer.arg.allocation)
         if allocations & (self._state | self._used if slot in self._written_inputs else self._state):
             raise CaptureError(
-                f"{spec.name}: expected memory of its own, as the function writes to it, got memory that it "
-                "uses otherwise too: pass a clone()"
+                f"{spec.name}: the function writes to it, and uses its memory in another place, too: pass a "
+                "clone()"
             )
-        if buffer.allocation in self._written:  # a result of the last run, say
+        if buffer.allocation in self._written:  # for example a result of the last run
             copy = self._copy_for(slot, buffer)
             copy.copy_from(buffer)
             buffer = copy
@@ -183,13 +184,13 @@ class CapturedStep:
         return variables
 
     def _bind_slot(self, slot: int, buffer: Buffer) -> None:
-        """Let the argument of `slot` be in `buffer`."""
+        """Bind `buffer` as the argument of `slot`."""
         self._bound[slot] = buffer
         for position, part in zip(self._positions[slot], buffer.parts, strict=True):
             self.captured.bind(position, part)
 
     def _run_once(self, once: CapturedProgram) -> None:
-        """Do the constant work, unless what it has read and written is as it was then."""
+        """Do the constant work, unless its memory has not changed since the last time."""
         if self._once_saw != self._seen_by(once):
             once.run()
 
@@ -197,24 +198,25 @@ class CapturedStep:
         return watch.replays, [(b.allocation, b.allocation.version) for b in once.buffers if b is not None]
 
     def _check_sharing(self, i: int, tensors: Sequence[Any], buffer: Buffer) -> None:
-        """Raises CaptureError when an argument shares memory with others, or does not, as in the capture."""
+        """Raises CaptureError when an argument does not share memory with others exactly as in the
+        capture."""
         name, passed = self._specs[i].name, self._passed[i]
         first = next(j for j, p in enumerate(self._passed) if p.slot == passed.slot)
         if first != i and memory_of(tensors[first]).allocation is not buffer.allocation:
             raise CaptureError(
-                f"{name}: expected the same Tensor as {self._specs[first].name}, as captured, or a view of "
-                "it, got another: call reset() first"
+                f"{name}: another Tensor than {self._specs[first].name}: expected the same one, as captured, "
+                "or a view of it: call reset() first"
             )
         size = self._bound[passed.slot].size
         if passed.view is not None and (view_ops(tensors[i].uop) != passed.view or buffer.size != size):
             raise CaptureError(
-                f"{name}: expected the same view of memory as captured, as the function writes to it, got "
-                "another: pass a clone(), or call reset() first"
+                f"{name}: another view of memory: expected that of the capture, as the function writes to "
+                "it: pass a clone(), or call reset() first"
             )
 
     @computing
     def catch_up(self) -> None:
-        """Between runs, let its buffers hold what the next run starts from.
+        """Between runs, bring its buffers to the state that the next run starts from.
 
         Raises CaptureError as `run` does.
         """
@@ -233,21 +235,21 @@ class CapturedStep:
 
     @property
     def once(self) -> CapturedProgram | None:
-        """What runs before the first replay alone."""
+        """The constant work, which runs before the first replay."""
         return self._once
 
     @property
     def guards(self) -> Collection[UOp]:
-        """Symbolic sizes whose sign was decided when it was captured: every run's values must leave it."""
+        """Symbolic sizes whose sign the capture has relied on; it must be the same in every run."""
         return self._guards
 
     @property
     def arguments(self) -> list[tuple[Spec, Passed]]:
-        """What each Tensor argument must be like, and how it is passed."""
+        """For each Tensor argument, its Spec and how it is passed."""
         return list(zip(self._specs, self._passed, strict=True))
 
     def bind_data(self, i: int, data: memoryview) -> None:
-        """Let argument `i` be `data`, bytes that are like the one of the capture, copied."""
+        """Copy `data`, bytes of the size of the captured argument, and bind the copy as argument `i`."""
         slot = self._passed[i].slot
         copy = self._copy_for(slot, self._bound[slot])
         copy.write(data)
@@ -262,7 +264,7 @@ class CapturedStep:
         return copy
 
     def _follow(self, used: UsedTensor) -> None:
-        """Bind the memory of a Tensor that has another node: it was written to, or replaced."""
+        """Bind the memory of a Tensor again, which has a new node: it was written to, or replaced."""
         parts = memory_of(used.tensor).parts
         olds = [places[0].buffer if places else None for places in used.places]
         kinds = [old and (old.size, old.dtype, old.device) for old in olds]
@@ -271,8 +273,7 @@ class CapturedStep:
             for new, kind in zip(parts, kinds, strict=True)
         ):
             raise CaptureError(
-                f"captured function: expected a Tensor that it uses to stay {olds[0]}, got {parts[0]}: call "
-                "reset()"
+                f"captured function: a Tensor that it uses was {olds[0]} and is {parts[0]}: call reset()"
             )
         for new, places in zip(parts, used.places, strict=True):
             for place in places:
@@ -294,12 +295,13 @@ class CapturedStep:
             self.captured.order_shared_memory()
 
     def _rename(self) -> None:
-        """Programs have run since: what they computed from the old contents must not pass for the new."""
+        """Give written memory new nodes, because other Programs have run: values that they computed from its
+        old contents must not count as values of the new contents."""
         for allocation in self._written:
             storage = owner_of(allocation)
             if storage is not None:
                 rename(storage, changed=True)
-            elif len(allocation.family) == 1:  # else what it is a part of is among them
+            elif len(allocation.family) == 1:  # else the whole of which it is a part is written, too
                 allocation.version += 1
         for used in self._used_tensors:
             used.node = used.tensor.uop
@@ -308,7 +310,8 @@ class CapturedStep:
     # --- arguments that the function writes to
 
     def _before_writing_arguments(self, tensors: Sequence[Any]) -> None:
-        """Compute what reads them. Raises CaptureError when two share memory that did not in the capture."""
+        """Compute the lazy values that read them. Raises CaptureError when two arguments share memory that
+        did not in the capture."""
         memory: dict[int, Allocation] = {}
         for passed, tensor in zip(self._passed, tensors, strict=True):
             base = memory_under(tensor.uop) if tensor is not None else None
@@ -316,13 +319,13 @@ class CapturedStep:
             memory[passed.slot] = bound if base is None else base.buffer.arg.allocation
         if len(set(memory.values())) < len(memory):
             raise CaptureError(
-                "captured function: expected arguments that share no memory, as it writes to one and as "
-                "captured, got two that do: pass a clone(), or call reset() first"
+                "captured function: two arguments share memory, and it writes to one: expected that they do "
+                "not, as captured: pass a clone(), or call reset() first"
             )
         preserve({memory[slot] for slot in self._written_inputs})
 
     def _after_writing_arguments(self, tensors: Sequence[Any]) -> None:
-        """Make the new contents seen: they are in the arguments' memory, or in copies of views."""
+        """Make the new contents visible. They are in the arguments' memory, or in copies of views."""
         for slot in self._written_inputs:
             i = next(j for j, p in enumerate(self._passed) if p.slot == slot)
             tensor, elements = tensors[i], self._bound[slot]
@@ -350,11 +353,11 @@ def check(spec: Spec, shape: tuple[Any, ...], dtype: Any, device: str) -> None:
 
 
 def check_guards(guards: dict[UOp, bool], values: dict[str, int]) -> None:
-    """Raises CaptureError when a size is negative that was not so in the captured call, or the reverse."""
+    """Raises CaptureError when the sign of a size is not that of the captured call."""
     for size, negative in guards.items():
         if (value_with(size, values) < 0) is not negative:
-            wanted = "below 0" if negative else "at least 0"
+            sign = "below 0" if negative else "at least 0"
             raise CaptureError(
-                f"captured function: expected {size} to be {wanted}, as when it was captured, since a slice, "
-                f"an index or a size depends on it, got {values}: call reset()"
+                f"captured function: {values}: expected {size} to be {sign}, as when it was captured, since "
+                "a slice, an index or a size depends on it: call reset()"
             )

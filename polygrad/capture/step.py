@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from polygrad.capture.arguments import Parameters, Spec, clones_of, result_names
+from polygrad.capture.arguments import Parameters, Spec, clone_tensors, result_names
 from polygrad.capture.capture import capture
 from polygrad.capture.guards import GONE, Guards
 from polygrad.capture.replay import CapturedStep, check
@@ -193,7 +193,7 @@ def compile_step(
             loss.reshape(()).backward()
             opt.schedule_step()
             guards.check_unchanged("compile_step")
-            return clones_of(result, tensors)
+            return clone_tensors(result, tensors)
 
     step = capture(call, tensors, [f"input {i}" for i in range(len(tensors))], opt.zero_grad)
     names = parameters.names((model, *tensors), {})[-len(tensors) :] if tensors else []

@@ -1,9 +1,10 @@
-"""Where the threads of a run wait for each other: decided here, once, when a Program is assembled.
+"""Barriers, at which the threads of a run wait for each other. They are placed once, when a Program is
+assembled.
 
-Two launches conflict when one writes memory that the other reads or writes, and not both are serial (thread
-0 runs those in order). Between two that conflict there is a barrier. Launches are visited in order, and one
-gets a barrier when it conflicts with a launch since the last barrier. That is the latest place at which the
-conflict can be resolved, so no placement has fewer barriers.
+Two launches conflict when one writes memory that the other reads or writes, unless both are serial: thread 0
+runs serial launches in order. Between two launches that conflict there is a barrier. Launches are visited in
+order, and a launch gets a barrier when it conflicts with a launch since the last barrier. That is the latest
+place for a barrier that resolves the conflict, so no placement has fewer barriers.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from polygrad.runtime.program import Program
 
 
 def place_barriers(program: Program, memory: Sequence[Hashable] | None = None) -> Program:
-    """`program` with barriers at the launches that need one, and at no others.
+    """`program` with barriers at exactly the launches that need one.
 
-    `memory`: what tells the memory of each buffer that is not scratch, where two of them may be the same.
+    `memory`: a key for the memory of each buffer, equal for buffers that share memory; scratch needs none.
     """
     parallel = [program.kernels[launch.kernel].parallel for launch in program.launches]
     if not any(parallel):
@@ -45,7 +46,7 @@ _Range = tuple[int, int]  # first and last + 1
 
 
 def _ranges(program: Program, memory: Sequence[Hashable]) -> list[_Range]:
-    """Every buffer's place in one space of addresses: the arena's bytes, then an address for each memory."""
+    """The range of every buffer in one address space: the arena's bytes, then one address for each memory."""
     number: dict[Hashable, int] = {}
     out = []
     for spec, key in zip(program.buffers, memory, strict=True):
@@ -59,13 +60,13 @@ def _ranges(program: Program, memory: Sequence[Hashable]) -> list[_Range]:
 
 @dataclass(slots=True)
 class _Accesses:
-    """The memory that launches use, and of it what they write."""
+    """The memory that launches use, and the part of it that they write."""
 
     used: _Ranges = field(default_factory=lambda: _Ranges())
     written: _Ranges = field(default_factory=lambda: _Ranges())
 
     def conflict(self, used: list[_Range], written: list[_Range]) -> bool:
-        """Whether another launch conflicts with one of these."""
+        """Whether a launch with these accesses conflicts with one of the launches."""
         return any(self.used.overlap(r) for r in written) or any(self.written.overlap(r) for r in used)
 
     def add(self, used: list[_Range], written: list[_Range]) -> None:
@@ -76,7 +77,7 @@ class _Accesses:
 
 
 class _Ranges:
-    """A union of ranges, kept apart and in order."""
+    """A union of ranges, as disjoint ranges in order."""
 
     __slots__ = ("ends", "starts")
 
@@ -86,7 +87,7 @@ class _Ranges:
 
     def overlap(self, r: _Range) -> bool:
         """Whether a range shares an address with the union."""
-        i = bisect_right(self.ends, r[0])  # the first that ends behind its start
+        i = bisect_right(self.ends, r[0])  # the first range that ends after the start of r
         return i < len(self.ends) and self.starts[i] < r[1] and r[0] < r[1]
 
     def add(self, r: _Range) -> None:
@@ -94,6 +95,6 @@ class _Ranges:
         if start == end:
             return
         i, j = bisect_left(self.ends, start), bisect_right(self.starts, end)
-        if i < j:  # it overlaps or touches these
+        if i < j:  # it overlaps or touches ranges i to j - 1
             start, end = min(start, self.starts[i]), max(end, self.ends[j - 1])
         self.starts[i:j], self.ends[i:j] = [start], [end]

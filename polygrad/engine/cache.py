@@ -1,14 +1,14 @@
-"""Compiled artefacts by what they were compiled from: in memory, and on disk between processes.
+"""The cache of compiled artefacts, by the source of each: in memory, and on disk between processes.
 
 An entry is a file `<directory>/<2 hex digits>/<62 hex digits>` of
 
     b"PGC1" | u64 length (little-endian) | 16-byte BLAKE2b of key and payload | payload
 
-written beside its place and moved there, so that a reader sees a whole entry or none, whoever else writes.
-What does not check out is a miss, and is written anew. No trouble with the file system is ever an error: a
-cache that cannot keep things forgets them. The directory is `$POLYGRAD_CACHE`, else
-`$XDG_CACHE_HOME/polygrad`, else `~/.cache/polygrad`; `POLYGRAD_CACHE=0` (or set and empty) keeps to memory.
-In a page, which has no files, the host keeps the entries.
+A file is written under another name and then renamed, so that a reader sees a whole entry or none, whichever
+processes write. A damaged entry is a miss, and is written again. An error of the file system is never an
+error here: an entry that cannot be written is only kept in memory. The directory is `$POLYGRAD_CACHE`, else
+`$XDG_CACHE_HOME/polygrad`, else `~/.cache/polygrad`; with `POLYGRAD_CACHE=0` (or set and empty) there is
+none. In a page, which has no files, the host keeps the entries.
 """
 
 from __future__ import annotations
@@ -30,17 +30,16 @@ _MEMORY_BYTES = 16 << 20
 _DISK_BYTES = 512 << 20
 _SHARDS = 256
 _DAY = 86400.0
-# What turns a kernel's AST into an artefact: packages, and the modules beside them.
+# The code that compiles a kernel's AST: packages, and the modules beside them.
 _COMPILERS = ("uop", "codegen", "renderer", "wasm", os.path.join("engine", "backends"), "")
 
 
 @functools.cache
 def code_digest() -> hashlib._Hash:
-    """A digest of the code that makes artefacts: what another version made is not ours."""
+    """A digest of the code that makes artefacts, so that no version finds artefacts of another."""
     digest = hashlib.sha256(_MAGIC)
-    archive = getattr(
-        sys.modules[__name__].__loader__, "archive", None
-    )  # polygrad's own loader imports from a zip file
+    # polygrad's own loader imports from a zip file
+    archive = getattr(sys.modules[__name__].__loader__, "archive", None)
     if archive is not None:
         with zipfile.ZipFile(archive) as file:
             for member in file.infolist():
@@ -58,7 +57,7 @@ def code_digest() -> hashlib._Hash:
 
 
 def cache_directory() -> str | None:
-    """The directory that the environment asks for; None for no disk."""
+    """The directory that the environment sets; None for no directory."""
     given = os.environ.get("POLYGRAD_CACHE")
     if given is not None:
         return None if given in ("", "0") else given
@@ -80,8 +79,8 @@ class DiskCache:
     @staticmethod
     @functools.cache
     def default() -> DiskCache:
-        """The cache of this process: the host's, if it has one (`use_host`), else where the environment asked
-        for it when it was first used."""
+        """The cache of this process: the host's, if there is one (`use_host`), else the one in the directory
+        that the environment set at the first use."""
         return DiskCache(cache_directory()) if _host is None else HostCache(_host)
 
     @staticmethod
@@ -95,7 +94,7 @@ class DiskCache:
         return digest.hexdigest()
 
     def get(self, key: str) -> bytes | None:
-        """What `put` stored under `key`, or None."""
+        """The bytes that `put` stored under `key`, or None."""
         with self._lock:
             data = self._memory.get(key)
             if data is not None:
@@ -107,7 +106,7 @@ class DiskCache:
         return data
 
     def put(self, key: str, data: bytes) -> None:
-        """Store `data` under `key`, as far as there is room and the file system allows."""
+        """Store `data` under `key`, if there is room and the file system allows."""
         self._remember(key, data)
         self._write(key, data)
 
@@ -135,7 +134,7 @@ class DiskCache:
         data = _unpacked(key, entry)
         if data is not None and time.time() - changed > _DAY:
             try:
-                os.utime(path)  # it is in use: not the next to be dropped
+                os.utime(path)  # it is in use, and must not be the next entry that is dropped
             except OSError:
                 pass
         return data
@@ -145,7 +144,7 @@ class DiskCache:
             return
         path = self._path(key)
         folder = os.path.dirname(path)
-        # Inside Pyodide all processes have one number.
+        # A random name: inside of Pyodide all processes have the same process id.
         part = os.path.join(folder, f".{key[2:]}.{os.urandom(8).hex()}")
         try:
             try:
@@ -159,20 +158,20 @@ class DiskCache:
         except OSError:
             _remove(part)
             return
-        if key.endswith("0"):  # keys are hashes: one write in 16
+        if key.endswith("0"):  # keys are hashes, so this is one write in 16
             self._prune(folder, path)
 
     def _prune(self, folder: str, newest: str) -> None:
         """Drop the oldest entries of one folder until it keeps to its share of the room."""
         entries, now = [], time.time()
         try:
-            with os.scandir(folder) as found:
-                for entry in found:
+            with os.scandir(folder) as files:
+                for entry in files:
                     stat = entry.stat()
                     if not entry.name.startswith("."):
                         entries.append((stat.st_mtime, stat.st_size, entry.path))
                     elif now - stat.st_mtime > _DAY:
-                        _remove(entry.path)  # its writer died
+                        _remove(entry.path)  # its writer has died
         except OSError:
             return
         room = self.disk_bytes // _SHARDS - sum(size for _, size, _ in entries)
@@ -185,10 +184,11 @@ class DiskCache:
 
 
 class HostCache(DiskCache):
-    """A cache whose entries the host keeps: in a page there are no files.
+    """A cache whose entries the host keeps, for pages, which have no files.
 
-    host: an object of JavaScript's, whose `find(key)` gives an entry or nothing, and `keep(key, entry)`
-        takes one; both at once.
+    host: a JavaScript object. Its `find(key)` gives an entry or nothing, and `keep(key, entry)` stores one;
+    both
+        are synchronous.
     """
 
     def __init__(self, host: Any) -> None:
@@ -207,7 +207,7 @@ _host: Any = None
 
 
 def use_host(host: Any) -> None:
-    """Keep what is made from now on with the host: see `HostCache`."""
+    """Let the host keep all later entries: see `HostCache`."""
     global _host
     _host = host
     DiskCache.default.cache_clear()

@@ -1,4 +1,4 @@
-"""Compiled kernels as they are kept: in the memory of the process, and as bytes for the disk."""
+"""Compiled kernels in the caches: as records in memory, and as bytes on disk."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _LENGTH = struct.Struct("<I")
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A compiled kernel, which of its AST's PARAMs it still has (simplification may have dropped some), and
-    the bytes of each buffer that it wants for itself; `context`: how it was lowered; `grid`: of workgroups,
-    on a device that has them."""
+    """A compiled kernel. `slots`: the PARAMs of its AST that it still has; simplification may have dropped
+    some. `local`: the bytes of each scratch buffer of its own. `context`: the options of its lowering.
+    `grid`: of workgroups, on a device that has them."""
 
     kernel: Kernel
     slots: tuple[int, ...]
@@ -52,7 +52,8 @@ class Built:
 
     @staticmethod
     def from_bytes(data: bytes, target: Target, optimized: bool) -> Built:
-        """What `to_bytes` wrote of a kernel for `target`; the cache sees to it that it is nothing else."""
+        """The kernel for `target` that `to_bytes` wrote. The cache has checked that the bytes are
+        undamaged."""
         (length,) = _LENGTH.unpack_from(data)
         start = _LENGTH.size + length
         fields = json.loads(data[_LENGTH.size : start])
@@ -75,7 +76,7 @@ class Built:
 
 
 def kernel_of(name: str, linear: list[UOp], params: list[UOp], backend: Backend, code: bytes = b"") -> Kernel:
-    """What a Program says of a linear kernel."""
+    """The Kernel of a Program for a linear kernel."""
     variables = tuple(sorted(n.arg.name for n in linear if n.op is Ops.DEFINE_VAR))
     limits = backend.target.workgroups
     return Kernel(
@@ -104,6 +105,6 @@ def _written_slots(linear: list[UOp], params: list[UOp]) -> tuple[int, ...]:
 
 
 def built_key(ast: UOp, *how: object) -> str:
-    """The key of the kernel that an AST becomes. `how`: all that its code depends on beside the AST and
-    polygrad's own code."""
+    """The key of an AST's kernel in the disk cache. `how`: everything else that its code depends on, apart
+    from polygrad's own code."""
     return DiskCache.key(f"kernel {how!r}", signature(ast.toposort()))

@@ -1,4 +1,4 @@
-"""`GlobalCounters`: what has been computed so far, by tinygrad's names."""
+"""`GlobalCounters`: totals of all computations, under tinygrad's names."""
 
 from __future__ import annotations
 

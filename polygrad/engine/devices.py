@@ -1,17 +1,17 @@
-"""The devices of this host: what each is made of, and which is the default.
+"""The registry of devices: the Backend of each, and the default device of this host.
 
 Device.DEFAULT                 "CPU", "WASM" in a page or Node, or the environment's DEVICE
-Device.DEFAULT = "auto"        a GPU where there is one, as with DEVICE=auto and device="auto"
-Device["WASM"]                 its Runtime; a DeviceError says what to install where it cannot be had
+Device.DEFAULT = "auto"        a GPU if there is one, as with DEVICE=auto and device="auto"
+Device["WASM"]                 its Runtime; a DeviceError says what to install if it is not available
 Device["CPU:1"]                another device of the same kind, with memory of its own; "CPU:0" is "CPU"
 
-A package adds a device by an entry point of the group `polygrad.devices`: a name, and where its `Backend`
-is.
+A package adds a device by an entry point of the group `polygrad.devices`: its name, and the place of its
+`Backend`.
 
     [project.entry-points."polygrad.devices"]
     NPU = "npu_package.backend:BACKEND"
 
-What is installed is looked through only for a name that is not built in, and by `Device.available()`.
+Installed packages are searched only for a name that is not built in, and by `Device.available()`.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from polygrad.uop.node import UOp
 
 @dataclass(frozen=True)
 class Backend:
-    """What a device is made of.
+    """The parts of a device.
 
-    `compile` starts to turn a named linear kernel into an artefact in `language` (see `Program`), which
-    calling its result waits for. `shared_memory`: whether artefacts import a shared memory.
-    `link` gives a captured Program its driver; None: its launches are made one by one. `prepare` is called
-    when kernels are soon to be compiled; it must return at once, and be cheap when called again.
-    `assemble` makes an artefact of a function that is written by hand, through a Builder; None: it has none.
-    `indexed`: `open` gives another device each time, so there may be a second (`CPU:1`).
-    `packages` are the distributions that drive it, `about` says what is to be known beside their versions.
-    `source` writes a linear kernel in the language named `source_name`, for people to read; `assembly` says
-    what a compiler makes of such a text, None where that is the driver's or the engine's secret.
+    `compile` starts to compile a named linear kernel to an artefact in `language` (see `Program`); a call of
+    its result waits for the artefact. `shared_memory`: whether artefacts import a shared memory. `link` gives
+    a captured Program its driver; None: launches are made one by one. `prepare` is called shortly before
+    kernels are compiled; it must return at once, and be cheap when called again. `assemble` compiles a
+    function that is written by hand, through a Builder; None: it cannot. `indexed`: `open` gives a new device
+    each time, so there may be several (`CPU:1`). `packages`: the distributions that drive the device. `about`
+    gives its version where that is not theirs. `source` writes a linear kernel in the language named
+    `source_name`, for people to read. `assembly` compiles such a text to assembly; None: the driver or the
+    engine does not show it.
     """
 
     target: Target
@@ -68,8 +68,8 @@ class Backend:
 
 ENTRY_POINTS = "polygrad.devices"
 
-# The module that defines `BACKEND` for a built-in device, and what to do when its packages are missing. The
-# same entry points are in pyproject.toml; from here they are found in a source tree too, and at once.
+# The module that defines `BACKEND` for a built-in device, and advice for when its packages are missing. The
+# same entry points are in pyproject.toml; with this table they also work in a source tree, without a search.
 _MODULES = {
     "CPU": ("polygrad.engine.backends.cpu", "pip install llvmlite"),
     "CC": ("polygrad.engine.backends.cc", "it needs a C compiler"),
@@ -83,8 +83,7 @@ _MODULES = {
 
 _FALLBACK = "WASM" if sys.platform == "emscripten" else "CPU"
 
-# Called with the name of a device that was lost and opened anew: what was made of its memory is to be
-# forgotten.
+# Called with the name of a device that was lost and opened anew, to forget everything in its memory.
 reopened: list[Callable[[str], object]] = []
 
 
@@ -92,19 +91,19 @@ _INDEXED = re.compile(r"([^:]+):([0-9]{1,4})")
 
 
 def kind_of(name: str) -> str:
-    """A canonical name without its index: what a device's Programs run on any device of."""
+    """A canonical name without its index: any device of this kind can run the device's Programs."""
     return name.partition(":")[0]
 
 
 def device_names() -> tuple[str, ...]:
-    """Every built-in device, whether this host has it or not."""
+    """The names of all built-in devices, whether this host has them or not."""
     return tuple(_MODULES)
 
 
 def _announced() -> dict[str, Any]:
-    """The entry points of other packages' devices, by their names in upper case. Of two with one name the
-    first that is found counts, and none replaces a built-in device."""
-    # A module that takes as long to import as a third of polygrad.
+    """The entry points of devices of other packages, by their names in upper case. Of two with one name the
+    first one counts. None replaces a built-in device."""
+    # Importing this module takes a third of the time that polygrad takes, so it is imported when needed.
     metadata = importlib.import_module("importlib.metadata")
     found: dict[str, Any] = {}
     for entry in metadata.entry_points(group=ENTRY_POINTS):
@@ -124,7 +123,7 @@ class _Devices:
 
     @property
     def DEFAULT(self) -> str:
-        """The device of a Tensor made without naming one: unless chosen, the fastest that is sure to work."""
+        """The device of a Tensor that names none. Unless it was set: the fastest one that is sure to work."""
         if self._default is None:
             self._default = self._default_of(os.environ.get("DEVICE"))
         return self._default
@@ -134,7 +133,8 @@ class _Devices:
         self._default = self.canonical(name)
 
     def _default_of(self, asked: str | None) -> str:
-        """The default device where the environment's DEVICE is `asked`. Raises DeviceError that names it."""
+        """The default device when the environment's DEVICE is `asked`. Raises DeviceError, which names
+        DEVICE."""
         if not asked:
             return _FALLBACK
         try:
@@ -146,8 +146,8 @@ class _Devices:
             ) from e
 
     def canonical(self, name: str) -> str:
-        """The device's name in upper case, without an index of 0; of "auto", that of the best. Raises
-        DeviceError for one that does not exist."""
+        """The device's name in upper case, without an index of 0; for "auto" the name of the best device.
+        Raises DeviceError for a device that does not exist."""
         upper = name.upper() if isinstance(name, str) else name
         if isinstance(upper, str) and (indexed := _INDEXED.fullmatch(upper)):
             kind, index = self.canonical(indexed[1]), int(indexed[2])
@@ -163,7 +163,7 @@ class _Devices:
         return upper
 
     def backend(self, name: str) -> Backend:
-        """How to compile for a device. Raises DeviceError when this host cannot."""
+        """The Backend of a device. Raises DeviceError when this host does not have the device."""
         return self._backends.get(name) or self._load(kind_of(self.canonical(name)))
 
     @synchronized
@@ -179,7 +179,7 @@ class _Devices:
                 remedy = f"see what the package of {entry.value} needs"
                 backend = entry.load()
         except ImportError as e:
-            if name in _MODULES and sys.platform == "emscripten":  # what only native hosts can run
+            if name in _MODULES and sys.platform == "emscripten":  # a device of native hosts
                 raise DeviceError(
                     f"device {name}: not available inside Pyodide: expected WASM, WEBGPU or INTERP"
                 ) from e
@@ -201,8 +201,8 @@ class _Devices:
         backend = self.backend(name)
         if name != kind_of(name) and not backend.indexed:
             raise DeviceError(
-                f"device {name}: expected {kind_of(name)}, of which a process has one, got another: use that "
-                "(of several GPUs the environment chooses: CUDA_VISIBLE_DEVICES), or CPU:1"
+                f"device {name}: a process has one device {kind_of(name)}: use that (of several GPUs the "
+                "environment chooses: CUDA_VISIBLE_DEVICES), or CPU:1"
             )
         opened = self._runtimes[name] = backend.open()
         opened.name = name
@@ -212,8 +212,8 @@ class _Devices:
         return opened
 
     def best(self) -> str:
-        """What "auto" is: WEBGPU where it is a GPU, and no processor that does a GPU's work; else the default
-        of this host. It opens the GPU to know, and says what it chose."""
+        """The device that "auto" means: WEBGPU if that is a real GPU, not a processor that emulates one, else
+        the default of this host. It opens the GPU to find out, and prints its choice."""
         chosen = _FALLBACK
         try:
             runtime = self["WEBGPU"]
@@ -226,8 +226,8 @@ class _Devices:
         return chosen
 
     def is_gpu(self, device: str | Sequence[str] | None) -> bool:
-        """Whether kernels run on grids of workgroups there, other than on a processor that does a GPU's work.
-        `device`: as Tensors have it, one or several of a kind; None: the default."""
+        """Whether a device runs kernels on grids of workgroups, and is no processor that emulates a GPU.
+        `device`: as of Tensors, one or several of a kind; None: the default."""
         name = self.DEFAULT if device is None else device if isinstance(device, str) else device[0]
         limits = self.backend(name).target.workgroups
         return limits is not None and not limits.software
@@ -252,8 +252,8 @@ Device = _Devices()
 
 
 def placement_of(device: str | Sequence[str]) -> Any:
-    """The canonical name of a device, or a tuple of those of several. Raises DeviceError for devices that do
-    not exist, for several of different kinds, and for one twice."""
+    """The canonical name of a device, or a tuple of names for several devices. Raises DeviceError for devices
+    that do not exist, for several of different kinds, and for one named twice."""
     if isinstance(device, str):
         return Device.canonical(device)
     names = tuple([Device.canonical(d) for d in device])

@@ -1,6 +1,6 @@
-"""What a compiled kernel is: its graph after each pass, how much it computes and how much memory it touches.
+"""Explanations of a compiled kernel: its graph after each pass, its arithmetic work and its memory traffic.
 
-Reads `PASSES`; of the pass that carries out Opts, it tells them one by one.
+Passes come from the list `PASSES`. The pass that carries out Opts is shown Opt by Opt.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _ARITHMETIC = GroupOp.ALU - GroupOp.Comparison - {Ops.WHERE}
 
 @dataclass(frozen=True, slots=True)
 class PassResult:
-    """A kernel after the pass `name`, or after the Opt of that name: a SINK, or its linear form. `changed`:
-    by it."""
+    """A kernel after the pass or the Opt `name`: a SINK, or its linear form. `changed`: whether that changed
+    it."""
 
     name: str
     code: Code
@@ -30,7 +30,7 @@ class PassResult:
 
 
 def opts_of(origin: Origin) -> tuple[Opt, ...]:
-    """How a kernel is computed: the Opts that were chosen for it, given or found."""
+    """The Opts of a kernel: chosen by the heuristics, given by the user or found by a search."""
     if not origin.context.optimized:
         return ()
     kernel = run_passes(origin.ast, origin.context, through=UNOPTIMIZED)
@@ -39,7 +39,7 @@ def opts_of(origin: Origin) -> tuple[Opt, ...]:
 
 
 def pass_results(origin: Origin) -> list[PassResult]:
-    """The kernel after each pass that it went through, in order; `origin.ast` is what it was before."""
+    """The kernel after each pass, in order; before the first it is `origin.ast`."""
     out: list[PassResult] = []
     code: Code = origin.ast
     after: str | None = None
@@ -57,11 +57,11 @@ def pass_results(origin: Origin) -> list[PassResult]:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one launch has to do, whatever instructions it is made of; Variables at their largest.
+    """The work of one launch, independent of its instructions, for the largest values of Variables.
 
-    `flops`: operations on floats (a multiply-add is two, an exponential is one; comparisons, selections and
-    conversions are none), once redundant loops are gone; what is computed twice counts twice. `nbytes`: what
-    is read or written of the buffers, each element once however often that happens.
+    `flops`: operations on floats, without redundant loops. A multiply-add counts as two, an exponential as
+    one; comparisons, selections and conversions do not count. A value that is computed twice counts twice.
+    `nbytes`: the size of the elements that are read or written, each counted once.
     """
 
     flops: int
@@ -69,7 +69,7 @@ class Work:
 
 
 def work(origin: Origin) -> Work:
-    """How much a launch of a kernel computes, and how much memory it touches."""
+    """The work of a launch of a kernel."""
     kernel = run_passes(origin.ast, origin.context, through=UNOPTIMIZED)
     assert isinstance(kernel, UOp)
     flops = 0

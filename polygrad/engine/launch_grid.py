@@ -12,23 +12,21 @@ from polygrad.uop.ops import Ops
 
 
 def launch_grid(linear: Iterable[UOp]) -> tuple[GridSize, GridSize, GridSize]:
-    """How many workgroups a linear kernel runs on along x, y and z. Raises InternalError for sizes that are
-    no arithmetic of Variables."""
+    """The number of workgroups of a linear kernel along x, y and z. Raises InternalError for a size that is
+    no arithmetic on Variables."""
     x, y, z = map(_size, grid_of(linear))
     return x, y, z
 
 
 def _size(size: UOp) -> GridSize:
-    found: dict[UOp, GridSize] = {}
+    sizes: dict[UOp, GridSize] = {}
     for node in size.toposort():
         if node.op is Ops.CONST:
-            found[node] = node.arg
+            sizes[node] = node.arg
         elif node.op is Ops.DEFINE_VAR:
-            found[node] = node.arg.name
+            sizes[node] = node.arg.name
         elif node.op.name in GRID_OPS:
-            found[node] = (node.op.name, *(found[s] for s in node.src))
+            sizes[node] = (node.op.name, *(sizes[s] for s in node.src))
         else:
-            raise InternalError(
-                f"grid: expected an expression of {', '.join(sorted(GRID_OPS))}, got {node.op}"
-            )
-    return found[size]
+            raise InternalError(f"grid: {node.op}: expected an expression of {', '.join(sorted(GRID_OPS))}")
+    return sizes[size]

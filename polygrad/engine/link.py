@@ -1,4 +1,4 @@
-"""The driver of a captured Program: what its launches are to a renderer."""
+"""The driver of a captured Program, as the data that a renderer writes it from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code of an expression, as text: its Programs, their kernels, and what each is compiled from and to."""
+"""The code of an expression, as text: its Programs, and their kernels as source and as machine code."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ _WIDTH = 80
 
 
 def listing(uops: Sequence[UOp], device: str | None = None, machine: bool = False) -> str:
-    """What `realize` would run for nodes, as text; nothing is computed. `machine`: with machine code."""
+    """The Programs that `realize` would run for nodes, as text; nothing is computed. `machine`: with machine
+    code."""
     runs = preview(uops, device)
     what = ", ".join(f"{u.dtype} of shape {u.shape}" for u in uops)
     if not runs:
-        return f"{what}: nothing to run, as it is computed already or has no elements\n"
+        return f"{what}: nothing to run: it is computed already, or has no elements\n"
     parts = [f"{what}\n"]
     seen: set[tuple[str, str]] = set()
     for i, run in enumerate(runs, 1):
@@ -50,7 +51,7 @@ def _transfer(place: str, run: Transfer) -> str:
 
 
 def _program(place: str, run: Run, seen: set[tuple[str, str]], machine: bool) -> list[str]:
-    """A Program, and each of its kernels that is not among the `seen`."""
+    """A Program, and those of its kernels that are not in `seen`."""
     program = run.program
     counts = f"{_count(program.kernels, 'kernel')}, {_count(program.launches, 'launch', 'launches')}"
     lines = [
@@ -97,7 +98,7 @@ def _kernel(name: str, device: str, machine: bool) -> str:
     head = _heading(f"Kernel {name} on {device}", "-")
     origin = origin_of(name, device)
     if origin is None:
-        return f"{head}\nIt is no longer among the kernels in memory: its code is not known.\n"
+        return f"{head}\nThe kernel is not in memory any more, so its code is not known.\n"
     todo = work(origin)
     lines = [
         head,
@@ -110,7 +111,7 @@ def _kernel(name: str, device: str, machine: bool) -> str:
 
 
 def _code(origin: Origin, device: str, machine: bool) -> list[str]:
-    """A kernel's text in the language of its device, and what a compiler makes of it."""
+    """A kernel's text in the language of its device and, if asked for, its machine code."""
     backend = Device.backend(device)
     if backend.source is None:
         return ["", f"(device {device} has no text for its kernels)"]
@@ -121,5 +122,5 @@ def _code(origin: Origin, device: str, machine: bool) -> list[str]:
     if machine and backend.assembly is not None:
         lines += ["", "Machine code:", "", backend.assembly(source).strip("\n")]
     elif machine:
-        lines += ["", f"(machine code: what runs device {device} makes it, and does not show it)"]
+        lines += ["", f"(machine code: the driver or engine of {device} makes it, and does not show it)"]
     return lines

@@ -1,6 +1,6 @@
-"""A tensor graph without what differs from run to run: the key of the schedule cache.
+"""Normalised graphs: tensor graphs in which everything that differs from run to run is replaced.
 
-BUFFERs become numbered slots, bound Variables unbound ones, nodes that have been computed the slots of their
+BUFFERs become numbered slots. Bound Variables become unbound ones. Computed nodes become the slots of their
 values. Graphs are hash-consed, so two steps of a training loop normalise to the same object.
 """
 
@@ -14,7 +14,7 @@ from polygrad.errors import ArgumentError, InternalError
 from polygrad.runtime.buffer import Allocation
 from polygrad.uop.args import Shear
 from polygrad.uop.node import UOp
-from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.ops import Ops
 
 
 class Slot(NamedTuple):
@@ -26,7 +26,8 @@ class Slot(NamedTuple):
 
 @dataclass(slots=True)
 class Normalized:
-    """`sink` over slots; `buffers[i]` is slot i's BUFFER, `variables` what the Variables are bound to."""
+    """`sink`: the graph over slots. `buffers[i]`: the BUFFER of slot i. `variables`: the values of the
+    Variables."""
 
     sink: UOp
     buffers: list[UOp]
@@ -34,26 +35,26 @@ class Normalized:
 
 
 class Bindings:
-    """What Variables are bound to: `variables`, by name, filled as nodes are unbound."""
+    """`variables`: the values that Variables are bound to, by name, of all nodes that were unbound so far."""
 
     __slots__ = ("variables",)
 
     def __init__(self) -> None:
         self.variables: dict[str, int] = {}
 
-    def unbound(self, node: UOp) -> UOp:
+    def variable_of(self, node: UOp) -> UOp:
         """The Variable of a BIND. Raises ArgumentError when it was bound to another value before."""
         variable, value = node.unbind()
         if self.variables.setdefault(variable.arg.name, value) != value:
             raise ArgumentError(
-                f"Variable {variable.arg.name}: expected one value in one computation, "
-                f"got {self.variables[variable.arg.name]} and {value}"
+                f"Variable {variable.arg.name}: bound to {self.variables[variable.arg.name]} and {value} in "
+                "one computation: expected one value"
             )
         return variable
 
     def unbind(self, size: UOp) -> UOp:
-        """A size over Variables that are not bound."""
-        return size.substitute({n: self.unbound(n) for n in size.toposort() if n.op is Ops.BIND})
+        """A size with its BINDs replaced by their Variables."""
+        return size.substitute({n: self.variable_of(n) for n in size.toposort() if n.op is Ops.BIND})
 
 
 def value_of(node: UOp) -> UOp | None:
@@ -65,17 +66,17 @@ def value_of(node: UOp) -> UOp | None:
 
 
 def stored_value(node: UOp) -> UOp | None:
-    """The BUFFER that holds a node's value: a BUFFER itself, unless a write had its elements copied."""
+    """The BUFFER that holds a node's value. Of a BUFFER it is itself, unless a write moved its elements."""
     return value_of(node) or (node if node.op is Ops.BUFFER else None)
 
 
 def uncomputed(node: UOp) -> bool:
-    """Whether a node has no computed value: a walk continues to its sources."""
+    """Whether a node has no computed value, so that a walk continues to its sources."""
     return value_of(node) is None
 
 
 def _is_written_by_hand(node: UOp) -> bool:
-    """Whether a node is memory that nothing but a custom kernel's result is in."""
+    """Whether a node is memory that a custom kernel has written."""
     return node.op is Ops.AFTER and node.src[1].arg is not None
 
 
@@ -85,7 +86,7 @@ _SIZES_IN_ARG = frozenset({
 
 
 def with_sizes(op: Ops, arg: Any, change: Callable[[UOp], UOp]) -> Any:
-    """A node's argument, with its symbolic sizes changed."""
+    """A node's argument, with `change` applied to its symbolic sizes."""
     if op not in _SIZES_IN_ARG:
         return arg
     if op is Ops.FOR:
@@ -94,16 +95,16 @@ def with_sizes(op: Ops, arg: Any, change: Callable[[UOp], UOp]) -> Any:
     if all(part.__class__ is int for part in parts):
         return arg
 
-    def changed(size: Any) -> Any:
+    def apply(size: Any) -> Any:
         if isinstance(size, tuple):
-            return tuple([changed(s) for s in size])
+            return tuple([apply(s) for s in size])
         return change(size) if isinstance(size, UOp) else size
 
-    return Shear(*changed(tuple(arg))) if op is Ops.SHEAR else changed(arg)
+    return Shear(*apply(tuple(arg))) if op is Ops.SHEAR else apply(arg)
 
 
 def _body_with_sizes(body: UOp, change: Callable[[UOp], UOp]) -> UOp:
-    """The body of a FOR, with its symbolic sizes changed."""
+    """The body of a FOR, with `change` applied to its symbolic sizes."""
     new: dict[UOp, UOp] = {}
     for node in body.toposort(lambda n: n.op is not Ops.BIND):
         if node.op is Ops.BIND:
@@ -115,9 +116,11 @@ def _body_with_sizes(body: UOp, change: Callable[[UOp], UOp]) -> UOp:
 
 
 def normalize(sink: UOp, first: Sequence[UOp] = (), arguments: Mapping[UOp, UOp] | None = None) -> Normalized:
-    """Normalise a graph. `first`: BUFFERs that are to be its first slots.
+    """Normalise a graph. `first`: the BUFFERs of its first slots. `arguments`: BUFFERs of one element that
+    are loaded instead of constants, which are operands of elementwise ops only.
 
-    `arguments`: for constants, operands of elementwise ops alone, the BUFFERs of one element to load.
+        SINK(MUL(RESHAPE(BUFFER<b>), CONST 2.0))  ->  SINK(MUL(RESHAPE(BUFFER<slot 0>), CONST 2.0))
+
     Raises ArgumentError when a Variable is bound to two values or not bound.
     """
     new: dict[UOp, UOp] = {}
@@ -135,29 +138,27 @@ def normalize(sink: UOp, first: Sequence[UOp] = (), arguments: Mapping[UOp, UOp]
             buffers.append(node)
         return slot
 
-    def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
+    def rebuild(node: UOp, src: tuple[UOp, ...]) -> UOp:
         return UOp(node.op, node.dtype, src, with_sizes(node.op, node.arg, unbind))
 
-    def normalized_target(target: UOp) -> UOp:
-        """The view that an ASSIGN writes to: of its memory, also where the value in it has been computed."""
-        views = []
-        while target.op in GroupOp.Movement:
-            views.append(target)
-            target = target.src[0]
-        out = new[target]
-        for view in reversed(views):
-            out = rebuilt(view, (out,))
+    def normalize_target(target: UOp) -> UOp:
+        """The view that an ASSIGN writes to. Its movement ops are applied to the memory even if the view's
+        value has been computed."""
+        memory, views = target.movements()
+        out = new[memory]
+        for view in views:
+            out = rebuild(view, (out,))
         return out
 
     for node in first:
         slot_of(node)
-    given = {constant: slot_of(node) for constant, node in (arguments or {}).items()}
+    argument_slots = {constant: slot_of(node) for constant, node in (arguments or {}).items()}
 
     def operand(s: UOp, consumer: UOp) -> UOp:
-        if s not in given:
+        if s not in argument_slots:
             return new[s]
         shape = with_sizes(Ops.RESHAPE, consumer.shape, unbind)
-        return given[s].reshape((1,) * len(shape)).expand(shape)
+        return argument_slots[s].reshape((1,) * len(shape)).expand(shape)
 
     roots = set(sink.src)
     for node in sink.toposort(uncomputed):
@@ -166,24 +167,24 @@ def normalize(sink: UOp, first: Sequence[UOp] = (), arguments: Mapping[UOp, UOp]
         elif node.op is Ops.BUFFER:
             new[node] = slot_of(node)
         elif node.op is Ops.BIND:
-            new[node] = bindings.unbound(node)
+            new[node] = bindings.variable_of(node)
         elif node.op is Ops.DETACH:
             new[node] = new[node.src[0]]
-        elif node.op is Ops.NOOP:  # a value does not share the memory of its source
+        elif node.op is Ops.NOOP:  # its value does not share the memory of its source
             inner = new[node.src[0]]
             apart = node in roots and not _is_written_by_hand(node.src[0].base)
             new[node] = inner.clone() if apart else inner
         elif node.op is Ops.COPY:
             if any(n.op is Ops.BUFFER for n in new[node.src[0]].toposort()):
-                raise InternalError("a COPY of stored values reached the scheduler")
+                raise InternalError("normalize: a COPY of stored values")
             new[node] = new[node.src[0]]
         elif node.op is Ops.ASSIGN:
             target, *others = node.src
             new[node] = UOp(
-                node.op, node.dtype, (normalized_target(target), *[new[s] for s in others]), node.arg
+                node.op, node.dtype, (normalize_target(target), *[new[s] for s in others]), node.arg
             )
-        elif given:
-            new[node] = rebuilt(node, tuple([operand(s, node) for s in node.src]))
+        elif argument_slots:
+            new[node] = rebuild(node, tuple([operand(s, node) for s in node.src]))
         else:
-            new[node] = rebuilt(node, tuple([new[s] for s in node.src]))
+            new[node] = rebuild(node, tuple([new[s] for s in node.src]))
     return Normalized(new[sink], buffers, bindings.variables)

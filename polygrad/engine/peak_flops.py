@@ -1,7 +1,7 @@
-"""How many operations on float32 a device can do in a second: what the speed of a kernel is compared with.
+"""The peak of a device in operations on float32 per second, with which the speed of kernels is compared.
 
-Measured, not looked up: a function of nothing but independent multiply-adds in registers, written through the
-Builder that kernels are written with, run by the runtime that runs them, on as many threads.
+It is measured, not looked up. The function that is timed consists of independent multiply-adds in registers.
+The Builder of the device's kernels writes it, and their runtime runs it, on as many threads.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Progra
 from polygrad.uop.ops import Ops
 
 _NAME = "multiply_adds"
-_SUMS = 12  # independent ones: enough for two units with a latency of four or five, and they fit 16 registers
+_SUMS = 12  # independent: enough for two units with a latency of four or five; they fit in 16 registers
 _UNROLLED = 4
 _ROUNDS = 1 << 18
 MULTIPLY_ADDS = _SUMS * _UNROLLED * _ROUNDS
-_WARM_SECONDS, _SECONDS = 0.15, 0.15  # engines compile anew, better, what has run for a while
-_LEAST_RUNS = 3  # on a machine so busy that one takes as long
+_WARM_SECONDS, _SECONDS = 0.15, 0.15  # engines compile a function again, better, once it has run for a while
+_MIN_RUNS = 3  # even if one takes longer than _SECONDS on a busy machine
 
 
 @functools.cache
@@ -44,10 +44,10 @@ def peak_flops(device: str) -> float:
 
 
 def _times(executable: Executable, buffer: Buffer, seconds: float) -> list[float]:
-    """What each run took: of all that start within `seconds`, and of no fewer than `_LEAST_RUNS`."""
+    """The times of all runs that start within `seconds`, and of at least `_MIN_RUNS` runs."""
     times: list[float] = []
     started = now = time.perf_counter()
-    while len(times) < _LEAST_RUNS or now < started + seconds:
+    while len(times) < _MIN_RUNS or now < started + seconds:
         executable.run([buffer.handle], None, {})
         times.append(time.perf_counter() - now)
         now = time.perf_counter()
@@ -67,7 +67,7 @@ def multiply_adds(device: str) -> Program:
     """
     backend = Device.backend(device)
     if backend.assemble is None:
-        raise DeviceError(f"peak: expected a device that runs instructions, got {device}: use CPU or WASM")
+        raise DeviceError(f"peak: device {device} runs no instructions of its own: use CPU or WASM")
     lanes, threads = _lanes(device), backend.target.threads
     code = backend.assemble(lambda builder: _write(builder, lanes))
     return Program(
@@ -86,7 +86,7 @@ def _lanes(device: str) -> int:
 
 
 def _write(builder: Builder, lanes: int) -> Any:
-    """The function: its threads share the rounds, and each stores what its sums come to."""
+    """Write the function. Its threads share the rounds, and each stores the total of its sums."""
     dtype, index = dtypes.float32, dtypes.index
     (memory,), (thread, threads) = builder.begin(_NAME, [dtype], [THREAD, THREADS])
     factor = builder.load(memory, None, 0, dtype, lanes)

@@ -1,8 +1,8 @@
-"""`Pending`: what a realization has to compute, found in one walk, and the key of the Program that does it.
+"""`PendingGraph`: the nodes that a realization has to compute, and the key of the Program that computes them,
+both from one walk.
 
-The key is the graph without what differs from run to run: nodes are numbers in the order of the walk, BUFFERs
-and the values of computed nodes are slots, and constants stand apart. So to find a Program that was made
-already no node is made.
+In the key, nodes are numbers in the order of the walk, BUFFERs and the values of computed nodes are slots,
+and constants are left out. So a graph that was seen before finds its Program without making a node.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from polygrad.errors import InternalError
 from polygrad.runtime.buffer import Allocation
 from polygrad.uop.for_loop import For
 from polygrad.uop.node import UOp
-from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.ops import Ops
 
-_NOTED = frozenset({Ops.CONST, Ops.BIND, Ops.BUFFER, Ops.COPY, Ops.AFTER, Ops.ASSIGN, Ops.NOOP})
+_RECORDED = frozenset({Ops.CONST, Ops.BIND, Ops.BUFFER, Ops.COPY, Ops.AFTER, Ops.ASSIGN, Ops.NOOP})
 
 
-class Pending:
-    """Everything under some roots that is not computed.
+class PendingGraph:
+    """All nodes under some roots that are not computed, and the leaves below them.
 
-    `order` numbers the nodes, sources before consumers; `leaves` are computed ones and BUFFERs, `buffers` the
-    BUFFERs of these, one for each memory, `constants` the CONSTs, each once; `copies` and `writes` the COPYs
-    and AFTERs to carry out. `devices`: where the buffers are.
+    `order`: the nodes, numbered, sources before consumers. `leaves`: BUFFERs and computed nodes. `buffers`:
+    the BUFFERs of the leaves, one for each memory. `constants`: the CONSTs, each once. `copies`, `writes`:
+    the COPYs and AFTERs among the nodes. `devices`: of the buffers.
     """
 
     __slots__ = ("_slots", "buffers", "constants", "copies", "devices", "key", "leaves", "order", "writes")
@@ -39,17 +39,17 @@ class Pending:
         self.constants: list[UOp] = []
         self.copies: list[UOp] = []
         self.writes: list[UOp] = []
-        self.devices: set[Any] = set()  # a tuple of names for what is on several
+        self.devices: set[Any] = set()  # names; tuples of names for values on several devices
         self._slots: dict[Allocation, int] = {}
         self.add(roots)
 
     def add(self, roots: Iterable[UOp]) -> None:
-        """Go on with more roots."""
+        """Continue the walk with more roots."""
         order, emit = self.order, self.key.append
         n = len(order)
         stack = list(roots)
         stack.reverse()
-        while stack:  # a loop that every eager operation waits for: the common arities apart, no calls
+        while stack:  # every eager operation waits for this loop: common arities are special, without calls
             node = stack[-1]
             if node in order:
                 stack.pop()
@@ -64,7 +64,7 @@ class Pending:
                     stack.pop()
                     continue
                 node.value = None
-            arity = 3 if op in _NOTED else len(src)
+            arity = 3 if op in _RECORDED else len(src)
             if arity == 2:
                 a, b = src
                 i, j = order.get(a), order.get(b)
@@ -88,8 +88,8 @@ class Pending:
                     missing.reverse()
                     stack += missing
                     continue
-                if op in _NOTED:
-                    emit(self._noted(node))
+                if op in _RECORDED:
+                    emit(self._record(node))
                 else:
                     emit((op, node.dtype, node.arg, *[order[s] for s in src]))
             order[node] = n
@@ -98,29 +98,29 @@ class Pending:
 
     @property
     def is_sharded(self) -> bool:
-        """Whether anything is on several devices."""
+        """Whether a value is on several devices."""
         return any(is_sharded(d) for d in self.devices) or any(is_sharded(n.arg) for n in self.copies)
 
     def unbound_key(self) -> tuple[tuple[Any, ...], dict[str, int]]:
-        """The key with Variables in the place of what they are bound to, and that. Raises ArgumentError when
-        one is bound to two values."""
+        """The key with its Variables unbound, and their values. Raises ArgumentError when a Variable is bound
+        to two values."""
         bindings = Bindings()
 
-        def unbound(part: Any) -> Any:
+        def unbind(part: Any) -> Any:
             if part.__class__ is UOp:
                 return bindings.unbind(part)
             if part.__class__ is For:
                 return with_sizes(Ops.FOR, part, bindings.unbind)
-            return tuple([unbound(p) for p in part]) if isinstance(part, tuple) else part
+            return tuple([unbind(p) for p in part]) if isinstance(part, tuple) else part
 
-        return tuple([unbound(part) for part in self.key]), bindings.variables
+        return tuple([unbind(part) for part in self.key]), bindings.variables
 
-    def _noted(self, node: UOp) -> tuple[Any, ...]:
-        """The key of a node of which more is to be known."""
+    def _record(self, node: UOp) -> tuple[Any, ...]:
+        """The key of a node that also goes into one of the lists."""
         op, src, order = node.op, node.src, self.order
         if op is Ops.BUFFER:
             if node.arg.overwritten:
-                raise InternalError("a read of an overwritten version of memory")
+                raise InternalError("pending: a graph reads an overwritten version of memory")
             self.leaves.append(node)
             return (~self._slot(node), node.dtype, node.arg.size)
         if op is Ops.CONST:
@@ -128,15 +128,13 @@ class Pending:
             return (op, node.dtype)
         if op is Ops.BIND:
             return (node,)
-        if op is Ops.NOOP:  # its argument is of its gradient
+        if op is Ops.NOOP:  # its argument belongs to its gradient
             return (op, node.dtype, *[order[s] for s in src])
         if op is Ops.ASSIGN:
-            # the view that is written to is one of its memory, also where the value in it has been computed
-            target, view = src[0], []
-            while target.op in GroupOp.Movement:
-                view.append((target.op, target.arg))
-                target = target.src[0]
-            return (op, node.dtype, node.arg, tuple(view), order[target], *[order[s] for s in src[1:]])
+            # The view is written as movement ops over the memory even if its value has been computed.
+            memory, views = src[0].movements()
+            view = tuple([(v.op, v.arg) for v in views])
+            return (op, node.dtype, node.arg, view, order[memory], *[order[s] for s in src[1:]])
         (self.copies if op is Ops.COPY else self.writes).append(node)
         return (op, node.dtype, node.arg, *[order[s] for s in src])
 

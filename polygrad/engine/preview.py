@@ -1,4 +1,4 @@
-"""What computing an expression would run, without running it: nothing that anybody can see changes."""
+"""A preview of the Programs that computing an expression would run. It has no visible effects."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from polygrad.uop.ops import Ops
 def preview(uops: Sequence[UOp], device: str | None = None) -> list[Run | Transfer]:
     """The Programs and the copies between devices that `realize` would run for nodes, in order.
 
-    Kernels are compiled, and kept for when they are run. Constants are in the kernels' code; a loop that
-    computes the same with other constants gets them as arguments in later rounds.
+    Kernels are compiled, and kept for later runs. Constants are in the kernels' code; in a loop that computes
+    the same expression with other constants, they are arguments from the second round on.
     """
     watch.forbid("a preview of what it runs", "ask before or after the call")
     nothing: frozenset[UOp] = frozenset()
@@ -35,9 +35,9 @@ def preview(uops: Sequence[UOp], device: str | None = None) -> list[Run | Transf
 
 @contextmanager
 def _undone() -> Iterator[None]:
-    """`with _undone():` afterwards nodes have the values that they had before, memory its versions."""
+    """`with _undone():` restores the values of nodes and the versions of memory at the end of the block."""
     values = {node: node.value for node in _nodes()}
-    buffers: set[UOp] = set()  # which no table holds
+    buffers: set[UOp] = set()  # these are not in the intern table
     for node, value in values.items():
         buffers.update(s for s in node.src if s.op is Ops.BUFFER and isinstance(s.arg, Buffer))
         if value is not None:

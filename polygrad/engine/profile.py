@@ -1,13 +1,13 @@
-"""Which kernels a computation launches, and how long each of them takes.
+"""Profiles: the kernels that a computation launches, and their times.
 
     found = profile(lambda: step.run(x, y), seconds=0.2)
     print(found)                               a table of its kernels, the longest first
     for launch in found.launches:
         print(launch.origin.kernel.name, launch.seconds)
 
-While a profile is taken, a Program is run launch by launch, each a Program of its own on the same buffers, in
-the same order: each call computes what it always does, so a training step may be profiled as it trains. A
-captured step's driver, which makes all launches in one call, is only used for the time of the whole.
+While a profile is taken, a Program runs launch by launch, each launch a Program of its own on the same
+buffers, in the same order. So each call has its usual results, and a training step can be profiled as it
+trains. The driver of a captured step, which makes all launches in one call, is used for the total time only.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from polygrad.runtime.program import BufferSpec, Launch, Program
 
 _HEAD = ("kernel", "device", "launches", "time", "share", "operations", "memory")
 _UNITS = ("FLOP/s", "B/s")
-_MOST_CALLS_BEFORE = 8  # a captured function is captured in the second
+_MAX_WARM_CALLS = 8  # a captured function is captured in the second
 _ADVICE = "capture it (TinyJit, compile_step)"
 
 
 @dataclass(frozen=True, slots=True)
 class ProfiledLaunch:
-    """One launch of a computation. `origin`: its kernel, and what that was compiled from; `program`: the
-    launch alone, with all buffers of the Program that it is part of.
+    """One launch of a computation. `origin`: its kernel and that kernel's AST. `program`: the launch alone,
+    with all buffers of its Program.
 
-    `seconds` is the mean over all rounds: of the device's time where it tells (CUDA, METAL, WEBGPU), else
-    with what calling it from Python takes.
+    `seconds`: the mean over all rounds. It is the device's time if the device measures it (CUDA, METAL,
+    WEBGPU), else it includes the call from Python.
     """
 
     origin: Origin
@@ -47,16 +47,17 @@ class ProfiledLaunch:
 
     @property
     def buffers(self) -> tuple[BufferSpec, ...]:
-        """What it was given, in the order of the kernel's pointers; the first is written."""
+        """Its buffers, in the order of the kernel's pointers; the first one is written."""
         return tuple(self.program.buffers[b.buffer] for b in self.program.launches[0].bindings)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Profile:
-    """The launches of one call of a computation, in order. `rounds`: how many calls were timed. Printed, it
-    is a table of its kernels, the one that takes longest first.
+    """The launches of one call of a computation, in order. Printed, it is a table of the kernels, the slowest
+    first.
 
-    `seconds`: the mean time of a call outside a profile, with all that Python does in it.
+    `rounds`: the number of timed calls. `seconds`: the mean time of a call outside of a profile, with the
+    time in Python.
     """
 
     launches: tuple[ProfiledLaunch, ...]
@@ -80,7 +81,7 @@ class Profile:
         return f"{what}, {time_of(total)} in kernels, {whole}"
 
     def _rows(self) -> list[list[str]]:
-        """A row for each kernel, all its launches together."""
+        """A row for each kernel, with the sum of its launches."""
         total = sum(launch.seconds for launch in self.launches) or 1.0
         kernels: dict[tuple[str, str], list[ProfiledLaunch]] = {}
         for launch in self.launches:
@@ -144,14 +145,14 @@ class _Runner:
 
 
 def profile(compute: Callable[[], object], seconds: float = 0.1) -> Profile:
-    """Call `compute` again and again for some `seconds`; what it launches, and the mean time of each launch.
+    """Call `compute` again and again for some `seconds`; its launches, and the mean time of each.
 
-    It is first called until it launches the same kernels twice in a row; so a `TinyJit` is captured by then.
-    A value that is lazy in the first call and known afterwards launches nothing in the second: capture what
-    computes it.
+    It is first called until it launches the same kernels twice in a row, so a `TinyJit` is captured by then.
+    A value that is lazy in the first call is computed in it, and launches nothing in the second: capture the
+    function that computes it.
 
-    Raises ArgumentError when calls do not come to launch the same kernels, CaptureError inside a captured
-    function or another profile, or for a kernel that is none of those this process has in memory.
+    Raises ArgumentError when calls launch different kernels, and CaptureError inside of a captured function
+    or of another profile, or for a kernel that this process does not have in memory.
     """
     with exclusive():
         return _profile(compute, seconds)
@@ -160,7 +161,7 @@ def profile(compute: Callable[[], object], seconds: float = 0.1) -> Profile:
 def _profile(compute: Callable[[], object], seconds: float) -> Profile:
     watch.forbid("a profile", "profile calls of the captured function")
     if watch.runner is not None:
-        raise CaptureError("profile: expected no other profile to be going on, got one inside another")
+        raise CaptureError("profile: another profile is active: expected no profile inside of another")
     runner = _Runner()
     names = _settled(runner, compute)
     rounds, sums = 0, [0.0] * len(names)
@@ -170,11 +171,11 @@ def _profile(compute: Callable[[], object], seconds: float) -> Profile:
         timed = runner.round(compute)
         if _names(timed) != names:
             raise ArgumentError(
-                f"profile: expected the kernels {names} in each call, got {_names(timed)}: {_ADVICE}"
+                f"profile: a call launched the kernels {_names(timed)}, others {names}: {_ADVICE}"
             )
         sums = [total + spent for total, (_, spent) in zip(sums, timed, strict=True)]
         rounds += 1
-    compute()  # what makes all launches at once has not run for a while
+    compute()  # warms up the driver, which has not run for a while
     started = time.perf_counter()
     for _ in range(rounds):
         compute()
@@ -187,16 +188,15 @@ def _profile(compute: Callable[[], object], seconds: float) -> Profile:
 
 
 def _settled(runner: _Runner, compute: Callable[[], object]) -> list[str]:
-    """The names of the kernels that each call launches, once two calls agree."""
+    """The names of the kernels that a call launches, once two calls in a row launch the same."""
     last: list[str] | None = None
-    for _ in range(_MOST_CALLS_BEFORE):
+    for _ in range(_MAX_WARM_CALLS):
         names = _names(runner.round(compute))
         if names == last:
             return names
         last = names
     raise ArgumentError(
-        "profile: expected each call to launch the same kernels, got other ones "
-        f"{_MOST_CALLS_BEFORE} times: {_ADVICE}"
+        f"profile: each of {_MAX_WARM_CALLS} calls launched other kernels than the call before: {_ADVICE}"
     )
 
 
@@ -209,8 +209,7 @@ def _part(program: Program, launch: Launch) -> _Part:
     origin = origin_of(name, program.device)
     if origin is None:
         raise CaptureError(
-            f"profile: expected a kernel that is compiled in this process, got {name}, which is no longer in "
-            "memory: capture the function again"
+            f"profile: kernel {name} is not in this process's memory any more: capture the function again"
         )
     alone = replace(
         program, kernels=(origin.kernel,), launches=(replace(launch, kernel=0, barrier=False),), driver=b""

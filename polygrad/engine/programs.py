@@ -1,6 +1,6 @@
-"""Graphs that one device computes, as Programs that are kept and run again.
+"""The cache of Programs: graphs of one device as Programs that are kept and run again.
 
-A Program is found by what `Pending` says of a graph: its structure, and constants apart. So an eager loop
+A Program's key is the structure of its graph, which `PendingGraph` gives, and the constants. So an eager loop
 that computes the same expression again makes no node, schedules nothing and compiles nothing.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 from polygrad.engine.compile import Compiled, compile_graph, optimizing
 from polygrad.engine.devices import Device, reopened
 from polygrad.engine.normalize import normalize, stored_value
-from polygrad.engine.pending import Pending
+from polygrad.engine.pending import PendingGraph
 from polygrad.engine.recording import Run, watch
 from polygrad.engine.running import Outcome, await_run, outcome, run_program
 from polygrad.engine.scalar_arguments import Family
@@ -29,30 +29,30 @@ from polygrad.uop.alu import bytes_of
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
-_GRAPH_BYTES = 24 << 20  # of Programs kept, ready to run
-_STRUCTURE_BYTES = 8 << 20  # of the keys by which they are found
-_ENTRY_BYTES = 200  # of a node in a structure, or a buffer or a launch of a Program, about
-_KERNEL_BYTES = 48 << 10  # of a loaded kernel beside its code, about
+_GRAPH_BYTES = 24 << 20  # of Programs in the cache
+_STRUCTURE_BYTES = 8 << 20  # of their keys
+_ENTRY_BYTES = 200  # about: of a node in a structure, or a buffer or a launch of a Program
+_KERNEL_BYTES = 48 << 10  # about: of a loaded kernel without its code
 
 
 @dataclass(slots=True)
 class _Ready:
     compiled: Compiled
-    arguments: list[Buffer] = field(default_factory=list)  # of the constants that vary
-    values: tuple[UOp, ...] = ()  # what `arguments` hold
+    arguments: list[Buffer] = field(default_factory=list)  # for the constants that vary
+    values: tuple[UOp, ...] = ()  # the constants in `arguments`
     executable: Executable | None = None  # loaded on the first run
 
 
-# by the structure of what is pending: the family of its graphs, and what Variables are bound to in it
+# by structure: the family of the graphs, and the values of its Variables
 _families: LRU[tuple[Any, ...], tuple[Family, Mapping[str, int]]] = LRU(_STRUCTURE_BYTES)
-# by family, and the constants that do not vary in it
+# by family and the constants that do not vary in it
 _graphs: LRU[tuple[Any, ...], _Ready] = LRU(_GRAPH_BYTES)
 _arenas: dict[str, Allocation] = {}
 
 
 @reopened.append
 def _forget_device(name: str) -> None:
-    """Loaded Programs and scratch memory of a device that was lost are of no use."""
+    """Forget loaded Programs, and the scratch memory of a lost device."""
     clear_caches()
     _arenas.pop(name, None)
 
@@ -63,15 +63,15 @@ def clear_caches() -> None:
     _graphs.clear()
 
 
-def run(roots: list[UOp], pending: Pending, device: str) -> None:
-    """Compute `roots`, under which is `pending`, in one Program, and keep their values on them; writes come
+def run(roots: list[UOp], pending: PendingGraph, device: str) -> None:
+    """Compute `roots` in one Program, and keep their values on them. `pending`: of the roots. Writes come
     oldest version first."""
     ready, variables = _ready(roots, pending, device)
     _execute(ready, roots, pending.buffers, variables, device)
 
 
-def _ready(roots: list[UOp], pending: Pending, device: str) -> tuple[_Ready, Mapping[str, int]]:
-    """The Program that computes `roots`, its varying constants set, and what its Variables are bound to."""
+def _ready(roots: list[UOp], pending: PendingGraph, device: str) -> tuple[_Ready, Mapping[str, int]]:
+    """The Program that computes `roots`, with its varying constants set, and the values of its Variables."""
     order, constants = pending.order, pending.constants
     ends = (*[order[root] for root in roots], device, optimizing(), env_text("SKIP_PASSES"))
     family, variables = _family(pending, ends)
@@ -79,7 +79,7 @@ def _ready(roots: list[UOp], pending: Pending, device: str) -> tuple[_Ready, Map
     key = (family, *[None if i in varying else c for i, c in enumerate(constants)])
     ready = _graphs.get(key)
     if ready is None:
-        if watch.recording is None:  # what is captured runs with the constants that it has
+        if watch.recording is None:  # a captured Program keeps its constants
             family.compare(pending, roots)
             varying = family.arguments(constants)
             key = (family, *[None if i in varying else c for i, c in enumerate(constants)])
@@ -95,8 +95,8 @@ def _ready(roots: list[UOp], pending: Pending, device: str) -> tuple[_Ready, Map
     return ready, variables
 
 
-def _family(pending: Pending, ends: tuple[Any, ...]) -> tuple[Family, Mapping[str, int]]:
-    """The family of a graph with these `ends`, and what its Variables are bound to."""
+def _family(pending: PendingGraph, ends: tuple[Any, ...]) -> tuple[Family, Mapping[str, int]]:
+    """The family of a graph with these `ends`, and the values of its Variables."""
     structure = (*pending.key, *ends)
     found = _families.get(structure)
     if found is not None:
@@ -112,13 +112,13 @@ def _family(pending: Pending, ends: tuple[Any, ...]) -> tuple[Family, Mapping[st
 
 
 def _bytes_of(ready: _Ready) -> int:
-    """About what a Program takes once it is loaded, the code of its kernels included."""
+    """About how many bytes a loaded Program takes, with the code of its kernels."""
     program = ready.compiled.program
     code = sum(len(kernel.code) + _KERNEL_BYTES for kernel in program.kernels) + len(program.driver)
     return code + _ENTRY_BYTES * (len(program.buffers) + len(program.launches))
 
 
-def _make_ready(roots: list[UOp], pending: Pending, scalars: list[UOp], device: str) -> _Ready:
+def _make_ready(roots: list[UOp], pending: PendingGraph, scalars: list[UOp], device: str) -> _Ready:
     """The Program that computes `roots`, with arguments for the constants `scalars`."""
     arguments = {c: UOp.buffer_of(Buffer(Device[device], 1, c.dtype), c.dtype) for c in scalars}
     normal = normalize(UOp.sink(*roots), pending.buffers, arguments)
@@ -132,9 +132,7 @@ def _execute(
     program, outputs = ready.compiled.program, ready.compiled.outputs
     for variable in program.variables:
         if variable.name not in variables:
-            raise ArgumentError(
-                f"Variable {variable.name}: expected a bound one, got no value: use .bind(value)"
-            )
+            raise ArgumentError(f"Variable {variable.name}: it is not bound: use .bind(value)")
     runtime = Device[device]
     buffers: list[Buffer | None] = [s.arg for s in slots]
     buffers += ready.arguments
@@ -158,7 +156,7 @@ def _execute(
 
 
 def _after_exception(ready: _Ready, roots: list[UOp], slots: list[UOp], buffers: list[Buffer | None]) -> None:
-    """Let nodes and memory say what has become of a run that did not end well."""
+    """Update nodes and memory after a run that an exception has ended."""
     if outcome() is Outcome.WHOLE:
         _keep_values(ready.compiled, roots, slots, buffers)
     elif outcome() is Outcome.HALF:
@@ -171,7 +169,8 @@ def _after_exception(ready: _Ready, roots: list[UOp], slots: list[UOp], buffers:
 
 
 def _is_repeatable(roots: list[UOp]) -> bool:
-    """Whether computing nodes again gives the same, whatever the writes among them have left in memory."""
+    """Whether nodes can be computed again, with equal values, after some of the writes among them were
+    made."""
     memory = {root.buffer.arg.allocation for root in roots if root.op is Ops.AFTER}
     seen: set[UOp] = set()
     todo = list(roots)
@@ -185,7 +184,7 @@ def _is_repeatable(roots: list[UOp]) -> bool:
             if value.arg.allocation in memory:
                 return False
         elif node.op is Ops.AFTER and node.src[1].op is not Ops.ASSIGN:
-            return False  # who knows what a custom kernel reads
+            return False  # a custom kernel may read what it writes
         else:
             todo += node.src[1:] if node.op in (Ops.AFTER, Ops.ASSIGN) else node.src
     return True
@@ -194,14 +193,14 @@ def _is_repeatable(roots: list[UOp]) -> bool:
 def _keep_values(
     compiled: Compiled, roots: list[UOp], slots: list[UOp], buffers: list[Buffer | None]
 ) -> None:
-    """Keep what was computed on the nodes that it is the value of."""
+    """Keep the computed values on their nodes."""
     for root, position in zip(roots, compiled.outputs, strict=True):
         buffer = buffers[position]
         assert buffer is not None
-        if root.op is Ops.AFTER:  # roots come oldest version first: each replaces the ones before it
+        if root.op is Ops.AFTER:  # roots come oldest version first: each replaces the previous ones
             buffer.allocation.version += 1
             buffer = buffer.alias()
-        elif position < len(slots):  # what a custom kernel has just written
+        elif position < len(slots):  # a custom kernel has just written it
             buffer = buffer.alias()
         root.value = UOp.buffer_of(buffer, root.dtype)
 
@@ -230,7 +229,7 @@ def _perform(
 
 
 def arena_for(program: Program) -> Handle | None:
-    """The device's scratch, grown as needed: Programs run one after the other."""
+    """The device's scratch memory, grown as needed. All Programs share it: they run one after the other."""
     if not program.arena:
         return None
     arena = _arenas.get(program.device)

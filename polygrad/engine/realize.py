@@ -1,7 +1,7 @@
 """`realize`: compute nodes of a tensor graph, now.
 
-Each call normalises its graph, takes the Program from the schedule cache or makes it, binds buffers and runs.
-What was computed is remembered on the node (`UOp.value`), so nothing is computed twice.
+Each call looks its graph's Program up or makes it, binds buffers and runs it. A computed value is kept on its
+node (`UOp.value`), so nothing is computed twice.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from polygrad.dtype import DType
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import stored_value, uncomputed, value_of
-from polygrad.engine.pending import Pending
+from polygrad.engine.pending import PendingGraph
 from polygrad.engine.programs import run
 from polygrad.engine.recording import Transfer, watch
 from polygrad.engine.sharding import Resolved, Shards, resolve
@@ -50,7 +50,7 @@ reclaim.append(collect)
 
 
 def collect_garbage() -> None:
-    """Free what is not held any more, if many nodes were made or much memory was taken lately."""
+    """Free nodes that nothing holds, if many nodes were made or much memory was allocated lately."""
     taken = Allocation.taken_bytes
     if taken - _garbage.taken_bytes > max(_COLLECT_BYTES, Allocation.allocated_bytes // 4):
         _garbage.taken_bytes = taken
@@ -68,7 +68,7 @@ def buffer_from(device: str, dtype: DType, data: memoryview) -> UOp:
 
 @computing
 def data_of(uop: UOp, device: str | None = None) -> memoryview:
-    """The bytes of a node's value, computed if need be. `device`: where it is, if it is made of constants.
+    """The bytes of a node's value, computed if necessary. `device`: for a graph of constants.
 
     Raises CaptureError inside a captured function.
     """
@@ -77,7 +77,7 @@ def data_of(uop: UOp, device: str | None = None) -> memoryview:
 
 
 def data_of_async(uop: UOp, device: str | None = None) -> Awaitable[memoryview]:
-    """`data_of`, to be awaited: it is computed at once, and what it was then is read."""
+    """`data_of`, awaitable. The value is computed at once; later writes do not change the result."""
     return _read_async(*_readable(uop, device))
 
 
@@ -86,7 +86,7 @@ async def _read_async(buffer: Buffer, nbytes: int) -> memoryview:
 
 
 def _readable(uop: UOp, device: str | None) -> tuple[Buffer, int]:
-    """The memory of a node, computed if need be, and how many bytes of it the node is."""
+    """The memory of a node, computed if necessary, and the number of bytes of the node's value in it."""
     watch.forbid(
         f"a reading of values ({uop.dtype} of shape {uop.shape}: item, tolist, numpy, data, bool)",
         "return the Tensor and read it after the call",
@@ -97,7 +97,7 @@ def _readable(uop: UOp, device: str | None) -> tuple[Buffer, int]:
 
 @computing
 def realize(uops: Sequence[UOp], device: str | None = None) -> list[UOp]:
-    """Compute every node; the BUFFERs that hold them, reshaped. `device`: where graphs of constants go."""
+    """Compute every node; the results are BUFFERs, reshaped. `device`: for graphs of constants."""
     roots = [stored_node(u) for u in uops]
     todo = [r for r in roots if r.op is not Ops.BUFFER and uncomputed(r)]
     if len(todo) > 1:
@@ -111,9 +111,9 @@ def realize(uops: Sequence[UOp], device: str | None = None) -> list[UOp]:
 
 @computing
 def preserve(memory: set[Allocation], since: int = 0) -> None:
-    """Compute now what live lazy values read of `memory`, which is about to be written to.
+    """Compute the live lazy values that read `memory`, which is about to be written.
 
-    `since`: of those owned by Tensors above this serial number.
+    `since`: only values of Tensors above this serial number.
     """
     stale = [*stale_values(memory, None, since), *read_by_gradients(memory, since)]
     if stale:
@@ -121,7 +121,7 @@ def preserve(memory: set[Allocation], since: int = 0) -> None:
 
 
 def _preserve(stale: list[UOp]) -> None:
-    """Compute values, into memory of their own where they are computed already."""
+    """Compute values. Values that are computed already are copied to memory of their own."""
     copies = {n: n.clone() for n in stale if stored_value(n) is not None}
     realize([copies.get(n, n) for n in stale])
     for node, copy in copies.items():
@@ -134,14 +134,15 @@ def _value(node: UOp) -> UOp:
 
 
 def _realize(todo: list[UOp], device: str | None) -> dict[UOp, UOp]:
-    """Compute nodes and keep their values on them. Values of those made of constants alone are only returned:
-    they may be needed on another device next, or with other values of their Variables in a replay."""
-    pending = Pending(todo)
+    """Compute nodes and keep their values on them. Values of graphs of constants are returned instead, and
+    not kept: they may be needed on another device next, or in a replay with other values of their
+    Variables."""
+    pending = PendingGraph(todo)
     home = next(iter(pending.devices), None) or device or Device.DEFAULT
     if pending.copies or len(pending.devices) > 1 or home.__class__ is tuple:
         if pending.writes:
             todo = _newest_writes(todo)
-            pending = Pending(todo)
+            pending = PendingGraph(todo)
         if pending.is_sharded or home.__class__ is tuple:
             return _realize_sharded(todo, device, pending)
         constants = _constants(todo, pending)
@@ -155,12 +156,12 @@ def _realize(todo: list[UOp], device: str | None) -> dict[UOp, UOp]:
     return placeless
 
 
-def _realize_apart(todo: list[UOp], device: str | None, pending: Pending) -> None:
-    """Compute nodes that take copies between devices, or lie on several."""
+def _realize_apart(todo: list[UOp], device: str | None, pending: PendingGraph) -> None:
+    """Compute nodes that need copies between devices, or that are on different devices."""
     constants = _made_of_constants(pending)
     while True:
         order = _pending(todo)
-        waiting: set[UOp] = set()  # what takes a copy that is still to be made
+        waiting: set[UOp] = set()  # nodes that depend on a COPY that is not made yet
         ready: list[UOp] = []
         for node in order:
             if node.op is Ops.COPY and uncomputed(node) and node.src[0] not in constants:
@@ -178,42 +179,42 @@ def _realize_apart(todo: list[UOp], device: str | None, pending: Pending) -> Non
         if uncomputed(node):
             by_device.setdefault(places[node] or device or Device.DEFAULT, []).append(node)
     for name, nodes in by_device.items():
-        _run(nodes, name, Pending(nodes))
+        _run(nodes, name, PendingGraph(nodes))
 
 
 def _needed_again(order: list[UOp], waiting: set[UOp], constants: set[UOp]) -> list[UOp]:
-    """The results of reductions that both what is to be copied and what waits for copies may need: they are
-    computed once, with the first."""
+    """Results of reductions that the sources of the copies and the nodes that wait for the copies may both
+    need. They are computed with the sources, once."""
     reduced: set[UOp] = set()
     for node in order:
         if node in waiting or node in constants or not uncomputed(node) or node.op is Ops.SINK:
             continue
         if node.op is Ops.REDUCE_AXIS or not reduced.isdisjoint(node.src):
             reduced.add(node)
-    found: dict[UOp, None] = {}
+    shared: dict[UOp, None] = {}
     for node in order:
         if node in waiting and node.op not in (Ops.COPY, Ops.SINK):
             for s in node.src:
                 base = s.base
                 if base in reduced and base.op is not Ops.AFTER and base.op is not Ops.ASSIGN:
-                    found[base] = None
-    return list(found)
+                    shared[base] = None
+    return list(shared)
 
 
-def _realize_sharded(todo: list[UOp], device: Any, pending: Pending) -> dict[UOp, UOp]:
-    """Compute nodes of which some are on several devices: what each of these computes of them."""
+def _realize_sharded(todo: list[UOp], device: Any, pending: PendingGraph) -> dict[UOp, UOp]:
+    """Compute nodes, some of which are on several devices, by the graphs of each device."""
     if _compute_earlier(pending):
         todo = [n for n in todo if uncomputed(n)]
     roots, resolved = todo, resolve(todo)
-    everywhere: set[UOp] = set()  # constants, of which each device gets a copy
+    everywhere: set[UOp] = set()  # graphs of constants: each device gets a copy
     if isinstance(device, tuple):
         everywhere = {r for r in _constants(roots, pending) if r.op is not Ops.COPY}
         for i, (root, result) in enumerate(zip(roots, resolved, strict=True)):
             if root in everywhere and isinstance(result, UOp):
                 (resolved[i],) = resolve([root.copy_to(Sharding(device, None))])
     parts = _distinct_parts(roots, resolved)
-    wanted = [p for ps in parts.values() for p in ps]
-    done = dict(zip(wanted, realize(wanted, device if isinstance(device, str) else None), strict=True))
+    nodes = [p for ps in parts.values() for p in ps]
+    done = dict(zip(nodes, realize(nodes, device if isinstance(device, str) else None), strict=True))
     placeless: dict[UOp, UOp] = {}
     for root, result in zip(roots, resolved, strict=True):
         values = [done[p].base for p in parts[root]]
@@ -227,14 +228,14 @@ def _realize_sharded(todo: list[UOp], device: Any, pending: Pending) -> dict[UOp
 
 
 def _keep(node: UOp, value: UOp) -> None:
-    """Keep the value of a COPY, or of what is on several devices, on its node."""
+    """Keep the value of a COPY, or a value on several devices, on its node."""
     node.value = value
     if watch.recording is not None and not any(n.op is Ops.BUFFER for n in node.toposort()):
         watch.recording.constants.append(node)
 
 
 def _join(shards: Shards, parts: Sequence[Buffer], dtype: DType, allocation: Allocation | None = None) -> UOp:
-    """The BUFFER of a value on several devices, of its parts'. `allocation`: of memory that was written."""
+    """The BUFFER of a value on several devices, from those of its parts. `allocation`: of written memory."""
     return UOp.buffer_of(ShardedBuffer(parts, shards.shape, shards.axis, allocation), dtype)
 
 
@@ -242,38 +243,37 @@ def _join(shards: Shards, parts: Sequence[Buffer], dtype: DType, allocation: All
 
 
 def _newest_writes(todo: list[UOp]) -> list[UOp]:
-    """Those of `todo` that are still to be computed, once the writes that any waits for have been made.
+    """Make the writes below `todo`; the nodes of `todo` that are then still to be computed.
 
-    Writes that wait for no others are made together, each device's in one Program. Before, what reads the
-    memory as it was is computed or, where that waits for a write itself, what it reads is copied; so nothing
-    that one device overwrites is read by another any more.
+    Writes that wait for no others are made together, in one Program for each device. Before that, readers of
+    the old elements are computed. If a reader waits for a write itself, the elements that it reads are
+    copied. So no device reads memory that another overwrites.
     """
     while True:
-        _compute_earlier(Pending(todo))
+        _compute_earlier(PendingGraph(todo))
         todo = [n for n in todo if uncomputed(n)]
-        pending = Pending(todo)
+        pending = PendingGraph(todo)
         if not pending.writes:
             return todo
         writes = first_writes(pending)
-        moved = stored_before(writes, todo)
+        copies = stored_before(writes, todo)
         values = [v for w in writes for v in w.src[1].src[1:] if uncomputed(v) and _takes_transfers(v)]
-        _compute_apart({v: v for v in values} | moved)
+        _compute_apart({v: v for v in values} | copies)
         _write(writes)
-        for node, copy in moved.items():
+        for node, copy in copies.items():
             if copy is not node:
                 node.value = copy.value
 
 
 def _takes_transfers(value: UOp) -> bool:
-    """Whether what a device writes comes from others."""
-    (found,) = resolve([value])
-    parts = found.parts if isinstance(found, Shards) else (found,)
+    """Whether a value that a device writes is computed from values of other devices."""
+    (resolved,) = resolve([value])
+    parts = resolved.parts if isinstance(resolved, Shards) else (resolved,)
     return any(n.op is Ops.COPY for n in UOp.sink(*parts).toposort(uncomputed))
 
 
 def _compute_apart(stored: dict[UOp, UOp]) -> None:
-    """Store values: no part of a capture in progress are those that are older, and neither is what stores
-    them."""
+    """Store values. Those that are older than the capture in progress are stored outside of the capture."""
     older = [n for n in stored if n.op not in GroupOp.Memory and _is_older(n)]
     if older:
         with watch.paused():
@@ -282,7 +282,7 @@ def _compute_apart(stored: dict[UOp, UOp]) -> None:
 
 
 def _write(writes: list[UOp]) -> None:
-    """Make writes (AFTERs) for which nothing is to be transferred, and which wait for no others."""
+    """Make writes (AFTERs) that need no transfers and wait for no other writes."""
     resolved = resolve(writes)
     by_device: dict[str, list[UOp]] = {}
     for result in resolved:
@@ -290,7 +290,7 @@ def _write(writes: list[UOp]) -> None:
             node = stored_node(part)
             by_device.setdefault(node.buffer.arg.device, []).append(node)
     for name, nodes in by_device.items():
-        pending = Pending(nodes)
+        pending = PendingGraph(nodes)
         run(dedup([*pending.writes, *nodes]), pending, name)
     for write, result in zip(writes, resolved, strict=True):
         if isinstance(result, Shards):
@@ -301,7 +301,7 @@ def _write(writes: list[UOp]) -> None:
 
 
 def _distinct_parts(roots: list[UOp], resolved: list[Resolved]) -> dict[UOp, list[UOp]]:
-    """What each device computes of each root, in memory that no other root is in."""
+    """For each root, the node that each device computes; no two roots share memory."""
     parts: dict[UOp, list[UOp]] = {}
     taken: set[UOp] = set()
     for root, result in zip(roots, resolved, strict=True):
@@ -318,8 +318,8 @@ def _pending(roots: list[UOp]) -> list[UOp]:
     return UOp.sink(*roots).toposort(uncomputed)
 
 
-def _constants(todo: list[UOp], pending: Pending) -> list[UOp]:
-    """Those of `todo` that are made of constants alone: these are computed on any device."""
+def _constants(todo: list[UOp], pending: PendingGraph) -> list[UOp]:
+    """The nodes of `todo` that depend on constants only: any device may compute them."""
     if not pending.buffers:
         return todo
     if len(todo) == 1:
@@ -331,10 +331,10 @@ def _constants(todo: list[UOp], pending: Pending) -> list[UOp]:
     return [n for n in values if n in constants]
 
 
-def _made_of_constants(pending: Pending) -> set[UOp]:
+def _made_of_constants(pending: PendingGraph) -> set[UOp]:
     out: set[UOp] = set()
     for node in pending.order:
-        if node.op is Ops.BIND:  # whose sources no order has
+        if node.op is Ops.BIND:  # no order has its sources
             out.add(node)
         elif node.op is not Ops.BUFFER and node.value is None and out.issuperset(node.src):
             out.add(node)
@@ -342,7 +342,7 @@ def _made_of_constants(pending: Pending) -> set[UOp]:
 
 
 def devices_of(order: list[UOp]) -> dict[UOp, Any]:
-    """The device of each node of a toposort: that of its buffers; None where there are none. Raises
+    """The device of each node of a toposort: the device of its buffers, or None if it has none. Raises
     DeviceError."""
     out: dict[UOp, Any] = {}
     for node in order:
@@ -362,7 +362,7 @@ def devices_of(order: list[UOp]) -> dict[UOp, Any]:
                     continue
                 if device is not None:
                     raise DeviceError(
-                        f"{node.op}: expected operands on one device, got {device} and {operand}: use .to()"
+                        f"{node.op}: operands on {device} and {operand}: expected one device: use .to()"
                     )
                 device = operand
             out[node] = device
@@ -370,7 +370,7 @@ def devices_of(order: list[UOp]) -> dict[UOp, Any]:
 
 
 def _copy(copies: list[UOp], others: list[UOp]) -> None:
-    """Carry out COPYs, whose sources are computed together with `others`."""
+    """Make COPYs. Their sources are computed together with `others`."""
     sources = dedup([*(copy.src[0] for copy in copies), *others])
     done = dict(zip(sources, realize(sources), strict=True))
     for copy in copies:
@@ -389,50 +389,49 @@ def _copy(copies: list[UOp], others: list[UOp]) -> None:
         _keep(copy, UOp.buffer_of(target, copy.dtype))
 
 
-def _run(todo: list[UOp], device: str, pending: Pending) -> None:
-    """Compute nodes, under which is `pending`, in one Program."""
+def _run(todo: list[UOp], device: str, pending: PendingGraph) -> None:
+    """Compute nodes in one Program. `pending`: of these nodes."""
     if _compute_earlier(pending):
         todo = [n for n in todo if uncomputed(n)]
-        pending = Pending(todo)
+        pending = PendingGraph(todo)
     stale: list[UOp] = []
     n_versions = 0
-    while (
-        len(pending.writes) > n_versions
-    ):  # stale values may need writes of their own: these make others stale
+    # Stale values may depend on writes, which make other values stale.
+    while len(pending.writes) > n_versions:
         n_versions = len(pending.writes)
         memory = {n.buffer.arg.allocation for n in pending.writes}
         stale = stale_values(memory, pending)
         pending.add([n for n in stale if uncomputed(n)])
-        if pending.copies:  # a live value is made of what is on other devices
+        if pending.copies:  # a live value depends on other devices
             todo = _newest_writes(todo)
             if not todo:
                 return
-            stale, pending = [], Pending(todo)
+            stale, pending = [], PendingGraph(todo)
             break
         separate = [n for n in stale if _is_older(n)] if watch.recording is not None else []
         if separate:
             with watch.paused():
                 _preserve(separate)
             stale = [n for n in stale if n not in separate]
-            pending = Pending(todo)
+            pending = PendingGraph(todo)
             pending.add([n for n in stale if uncomputed(n)])
-    moved: dict[UOp, UOp] = {}
+    copies: dict[UOp, UOp] = {}
     roots = todo
     if pending.writes:
-        # a value in memory that is overwritten moves to a buffer of its own
+        # a value in memory that is overwritten is copied to a buffer of its own
         recording = watch.recording
         if recording is None or not recording.preview:
             stale += read_by_gradients(memory, recording.since if recording is not None else 0)
-        moved = {n: n.clone() for n in stale if stored_value(n) is not None}
-        pending.add(moved.values())
-        roots = dedup([*pending.writes, *todo, *(moved.get(n, n) for n in stale)])
+        copies = {n: n.clone() for n in stale if stored_value(n) is not None}
+        pending.add(copies.values())
+        roots = dedup([*pending.writes, *todo, *(copies.get(n, n) for n in stale)])
     run(roots, pending, device)
-    for node, copy in moved.items():
+    for node, copy in copies.items():
         node.value = copy.value
 
 
-def _compute_earlier(pending: Pending) -> bool:
-    """Compute what is older than the capture in progress: it is no part of it. Whether there was any."""
+def _compute_earlier(pending: PendingGraph) -> bool:
+    """Compute values that are older than the capture in progress, outside of it. Whether there were any."""
     if watch.recording is None:
         return False
     earlier = [n for n in pending.order if n in watch.recording.lazy_values and uncomputed(n)]
@@ -443,7 +442,7 @@ def _compute_earlier(pending: Pending) -> bool:
 
 
 def _is_older(node: UOp) -> bool:
-    """Whether a value is no part of the capture in progress."""
+    """Whether a value is older than the capture in progress, and so is no part of it."""
     recording, value = watch.recording, value_of(node)
     if recording is None or recording.preview:
         return False

@@ -1,7 +1,7 @@
-"""Recording: while a function is being captured, `realize` writes Programs down instead of running them.
+"""Recording: while a function is captured, `realize` records Programs instead of running them.
 
-`watch.recording` is what `realize` asks. Nothing touches the device's memory while a recording is active, so
-that a capture can be undone, or carried out, as a whole. What becomes of it: `polygrad/capture`.
+`watch.recording` is the active recording. While there is one, nothing touches the device's memory, so a
+capture can be undone, or run, as a whole. `polygrad/capture` makes a captured function of it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Runner = Callable[[Program, Sequence[Handle | None], Handle | None, Mapping[str,
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A Program that would have run, with its buffers (None: scratch) and variables. `perform` runs it."""
+    """A recorded run of a Program, with its buffers (None: scratch) and variables. `perform` runs it."""
 
     program: Program
     buffers: list[Buffer | None]
@@ -33,7 +33,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """A copy between devices that would have been made. `perform` makes it."""
+    """A recorded copy between devices. `perform` makes it."""
 
     source: Buffer
     target: Buffer
@@ -50,14 +50,14 @@ class Transfer:
 class Recording:
     """The runs of a capture, in order.
 
-    What existed when it began is not part of it: `lazy_values` are computed when they are needed; `storages`
-    own memory and values, `lazy_storages` are those of them without memory. `guards` are symbolic sizes and
-    whether each is negative, as it must be in every replay. `constants` are the nodes over no memory that
-    have a value in the recording: the same expression elsewhere is the same node, and has none. `since`: the
-    serial number of the youngest Tensor that is older. `checks`
-    are made after every run (`tensor/core/checks.py`). `gradients`: those that leaves had, by the leaf's id;
-    a backward adds to them in place.
-    `preview`: it is undone at its end, so nothing may run in the middle.
+    Values that existed when it began are not part of it. `lazy_values`: those that are not computed; they are
+    computed when they are needed. `storages`: the owners of memory and values. `lazy_storages`: the storages
+    without memory. `since`: the serial number of the youngest Tensor that is older than the recording.
+    `guards`: symbolic sizes, and whether each is negative, as it must be in every replay. `constants`: nodes
+    over no memory that got a value in the recording; the value is removed at its end, because an equal
+    expression elsewhere is the same node. `checks`: made after every run (`tensor/core/checks.py`).
+    `gradients`: the older gradients of leaves, by the leaf's id; a backward adds to them in place. `preview`:
+    the recording is undone at its end, so nothing may run before.
     """
 
     lazy_values: frozenset[UOp]
@@ -72,17 +72,15 @@ class Recording:
     preview: bool = False
 
     def memory(self) -> set[Allocation]:
-        """What the runs read and write."""
+        """The memory that the runs read and write."""
         return {b.allocation for run in self.runs for b in run.buffers if b is not None}
 
 
 @dataclass(slots=True)
 class Watch:
-    """`recording`: the capture that is going on.
-
-    `executed`: how many Programs have run outside of captures; `replays`: how many runs of captured steps
-    have written to memory that they do not own. `runner`: what runs Programs in place of their executables,
-    while a profile is taken.
+    """`recording`: the active capture. `executed`: the number of Programs that ran outside of captures.
+    `replays`: the number of runs of captured steps that wrote to memory that they do not own. `runner`: runs
+    Programs instead of their executables while a profile is taken.
     """
 
     recording: Recording | None = None
@@ -93,7 +91,7 @@ class Watch:
     def forbid(self, what: str, remedy: str) -> None:
         """Raises CaptureError when a function is being captured: it cannot do `what`."""
         if self.recording is not None:
-            raise CaptureError(f"captured function: expected only work on the device, got {what}: {remedy}")
+            raise CaptureError(f"captured function: {what}: expected only work on the device: {remedy}")
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
@@ -110,13 +108,13 @@ watch = Watch()
 
 @contextlib.contextmanager
 def recorded(recording: Recording, fill: Callable[[Recording], None]) -> Iterator[None]:
-    """`with recorded(recording, fill):` what is computed inside is recorded.
+    """`with recorded(recording, fill):` the computations in the block are recorded.
 
-    After an exception everything recorded is run, as if nothing had been captured, once `fill` has given
-    placeholders their values.
+    After an exception `fill` gives placeholders their values, and then all recorded runs are made, as if
+    nothing had been captured.
     """
     if watch.recording is not None:
-        raise CaptureError("capture: expected no other capture to be going on, got one inside another")
+        raise CaptureError("capture: another capture is active: expected no capture inside of another")
     watch.recording = recording
     try:
         yield

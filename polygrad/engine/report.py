@@ -1,4 +1,4 @@
-"""Numbers and tables as people read them."""
+"""Numbers and tables as text for people."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Running a loaded Program: the one place where a thread waits for a device.
 
-Python handles a signal (Ctrl-C) between two of its own instructions, in the main thread. So a Program that
-runs long, and is native code, runs in a thread of its own while the main thread waits for that, in Python:
-the handler's exception comes at once, and the Program is stopped (`Executable.run_stoppable`). Afterwards it
-has written all that it writes, or nothing that outlives it: see `runtime/undo.py`. Only a second exception,
-while the Program goes through to its end, leaves memory half-written, which is then marked.
+Python handles a signal (Ctrl-C) between two of its own instructions, in the main thread. So a long Program of
+native code runs in another thread, while the main thread waits for it in Python. Then the handler's exception
+comes at once, and the Program is stopped (`Executable.run_stoppable`). Afterwards it has written everything,
+or nothing that outlives it (`runtime/undo.py`). Only a second exception, while the Program runs to its end,
+leaves memory half-written, and that memory is marked.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from polygrad.runtime.interface import Control, Executable, Handle
 from polygrad.runtime.program import Program
 from polygrad.runtime.undo import SAVED_BYTES, UndoPlan, undo_plan
 
-# Where a Program took less than this the last time, letting other threads in costs more than they gain.
+# Programs whose last run was shorter keep the lock: releasing it costs more than other threads gain.
 _SHORT_SECONDS = 1e-3
-# One that took less is not worth a thread of its own: Ctrl-C comes soon enough.
+# Programs whose last run was shorter run in the calling thread: Ctrl-C is handled soon enough.
 _BRIEF_SECONDS = 40e-3
 _ALL_BYTES = 1 << 62
-# What may be saved before a run, for each second that it takes: copying it takes a hundredth of that.
+# Bytes that may be saved before a run, for each second of it. Copying them takes a hundredth of that time.
 _SAVED_BYTES_PER_SECOND = 40e6
 _FIRST_RUN = float("inf")
 
@@ -37,17 +37,17 @@ Buffers = Sequence[Handle | None]
 
 
 class Outcome(enum.Enum):
-    """What has become of a run that an exception has ended."""
+    """The outcome of a run that an exception has ended."""
 
     NONE = "it has not begun"
-    STOPPED = "it has written nothing that outlives it, but anything to its outputs"
-    WHOLE = "it has written all"
-    HALF = "some of what it writes is written"
+    STOPPED = "it has written nothing that outlives it; its outputs are undefined"
+    WHOLE = "it has written everything"
+    HALF = "it has written a part"
 
 
 @dataclass(slots=True)
 class _State:
-    """`ended`: the outcome of the last run, where that is known; None while one goes on."""
+    """`ended`: the outcome of the last run, if it is known; None during a run."""
 
     ended: Outcome | None = Outcome.NONE
     executable: Executable | None = None
@@ -64,9 +64,9 @@ def run_program(
     variables: Mapping[str, int],
     repeatable: Callable[[], bool] = lambda: False,
 ) -> None:
-    """`executable.run` of `program`. Unless it is known to be short, other threads build graphs meanwhile.
+    """`executable.run` of `program`. Unless its last run was short, other threads can build graphs meanwhile.
 
-    `repeatable`: whether the Program will be run again after an exception, and reads nothing that it writes.
+    `repeatable`: whether the Program will run again after an exception, and reads no memory that it writes.
     """
     _state.ended, _state.executable, executable.made = None, executable, ()
     started = time.perf_counter()
@@ -85,17 +85,17 @@ def run_program(
 
 
 def await_run() -> None:
-    """The next run has not begun, whatever became of the last one."""
+    """Forget the outcome of the last run: the next one has not begun."""
     _state.ended, _state.executable = Outcome.NONE, None
 
 
 def outcome() -> Outcome:
-    """What has become of the last run, which an exception has ended (or what came after it)."""
+    """The outcome of the last run, when an exception came in it or after it."""
     if _state.ended is not None:
         return _state.ended
     executable = _state.executable
     if executable is not None and executable.calls and len(executable.made) == executable.calls:
-        return Outcome.WHOLE  # the exception came when it was over
+        return Outcome.WHOLE  # the exception came after the last launch
     return Outcome.NONE
 
 
@@ -103,7 +103,7 @@ def _may_be_interrupted() -> bool:
     return HAS_THREADS and threading.current_thread() is threading.main_thread()
 
 
-# --- what a run that is stopped has to put back
+# --- memory that a stopped run restores
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def _run_in_python(
     arena: Handle | None,
     variables: Mapping[str, int],
 ) -> None:
-    """Run what an exception may end anywhere."""
+    """Run a Program whose launches are Python: an exception may end it anywhere."""
     saved = _Saved.of(program, undo_plan(program, _ALL_BYTES), buffers)
     try:
         with released() if executable.seconds >= _SHORT_SECONDS else contextlib.nullcontext():
@@ -147,11 +147,11 @@ def _run_in_python(
 
 @dataclass(slots=True)
 class _Job:
-    """A call that another thread makes, once. `over`: it was made, with this `result` or this `error`."""
+    """A call that another thread makes, once. `over`: it has ended, with a `result` or an `error`."""
 
     call: Callable[[], bool]
     begun: bool = False
-    wakeup: threading.Lock = field(default_factory=threading.Lock)  # free once it is over
+    wakeup: threading.Lock = field(default_factory=threading.Lock)  # released at the end
     over: bool = False
     result: bool = False
     error: BaseException | None = None
@@ -171,11 +171,11 @@ class _Job:
         self.wakeup.release()
 
     def wait(self) -> None:
-        """Until it is over; a signal's handler may raise its exception here."""
+        """Wait for the end; a signal's handler may raise its exception here."""
         self.wakeup.acquire()
 
     def wait_for_the_end(self, impatient: Callable[[], object]) -> None:
-        """Until it is over, whatever comes; `impatient` is called when something does."""
+        """Wait for the end despite exceptions; `impatient` is called for each of them."""
         while not self.over:
             try:
                 self.wakeup.acquire(timeout=0.1)
@@ -184,7 +184,7 @@ class _Job:
 
 
 class _Runner:
-    """A thread that runs one job after the other. It starts when it is first needed."""
+    """A thread that runs jobs one after the other. It starts with the first job."""
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
@@ -205,7 +205,7 @@ _runner = _Runner()
 
 
 def _forget_runner() -> None:
-    """Threads do not live through a fork."""
+    """Make a new runner in a forked process, which has no threads."""
     global _runner
     _runner = _Runner()
 
@@ -222,9 +222,9 @@ def _run_apart(
     variables: Mapping[str, int],
     repeatable: Callable[[], bool],
 ) -> None:
-    """Run in a thread of its own, while this one waits for it or for an exception."""
-    known = executable.seconds if executable.seconds < _FIRST_RUN else 0.0
-    plan = undo_plan(program, max(int(_SAVED_BYTES_PER_SECOND * known), SAVED_BYTES))
+    """Run in another thread, while this one waits for the end or for an exception."""
+    seconds = executable.seconds if executable.seconds < _FIRST_RUN else 0.0
+    plan = undo_plan(program, max(int(_SAVED_BYTES_PER_SECOND * seconds), SAVED_BYTES))
     goes_back = plan.commit == len(program.launches)
     if not goes_back and executable.commits_itself:
         plan = undo_plan(program)
@@ -237,9 +237,9 @@ def _run_apart(
         job.wait()
     except BaseException:
         leaves_half = not control.stop() and not (repeatable() and control.stop(force=True))
-        _runner.start(job)  # again: the exception may have come before
+        _runner.start(job)  # again, as the exception may have come before the first call
         job.wait_for_the_end(lambda: control.stop(force=True))
-        with _going_on(executable):
+        with _resuming(executable):
             if job.result:
                 _state.ended = Outcome.WHOLE
             elif leaves_half:
@@ -253,8 +253,8 @@ def _run_apart(
 
 
 @contextlib.contextmanager
-def _going_on(executable: Executable) -> Iterator[None]:
-    """`with _going_on(executable):` kernels need not stop any more at its end."""
+def _resuming(executable: Executable) -> Iterator[None]:
+    """`with _resuming(executable):` takes back the request to stop at the end of the block."""
     try:
         yield
     finally:

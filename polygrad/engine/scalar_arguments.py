@@ -1,10 +1,10 @@
-"""Scalars: constants that change from run to run become arguments, and nothing is compiled again.
+"""Scalar arguments: constants that change from run to run become arguments, so that nothing is compiled
+again.
 
-The first graph of a structure is compiled with its constants in the kernels, where they cost nothing. When
-the same structure comes with another constant somewhere, a Program is made that loads it there. Only where
-that computes the same, to the bit: the algebra must have nothing to do with the constant but to leave it
-alone. 0, 1, 2 and their like are no arguments, for the algebra has rules for them, nor is what a mask, a
-shape or an index may be made of.
+The first graph of a structure is compiled with its constants in the kernels, where they cost nothing. When a
+graph of the same structure has another constant, a Program is made that loads this constant from memory. Its
+results have the same bits, so only constants that the algebra has no rule for may become arguments. 0, 1, 2
+and the like stay constants, as do constants of which masks, shapes or indices may be computed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable
 
 from polygrad.dtype import dtypes
-from polygrad.engine.pending import Pending
+from polygrad.engine.pending import PendingGraph
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -23,9 +23,8 @@ _INTEGER_USES = _FLOAT_USES | {Ops.AND, Ops.OR, Ops.XOR}
 
 
 class Family:
-    """The graphs that differ in their constants alone.
-
-    `constants`: of the one that was compiled last; `varying`: which of them are arguments.
+    """The graphs that differ only in their constants. `constants`: of the graph that was compiled last.
+    `varying`: the numbers of the constants that are arguments.
     """
 
     __slots__ = ("constants", "varying")
@@ -35,11 +34,13 @@ class Family:
         self.varying: tuple[int, ...] = ()
 
     def arguments(self, constants: list[UOp]) -> tuple[int, ...]:
-        """Which constants of a graph of this family are arguments: those that vary and are not structural."""
+        """The numbers of the constants of a graph that are arguments: those that vary and are not
+        structural."""
         return tuple([i for i in self.varying if not is_structural(constants[i])])
 
-    def compare(self, pending: Pending, roots: Iterable[UOp]) -> None:
-        """Let constants vary in which a graph differs from the last one, where they may."""
+    def compare(self, pending: PendingGraph, roots: Iterable[UOp]) -> None:
+        """Add to `varying` the constants that differ from those of the last graph, if they may be
+        arguments."""
         constants, self.constants = self.constants, tuple(pending.constants)
         if constants is None:
             return
@@ -56,16 +57,16 @@ class Family:
 
 
 def is_structural(constant: UOp) -> bool:
-    """Whether the algebra has rules for this very value."""
+    """Whether the algebra has rules for this value."""
     value = constant.arg
     return constant.dtype.is_bool or value != value or value in _STRUCTURAL
 
 
-def replaceable(pending: Pending, roots: Iterable[UOp]) -> set[UOp]:
-    """The constants of a graph that may be values which are not known, with the same results to the bit."""
+def replaceable(pending: PendingGraph, roots: Iterable[UOp]) -> set[UOp]:
+    """The constants of a graph that may become arguments without a change of any bit of the results."""
     order = list(pending.order)
     users: dict[UOp, list[UOp]] = {n: [] for n in order}
-    fixed: set[UOp] = set()  # made of constants alone: the compiler computes it
+    fixed: set[UOp] = set()  # expressions of constants, which the compiler computes
     for node in order:
         if node.value is None and node.op is not Ops.BUFFER:
             if fixed.issuperset(node.src):

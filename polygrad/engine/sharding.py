@@ -1,11 +1,11 @@
-"""Graphs over several devices, made into one graph for each.
+"""Graphs over several devices, split into one graph for each device.
 
-A value on several devices is the same value that it would be on one; how it is laid out is its `Shards`: a
-part of it on each device, along an axis, or a copy on each. `resolve` goes through a graph from its sources
-to its ends and says what each device computes. Elementwise operations and movements stay within the parts.
-A reduction along the axis is an all-reduce: each device reduces its part, every device gets the results of
-all and combines them in the order of the devices, so the result is the same by the bit on each and each time.
-What would have to move elements between parts is refused by name: only `shard` and `to` do that.
+A value on several devices equals the value on one device. Its `Shards` are its layout: a part on each device,
+along an axis, or a copy on each. `resolve` goes through a graph from its sources to its ends and makes the
+graph of each device. Elementwise operations and movements stay within the parts. A reduction along the axis
+is an all-reduce: each device reduces its part, then every device gets all results and combines them in the
+order of the devices. So the result has the same bits on each device, each time. Operations that would move
+elements between parts raise an error: only `shard` and `to` do that.
 
 The idea is tinygrad's (MULTI), and so are the rules.
 """
@@ -27,8 +27,8 @@ from polygrad.uop.ops import GroupOp, Ops
 
 @dataclass(frozen=True, slots=True)
 class Shards:
-    """A value of `shape` on `devices`: on each the one of `parts`, which are those along `axis` in order, or
-    each all of it (None)."""
+    """A value of `shape` on `devices`, each of which has one of `parts`: the parts along `axis`, in order, or
+    with None a copy of the whole value each."""
 
     devices: tuple[str, ...]
     axis: int | None
@@ -36,17 +36,17 @@ class Shards:
     parts: tuple[UOp, ...]
 
     def each(self, change: Callable[[UOp], UOp], node: UOp, axis: int | None) -> Shards:
-        """The value of `node`, whose parts are those of this changed."""
+        """The Shards of `node`: `change` is applied to each part of this."""
         return Shards(self.devices, axis, node.shape, tuple([change(p) for p in self.parts]))
 
     def local(self, sizes: Sequence[Any], axis: int | None) -> tuple[Any, ...]:
-        """The sizes of a part of what has these sizes."""
+        """The sizes of one part of a value with these sizes."""
         n = len(self.devices)
         return tuple([size // n if i == axis else size for i, size in enumerate(sizes)])
 
     @property
     def words(self) -> str:
-        """How it is laid out, for errors."""
+        """The layout, in the words of errors."""
         where = ", ".join(self.devices)
         return f"copies on {where}" if self.axis is None else f"axis {self.axis} sharded over {where}"
 
@@ -55,29 +55,27 @@ Resolved = UOp | Shards
 
 
 def is_sharded(device: Any) -> bool:
-    """Whether what a BUFFER or a COPY says of its device is several."""
+    """Whether the device of a BUFFER or a COPY is several devices."""
     return device.__class__ is tuple or device.__class__ is Sharding
 
 
 def resolve(roots: Sequence[UOp]) -> list[Resolved]:
-    """What each device computes of `roots`: for a value on one device the node that computes it.
+    """The nodes of each device that compute `roots`; for a value on one device, one node.
 
-    Raises DeviceError for what would have to move elements between devices.
+    Raises DeviceError for an operation that would move elements between devices.
     """
     return _Resolver().resolve(roots)
 
 
 def axis_of(node: UOp) -> int | None:
-    """The axis along which a value on several devices is laid out."""
-    (found,) = resolve([node])
-    return found.axis if isinstance(found, Shards) else None
+    """The axis along which a value is split over several devices; None where it is not."""
+    (value,) = resolve([node])
+    return value.axis if isinstance(value, Shards) else None
 
 
 def check_writable(view: UOp) -> None:
-    """Raises DeviceError for a view of memory on several devices of which some of these have no part."""
-    memory = view
-    while memory.op in GroupOp.Movement:
-        memory = memory.src[0]
+    """Raises DeviceError for a view of memory on several devices, some of which hold no part of the view."""
+    memory, _ = view.movements()
     if is_sharded(memory.buffer.arg.device):
         (shown,) = resolve([view.substitute({memory: memory.buffer})])
         (whole,) = resolve([memory.buffer])
@@ -89,7 +87,7 @@ def check_writable(view: UOp) -> None:
 class _Resolver:
     def __init__(self) -> None:
         self.done: dict[UOp, Resolved] = {}
-        self.memory: dict[UOp, tuple[UOp, ...]] = {}  # of BUFFERs and their versions, the parts' as they are
+        self.memory: dict[UOp, tuple[UOp, ...]] = {}  # by BUFFER or later version: that of each part
 
     def resolve(self, roots: Sequence[UOp]) -> list[Resolved]:
         for node in UOp.sink(*roots).toposort(uncomputed):
@@ -124,13 +122,11 @@ class _Resolver:
         return stored if node.shape == buffer.shape else _reshape(value.reshape(node.shape), [stored])
 
     def _view(self, target: UOp) -> Resolved:
-        """The view that an ASSIGN writes to: of its memory, also where the value in it has been computed."""
-        views = []
-        while target.op in GroupOp.Movement:
-            views.append(target)
-            target = target.src[0]
-        out = self.done[target]
-        for view in reversed(views):
+        """The view that an ASSIGN writes to. Its movement ops are applied to the memory even if the view's
+        value has been computed."""
+        memory, views = target.movements()
+        out = self.done[memory]
+        for view in views:
             out = _RULES[view.op](view, [out])
         return out
 
@@ -148,8 +144,8 @@ class _Resolver:
 def _refused(node: UOp, shards: Shards, expected: str) -> DeviceError:
     sizes = " and ".join([str(s.shape) for s in node.src])
     return DeviceError(
-        f"{node.op} of {sizes} to {node.shape}: expected {expected}, got a tensor with {shards.words}: "
-        "gather it with to(), or shard() it along another axis"
+        f"{node.op} of {sizes} to {node.shape}: a tensor with {shards.words}: expected {expected}: gather it "
+        "with to(), or shard() it along another axis"
     )
 
 
@@ -210,11 +206,12 @@ def _on_one(x: Shards, device: str) -> UOp:
 
 
 def _elementwise(node: UOp, src: Sequence[Resolved]) -> Shards:
-    """Operands that are whole everywhere take part with the elements that belong to each part."""
+    """An elementwise op of each part. Of operands that all devices have a copy of, each uses its own
+    elements."""
     shards = [s for s in src if isinstance(s, Shards)]
     first = next((s for s in shards if s.axis is not None), shards[0])
     axis, devices = first.axis, first.devices
-    if node.op is Ops.ASSIGN and isinstance(src[0], Shards):  # memory stays as it is laid out
+    if node.op is Ops.ASSIGN and isinstance(src[0], Shards):  # memory keeps its layout
         axis = src[0].axis
     for s in shards:
         if s.axis not in (None, axis) or s.devices != devices:
@@ -237,13 +234,13 @@ def _one(src: Sequence[Resolved]) -> Shards:
 
 
 def _same(node: UOp, src: Sequence[Resolved]) -> Shards:
-    """CONTIGUOUS, DETACH."""
+    """CONTIGUOUS and DETACH: the same op of each part."""
     x = _one(src)
     return x.each(lambda p: UOp(node.op, node.dtype, (p,), node.arg), node, x.axis)
 
 
 def _noop(node: UOp, src: Sequence[Resolved]) -> Resolved:
-    """Its further sources are of its gradient."""
+    """NOOP: its further sources belong to its gradient, and are dropped."""
     x = src[0]
     if isinstance(x, UOp):
         return UOp(Ops.NOOP, node.dtype, (x,))
@@ -251,7 +248,7 @@ def _noop(node: UOp, src: Sequence[Resolved]) -> Resolved:
 
 
 def _reshape(node: UOp, src: Sequence[Resolved]) -> Shards:
-    """The axis stays where as many elements lie before it, and its new size is still divided."""
+    """The new axis is the one with as many elements before it, if the number of devices divides its size."""
     x, shape = _one(src), node.shape
     n = len(x.devices)
     if x.axis is None:
@@ -285,7 +282,7 @@ def _pad(node: UOp, src: Sequence[Resolved]) -> Shards:
 
 
 def _shrink(node: UOp, src: Sequence[Resolved]) -> Shards:
-    """All of the axis, or just what one device has, which all get."""
+    """All of the axis, or exactly the part of one device, which all devices then get."""
     x = _one(src)
     if x.axis is None:
         return x.each(lambda p: p.shrink(node.arg), node, None)
@@ -340,8 +337,8 @@ def _scan(node: UOp, src: Sequence[Resolved]) -> Shards:
 
 
 def _for(node: UOp, src: Sequence[Resolved]) -> Shards:
-    """Each device makes the trips with its parts, where the body needs no others. What is whole at first and
-    in parts after a trip is in parts from the beginning."""
+    """Each device runs the loop on its parts, if the body needs no others. A value that is a copy at first
+    and in parts after a trip is in parts from the beginning."""
     trips, body, result = node.arg
     first = next(s for s in src if isinstance(s, Shards))
     n = len(first.devices)
@@ -357,13 +354,13 @@ def _for(node: UOp, src: Sequence[Resolved]) -> Shards:
             r if isinstance(r, Shards) else Shards(first.devices, None, r.shape, (r,) * n)
             for r in resolver.resolve(body.src)
         ]
-        grown = False
+        changed = False
         for slot, after in enumerate(results):
             x = operands[slot]
             if x.axis is None and after.axis is not None:
                 parts = tuple([_part(p, after.axis, i, n) for i, p in enumerate(x.parts)])
-                operands[slot], grown = Shards(x.devices, after.axis, x.shape, parts), True
-        if not grown:
+                operands[slot], changed = Shards(x.devices, after.axis, x.shape, parts), True
+        if not changed:
             break
     for x, after in zip(operands, results, strict=False):
         if x.devices != after.devices or x.axis != after.axis:

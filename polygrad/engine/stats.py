@@ -1,4 +1,4 @@
-"""Counters of what the engine has done, for benchmarks, tests and the curious."""
+"""Counters of the engine's work, for benchmarks, tests and the curious."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from polygrad.runtime.program import Program
 class Stats:
     """Totals since the start, or since `reset`."""
 
-    launches: int = 0  # kernels run
-    kernels_compiled: int = 0  # distinct kernels lowered
-    kernels_found: int = 0  # distinct kernels that the disk had
-    programs: int = 0  # distinct schedules made
-    runs: int = 0  # Programs run
-    bytes: int = 0  # of the buffers that kernels were given
+    launches: int = 0  # of kernels
+    kernels_compiled: int = 0  # distinct ones
+    kernels_found: int = 0  # distinct ones, in the disk cache
+    programs: int = 0  # distinct schedules
+    runs: int = 0  # of Programs
+    bytes: int = 0  # of the buffers that launches were given
     schedule_seconds: float = 0.0
     codegen_seconds: float = 0.0
     compile_seconds: float = 0.0
-    arena_bytes: int = 0  # of the last Program made
+    arena_bytes: int = 0  # of the last new Program
     arena_lower_bound: int = 0
 
     def count(self, program: Program) -> None:
-        """A run of `program`."""
+        """Count a run of `program`."""
         self.runs += 1
         self.launches += len(program.launches)
         self.bytes += program.bound_bytes
 
     def reset(self) -> None:
-        """Everything back to zero."""
+        """Set everything to zero."""
         for f in fields(self):
             setattr(self, f.name, type(getattr(self, f.name))(0))
 

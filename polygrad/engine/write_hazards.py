@@ -1,26 +1,26 @@
-"""What a write in place has to wait for: what still reads the elements that it overwrites."""
+"""Hazards of writes in place: readers of the old elements, which a write has to wait for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container
 
 from polygrad.engine.normalize import stored_value, uncomputed, value_of
-from polygrad.engine.pending import Pending
+from polygrad.engine.pending import PendingGraph
 from polygrad.helpers import dedup
 from polygrad.runtime.buffer import Allocation
 from polygrad.uop.args import Spent
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
-# Functions that list the live lazy values (of Tensors above a serial number): called before a write in place
-# overwrites what these read.
+# Functions that list the live lazy values (of Tensors above a serial number). They are called before a write
+# in place, which may overwrite elements that these values read.
 live_roots: list[Callable[[int], list[UOp]]] = []
 
-# Functions that list the values (of Tensors above a serial number) whose gradients may still be asked for.
+# Functions that list the values (of Tensors above a serial number) that may still be differentiated.
 gradient_roots: list[Callable[[int], list[UOp]]] = []
 
 _WRITING = frozenset({Ops.AFTER, Ops.ASSIGN})
-_IN_PLACE = GroupOp.Memory | GroupOp.Movement | {Ops.DETACH, Ops.NOOP}  # what may be elements in memory
+_IN_PLACE = GroupOp.Memory | GroupOp.Movement | {Ops.DETACH, Ops.NOOP}  # the value may be in memory
 
 
 def stored_node(node: UOp) -> UOp:
@@ -29,7 +29,7 @@ def stored_node(node: UOp) -> UOp:
     return node
 
 
-def first_writes(pending: Pending) -> list[UOp]:
+def first_writes(pending: PendingGraph) -> list[UOp]:
     """The writes that wait for no other."""
     writes, first = set(pending.writes), []
     waiting: set[UOp] = set()
@@ -43,15 +43,15 @@ def first_writes(pending: Pending) -> list[UOp]:
 
 
 def stored_before(writes: list[UOp], todo: list[UOp]) -> dict[UOp, UOp]:
-    """What has to be stored before `writes` are made, for `todo` and live values that read memory as it is,
-    and as what: itself, or a copy of what is in memory."""
+    """The values to store before `writes` are made, for `todo` and for live values that read the old
+    elements. Each with the node that is stored: the value itself, or a copy of a value in memory."""
     memory = {w.buffer.arg.allocation for w in writes}
     now = {w.src[1] for w in writes}
     live = [stored_node(uop) for hook in live_roots for uop in hook(0)]
     roots = dedup([*todo, *live])
-    reading: set[UOp] = set()  # what reads the memory
-    waiting: set[UOp] = set()  # what waits for a write
-    found: dict[UOp, None] = {}
+    reading: set[UOp] = set()  # nodes that read the memory
+    waiting: set[UOp] = set()  # nodes that wait for a write
+    to_store: dict[UOp, None] = {}
     for node in UOp.sink(*roots).toposort(uncomputed):
         value = stored_value(node)
         if value is not None:
@@ -62,17 +62,18 @@ def stored_before(writes: list[UOp], todo: list[UOp]) -> dict[UOp, UOp]:
         if node.op in _WRITING or not waiting.isdisjoint(src):
             waiting.add(node)
             if node not in now and node.op is not Ops.SINK:
-                found |= {s: None for s in src if s in reading}
+                to_store |= {s: None for s in src if s in reading}
         elif not reading.isdisjoint(src):
             reading.add(node)
-    found |= {r: None for r in roots if r in reading and r.op not in GroupOp.Memory}
-    in_memory = {n for n in found if value_of(n) is not None or n.op in _IN_PLACE}
-    return {n: n.clone() if n in in_memory else n for n in found}
+    to_store |= {r: None for r in roots if r in reading and r.op not in GroupOp.Memory}
+    in_memory = {n for n in to_store if value_of(n) is not None or n.op in _IN_PLACE}
+    return {n: n.clone() if n in in_memory else n for n in to_store}
 
 
-def stale_values(memory: set[Allocation], pending: Pending | None = None, since: int = 0) -> list[UOp]:
-    """What live lazy values (of Tensors above the serial number `since`) read of `memory` as it is before
-    the writes in `pending` (AFTERs), whose newest version stays. Each is a live value, or a write's value."""
+def stale_values(memory: set[Allocation], pending: PendingGraph | None = None, since: int = 0) -> list[UOp]:
+    """The values that read old elements of `memory`, from before the writes (AFTERs) in `pending`, and that
+    live lazy values (of Tensors above the serial number `since`) need. Each is a live value, or the value of
+    a write. The newest version of the memory is not old."""
     live = dict.fromkeys(
         node
         for hook in live_roots
@@ -90,7 +91,7 @@ def stale_values(memory: set[Allocation], pending: Pending | None = None, since:
         for node in pending.order:
             if not stale.isdisjoint(node.src) and node.value is None and node.op not in _WRITING:
                 stale.add(node)
-    wanted: dict[UOp, None] = {}
+    needed: dict[UOp, None] = {}
     for node in UOp.sink(*live).toposort(lambda n: n not in seen and uncomputed(n)):
         if node in seen:
             continue
@@ -98,17 +99,17 @@ def stale_values(memory: set[Allocation], pending: Pending | None = None, since:
         if value is not None:
             if value.arg.allocation in memory:
                 stale.add(node)
-        elif node.op is Ops.ASSIGN:  # of a write that is not carried out now
-            wanted |= {s: None for s in node.src[1:] if s in stale}
+        elif node.op is Ops.ASSIGN:  # of a write that is not made now
+            needed |= {s: None for s in node.src[1:] if s in stale}
         elif node.op is not Ops.AFTER and not stale.isdisjoint(node.src):
             stale.add(node)
-    wanted |= {n: None for n in live if n in stale and n.op not in GroupOp.Memory}
-    return [n for n in wanted if n.op is not Ops.BUFFER]
+    needed |= {n: None for n in live if n in stale and n.op not in GroupOp.Memory}
+    return [n for n in needed if n.op is not Ops.BUFFER]
 
 
 def read_by_gradients(memory: set[Allocation], since: int = 0) -> list[UOp]:
-    """The BUFFERs over `memory`, as it is before a write, in graphs that may still be differentiated (of
-    Tensors above the serial number `since`): not in those that `backward` has gone through."""
+    """The BUFFERs over `memory`, from before a write, in graphs that may still be differentiated (of Tensors
+    above the serial number `since`). Graphs that `backward` has gone through are left out."""
     roots = dedup(uop for hook in gradient_roots for uop in hook(since))
     if not roots:
         return []

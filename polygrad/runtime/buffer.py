@@ -1,4 +1,5 @@
-"""`Buffer`: a typed allocation on a device, made on first use, freed when the last Buffer over it goes."""
+"""`Buffer`: a typed allocation on a device. It is allocated on first use, and freed with the last Buffer over
+it."""
 
 from __future__ import annotations
 
@@ -12,31 +13,33 @@ from polygrad.errors import DeviceError, InterruptedWriteError, OutOfMemoryError
 from polygrad.monitor import HAS_THREADS, defer, run_deferred, synchronized, wait_until_idle
 from polygrad.runtime.interface import Handle, Runtime
 
-# What to call before giving up on an allocation, and when much has been allocated: the owners of dead
-# buffers let them go. The engine registers the collector of the IR here, which this layer cannot see.
+# Functions that free dead buffers, called before an allocation fails and after much has been allocated. The
+# engine registers the collector of the IR here, as this layer cannot import it.
 reclaim: list[Callable[[], Any]] = []
 _RECLAIM_BYTES = 256 << 20
 
 
 class Allocation:
-    """Memory on a device, taken on first use; frees itself. Compared by identity."""
+    """Memory on a device. It is allocated on first use, and frees itself. Compared by identity."""
 
-    allocated_bytes = 0  # alive, all devices together
-    taken_bytes = 0  # since the start, freed memory included
+    allocated_bytes = 0  # in use, on all devices
+    taken_bytes = 0  # since the start, with freed memory
     _next_reclaim = _RECLAIM_BYTES
 
     def __init__(self, runtime: Runtime, nbytes: int) -> None:
         self._handle: Handle = None
-        self._damaged: Handle = None  # the handle of what is half-written
+        self._damaged: Handle = None  # the handle, while the memory is half-written
         self.runtime, self.nbytes = runtime, nbytes
-        self.version = 0  # how often it has been written to since it was first filled
+        self.version = 0  # the number of writes since it was first filled
         self.written_at: tuple[str, int] | None = None  # the file and line of the last write
-        self.owner: Callable[[], Any] | None = None  # a weak reference: who above this layer may write to it
-        self.whole: Callable[[], Allocation | None] | None = None  # a weak reference: what this is a part of
+        self.owner: Callable[[], Any] | None = None  # a weak reference to the Storage that may write to it
+        self.whole: Callable[[], Allocation | None] | None = (
+            None  # a weak reference, for a part of sharded memory
+        )
 
     @property
     def family(self) -> tuple[Allocation, ...]:
-        """This, and what it is a part of."""
+        """This Allocation, and the sharded one of which it is a part."""
         whole = self.whole() if self.whole is not None else None
         return (self,) if whole is None else (self, whole)
 
@@ -46,18 +49,18 @@ class Allocation:
 
     @property
     def handle(self) -> Handle:
-        """The device's name for the memory, which is allocated now if it was not. Raises OutOfMemoryError."""
+        """The device's name for the memory, which is allocated if necessary. Raises OutOfMemoryError."""
         if self._handle is None:
             self._allocate()
         return self._handle
 
     def damage(self) -> None:
-        """Some of what a run writes here is written, and it was interrupted: whatever reads this raises."""
+        """Mark the memory as half-written by an interrupted run: reading it raises."""
         if self._damaged is None:
             self._damaged, self._handle = self._handle, None
 
     def repair(self) -> None:
-        """All of it has been written since."""
+        """Take back `damage`: all of the memory was written again."""
         if self._damaged is not None:
             self._handle, self._damaged = self._damaged, None
 
@@ -65,8 +68,8 @@ class Allocation:
     def _allocate(self) -> None:
         if self._damaged is not None:
             raise InterruptedWriteError(
-                "memory: expected all of a result, got what a run that was interrupted has left "
-                "half-written: run it again, or give the Tensor new memory with replace()"
+                "memory: an interrupted run has left it half-written: run it again, or give the Tensor new "
+                "memory with replace()"
             )
         cls, nbytes = Allocation, self.nbytes
         _enter(self.runtime)
@@ -101,7 +104,7 @@ def _enter(runtime: Runtime) -> None:
 
 
 class Borrowed(Allocation):
-    """Another Allocation's memory under an identity of its own."""
+    """The memory of another Allocation, with an identity of its own."""
 
     def __init__(self, lender: Allocation) -> None:
         super().__init__(lender.runtime, lender.nbytes)
@@ -119,7 +122,7 @@ class Borrowed(Allocation):
 
 
 class Foreign(Allocation):
-    """Memory that the device has not allocated, and does not free: `keep` does."""
+    """Memory that the device has neither allocated nor frees. It lives as long as `keep`."""
 
     def __init__(self, runtime: Runtime, nbytes: int, handle: Handle, keep: object) -> None:
         super().__init__(runtime, nbytes)
@@ -160,7 +163,7 @@ class Buffer:
         self.runtime, self.size, self.dtype = runtime, size, dtype
         self.allocation = Allocation(runtime, size * dtype.itemsize) if allocation is None else allocation
         self.version = self.allocation.version
-        self.data_bounds: tuple[int, int] | None = None  # of integers from the host, where they are known
+        self.data_bounds: tuple[int, int] | None = None  # of integers from the host, if they are known
 
     def __repr__(self) -> str:
         return f"Buffer({self.runtime.name}, {self.size} x {self.dtype})"
@@ -171,12 +174,12 @@ class Buffer:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of what it holds: one axis."""
+        """The shape of its contents: one axis."""
         return (self.size,)
 
     @property
     def parts(self) -> tuple[Buffer, ...]:
-        """The Buffers that it is made of: itself."""
+        """The Buffers that it consists of: itself."""
         return (self,)
 
     @property
@@ -185,16 +188,17 @@ class Buffer:
 
     @property
     def handle(self) -> Handle:
-        """The device's name for the memory, which is allocated now if it was not. Raises OutOfMemoryError."""
+        """The device's name for the memory, which is allocated if necessary. Raises OutOfMemoryError."""
         return self.allocation.handle
 
     @property
     def overwritten(self) -> bool:
-        """Whether the memory has been written to since: an `alias` made after that holds what is there."""
+        """Whether the memory was written since this Buffer was made. A new `alias` has the present
+        contents."""
         return self.version != self.allocation.version
 
     def alias(self) -> Buffer:
-        """Another Buffer over the same memory, for what is there now."""
+        """Another Buffer over the same memory, for its present contents."""
         return Buffer(self.runtime, self.size, self.dtype, self.allocation)
 
     def like(self) -> Buffer:
@@ -233,14 +237,14 @@ class Buffer:
         return self.runtime.read(self.handle, 0, self.nbytes) if self.nbytes else memoryview(bytearray())
 
     async def read_async(self) -> memoryview:
-        """`read`, awaited. Where there are threads it is `read`: they need not suspend what waits."""
+        """`read`, awaitable. With threads it is `read`, as another thread can run meanwhile."""
         if HAS_THREADS or not self.nbytes:
             return self.read()
         return await self.runtime.read_async(self.handle, 0, self.nbytes)
 
     def view(self) -> memoryview:
-        """The whole buffer itself, writable, format 'B'; it keeps the memory.
+        """The whole buffer without a copy, writable, format 'B'; it keeps the memory alive.
 
-        Raises DeviceError where Python cannot.
+        Raises DeviceError where Python cannot access the memory.
         """
         return self.runtime.view(self.handle, 0, self.nbytes, self.allocation)

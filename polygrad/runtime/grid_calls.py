@@ -1,5 +1,5 @@
-"""The launches of a Program for a run: grids worked out, pointers bound. For runtimes that launch kernels on
-grids; knows no device."""
+"""The launches of a Program bound for a run: grids are evaluated and pointers are addresses. For runtimes
+that launch kernels on grids. Knows no device."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Size3 = tuple[int, int, int]
 
 
 class GridCall(NamedTuple):
-    """Kernel number `kernel` of the Program on a grid of workgroups. `places`: an allocation and a byte
-    offset for each pointer; `values`: of the kernel's Variables."""
+    """A launch of kernel number `kernel` on a grid of workgroups. `places`: an allocation and a byte offset
+    for each pointer. `values`: of the kernel's Variables."""
 
     kernel: int
     grid: Size3
@@ -25,7 +25,8 @@ class GridCall(NamedTuple):
 
 
 class _Unbound(NamedTuple):
-    """A launch before a run: `places` have entries of the run's table."""
+    """A launch before it is bound. `places`: an entry of the run's table and a byte offset for each
+    pointer."""
 
     kernel: int
     grid: tuple[GridSize, GridSize, GridSize]
@@ -49,33 +50,34 @@ class GridCalls:
     def bind(
         self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]
     ) -> Sequence[int]:
-        """Make the calls of a run; the positions of those that are not the last run's (all, for the first).
+        """Make the calls of a run; the positions of the calls that differ from the last run (at first, of
+        all).
 
-        Raises ProgramError for memory that is missing, or a Variable that is out of bounds.
+        Raises ProgramError for missing memory, or a Variable that is out of bounds.
         """
         self._program.check_memory(buffers, arena)
         table = (*[handle or 0 for handle in buffers], arena or 0)
         key = (table, tuple(self._program.check_variables(variables)))
         if self._bound == key:
             return ()
-        made = [_bound(call, table, variables) for call in self._unbound]
+        made = [_bind(call, table, variables) for call in self._unbound]
         old, self.made, self._bound = self.made, made, key
         return [i for i, call in enumerate(made) if i >= len(old) or call != old[i]]
 
     def forget(self) -> None:
-        """The next run's calls are all new."""
+        """Forget the last run, so that all calls of the next run count as new."""
         self.made, self._bound = [], None
 
 
 def _unbound(program: Program, launch: Launch) -> _Unbound:
     kernel = program.kernels[launch.kernel]
     if launch.grid is None or kernel.workgroup is None:
-        raise ProgramError(f"kernel {kernel.name}: expected a grid of workgroups, got none")
+        raise ProgramError(f"kernel {kernel.name}: a launch has no grid of workgroups")
     places = tuple(program.place(binding) for binding in launch.bindings)
     return _Unbound(launch.kernel, launch.grid, kernel.workgroup, places, kernel.variables)
 
 
-def _bound(call: _Unbound, table: Sequence[int], variables: Mapping[str, int]) -> GridCall:
+def _bind(call: _Unbound, table: Sequence[int], variables: Mapping[str, int]) -> GridCall:
     x, y, z = (grid_size(n, variables) for n in call.grid)
     places = tuple([(table[entry], offset) for entry, offset in call.places])
     values = tuple([variables[name] for name in call.variables])

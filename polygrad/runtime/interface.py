@@ -1,8 +1,8 @@
-"""What a device is to the layers above: memory, and a way to run Programs. One implementation per file beside
-this.
+"""The interface of a device to the layers above: memory, and a way to run Programs. Each package beside this
+implements it for one device.
 
-A runtime sees Programs and bytes, never UOps. Calls on one runtime come one at a time and in order; `run`
-may return before the device has finished, `read` waits for it.
+A runtime sees Programs and bytes, never UOps. Calls on one runtime come one at a time and in order. `run` may
+return before the device has finished; `read` waits for the device.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Handle = Any  # a device's own name for an allocation: an address, an object
 
 
 class Control:
-    """A run that another thread may stop. Up to launch number `commit` it can be stopped without a trace;
-    from there on it writes what outlives it."""
+    """Control of a run that another thread may stop. Before launch number `commit` it can be stopped without
+    a trace; from there on it writes memory that outlives it."""
 
     def __init__(self, commit: int, halt: Callable[[], None], is_committed: Callable[[], bool]) -> None:
         self.commit, self._halt, self._is_committed = commit, halt, is_committed
@@ -30,14 +30,14 @@ class Control:
         self._lock = threading.Lock()
 
     def begin_commit(self) -> bool:
-        """Whether the run may go beyond the commit point; the thread that runs asks when it is there."""
+        """Whether the run may go beyond the commit point. The running thread asks when it is there."""
         with self._lock:
             self._committed = not self.stopped
             return self._committed
 
     def stop(self, force: bool = False) -> bool:
-        """Let the run end as soon as it can; False: it is beyond the commit point, so it goes on, unless by
-        `force`."""
+        """Ask the run to end as soon as it can. False: it is beyond the commit point, so it continues, unless
+        `force` is given."""
         with self._lock:
             if self.committed and not force:
                 return False
@@ -47,17 +47,18 @@ class Control:
 
     @property
     def committed(self) -> bool:
-        """Whether it has come to the commit point."""
+        """Whether the run has passed the commit point."""
         return self._committed or self._is_committed()
 
 
 class Executable(ABC):
     """A Program made ready on a device. Dropping it releases what it holds.
 
-    `seconds`: of its last run. `made`: as many things as launches were made (or calls of what makes several)
-    in a run that an exception has just ended, of `calls`; an exception never comes between two of them.
-    `stoppable`: `run_stoppable` does more than `run`. `in_python`: an exception may end a run anywhere.
-    `commits_itself`: the commit point is that of `undo_plan(program)`, whatever `Control.commit` says.
+    `seconds`: of its last run. `calls`: the number of native calls of a run, each of which makes one or more
+    launches. `made`: has as many elements as calls were made in a run that an exception has just ended; no
+    exception comes between a call and its element. `stoppable`: `run_stoppable` does more than `run`.
+    `in_python`: an exception may end a run anywhere. `commits_itself`: the commit point is always that of
+    `undo_plan(program)`, whatever `Control.commit` says.
     """
 
     seconds = float("inf")
@@ -81,26 +82,26 @@ class Executable(ABC):
         variables: Mapping[str, int],
         control: Control,
     ) -> bool:
-        """`run`, which ends early when `control` says so; whether it was a whole one."""
+        """`run`, which ends early when `control` asks for it; whether it was a whole run."""
         self.run(buffers, arena, variables)
         return True
 
     def halt(self) -> None:
         """Let kernels that run in another thread return at their next safepoint, until `go_on`."""
-        raise InternalError(f"{type(self).__name__}.halt: expected what can be stopped")
+        raise InternalError(f"{type(self).__name__}.halt: its runs cannot be stopped")
 
     def go_on(self) -> None:
         """Take back `halt`."""
-        raise InternalError(f"{type(self).__name__}.go_on: expected what can be stopped")
+        raise InternalError(f"{type(self).__name__}.go_on: its runs cannot be stopped")
 
     def is_committed(self) -> bool:
-        """Whether what makes the launches of a stoppable run has noted that it is at the commit point."""
+        """Whether the driver of a stoppable run has noted that it has passed the commit point."""
         return False
 
     def measure(
         self, buffers: Sequence[Handle | None], arena: Handle | None, variables: Mapping[str, int]
     ) -> float:
-        """`run`, and the seconds that it took: of the device's time, where it tells."""
+        """`run`, and its time in seconds: the device's own time, if it measures it."""
         started = time.perf_counter()
         self.run(buffers, arena, variables)
         return time.perf_counter() - started
@@ -114,12 +115,12 @@ class Runtime(ABC):
 
     @property
     def lost(self) -> bool:
-        """Whether the device is gone, with all memory, for good: the registry then opens another."""
+        """Whether the device is gone for good, with all its memory. The registry then opens another."""
         return False
 
     @property
     def description(self) -> str:
-        """What this is, in words."""
+        """The device's name and kind, for people."""
         return self.name
 
     @property
@@ -145,18 +146,17 @@ class Runtime(ABC):
         """A copy of `nbytes` of the allocation from byte `offset`, writable, format 'B'."""
 
     async def read_async(self, handle: Handle, offset: int, nbytes: int) -> memoryview:
-        """`read`, awaited: for devices whose answer the host's own loop brings."""
+        """`read`, awaitable: for devices whose answers come through the host's event loop."""
         return self.read(handle, offset, nbytes)
 
     def view(self, handle: Handle, offset: int, nbytes: int, owner: object) -> memoryview:
-        """`nbytes` of the allocation from byte `offset`, themselves: writable, format 'B'. It keeps `owner`
-        alive.
+        """`nbytes` of the allocation from byte `offset`, without a copy: writable, format 'B'. It keeps
+        `owner` alive.
 
         Raises DeviceError where the device's memory is not this process's.
         """
         raise DeviceError(
-            f"device {self.name}: expected memory that Python can look at, got a device with its own: "
-            "copy with Tensor.data() and assign()"
+            f"device {self.name}: Python cannot access its memory: copy with Tensor.data() and assign()"
         )
 
     def map_file(self, descriptor: int, nbytes: int) -> tuple[Handle, object]:
@@ -164,16 +164,14 @@ class Runtime(ABC):
 
         Raises DeviceError where the device's memory is not this process's.
         """
-        raise DeviceError(f"device {self.name}: expected memory that files can be mapped into, got its own")
+        raise DeviceError(f"device {self.name}: files cannot be mapped into its memory")
 
     def at_address(self, address: int, nbytes: int) -> Handle:
         """Memory of this process as an allocation; the bytes up to 64 before and behind it are readable.
 
         Raises DeviceError where the device's memory is not this process's.
         """
-        raise DeviceError(
-            f"device {self.name}: expected memory of this process, got a device with its own: copy the data"
-        )
+        raise DeviceError(f"device {self.name}: its memory is not that of this process: copy the data")
 
     @abstractmethod
     def load(self, program: Program) -> Executable:

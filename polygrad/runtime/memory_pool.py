@@ -1,7 +1,7 @@
-"""Freed device memory, kept to be used again: taking memory from a driver takes longer than most launches.
+"""A pool of freed memory. Fresh memory, from a driver or from the system, costs more than most launches.
 
-Sizes come in four classes to a power of two. Knows no device: memory is what `create` gives, a number or an
-object that `destroy` takes back.
+Sizes are rounded up to classes, some to each power of two. Knows no device: `create` gives memory, a number
+or an object, and `destroy` takes it back.
 """
 
 from __future__ import annotations
@@ -15,30 +15,41 @@ from polygrad.helpers import round_up
 
 
 class MemoryPool:
-    """`create(nbytes)` raises OutOfMemoryError; `kept_bytes`: of freed memory kept, at most."""
+    """`create(nbytes)` raises OutOfMemoryError. `limit`: the greatest number of bytes of freed memory that is
+    kept. `classes`: the number of sizes for each power of two, which is a power of two itself.
+
+    `live`: the size of each piece of memory in use. `kept`: freed memory by size, the least used size first.
+    """
 
     def __init__(
-        self, create: Callable[[int], Any], destroy: Callable[[Any], None], alignment: int, kept_bytes: int
+        self,
+        create: Callable[[int], Any],
+        destroy: Callable[[Any], object],
+        alignment: int,
+        limit: int,
+        classes: int = 4,
     ) -> None:
         self._create, self._destroy = create, destroy
-        self._alignment, self._limit = alignment, kept_bytes
-        self._sizes: dict[Any, int] = {}  # of live memory
-        self._kept: OrderedDict[int, list[Any]] = OrderedDict()  # freed memory by size, least used size first
+        self._alignment, self._class_bits, self.limit = alignment, classes.bit_length(), limit
+        self.live: dict[Any, int] = {}
+        self.kept: OrderedDict[int, list[Any]] = OrderedDict()
         self.kept_bytes = 0
 
     def size_class(self, nbytes: int) -> int:
-        """How much is taken for `nbytes`."""
-        return round_up(nbytes, max(self._alignment, 1 << max((nbytes - 1).bit_length() - 3, 0)))
+        """The size of the memory for `nbytes`."""
+        return round_up(
+            nbytes, max(self._alignment, 1 << max((nbytes - 1).bit_length() - self._class_bits, 0))
+        )
 
     def allocate(self, nbytes: int) -> Any:
-        """Memory of at least `nbytes`. Raises OutOfMemoryError when there is none, also without what is
-        kept."""
+        """Memory of at least `nbytes`. Raises OutOfMemoryError when there is none, not even after all kept
+        memory was given back."""
         size = self.size_class(nbytes)
-        kept = self._kept.get(size)
+        kept = self.kept.get(size)
         if kept:
             memory = kept.pop()
             self.kept_bytes -= size
-            self._kept.move_to_end(size)
+            self.kept.move_to_end(size)
         else:
             try:
                 memory = self._create(size)
@@ -47,22 +58,26 @@ class MemoryPool:
                     raise
                 self.trim(0)
                 memory = self._create(size)
-        self._sizes[memory] = size
+        self.live[memory] = size
         return memory
 
     def free(self, memory: Any) -> None:
-        size = self._sizes.pop(memory)
-        self._kept.setdefault(size, []).append(memory)
+        """Keep memory that is not used any more, or give it back if it is larger than the limit."""
+        size = self.live.pop(memory)
+        if size > self.limit:
+            self._destroy(memory)
+            return
+        self.kept.setdefault(size, []).append(memory)
         self.kept_bytes += size
-        if self.kept_bytes > self._limit:
-            self.trim(self._limit // 2)
+        if self.kept_bytes > self.limit:
+            self.trim(self.limit // 2)
 
     def trim(self, limit: int) -> None:
         """Give kept memory back until no more than `limit` bytes are kept."""
         while self.kept_bytes > limit:
-            size, kept = next(iter(self._kept.items()))
+            size, kept = next(iter(self.kept.items()))
             while kept and self.kept_bytes > limit:
                 self._destroy(kept.pop())
                 self.kept_bytes -= size
             if not kept:
-                del self._kept[size]
+                del self.kept[size]

@@ -1,6 +1,6 @@
-"""`ShardedBuffer`: memory on several devices that holds one array in equal parts, or in copies.
+"""`ShardedBuffer`: memory on several devices with one array, in equal parts or in copies.
 
-It stands where a `Buffer` does; only what reads and writes whole Buffers has to know its parts.
+It can be used like a `Buffer`. Only code that reads or writes whole Buffers has to know its parts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from polygrad.runtime.interface import Handle
 
 
 class ShardedAllocation(Allocation):
-    """The memory of some Allocations, its `parts`, as one. Its version counts the writes to all of them."""
+    """Several Allocations, the `parts`, as one. Its version counts the writes to all parts."""
 
     def __init__(self, parts: Sequence[Allocation]) -> None:
         self.parts = tuple(parts)
@@ -40,12 +40,12 @@ class ShardedAllocation(Allocation):
 
     @property
     def handle(self) -> Handle:
-        raise InternalError("sharded memory has a handle for each of its parts")
+        raise InternalError("sharded memory: there is no handle of the whole, only of each part")
 
 
 class ShardedBuffer(Buffer):
-    """An array of `shape` in `parts`, each on a device of its own: the elements along `axis` in order, or for
-    None all of them in each."""
+    """An array of `shape` in `parts`, each on its own device: the parts along `axis`, in order, or with None
+    a copy of all elements each."""
 
     __slots__ = ("_parts", "_shape", "axis")
 
@@ -113,6 +113,6 @@ class ShardedBuffer(Buffer):
 
     def _refused(self, what: str) -> DeviceError:
         return DeviceError(
-            f"memory on {', '.join(self.device)}: expected an array on one device to be {what}, got one that "
-            "is sharded: copy it to one with to()"
+            f"memory on {', '.join(self.device)}: a sharded array cannot be {what}: copy it to one device "
+            "with to()"
         )

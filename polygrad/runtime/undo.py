@@ -1,9 +1,10 @@
-"""What a run writes that outlives it, and how a run that is stopped leaves no half of that.
+"""Undo plans: how a stopped run leaves no half-written memory that outlives it.
 
-Launches write scratch and outputs, which go with a run that is stopped, and memory that others see: state,
-parameters, what is assigned to. Of that, what is written early and can be copied in next to no time (counters
-of random numbers, running statistics; all state of a step that takes long) is saved before the run and
-restored. From the first launch on that writes more, the commit point, a run goes through to its end.
+Launches write scratch and outputs, which are dropped with a stopped run, and memory that outlives a run:
+state, parameters, the targets of assignments. The parts of it that early launches write, and that can be
+copied in next to no time, are saved before a run and restored when it is stopped: counters of random numbers,
+running statistics, or all state of a long step. The commit point is the first launch that writes more. From
+there on a run continues to its end.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ _LOCAL_ROLES = frozenset({"scratch", "output"})
 
 @dataclass(frozen=True, slots=True)
 class UndoPlan:
-    """`saved`: the numbers of the buffers to save, with their bytes; `commit`: the number of the launch
-    before which a run may be stopped, that of all launches where it may always."""
+    """`saved`: the numbers of the buffers to save, with their bytes. `commit`: the number of the launch
+    before which a run may be stopped; the number of launches if it may always be stopped."""
 
     saved: tuple[tuple[int, int], ...]
     commit: int
 
 
-def undo_plan(program: Program, most: int = SAVED_BYTES) -> UndoPlan:
-    """The plan that saves up to `most` bytes."""
+def undo_plan(program: Program, limit: int = SAVED_BYTES) -> UndoPlan:
+    """The plan that saves up to `limit` bytes."""
     saved: dict[int, int] = {}
     total = 0
     for i, launch in enumerate(program.launches):
@@ -38,7 +39,7 @@ def undo_plan(program: Program, most: int = SAVED_BYTES) -> UndoPlan:
             if spec.role in _LOCAL_ROLES or number in saved:
                 continue
             nbytes = spec.size * to_dtype(spec.dtype).itemsize
-            if total + nbytes > most:
+            if total + nbytes > limit:
                 return UndoPlan(tuple(saved.items()), i)
             saved[number] = nbytes
             total += nbytes

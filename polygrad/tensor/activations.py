@@ -8,7 +8,7 @@ from typing import Any, Self
 from polygrad.dtype import dtypes, to_dtype
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.tensor.core.base import DTypeLike
-from polygrad.tensor.core.formulas import polynomial
+from polygrad.tensor.core.expressions import polynomial
 from polygrad.tensor.reduce import Axes, ReduceMixin
 
 # tanh(s)/s less 1, over s², of s²: interpolations at Chebyshev nodes, for float32 and float64

@@ -15,14 +15,14 @@ from polygrad.errors import ArgumentError, DTypeError
 from polygrad.gradient import quotient
 from polygrad.tensor.casting import CastingMixin
 from polygrad.tensor.core.base import TensorBase, TensorLike, filled, is_operand
-from polygrad.tensor.core.formulas import (
+from polygrad.tensor.core.expressions import (
     complement,
     floor_of,
     floor_quotient,
-    inverted,
-    negative,
+    logical_not,
+    negate,
     remainder_of,
-    shifted,
+    shift,
     trunc_quotient,
 )
 from polygrad.tensor.core.operators import operators
@@ -55,11 +55,11 @@ class ElementwiseMixin(CreationMixin, CastingMixin):
         if self.uop.dtype.is_float and isinstance(x, (int, float)):
             if not reverse:
                 return self._binary(Ops.ADD, -x if x else -float(x))
-            return self._with(UOp(Ops.ADD, self.dtype, (UOp.const(self.dtype, x), negative(self.uop))))
+            return self._with(UOp(Ops.ADD, self.dtype, (UOp.const(self.dtype, x), negate(self.uop))))
         a, b = self._pair(x if is_operand(x) else (x := self._lift(x)), reverse)
         if a.dtype.is_bool:
             raise DTypeError("sub: expected numbers, got two bool tensors: use ^ or logical_not()")
-        return self._of_pair(UOp(Ops.ADD, a.dtype, (a, negative(b))), x)
+        return self._of_pair(UOp(Ops.ADD, a.dtype, (a, negate(b))), x)
 
     subtract = sub
 
@@ -101,7 +101,7 @@ class ElementwiseMixin(CreationMixin, CastingMixin):
         >>> Tensor([1, -2]).neg().tolist()
         [-1, 2]
         """
-        return self.logical_not() if self.uop.dtype.is_bool else self._with(negative(self.uop))
+        return self.logical_not() if self.uop.dtype.is_bool else self._with(negate(self.uop))
 
     negative = neg
 
@@ -184,7 +184,7 @@ class ElementwiseMixin(CreationMixin, CastingMixin):
         x = x if is_operand(x) else self._lift(x)
         a, b = self._pair(x)
         if not a.dtype.is_float:
-            return self._of_pair(a + negative(trunc_quotient(a, b) * b), x)
+            return self._of_pair(a + negate(trunc_quotient(a, b) * b), x)
         return self._of_pair(remainder_of(a, b), x)
 
     def gcd(self, x: TensorLike) -> Self:
@@ -306,7 +306,7 @@ class ElementwiseMixin(CreationMixin, CastingMixin):
         a, b = self._pair(x, reverse)
         if not a.dtype.is_int:
             raise DTypeError(f"{name}: expected integers, got {a.dtype}")
-        return self._of_pair(shifted(op, a, b), x)
+        return self._of_pair(shift(op, a, b), x)
 
     # --- comparisons (bool results)
 
@@ -357,7 +357,7 @@ class ElementwiseMixin(CreationMixin, CastingMixin):
         if a.dtype.is_float:  # !(b < a) would be True for NaN
             less = UOp(Ops.CMPLT, dtypes.bool, (a, b)), UOp(Ops.CMPEQ, dtypes.bool, (a, b))
             return self._of_pair(UOp(Ops.OR, dtypes.bool, less), x)
-        return self._of_pair(inverted(UOp(Ops.CMPLT, dtypes.bool, (b, a))), x)
+        return self._of_pair(logical_not(UOp(Ops.CMPLT, dtypes.bool, (b, a))), x)
 
     def eq(self, x: TensorLike) -> Self:
         """self == x.
@@ -383,7 +383,7 @@ class ElementwiseMixin(CreationMixin, CastingMixin):
         >>> Tensor([0, 3]).logical_not().tolist()
         [True, False]
         """
-        return self._with(inverted(self.uop.cast(dtypes.bool)))
+        return self._with(logical_not(self.uop.cast(dtypes.bool)))
 
     def logical_and(self, x: TensorLike) -> Self:
         """Whether both are other than 0.
@@ -440,7 +440,7 @@ def _inverse(x: float) -> float:
 
 
 def _magnitude(a: UOp) -> UOp:
-    return a if a.dtype.is_unsigned else UOp(Ops.MAX, a.dtype, (a, negative(a)))
+    return a if a.dtype.is_unsigned else UOp(Ops.MAX, a.dtype, (a, negate(a)))
 
 
 def _greatest_divisor(a: UOp, b: UOp) -> UOp:

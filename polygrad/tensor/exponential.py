@@ -11,7 +11,7 @@ from typing import Self
 from polygrad.dtype import dtypes, promote_float
 from polygrad.errors import ArgumentError
 from polygrad.tensor.core.base import TensorLike, filled, is_operand
-from polygrad.tensor.core.formulas import SINH, polynomial
+from polygrad.tensor.core.expressions import SINH, polynomial
 from polygrad.tensor.core.operators import operators
 from polygrad.tensor.rounding import RoundingMixin
 from polygrad.uop.args import Exponent

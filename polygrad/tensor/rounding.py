@@ -7,7 +7,7 @@ from typing import Self
 
 from polygrad.dtype import dtypes
 from polygrad.tensor.core.base import TensorLike
-from polygrad.tensor.core.formulas import ceil_of, floor_of, negative, with_sign
+from polygrad.tensor.core.expressions import ceil_of, floor_of, negate, with_sign
 from polygrad.tensor.selection import SelectionMixin
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -118,7 +118,7 @@ class RoundingMixin(SelectionMixin):
         if self.dtype.is_unsigned or self.dtype.is_bool:
             return self._with(self.uop)
         a = self.uop
-        return self._with(UOp(Ops.MAX, a.dtype, (a, negative(a))))
+        return self._with(UOp(Ops.MAX, a.dtype, (a, negate(a))))
 
     absolute = abs
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 from polygrad.dtype import dtypes, promote
 from polygrad.errors import ArgumentError
 from polygrad.tensor.core.base import TensorBase, TensorLike, broadcast_to, is_operand
-from polygrad.tensor.core.formulas import greatest_finite, mirror
+from polygrad.tensor.core.expressions import greatest_finite, mirror
 from polygrad.tensor.elementwise import ElementwiseMixin
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops

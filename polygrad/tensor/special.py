@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from polygrad.dtype import dtypes, promote_float
 from polygrad.errors import ArgumentError
-from polygrad.tensor.core.formulas import polynomial
+from polygrad.tensor.core.expressions import polynomial
 from polygrad.tensor.trigonometric import TrigonometricMixin
 
 _TWO_PER_ROOT_PI = 2 / math.sqrt(math.pi)

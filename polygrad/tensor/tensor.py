@@ -20,6 +20,7 @@ from polygrad.tensor.casting import CastingMixin
 from polygrad.tensor.convolution import ConvolutionMixin
 from polygrad.tensor.copying import CopyingMixin
 from polygrad.tensor.core.aliasing import cut, live_values, storage_of
+from polygrad.tensor.core.argument_errors import PYTHON_ERRORS, retry_or_explain
 from polygrad.tensor.core.base import DTypeLike, TensorLike, check_fits, declared_dtype, filled
 from polygrad.tensor.core.convert import (
     array_like,
@@ -33,7 +34,6 @@ from polygrad.tensor.core.convert import (
     unpack,
 )
 from polygrad.tensor.core.leaves import live_derived
-from polygrad.tensor.core.misuse import MISUSE, recovered
 from polygrad.tensor.core.modes import modes
 from polygrad.tensor.core.registry import register
 from polygrad.tensor.core.sizes import check_shape
@@ -298,7 +298,7 @@ def _has_float64(home: str | None) -> bool:
 
 
 for _class in Tensor.__mro__[:-1]:
-    synchronize_methods(_class, MISUSE, recovered)
+    synchronize_methods(_class, PYTHON_ERRORS, retry_or_explain)
 follow_mode(Tensor)
 
 

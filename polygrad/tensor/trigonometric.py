@@ -10,7 +10,7 @@ from typing import Self
 
 from polygrad.dtype import dtypes, promote_float
 from polygrad.tensor.core.base import TensorLike
-from polygrad.tensor.core.formulas import SINH, polynomial, with_sign
+from polygrad.tensor.core.expressions import SINH, polynomial, with_sign
 from polygrad.tensor.exponential import ExponentialMixin
 from polygrad.uop.ops import Ops
 

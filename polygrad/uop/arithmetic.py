@@ -11,7 +11,23 @@ from polygrad.uop.linear import Terms, linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.pattern import PatternMatcher, UPat
-from polygrad.uop.prelude import FLOATS, INDEX, MAX_TERMS, WHOLE, c, const, d, fx, ix, nx, op, wx, x, y, z
+from polygrad.uop.pattern_names import (
+    FLOATS,
+    INDEX,
+    MAX_TERMS,
+    WHOLE,
+    c,
+    const,
+    d,
+    fx,
+    ix,
+    nx,
+    op,
+    wx,
+    x,
+    y,
+    z,
+)
 from polygrad.uop.sizes import add_terms
 
 # --- constants ------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.pattern import PatternMatcher, UPat
-from polygrad.uop.prelude import (
+from polygrad.uop.pattern_names import (
     BOOL,
     FALSE,
     INDEX,

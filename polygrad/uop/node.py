@@ -491,10 +491,17 @@ class UOp:
 
     def assign(self, value: UOp) -> UOp:
         """The memory under this node (movement ops over a BUFFER or AFTER) once `value` is written there."""
-        memory = self
-        while memory.op in GroupOp.Movement:
-            memory = memory.src[0]
+        memory, _ = self.movements()
         return UOp(Ops.AFTER, memory.dtype, (memory, UOp(Ops.ASSIGN, self.dtype, (self, value))))
+
+    def movements(self) -> tuple[UOp, list[UOp]]:
+        """The node under this one's movement ops, and these ops, the innermost first."""
+        node, ops = self, []
+        while node.op in GroupOp.Movement:
+            ops.append(node)
+            node = node.src[0]
+        ops.reverse()
+        return node, ops
 
     @property
     def buffer(self) -> UOp:

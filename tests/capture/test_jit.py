@@ -99,7 +99,7 @@ def test_the_same_tensor_as_two_arguments_stays_one(device):
     for i in range(4):
         x = t(i)
         assert jit(x, x).item() == -i
-    with pytest.raises(CaptureError, match="expected the same Tensor as Tensor argument 0"):
+    with pytest.raises(CaptureError, match="another Tensor than Tensor argument 0"):
         jit(t(1), t(2))
     assert jit(x, x).item() == -3
     separate = TinyJit(lambda x, y: x - 2 * y)
@@ -242,11 +242,11 @@ def test_an_unbound_variable_and_one_of_two_values_are_refused():
     table = t(*range(8))
     jit = TinyJit(lambda n: table.shrink(((0, n),)).sum())
     jit(v.bind(2))
-    with pytest.raises(ArgumentError, match="expected a bound one"):
+    with pytest.raises(ArgumentError, match="it is not bound"):
         jit(v)
     two = TinyJit(lambda: [table.shrink(((0, v.bind(n)),)).sum().realize() for n in (1, 2)])
     two()
-    with pytest.raises(CaptureError, match="Variable n to have one value in a call, got 1 and 2"):
+    with pytest.raises(CaptureError, match="Variable n is 1 and 2 in one call"):
         two()
 
 
@@ -266,7 +266,7 @@ def test_arguments_of_another_kind_are_refused_and_the_next_call_works(device):
         (CaptureError, (t(1, 2), 4), "that are no Tensors to stay"),
         (CaptureError, (t(1, 2), 3, 4), "that are no Tensors to stay"),
         (CaptureError, (t(1, 2), t(1, 2)), "that are no Tensors to stay"),
-        (CaptureError, (np.ones(2), 3), "expected Tensors, got a ndarray"),
+        (CaptureError, (np.ones(2), 3), "an argument is a ndarray"),
     ]:
         with pytest.raises(error, match=text):
             jit(*args)
@@ -287,7 +287,7 @@ def test_arguments_of_another_kind_are_refused_and_the_next_call_works(device):
 def test_reading_values_is_refused(read):
     jit = TinyJit(lambda x: (x * 2, read(x))[0])
     jit(t(1, 2))
-    with pytest.raises(CaptureError, match=r"got a reading of values .* read it after the call"):
+    with pytest.raises(CaptureError, match=r"a reading of values .* read it after the call"):
         jit(t(1, 2))
     assert t(1, 2).sum().item() == 3
 
@@ -297,7 +297,7 @@ def test_copies_between_devices_are_part_of_it():
     for i in range(4):
         assert jit(t(i, device="CPU")).item() == (2 * i + 1) * i
     assert [program.device for program in jit.programs] == ["CPU", "INTERP", "CPU"]
-    with pytest.raises(CaptureError, match="expected one Program, got 3 on CPU and INTERP: use `programs`"):
+    with pytest.raises(CaptureError, match="it has 3 Programs on CPU and INTERP: use `programs`"):
         _ = jit.program
 
 

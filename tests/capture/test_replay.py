@@ -50,7 +50,7 @@ def test_what_is_assigned_between_calls_is_seen(device):
     w.assign(t(10))
     assert jit(t(1)).item() == 10
     w.uop = t(1, 2).uop
-    with pytest.raises(CaptureError, match="expected a Tensor that it uses to stay"):
+    with pytest.raises(CaptureError, match="a Tensor that it uses was"):
         jit(t(1))
 
 
@@ -167,7 +167,7 @@ def test_two_captured_functions_share_the_random_numbers():
 def test_a_seed_inside_is_refused():
     jit = TinyJit(lambda: (Tensor.manual_seed(1), Tensor.rand(2))[1])
     jit()
-    with pytest.raises(CaptureError, match=r"got Tensor\.manual_seed: call it before"):
+    with pytest.raises(CaptureError, match=r"Tensor\.manual_seed: .* call it before"):
         jit()
 
 

@@ -258,7 +258,7 @@ def test_inputs_in_place(device):
     step = compile_step(lambda m, x: (w * x).sum(), w, SGD([w], 0.0), x)
     step.run()
     if device == "WASM":
-        with pytest.raises(DeviceError, match="device WASM: expected memory that Python can look at"):
+        with pytest.raises(DeviceError, match="device WASM: Python cannot access its memory"):
             _ = x._data
         return
     for i in range(3):
@@ -310,7 +310,7 @@ def test_what_no_step_can_be_made_of_is_refused():
             r"expected fn to return a loss of one element, .* got \(5, 3\)",
         ),
         (ArgumentError, lambda m, x, y: 3.0, "got float"),
-        (CaptureError, lambda m, x, y: loss_of(m, x, y) * float(x.sum().item()), "got a reading of values"),
+        (CaptureError, lambda m, x, y: loss_of(m, x, y) * float(x.sum().item()), ": a reading of values"),
         (GradientError, lambda m, x, y: x.sum(), "expected gradients, got none"),
     ]:
         with pytest.raises(error, match=text):
@@ -318,7 +318,7 @@ def test_what_no_step_can_be_made_of_is_refused():
         assert state(model)["first.weight"] == before["first.weight"]
     step = compile_step(loss_of, model, opt, x, y)
     step.run(x, y)
-    with pytest.raises(CaptureError, match="got a step that is captured already"):
+    with pytest.raises(CaptureError, match="a step that is captured already"):
         compile_step(lambda m, x, y: (step.run(x, y), loss_of(m, x, y))[1], model, opt, x, y)
     step.run(x, y)
 

@@ -65,7 +65,7 @@ def test_what_runs_is_what_was_shown(device: str, capsys: pytest.CaptureFixture[
     assert GlobalCounters.kernel_count == len(shown)
     assert (
         lazy.code()
-        == "float32 of shape (6, 11): nothing to run, as it is computed already or has no elements\n"
+        == "float32 of shape (6, 11): nothing to run: it is computed already, or has no elements\n"
     )
 
 

@@ -83,7 +83,7 @@ def test_what_is_computed_already_launches_nothing(device: str) -> None:
 
 def test_other_kernels_in_each_call_are_an_error() -> None:
     sizes = iter(range(2, 100))
-    with pytest.raises(ArgumentError, match=r"launch the same kernels.*capture it"):
+    with pytest.raises(ArgumentError, match=r"launched other kernels than the call before.*capture it"):
         profile(lambda: (Tensor.ones(next(sizes)).contiguous() * 3).realize(), BRIEF)
     assert watch.runner is None
 
@@ -91,7 +91,7 @@ def test_other_kernels_in_each_call_are_an_error() -> None:
 def test_kernels_that_change_later_are_an_error() -> None:
     sizes = iter([7] * 4 + [8] * 1000)
     data = {n: Tensor([1.0] * n).realize() for n in (7, 8)}
-    with pytest.raises(ArgumentError, match="in each call"):
+    with pytest.raises(ArgumentError, match="a call launched the kernels"):
         profile(lambda: TinyJit(lambda: (data[next(sizes)] * 3).realize())(), 0.5)
     assert watch.runner is None
 
@@ -106,7 +106,7 @@ def test_an_exception_of_the_computation_passes_and_ends_the_profile() -> None:
 
 
 def test_no_profile_inside_a_profile_or_a_capture() -> None:
-    with pytest.raises(CaptureError, match="one inside another"):
+    with pytest.raises(CaptureError, match="another profile is active"):
         profile(lambda: profile(lambda: None))
     x = Tensor([1.0]).realize()
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polygrad import Tensor, TinyJit, Variable
-from polygrad.engine.pending import Pending
+from polygrad.engine.pending import PendingGraph
 from polygrad.engine.programs import clear_caches
 from polygrad.engine.scalar_arguments import is_structural, replaceable
 from polygrad.engine.stats import stats
@@ -95,7 +95,7 @@ def test_what_the_algebra_may_combine_stays_a_constant(name):
     root = KEPT[name](x, y, 3.3).uop
     while root.op is not Ops.BUFFER and root.op in (Ops.NOOP, Ops.RESHAPE):
         root = root.src[0]
-    pending = Pending([root])
+    pending = PendingGraph([root])
     found = replaceable(pending, [root])
     assert [c.arg for c in pending.constants if c in found and not is_structural(c)] == []
 

@@ -100,13 +100,16 @@ def test_shards_keep_their_axis(device):
     [
         (
             lambda x: x.reshape(3, 8),
-            r"RESHAPE of \(4, 6\) to \(3, 8\): expected a reshape that keeps elements",
+            r"RESHAPE of \(4, 6\) to \(3, 8\): a tensor .*: expected a reshape that keeps elements",
         ),
         (lambda x: x[1:3], "SHRINK .* expected all of the axis that is sharded, or one of its parts of 2"),
         (lambda x: x.pad(((1, 1), (0, 0))), "PAD .* expected no padding along the axis that is sharded"),
         (lambda x: x.flip(0), "FLIP .* expected another axis to flip"),
         (lambda x: x.cumsum(0), "expected"),
-        (lambda x: x.cat(x), "PAD .* got a tensor with axis 0 sharded over INTERP, INTERP:1: gather it"),
+        (
+            lambda x: x.cat(x),
+            "PAD .* a tensor with axis 0 sharded over INTERP, INTERP:1: .* gather it",
+        ),
         (lambda x: x[:, :4] + x[:, :4].shard(("INTERP", "INTERP:1"), 1), "expected operands alike"),
     ],
 )
@@ -349,7 +352,7 @@ def test_a_step_on_several_devices_is_not_saved(tmp_path):
         step(Tensor(X).realize())
     with pytest.raises(ArgumentError, match="save: expected a step that is one Program"):
         step.save(tmp_path / "step.pgrd")
-    with pytest.raises(CaptureError, match="expected one Program, got"):
+    with pytest.raises(CaptureError, match=r"it has .* Programs on"):
         _ = step.program
 
 

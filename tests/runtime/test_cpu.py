@@ -119,14 +119,14 @@ def test_freed_memory_is_used_again(runtime: CPURuntime) -> None:
 
 def test_freed_memory_beyond_the_limit_goes_back(runtime: CPURuntime) -> None:
     heap = runtime._heap
-    heap.free_limit = 10 << 20
+    heap.limit = 10 << 20
     handles = [runtime.allocate(1 << 20) for _ in range(30)]
     for handle in handles:
         runtime.free(handle)
-    assert 0 < heap.free_bytes <= heap.free_limit
-    assert heap.free_bytes == sum(size * len(blocks) for size, blocks in heap.free.items())
+    assert 0 < heap.kept_bytes <= heap.limit
+    assert heap.kept_bytes == sum(size * len(blocks) for size, blocks in heap.kept.items())
     runtime.free(runtime.allocate(20 << 20))
-    assert heap.free_bytes <= heap.free_limit, "a block beyond the limit is never kept"
+    assert heap.kept_bytes <= heap.limit, "a block beyond the limit is never kept"
 
 
 def test_a_large_read_lives_as_long_as_its_views(runtime: CPURuntime) -> None:
@@ -143,7 +143,7 @@ def test_a_large_read_lives_as_long_as_its_views(runtime: CPURuntime) -> None:
     assert len(runtime._heap.live) == live
 
 
-@pytest.mark.parametrize("nbytes", [1 << 46, 1 << 62, (1 << 63) - 1, 1 << 70])
+@pytest.mark.parametrize("nbytes", [1 << 46, 1 << 62, 1 << 63, 1 << 70])
 def test_more_memory_than_there_is_raises_and_the_next_call_works(runtime: CPURuntime, nbytes: int) -> None:
     with pytest.raises(OutOfMemoryError, match=f"{nbytes} bytes"):
         runtime.allocate(nbytes)
@@ -220,9 +220,9 @@ def test_bindings_that_do_not_fit_are_program_errors(runtime: CPURuntime) -> Non
     handle, arena = put(runtime, np.zeros(COUNT, np.int64)), runtime.allocate(8 * COUNT)
     for buffers, given, message in [
         ([handle], arena, "2 buffers, got 1"),
-        ([None, None], arena, "buffer 0, got None"),
-        ([None, None], None, "got None"),
-        ([handle, None], None, "the arena, got None"),
+        ([None, None], arena, "no memory for buffer 0"),
+        ([None, None], None, "no memory for"),
+        ([handle, None], None, "no memory for the arena"),
     ]:
         with pytest.raises(ProgramError, match=message):
             executable.run(buffers, given, {})
@@ -247,7 +247,7 @@ def test_programs_for_another_device_or_machine_are_refused() -> None:
     with pytest.raises(ProgramError, match="for WASM"):
         CPURuntime().load(Program("WASM", "t", (), (), ()))
     runtime = CPURuntime("this machine")
-    with pytest.raises(ProgramError, match="code for another"):
+    with pytest.raises(ProgramError, match="a Program for another"):
         runtime.load(program((kernel,), (), target="another"))
     with pytest.raises(ProgramError, match="expected 2 bindings, got 1"):
         runtime.load(program((kernel,), (launch(0, 0),), "state", target="this machine"))

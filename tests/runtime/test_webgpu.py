@@ -136,7 +136,7 @@ def test_a_buffer_that_is_read_and_written_is_copied_for_the_reader(runtime):
 def test_a_buffer_that_is_written_twice_in_a_launch_is_refused(runtime):
     both = replace(KERNEL, writes=(0, 1))
     x = filled(runtime, [1, 2, 3, 4, 5])
-    with pytest.raises(ProgramError, match="expected different memory for what it writes"):
+    with pytest.raises(ProgramError, match="writes to one buffer by two pointers"):
         runtime.load(program((0, 1), kernel=both)).run([x, x], None, {"n": 1})
 
 
@@ -149,7 +149,7 @@ def test_bytes_that_are_no_whole_words(runtime):
 
 
 def test_programs_that_do_not_fit(runtime):
-    with pytest.raises(ProgramError, match="expected a grid of workgroups, got none"):
+    with pytest.raises(ProgramError, match="has no grid of workgroups"):
         runtime.load(program((0, 1), grid=None))
     with pytest.raises(ProgramError, match="multiple of 256 bytes, got 64"):
         runtime.load(program((0, 1), buffers=(replace(SCRATCH, offset=64), FIVE)))

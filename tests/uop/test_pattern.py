@@ -10,7 +10,7 @@ from polygrad.uop.args import Param
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.pattern import PatternMatcher, UPat
-from polygrad.uop.prelude import c, const, not_, op, x, y
+from polygrad.uop.pattern_names import c, const, not_, op, x, y
 
 r0, r1 = UOp.range(4, 0), UOp.range(5, 1)
 one = UOp.index(1)

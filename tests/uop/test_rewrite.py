@@ -13,7 +13,7 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.path_conditions import simplify_under
 from polygrad.uop.pattern import PatternMatcher, UPat
-from polygrad.uop.prelude import c, const, d, op, x
+from polygrad.uop.pattern_names import c, const, d, op, x
 from polygrad.uop.rewrite import graph_rewrite
 from polygrad.uop.symbolic import clear_caches, simplify
 

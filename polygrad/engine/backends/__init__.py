@@ -1,2 +1,2 @@
-"""What each device is made of: a module that defines `BACKEND` (`engine/devices.py`) for each, and its
-Target."""
+"""The Backends of the built-in devices: a module for each, which defines `BACKEND` (`engine/devices.py`) and
+the Target."""

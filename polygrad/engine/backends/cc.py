@@ -1,7 +1,7 @@
 """CC: this machine's own processor, through the system's C compiler.
 
-A compiler takes longer to start than most kernels to compile, and a shared object is mostly padding, so
-kernels that are missing at once are compiled some together, in the background, while others are written.
+A compiler takes longer to start than to compile most kernels, and a shared object is mostly padding. So
+several kernels are compiled together, in the background, while others are written.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Batch:
-    """Kernels that are compiled together: when there are enough of them, or one is asked for."""
+    """Kernels that are compiled together, as soon as there are enough of them or the code of one is
+    needed."""
 
     def __init__(self) -> None:
         self.functions: dict[str, Function] = {}

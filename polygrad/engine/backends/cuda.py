@@ -24,11 +24,11 @@ def _make() -> CUDARuntime:
 
 _opened = [_make()]
 _target = target_of(_opened[0].host.gpu)
-architectures()  # a device without a compiler is none
+architectures()  # raises DeviceError without a compiler
 
 
 def _open() -> CUDARuntime:
-    """The runtime that the target is of, or another where that one is lost."""
+    """The runtime for which the target was made, or a new one if that is lost."""
     if _opened[0].lost:
         _opened[0] = _make()
     return _opened[0]

@@ -1,4 +1,4 @@
-"""What code generation may ask of a GPU of NVIDIA's. Apart from backends/cuda.py, which opens one."""
+"""The Target of NVIDIA's GPUs. backends/cuda.py opens a GPU; this module does not."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from polygrad.uop.tensor_cores import BY_NAME
 
 
 def _cores(gpu: GPU) -> list[str]:
-    """Those that compute as accurately as float32 would with such operands; with ALLOW_TF32=1 when the device
-    is opened float32 products, too, whose operands then keep 10 bits of their fractions."""
+    """The tensor cores whose results are as accurate as float32 arithmetic on the same operands. If
+    ALLOW_TF32=1 when the device is opened, also those of float32, which keep 10 bits of the operands'
+    fractions."""
     if gpu.capability < (8, 0):
         return []
     tf32 = ["mma_m16n8k8_tf32"] if env_int("ALLOW_TF32", 0) else []
@@ -19,7 +20,7 @@ def _cores(gpu: GPU) -> list[str]:
 
 
 def target_of(gpu: GPU) -> Target:
-    """What code generation may ask of a GPU."""
+    """The Target of a GPU."""
     return Target(
         "CUDA",
         simd_bytes=16,

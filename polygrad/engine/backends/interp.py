@@ -1,4 +1,4 @@
-"""INTERP: pure Python, slow and obviously right. The judge in tests; available on every host."""
+"""INTERP: pure Python, slow and obviously right. Tests compare other devices with it. Every host has it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the devices of this machine's processor have in common: code that is compiled once and kept."""
+"""Devices of this machine's processor: their code is compiled once and kept in the disk cache."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Compiler = Callable[[str], bytes]
 
 
 def cached(compile: Compiler, target: str) -> Compiler:
-    """`compile`, for what the disk cache has not."""
+    """`compile` with the disk cache in front of it."""
 
     def compiled(source: str) -> bytes:
         cache, key = DiskCache.default(), DiskCache.key(target, source)
@@ -28,5 +28,5 @@ def cached(compile: Compiler, target: str) -> Compiler:
 
 
 def linker(compile: Compiler, write: Callable[[Driver], str]) -> Callable[[Program], Program]:
-    """Gives a Program its driver, whose source `write` writes."""
+    """The function that gives a Program its driver, whose source `write` makes."""
     return lambda program: replace(program, driver=cached(compile, program.target)(write(driver_of(program))))

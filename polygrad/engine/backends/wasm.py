@@ -19,7 +19,7 @@ from polygrad.runtime.wasm.host import MAX_PAGES
 from polygrad.uop.node import UOp
 from polygrad.wasm.wat import print_module
 
-_runtime = WasmRuntime()  # what the target is of, and the first that is opened
+_runtime = WasmRuntime()  # for the target; `open` gives it first
 _unopened = [_runtime]
 _relaxed = "relaxed-simd" in _runtime.features
 _shared = "threads" in _runtime.features
@@ -40,7 +40,7 @@ def _source(name: str, linear: list[UOp]) -> str:
 
 
 def _link(program: Program) -> Program:
-    """`program` with a driver that holds its kernels, which have no code of their own any more."""
+    """`program` with a driver. The driver contains the kernels, so these keep no code of their own."""
     driver = wasm_driver(driver_of(program), [kernel.code for kernel in program.kernels])
     kernels = tuple(replace(kernel, code=b"") for kernel in program.kernels)
     return replace(program, kernels=kernels, driver=driver)
@@ -64,7 +64,7 @@ BACKEND = Backend(
     link=_link,
     shared_memory=_shared,
     assemble=_assemble,
-    indexed=not _shared,  # one engine has the threads
+    indexed=not _shared,  # the threads belong to one engine
     packages=("wasmtime",),
     source=_source,
     source_name="WebAssembly text",

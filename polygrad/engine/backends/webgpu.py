@@ -23,8 +23,8 @@ from polygrad.uop.node import UOp
 
 
 def target_of(adapter: Adapter, subgroup: int = 0, float16: bool = False) -> Target:
-    """What code generation may ask of an adapter. `subgroup`: the neighbours that exchange values;
-    `float16`: whether memory has elements of that dtype."""
+    """The Target of an adapter. `subgroup`: how many neighbouring invocations exchange values. `float16`:
+    whether memory has elements of that dtype."""
     return Target(
         "WEBGPU",
         simd_bytes=16,
@@ -45,7 +45,7 @@ def target_of(adapter: Adapter, subgroup: int = 0, float16: bool = False) -> Tar
 
 
 def backend_of(target: Target) -> Backend:
-    """The device, for which kernels are made for `target`."""
+    """The Backend that makes kernels for `target`."""
 
     def source(name: str, linear: list[UOp]) -> str:
         return str(emit(name, linear, WGSLBuilder(target)).text)
@@ -67,9 +67,9 @@ def backend_of(target: Target) -> Backend:
 
 
 def _best_target(host: WebGPUHost) -> Target:
-    """What code generation may ask of a host's adapter, all that is asked for and right there."""
+    """The Target of a host's adapter with all features that the environment allows and the probes confirm."""
     adapter = host.adapter
-    # a software adapter exchanges values through memory, too
+    # Subgroups of a software adapter exchange values through memory, which gains nothing.
     exchanges = adapter.subgroup and env_int("WEBGPU_SUBGROUPS", 1) and not adapter.software
     float16 = FLOAT16 in adapter.features and env_int("WEBGPU_F16", 1) and converts_float16(host)
     return target_of(adapter, neighbours_in_subgroup(host) if exchanges else 0, bool(float16))
@@ -79,7 +79,7 @@ _opened = [WebGPURuntime()]
 
 
 def _open() -> WebGPURuntime:
-    """The runtime that the target is of, or another where that one is lost."""
+    """The runtime for which the target was made, or a new one if that is lost."""
     if _opened[0].lost:
         _opened[0] = WebGPURuntime()
     return _opened[0]

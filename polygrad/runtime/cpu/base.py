@@ -1,8 +1,8 @@
-"""Devices that run in this process: native code, called by ctypes. CPU and CC differ in their linkers alone.
+"""Devices that run in this process: native code, called by ctypes. CPU and CC differ only in their linkers.
 
-A handle is the address of an allocation. A launch is one ctypes call: its argument table is made when the
-Program is loaded, and only pointers that have changed since the last run are written. A captured Program is
-one call altogether, and so is one with parallel kernels.
+A handle is the address of an allocation. A launch is one ctypes call. Its argument table is made when the
+Program is loaded, and a run writes only the pointers that have changed. A captured Program is a single call,
+and so is a Program with parallel kernels.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _DriverFunction = ctypes.CFUNCTYPE(
 
 
 class Linker(ABC):
-    """Compiled code -> callable functions. A kernel is linked once, however many Programs hold it."""
+    """Compiled code -> callable functions. A kernel is linked once for all Programs that contain it."""
 
     @abstractmethod
     def link(self, name: str, code: bytes) -> tuple[Any, Any]:
-        """A ctypes function, and what keeps its code alive. Raises CompileError."""
+        """A ctypes function, and the object that keeps its code alive. Raises CompileError."""
 
     @abstractmethod
     def link_forever(self, code: bytes, names: list[str]) -> list[int]:
@@ -47,11 +47,12 @@ class Linker(ABC):
 
     @abstractmethod
     def link_driver(self, program: Program) -> tuple[int, list[Any]]:
-        """The address of a Program's driver, and what keeps its code alive. Raises CompileError."""
+        """The address of a Program's driver, and the objects that keep its code alive. Raises
+        CompileError."""
 
 
 class _NativeProgram(Executable):
-    """What runs of native code have in common: how they are stopped."""
+    """Common base of native Programs: a word in memory asks their kernels to stop."""
 
     stoppable = True
 
@@ -81,9 +82,10 @@ class NativeExecutable(_NativeProgram):
         # For every buffer, and last for the arena: the table's slots that hold it, each with its byte offset.
         self._slots: list[list[tuple[int, int]]] = [[] for _ in range(len(program.buffers) + 1)]
         self._names: list[tuple[int, str]] = []  # positions of the values of Variables
-        # what positions hold beside: how many times as much as there are threads
-        self._counts: list[tuple[int, int]] = []
-        self._parts: list[int] = []  # positions of the number of the part
+        self._counts: list[
+            tuple[int, int]
+        ] = []  # positions of multiples of the thread count, with the factors
+        self._parts: list[int] = []  # positions of the part's number
         n_pointers = n_variables = 0
         for launch in program.launches:
             kernel = program.kernels[launch.kernel]
@@ -112,15 +114,15 @@ class NativeExecutable(_NativeProgram):
                 else:
                     self._slots[binding.buffer].append((n_pointers, binding.offset))
                 n_pointers += 1
-        self._bound: list[Handle | None] = []  # what the table holds
+        self._bound: list[Handle | None] = []  # the handles in the table
         has_parts = [PART in program.kernels[launch.kernel].variables for launch in program.launches]
         self._counters = Counters(sum(has_parts), program.threads)
         self._program, self.calls = program, len(self._launches)
         self._list = self._launch_list(range(self.calls))
-        self._lists: dict[range, Any] = {}  # of some of the launches
+        self._lists: dict[range, Any] = {}  # of ranges of launches
 
     def _launch_list(self, numbers: range) -> Any:
-        """Some launches for `run_list`."""
+        """A range of launches as the data of `run_list`."""
         program, start = self._program, ctypes.addressof(self._values)
         words, number = [len(numbers), 8 * self._stride], 0
         for i in numbers:
@@ -172,7 +174,7 @@ class NativeExecutable(_NativeProgram):
     def _prepare(
         self, buffers: Sequence[Handle | None], arena: Handle | None, variables: Mapping[str, int]
     ) -> int:
-        """Write the tables; how many threads run."""
+        """Write the tables; the number of threads of the run."""
         handles = [*buffers, arena]
         if handles != self._bound:
             self._bind(handles)
@@ -182,7 +184,7 @@ class NativeExecutable(_NativeProgram):
         return threads
 
     def _set_single(self) -> None:
-        """Let one thread do all parts."""
+        """Write the tables for a single thread, which does all parts."""
         for position, _ in self._counts:
             self._values[position] = 1
         for position in self._parts:
@@ -210,7 +212,7 @@ class NativeExecutable(_NativeProgram):
             if handle is None:
                 if self._slots[i]:
                     what = f"buffer {i}" if i < len(handles) - 1 else "the arena"
-                    raise ProgramError(f"run: expected memory for {what}, got None")
+                    raise ProgramError(f"run: there is no memory for {what}")
             elif handle != before[i]:
                 for slot, offset in self._slots[i]:
                     pointers[slot] = handle + offset
@@ -222,30 +224,25 @@ class NativeExecutable(_NativeProgram):
                 for row in range(0, threads * self._stride, self._stride):
                     self._values[row + position] = variables[name]
         except KeyError as e:
-            raise ProgramError(f"run: expected a value for the variable {e}, got {sorted(variables)}") from e
+            raise ProgramError(f"run: no value for the variable {e}, only for {sorted(variables)}") from e
 
 
 class NativeStep(_NativeProgram):
-    """A captured Program: one call, of its driver, on a table that is written when something in it
-    changes.
-    """
+    """A captured Program: one call of its driver on a table, which is written again when a pointer
+    changes."""
 
     def __init__(self, program: Program, linker: Linker, team: Callable[[], Team | None]) -> None:
         self._program, self._linker = program, linker
-        self._apart: NativeExecutable | None = None  # the same launches without the driver
+        self._without_driver: NativeExecutable | None = (
+            None  # the same launches, for runs that may be stopped
+        )
         self._job, self._trackers = linker.link_driver(program)
         self._function = _DriverFunction(self._job)
         self._team, self._max_threads = team, program.threads
         has_parts = (PART in program.kernels[launch.kernel].variables for launch in program.launches)
         self._counters = Counters(sum(has_parts), program.threads)
         self._names = [v.name for v in program.variables]
-        self._needed = [
-            i for i, b in enumerate(program.buffers) if b.role != "scratch" and b.size
-        ]  # the buffers without elements are in no launch
-        n = len(program.buffers)
-        if program.arena:
-            self._needed.append(n)
-        self._table = (ctypes.c_uint64 * (n + 1))()
+        self._table = (ctypes.c_uint64 * (len(program.buffers) + 1))()
         self._values = (ctypes.c_int64 * max(len(self._names), 1))()
         self._addresses = (ctypes.addressof(self._table), ctypes.addressof(self._values))
         self._bound: list[Handle | None] = []
@@ -261,7 +258,7 @@ class NativeStep(_NativeProgram):
                 self._values[i] = variables[name]
             except KeyError:
                 raise ProgramError(
-                    f"run: expected a value for the variable {name}, got {sorted(variables)}"
+                    f"run: no value for the variable {name}, only for {sorted(variables)}"
                 ) from None
         if self._max_threads > 1 and (threads := min(get_num_threads(), self._max_threads)) > 1:
             team = self._team()
@@ -280,24 +277,20 @@ class NativeStep(_NativeProgram):
         variables: Mapping[str, int],
         control: Control,
     ) -> bool:
-        if self._apart is None:
-            self._apart = NativeExecutable(replace(self._program, driver=b""), self._linker, self._team)
-        return self._apart.run_stoppable(buffers, arena, variables, control)
+        if self._without_driver is None:
+            program = replace(self._program, driver=b"")
+            self._without_driver = NativeExecutable(program, self._linker, self._team)
+        return self._without_driver.run_stoppable(buffers, arena, variables, control)
 
     def _bind(self, handles: list[Handle | None]) -> None:
-        if len(handles) != len(self._table):
-            raise ProgramError(f"run: expected {len(self._table) - 1} buffers, got {len(handles) - 1}")
-        for i in self._needed:
-            if handles[i] is None:
-                what = f"buffer {i}" if i < len(handles) - 1 else "the arena"
-                raise ProgramError(f"run: expected memory for {what}, got None")
+        self._program.check_memory(handles[:-1], handles[-1])
         self._table[:] = [handle or 0 for handle in handles]
         *self._bound, self._arena = handles
 
 
 class NativeRuntime(Runtime):
-    """`target`: the only Program.target to run here (None: any). `compile`: the source of what threads do
-    natively to code for the linker; without it there are no threads.
+    """`target`: the only Program.target that runs here (None: any). `compile`: compiles the source of the
+    team's native functions for the linker; without it there are no threads.
     """
 
     language: str  # of the kernels that it runs
@@ -319,10 +312,10 @@ class NativeRuntime(Runtime):
         return self._made
 
     def allocate(self, nbytes: int) -> int:
-        return self._heap.allocate(nbytes)
+        return int(self._heap.allocate(nbytes))
 
     def free(self, handle: Handle) -> None:
-        self._heap.release(handle)
+        self._heap.free(handle)
 
     def write(self, handle: Handle, offset: int, data: memoryview) -> None:
         if data.nbytes:
@@ -333,10 +326,10 @@ class NativeRuntime(Runtime):
         source = (ctypes.c_char * nbytes).from_address(handle + offset)
         if nbytes < MAP_BYTES:
             return memoryview(bytearray(source))
-        # A large copy goes to a block of the heap, which comes back when the last view of it is gone.
+        # A large copy is a block of the heap, which is freed with the last view of it.
         address = self._heap.allocate(nbytes)
         copy = (ctypes.c_char * nbytes).from_address(address)
-        release = functools.partial(self._heap.release, address)
+        release = functools.partial(self._heap.free, address)
         weakref.finalize(copy, defer, release).atexit = False
         ctypes.memmove(copy, source, nbytes)
         return memoryview(copy).cast("B")
@@ -356,7 +349,7 @@ class NativeRuntime(Runtime):
         program.require(self.name, self.language)
         if self._target is not None and program.target != self._target:
             raise ProgramError(
-                f"{self.name}.load: expected code for {self._target}, got code for {program.target}: "
-                "compile it on this machine"
+                f"{self.name}.load: a Program for {program.target}: expected {self._target}: compile it on "
+                "this machine"
             )
         return (NativeStep if program.driver else NativeExecutable)(program, self._linker, self._team)

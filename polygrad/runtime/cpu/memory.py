@@ -1,7 +1,6 @@
 """Memory of devices that run in this process: aligned blocks, by their addresses.
 
-Freed blocks are kept by size class and used again: fresh pages cost more to touch than most kernels take to
-run.
+Freed blocks are kept and used again: the first access to fresh pages takes longer than most kernels.
 """
 
 from __future__ import annotations
@@ -10,16 +9,16 @@ import ctypes
 import functools
 import mmap
 import os
-from collections import OrderedDict
 from typing import Any
 
 from polygrad.errors import DeviceError, OutOfMemoryError
+from polygrad.runtime.memory_pool import MemoryPool
 
 _ALIGN = 64  # of every allocation; as many bytes before and after one are readable
 MAP_BYTES = 1 << 20  # from this size on, memory comes from mmap, in huge pages where the system has them
 _HUGE_PAGE = 2 << 20
 _MAP_FIXED = 0x10  # of every Unix; Python does not name it
-_FREE_BYTES = 1 << 30  # freed memory kept for reuse, at most (and at most a quarter of the machine's)
+_KEPT_BYTES = 1 << 30  # of freed memory, at most; and at most a quarter of the machine's memory
 
 
 @functools.cache
@@ -30,67 +29,26 @@ def _physical_memory() -> int:
         return 1 << 62
 
 
-def _size_class(nbytes: int) -> int:
-    """`nbytes` rounded up to one of eight sizes per power of two: at most an eighth is lost. In 64s."""
-    step = max(_ALIGN, 1 << max((nbytes - 1).bit_length() - 4, 0))
-    return -(-nbytes // step) * step
-
-
-class NativeHeap:
-    """Aligned blocks of memory by address, freed ones kept by size class. `device`: in errors."""
+class NativeHeap(MemoryPool):
+    """Aligned blocks of memory, by their addresses. `device`: its name, for errors."""
 
     def __init__(self, device: str) -> None:
         self.device = device
-        self.live: dict[int, tuple[int, Any]] = {}  # address -> size class, what keeps the memory alive
-        self.free: OrderedDict[int, list[tuple[int, Any]]] = OrderedDict()  # by size class, least used first
-        self.free_bytes = 0
-        self.free_limit = min(_FREE_BYTES, _physical_memory() // 4)
+        self._owners: dict[int, Any] = {}  # the object that keeps each block alive
+        limit = min(_KEPT_BYTES, _physical_memory() // 4)
+        super().__init__(self._map, self._owners.pop, _ALIGN, limit, classes=8)
 
-    def allocate(self, nbytes: int) -> int:
-        size = _size_class(nbytes)
-        blocks = self.free.get(size)
-        if blocks:
-            address, owner = blocks.pop()
-            self.free_bytes -= size
-            self.free.move_to_end(size)
-        else:
-            address, owner = self._fresh(nbytes, size)
-        self.live[address] = (size, owner)
-        return address
-
-    def _fresh(self, nbytes: int, size: int) -> tuple[int, Any]:
+    def _map(self, nbytes: int) -> int:
         if nbytes <= _physical_memory():
             try:
-                return _map(size)
+                address, self._owners[address] = _map(nbytes)
+                return address
             except (MemoryError, OSError, ValueError, OverflowError):
-                self.trim(0)
-                try:
-                    return _map(size)
-                except (MemoryError, OSError, ValueError, OverflowError):
-                    pass
+                pass
         raise OutOfMemoryError(
             f"device {self.device}: no room for an allocation of {nbytes} bytes "
             f"({len(self.live)} blocks are in use): free tensors, or use smaller ones"
         )
-
-    def release(self, address: int) -> None:
-        size, owner = self.live.pop(address)
-        if size > self.free_limit:
-            return
-        self.free.setdefault(size, []).append((address, owner))
-        self.free_bytes += size
-        if self.free_bytes > self.free_limit:
-            self.trim(self.free_limit // 2)
-
-    def trim(self, limit: int) -> None:
-        """Give kept memory back until no more than `limit` bytes are kept."""
-        while self.free_bytes > limit:
-            size, blocks = next(iter(self.free.items()))
-            while blocks and self.free_bytes > limit:
-                blocks.pop()
-                self.free_bytes -= size
-            if not blocks:
-                del self.free[size]
 
 
 def _map(size: int) -> tuple[int, Any]:

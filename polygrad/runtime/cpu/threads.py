@@ -1,9 +1,10 @@
 """The threads of the CPU device: Python threads that run their share of jobs natively, without the
 interpreter.
 
-They start when they are first needed. A job costs a microsecond or two while they are awake, which they are
-for a tenth of a millisecond after each; then they wait in Python, and waking them takes some fifty. A caller
-that finds the team busy (another Python thread's job, an exiting interpreter) runs its job on one thread.
+They start with the first job. After each job they stay awake for a tenth of a millisecond, and a job costs a
+microsecond or two while they are awake. Then they wait in Python, and waking them takes some fifty
+microseconds. A caller that finds the team busy (with another Python thread's job, or because the interpreter
+exits) runs its job on one thread.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 from polygrad.runtime.cpu import native
 from polygrad.runtime.threads import MOST_THREADS
 
-_SPIN_SECONDS = 150e-6  # for which a worker looks for a job
+_SPIN_SECONDS = 150e-6  # for which a worker spins before it sleeps
 _LINE = 64
 _POSTED = native.WORKERS + native.WORDS_PER_WORKER + native.POSTED  # of worker 1, who is in every job
 
@@ -64,7 +65,7 @@ class Team:
         _teams.add(self)
 
     def _initialise(self) -> None:
-        """Memory of its own, and no workers yet."""
+        """Allocate the team's memory, without workers."""
         words = native.WORKERS + native.WORDS_PER_WORKER * MOST_THREADS
         self._memory = (ctypes.c_int64 * (words + _LINE // 8))()
         base = ctypes.addressof(self._memory)
@@ -80,8 +81,8 @@ class Team:
         )
 
     def _spin_limit(self) -> int:
-        """How many spins take `_SPIN_SECONDS`: processors differ tenfold in how long one takes. Measured as
-        worker 0, which does not exist.
+        """The number of spins in `_SPIN_SECONDS`, which differs tenfold between processors. It is measured as
+        worker 0, which does not exist otherwise.
         """
         spins = self._words[native.SPIN_LIMIT] = 1000
         seconds = []
@@ -92,11 +93,13 @@ class Team:
         return max(spins, int(spins * _SPIN_SECONDS / min(seconds)))
 
     def jobs_since_now(self, count: int) -> Jobs:
-        """As many things as `count` once a job has been run: whoever starts one, ends it."""
+        """An object whose length is `count` once a job was run from now on: a job that is started also
+        ends."""
         return Jobs(self._words, count)
 
     def run(self, job: int, a: int, b: int, threads: int, counters: Counters | None = None) -> bool:
-        """Run a job (the address of its function) on `threads` threads; False: not now, run it on one.
+        """Run a job (the address of its function) on `threads` threads. False: the team is busy, and the job
+        was not run.
 
         `counters`: of the launches that have parts.
         """
@@ -135,7 +138,7 @@ class Team:
             thread = threading.Thread(target=_worker_main, args=arguments, name=f"polygrad-{t}", daemon=True)
             try:
                 thread.start()
-            except RuntimeError:  # the system has no more, or the interpreter is exiting
+            except RuntimeError:  # the system has no more threads, or the interpreter is exiting
                 return False
             workers.threads.append(thread)
             workers.wakeups.append(wakeup)
@@ -153,8 +156,8 @@ class _Workers:
 
     def leave_caller_processor(self, count: int) -> None:
         """Exclude the caller's processor from the affinity of the first `count` workers, if there are enough
-        others: systems tend to wake a thread where its waker runs, and on a busy machine the two would take
-        turns there.
+        other processors. Systems tend to wake a thread on the processor of its waker, and on a busy machine
+        the two would take turns there.
         """
         if _processor is None:
             return
@@ -180,8 +183,8 @@ def _worker_main(workers: _Workers, wakeup: Any, serve_jobs: Any, base: int, thr
 
 
 def _join_workers(workers: _Workers, busy: Any, *used: object) -> None:
-    """End the workers, at the latest when the interpreter exits: none may be in native code after that. The
-    finalizer keeps what they use alive until then.
+    """End the workers, at the latest when the interpreter exits: none may be in native code after that.
+    `used`: the objects that the finalizer keeps alive for them until then.
     """
     with busy:
         workers.closed = True
@@ -203,7 +206,7 @@ def _yield_address() -> int:
 
 
 def _processor_function() -> Callable[[], int] | None:
-    """Tells the processor that the caller runs on; None where threads have no affinity."""
+    """A function that gives the caller's processor; None where threads have no affinity."""
     if not hasattr(os, "sched_setaffinity"):
         return None
     function = getattr(ctypes.CDLL(None), "sched_getcpu", None)
@@ -217,7 +220,7 @@ _teams: weakref.WeakSet[Team] = weakref.WeakSet()
 
 
 def _in_child() -> None:
-    """Threads do not live through a fork: the child starts anew."""
+    """Make new teams in a forked process, which has no threads."""
     for team in list(_teams):
         team._stop.detach()
         team._initialise()

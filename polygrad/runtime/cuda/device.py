@@ -1,12 +1,11 @@
-"""`CUDARuntime`: NVIDIA's GPUs. Kernels are CUDA C++, which a compiler that the runtime is given makes code
-of.
+"""`CUDARuntime`: NVIDIA's GPUs. Kernels are CUDA C++; the runtime is given a compiler for them.
 
-Two streams: what is written goes through pinned memory on COPY, so that a batch arrives while the step before
-it is computed; kernels and reads are on COMPUTE. Where memory is written that a run has used, COPY waits for
-that run; COMPUTE waits for what was copied. Nothing but a read waits for the GPU here.
+There are two streams. Written data goes through pinned memory on COPY, so that a batch arrives while the
+previous step is computed. Kernels and reads are on COMPUTE. COPY waits for the last run that used the memory;
+COMPUTE waits for the copies. Only a read makes the processor wait for the GPU.
 
-A Program is launched kernel by kernel the first time. One that runs again becomes a graph, which one call
-launches; where a buffer or a Variable is another, the kernels that it concerns are updated.
+The first run of a Program launches kernel by kernel. The second makes a graph of them, which one call
+launches. Where a buffer or a Variable has changed, the nodes of its kernels are updated.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from polygrad.runtime.interface import Executable
 from polygrad.runtime.memory_pool import MemoryPool
 from polygrad.runtime.program import Program
 
-ALIGNMENT = 256  # of what a driver allocates
+ALIGNMENT = 256  # of a driver's allocations
 _KEPT_BYTES = 1 << 30  # of freed memory kept, at most
 _STAGING_BYTES, _STAGINGS = 4 << 20, 4  # pinned memory that copies go through, in turn
 _FENCES = 16  # runs that a copy can wait for one by one
@@ -46,12 +45,12 @@ class CUDARuntime(GPURuntime):
     def __init__(self, host: CUDAHost, compile: Callable[[str], bytes]) -> None:
         super().__init__(MemoryPool(host.allocate, self._destroy, ALIGNMENT, _KEPT_BYTES), host.unload)
         self.host, self._to_code = host, compile
-        self._stagings: deque[_Staging] = deque()  # the one whose last copy is longest ago first
-        self._fences = [host.create_event() for _ in range(_FENCES)]  # run n's is number n % _FENCES
+        self._stagings: deque[_Staging] = deque()  # in the order of their last copies
+        self._fences = [host.create_event() for _ in range(_FENCES)]  # run n has number n % _FENCES
         self._runs = 0
-        self._last_run: dict[int, int] = {}  # that used an allocation
+        self._last_run: dict[int, int] = {}  # by allocation, the last run that used it
         self._copied = host.create_event()
-        self._copying = False  # since COMPUTE last waited for COPY
+        self._copying = False  # whether there were copies since COMPUTE last waited for COPY
 
     @property
     def lost(self) -> bool:
@@ -116,7 +115,7 @@ class CUDARuntime(GPURuntime):
     # --- the order of runs and copies
 
     def _fence(self, run: int) -> int:
-        """An event that does not happen before a run is done."""
+        """An event that happens at the end of a run or later."""
         return self._fences[max(run, self._runs - _FENCES + 1) % _FENCES]
 
     def _wait_for_copies(self) -> None:
@@ -125,9 +124,9 @@ class CUDARuntime(GPURuntime):
             self._copying = False
 
     def submit(self, launch: Callable[[], None], handles: Sequence[int]) -> None:
-        """Have COMPUTE do what `launch` gives it, with these allocations, after what was copied so far."""
+        """Let `launch` put work that uses these allocations on COMPUTE, after all copies so far."""
         self._wait_for_copies()
-        # Noted before anything is launched: what fails half-way has used them, too.
+        # Noted before the launch: a launch that fails half-way has used them, too.
         self._runs += 1
         self._last_run.update(dict.fromkeys(handles, self._runs))
         try:
@@ -174,7 +173,7 @@ class CUDAExecutable(Executable):
         handles = [handle for handle in (*buffers, arena) if handle]
         try:
             self._runtime.submit(lambda: self._launch(changed), handles)
-        except BaseException:  # what a graph has got of the calls is not known
+        except BaseException:  # it is not known which nodes of the graph were updated
             self._calls.forget()
             self._made, self._graph = [], 0
             raise
@@ -182,7 +181,7 @@ class CUDAExecutable(Executable):
     def measure(
         self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]
     ) -> float:
-        """By events of the GPU's, without what calling it takes."""
+        """The GPU's time between two events, without the time of the call."""
         host = self._host
         start, stop = host.create_event(), host.create_event()
         try:

@@ -19,9 +19,9 @@ from polygrad.runtime.memory_pool import MemoryPool
 from polygrad.runtime.metal.host import Dispatch, MetalHost
 from polygrad.runtime.program import Program
 
-ALIGNMENT = 256  # of what a buffer is bound at
-_KEPT_BYTES = 256 << 20  # of freed memory kept, at most: it is the processor's, too
-_UNWAITED = 64  # command buffers that may be on their way
+ALIGNMENT = 256  # of the offset at which a buffer is bound
+_KEPT_BYTES = 256 << 20  # of freed memory, at most: the processor uses the same memory
+_MAX_UNWAITED = 64  # command buffers in flight
 
 
 def default_host() -> MetalHost:
@@ -42,7 +42,7 @@ class MetalRuntime(GPURuntime):
         pool = MemoryPool(host.create_buffer, self._destroy, ALIGNMENT, _KEPT_BYTES)
         super().__init__(pool, host.drop_pipeline)
         self.host = host
-        self._last_use: dict[int, int] = {}  # the command buffer that used a buffer last
+        self._last_use: dict[int, int] = {}  # by buffer, the last command buffer that uses it
         self._unwaited: dict[int, None] = {}  # command buffers, oldest first
 
     @property
@@ -73,8 +73,8 @@ class MetalRuntime(GPURuntime):
             self.wait(used)
 
     def wait(self, command_buffer: int) -> float:
-        """Wait for a command buffer, and for those before it; the seconds that it took (0: unknown, as it was
-        waited for before). Raises DeviceError for what went wrong in any of them."""
+        """Wait for a command buffer, and for those before it; its time in seconds (0: unknown, as it has
+        ended before). Raises DeviceError for an error in any of them."""
         seconds = 0.0
         while command_buffer in self._unwaited:
             oldest = next(iter(self._unwaited))
@@ -97,7 +97,7 @@ class MetalRuntime(GPURuntime):
 
     def commit(self, dispatches: Sequence[Dispatch], handles: Sequence[int]) -> int:
         """Have the GPU carry out dispatches that use these allocations, as one command buffer."""
-        while len(self._unwaited) >= _UNWAITED:
+        while len(self._unwaited) >= _MAX_UNWAITED:
             self.wait(next(iter(self._unwaited)))
         number = self.host.commit(dispatches)
         self._unwaited[number] = None
@@ -120,14 +120,14 @@ class MetalExecutable(Executable):
     def measure(
         self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]
     ) -> float:
-        """By the GPU's own clock."""
+        """The time of the GPU's own clock."""
         number = self._commit(buffers, arena, variables)
         return 0.0 if number is None else self._runtime.wait(number)
 
     def _commit(
         self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]
     ) -> int | None:
-        """Commit a run; the command buffer's number, None where there is nothing to do."""
+        """Commit a run; the command buffer's number, or None if there is nothing to launch."""
         if self._calls.bind(buffers, arena, variables):
             self._dispatches = [
                 Dispatch(self._kernels[c.kernel].number, c.grid, c.workgroup, c.places, c.values)

@@ -1,8 +1,8 @@
 """`WasmRuntime`: the WASM device. Kernels are WebAssembly modules, run by whichever engine is here.
 
-Handles are addresses in the host's one memory, which `Heap` shares out. At load, every launch becomes a call
-whose arguments are words of one table (the bound buffers, the arena, the variables) plus constants, so that
-a run fills the table and hands it over once, however many launches there are.
+Handles are addresses in the host's one memory, in which `Heap` allocates. When a Program is loaded, every
+launch becomes a call whose arguments are words of one table (the bound buffers, the arena, the variables)
+plus constants. So a run writes the table and hands it over once, for any number of launches.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from polygrad.shared_words import COMMITTED, FIRST_BUFFER, STOP
 
 _WORD_MASK = 0xFFFFFFFF
 
-MAX_BYTES = MAX_PAGES * PAGE - PAGE  # the last page stays out: no allocation's end is 2**32, which is 0
+MAX_BYTES = MAX_PAGES * PAGE - PAGE  # without the last page: an allocation must not end at 2**32, which is 0
 
 
 def default_host() -> WasmHost:
@@ -36,7 +36,7 @@ def default_host() -> WasmHost:
     try:
         host: WasmHost = importlib.import_module(f"polygrad.runtime.wasm.{module}").open_host()
     except ImportError as e:
-        raise DeviceError(f"device WASM: expected a WebAssembly engine, got {e}: {advice}") from e
+        raise DeviceError(f"device WASM: there is no WebAssembly engine: {e}: {advice}") from e
     return host
 
 
@@ -73,7 +73,7 @@ class WasmRuntime(Runtime):
         return WasmStep(self, program) if program.driver else WasmExecutable(self, program)
 
     def function(self, name: str, code: bytes) -> WasmFunction:
-        """The kernel `name` of `code`; the same bytes are instantiated once as long as anything uses them."""
+        """The kernel `name` of `code`. Equal bytes share one instance as long as it is used."""
         found = self._functions.get((name, code))
         if found is None:
             found = self._functions[name, code] = self.host.load(name, code)
@@ -81,7 +81,7 @@ class WasmRuntime(Runtime):
 
 
 class _WasmProgram(Executable):
-    """What runs in an engine have in common: how they are stopped, by words in its memory."""
+    """Common base of Programs in an engine: words in its memory ask their kernels to stop."""
 
     stoppable = True
     _calls: WasmCalls
@@ -138,7 +138,8 @@ class WasmExecutable(_WasmProgram):
 
 
 class WasmStep(_WasmProgram):
-    """A captured Program: one call, of its driver, on a table in memory that is written when it changes."""
+    """A captured Program: one call of its driver on a table in memory, which is written again when it
+    changes."""
 
     commits_itself = True
 
@@ -189,7 +190,8 @@ class WasmStep(_WasmProgram):
 
 
 class _Sources:
-    """Where the arguments of a Program's launches come from: the table is bound buffers, arena, variables."""
+    """The sources of the arguments of a Program's launches. The table has bound buffers, the arena,
+    variables."""
 
     def __init__(self, program: Program, bound: list[int]) -> None:
         self._kernels = program.kernels
@@ -202,7 +204,7 @@ class _Sources:
         self._variables |= {name: self.count + i for i, name in enumerate((THREAD, THREADS, PART, PARTS))}
 
     def call(self, function: WasmFunction, launch: Launch) -> WasmCall:
-        """A launch of a kernel, whose function is `function`, as a call."""
+        """The call of a launch, whose kernel is `function`."""
         kernel = self._kernels[launch.kernel]
         if len(launch.bindings) != kernel.n_buffers:
             raise ProgramError(

@@ -1,12 +1,12 @@
 """`WebGPURuntime`: the WEBGPU device. Kernels are WGSL, run by whichever implementation of WebGPU is here.
 
-Handles are the host's numbers of buffers, in sizes of a few classes so that freed ones are used again:
-making one takes longer than most launches, and bind groups are kept with it. A Program is one list of steps,
-recorded and submitted at once. Nothing but a read waits for the GPU.
+Handles are the host's numbers of buffers. Freed buffers are used again, because making one takes longer than
+most launches, and bind groups are kept with it. A Program is one list of steps, recorded and submitted at
+once. Only a read waits for the GPU.
 
-A kernel has its buffers at the bindings 0, 1, ... of group 0, and a uniform buffer behind them: the float32
-infinity, NaN and zero, the u32 zero (a compiler of WGSL may calculate as if there were none where it sees
-them), and its Variables as i32.
+A kernel has its buffers at the bindings 0, 1, ... of group 0, and after them a uniform buffer. That contains
+the float32 infinity, NaN and zero and the u32 zero, which must not be constants in the text, where a compiler
+of WGSL may assume that they do not occur; then the kernel's Variables as i32.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ class WebGPURuntime(GPURuntime):
         if start == offset and stop == end:
             self.host.write(handle, offset, data)
             return
-        # The host writes whole words: those at the ends keep their other bytes, except behind what was asked
-        # for.
+        # The host writes whole words. The words at both ends keep their other bytes, except those after the
+        # end of the allocation.
         whole = bytearray(stop - start)
         if start != offset:
             whole[:COPY_ALIGNMENT] = self.host.read(handle, start, COPY_ALIGNMENT)
@@ -117,8 +117,8 @@ class WebGPURuntime(GPURuntime):
     # --- Programs
 
     def load(self, program: Program) -> Executable:
-        """Raises ProgramError for another device's Program and for one that needs what the adapter has not,
-        CompileError for a kernel that the adapter rejects."""
+        """Raises ProgramError for another device's Program and for one that needs features which the adapter
+        lacks, CompileError for a kernel that the adapter rejects."""
         program.require(self.name, "wgsl")
         for kernel in program.kernels:
             _check_extensions(kernel, self.adapter)
@@ -136,7 +136,7 @@ class WebGPURuntime(GPURuntime):
 
 
 def _check_extensions(kernel: Kernel, adapter: Adapter) -> None:
-    """Raises ProgramError for a kernel that was made for an adapter that has more than this one."""
+    """Raises ProgramError for a kernel that needs features which this adapter lacks."""
     advice = "export the step anew with WEBGPU_F16=0 and WEBGPU_SUBGROUPS=0, which all adapters run"
     if kernel.code.startswith(b"enable f16;") and FLOAT16 not in adapter.features:
         raise ProgramError(
@@ -154,7 +154,7 @@ def _check_extensions(kernel: Kernel, adapter: Adapter) -> None:
 def _grid(program: Program, launch: Launch) -> tuple[GridSize, GridSize, GridSize]:
     if launch.grid is None:
         raise ProgramError(
-            f"kernel {program.kernels[launch.kernel].name}: expected a grid of workgroups, got none"
+            f"kernel {program.kernels[launch.kernel].name}: a launch has no grid of workgroups"
         )
     return launch.grid
 
@@ -164,7 +164,8 @@ def _whole_words(start: int, end: int) -> tuple[int, int]:
 
 
 class _Run(NamedTuple):
-    """What a Program last ran with; `values`: of its Variables, the very list."""
+    """The arguments of a Program's last run. `values`: the same list object for the same values of
+    Variables."""
 
     buffers: list[int | None]
     arena: int | None
@@ -244,7 +245,7 @@ class WebGPUExecutable(Executable):
         return commands, array(WORD, [*handles, arena or 0, uniform, *commands.copies])
 
     def _set(self, variables: Mapping[str, int]) -> None:
-        """Write what the Variables are, and the grids that depend on them, if that has changed."""
+        """Write the values of the Variables, and the grids that depend on them, if they have changed."""
         program = self._program
         if not program.variables:
             return
@@ -270,8 +271,8 @@ class WebGPUExecutable(Executable):
         self._values = values
 
     def _commands_for(self, handles: list[int]) -> _Commands:
-        """The steps, made ready. WebGPU forbids that a kernel's bindings overlap when it may write to them:
-        where buffers are the same memory, what a kernel only reads is copied before its launch."""
+        """The prepared steps. WebGPU forbids overlapping bindings if a kernel may write to them. So where
+        buffers are the same memory, the binding that a kernel only reads is copied before its launch."""
         aliases: tuple[int, ...] = ()
         bound = [handles[i] for i in self._program.bound_buffers]
         if len(set(bound)) < len(bound):
@@ -282,7 +283,7 @@ class WebGPUExecutable(Executable):
         return found
 
     def _separated(self, aliases: tuple[int, ...]) -> tuple[list[Step], list[int]]:
-        """The steps, with copies where a launch binds memory twice; the sizes of what is copied to."""
+        """The steps, with copies where a launch binds memory twice; and the sizes of the copies."""
         if not aliases:
             return [*self._steps], []
         sizes: list[int] = []
@@ -301,10 +302,7 @@ class WebGPUExecutable(Executable):
                     seen.append(place)
                     continue
                 if i in kernel.writes:
-                    raise ProgramError(
-                        f"kernel {kernel.name}: expected different memory for what it writes, got one buffer "
-                        "twice"
-                    )
+                    raise ProgramError(f"kernel {kernel.name}: it writes to one buffer by two pointers")
                 if n_copies == len(sizes):
                     sizes.append(0)
                 sizes[n_copies] = max(sizes[n_copies], r.nbytes)
@@ -324,7 +322,7 @@ def _nbytes(spec: BufferSpec) -> int:
 
 
 class _Commands:
-    """Steps made ready, and memory for what they copy."""
+    """Prepared steps, and the memory of their copies."""
 
     def __init__(self, runtime: WebGPURuntime, steps: Sequence[Step], sizes: Sequence[int]) -> None:
         self.number = runtime.host.prepare(steps)

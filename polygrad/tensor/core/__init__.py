@@ -2,9 +2,9 @@
 
 `base` has the slots, promotion and broadcasting; `TensorLike` is what stands where a Tensor may.
 `operators` makes `x + y`, `y + x` and `x += y` of one method. `convert` reads Python data, `formatting` is
-`repr`, `generator` the state of random numbers, `misuse` explains a method's failure from its arguments,
-once it failed. `argument_names` has second names (`dim` for `axis`), `checks` and `index_checks` make
-errors of what a device finds wrong, `sizes` decides on symbolic sizes. Algorithms: `contraction`,
+`repr`, `generator` the state of random numbers, `argument_errors` explains a method's failure from its
+arguments, once it failed. `argument_names` has second names (`dim` for `axis`), `checks` and `index_checks`
+make errors of what a device finds wrong, `sizes` decides on symbolic sizes. Algorithms: `contraction`,
 `rearrange`, `sorting_network`, `binary_search`.
 
 **Aliasing** (`aliasing.py`) is torch's rule, whatever is lazy. A `Storage` is memory, or a lazy value that

@@ -1,8 +1,8 @@
-"""What a method of Tensor was given that it cannot have been meant to get.
+"""Errors for wrong arguments of Tensor's methods.
 
-Asked only after a method failed with an error of Python's own, so calls that are right cost nothing: where
-a keyword is a second name (`argument_names`) the call is made as it was meant; where an argument is annotated
-as a Tensor and is none, the caller is told so. Knows annotations, not what the methods do.
+This runs only after a method has failed with an error of Python's own, so correct calls cost nothing. If a
+keyword is a second name of an argument (`argument_names`), the call is repeated with the first name. If an
+argument is annotated as a Tensor and is none, the error says so. Knows annotations, not what the methods do.
 """
 
 from __future__ import annotations
@@ -15,27 +15,28 @@ from polygrad.errors import ArgumentError, DTypeError, PolygradError
 from polygrad.tensor.core.argument_names import first_name, with_first_names
 from polygrad.tensor.core.base import TensorBase
 
-MISUSE = (AttributeError, IndexError, TypeError)
+PYTHON_ERRORS = (AttributeError, IndexError, TypeError)
 # The annotations of arguments that have to be Tensors.
 _TENSORS = {"Self": False, "Tensor": False, "Self | None": True, "Tensor | None": True}
 
 
-def recovered(
+def retry_or_explain(
     function: Callable[..., Any], args: Iterable[Any], kwargs: Mapping[str, Any], error: Exception
 ) -> Any:
-    """After `error`, one of `MISUSE` that `function` raised: what it gives when its arguments have their
-    first names. Else raises an error that says what is wrong with them, or `error` if nothing is."""
+    """After `function` has raised `error`, one of `PYTHON_ERRORS`: call it again with the first names of its
+    arguments, if that differs. Else raise an error that explains the wrong argument, or `error` if none is
+    wrong."""
     if kwargs and isinstance(error, TypeError):
-        meant = with_first_names(function, kwargs)
-        if meant is not None:
-            return function(*args, **meant)
-    found = _explained(function, args, kwargs, error)
-    if found is None:
+        renamed = with_first_names(function, kwargs)
+        if renamed is not None:
+            return function(*args, **renamed)
+    explanation = _explain(function, args, kwargs, error)
+    if explanation is None:
         raise error
-    raise found from error
+    raise explanation from error
 
 
-def _explained(
+def _explain(
     function: Callable[..., Any], args: Iterable[Any], kwargs: Mapping[str, Any], error: Exception
 ) -> PolygradError | None:
     signature = inspect.signature(function)
@@ -44,8 +45,8 @@ def _explained(
     unknown = [k for k in kwargs if k not in parameters and first_name(parameters, k) is None]
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     if unknown and not takes_any and isinstance(error, TypeError):
-        known = [k for k in parameters if k != "self"]
-        return ArgumentError(f"{name}: expected arguments {', '.join(known)}, got {unknown[0]}=")
+        names = [k for k in parameters if k != "self"]
+        return ArgumentError(f"{name}: expected arguments {', '.join(names)}, got {unknown[0]}=")
     try:
         given = signature.bind(*args, **kwargs).arguments
     except TypeError:

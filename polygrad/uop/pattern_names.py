@@ -1,7 +1,8 @@
-"""The prelude of the rule tables (arithmetic.py, logic.py): short names for patterns.
+"""Short names for the patterns in the rule tables (arithmetic.py, logic.py).
 
-x, y, z are any nodes, c and d constants; a prefix says more of x: i an `index`, n an integer, w an integer or
-bool, b a bool, f a float. `op(...)` takes its sources in the order written: operands are in canonical order.
+x, y, z are any nodes, c and d are constants. Prefixes restrict x: ix is an `index`, nx an integer, wx an
+integer or bool, bx a bool, fx a float. `op(...)` matches its sources in this order: operands are in canonical
+order.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ fx = UPat.var("x", FLOATS)
 gate = UPat.var("gate")
 TRUE, FALSE = UPat.const(BOOL, True), UPat.const(BOOL, False)
 
-MAX_TERMS = 32  # terms or conjuncts that a rule looks through for one to merge with
+MAX_TERMS = 32  # the most terms or conjuncts that a rule searches for one to merge with
 
 
 def op(
@@ -34,15 +35,15 @@ def op(
     dtype: DType | tuple[DType, ...] | None = None,
     name: str | None = None,
 ) -> UPat:
-    """`ops` over `src`, in this order."""
+    """A pattern for `ops` with the sources `src`, in this order."""
     return UPat(ops, dtype, src, name=name)
 
 
 def const(value: float) -> UPat:
-    """The constant `value` of any dtype."""
+    """A pattern for the constant `value` of any dtype."""
     return UPat.const(None, value)
 
 
 def not_(condition: UPat) -> UPat:
-    """!condition."""
+    """The negation of a bool."""
     return op(Ops.CMPNE, condition, TRUE)

@@ -1,4 +1,5 @@
-"""Formulas on nodes, and on Tensors by their nodes, that methods of several modules are made of."""
+"""Expressions that methods of several modules share: functions from nodes to nodes, or from Tensors to
+Tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from polygrad.uop.ops import Ops
 SINH = tuple(1 / math.factorial(2 * k + 1) for k in range(7, -1, -1))
 
 
-def negative(a: UOp) -> UOp:
+def negate(a: UOp) -> UOp:
     return UOp(Ops.MUL, a.dtype, (a, UOp.const(a.dtype, -1)))
 
 
@@ -23,11 +24,12 @@ def complement(a: UOp) -> UOp:
 
 
 def mirror(a: UOp) -> UOp:
-    """Reverses the order of elements, so that minimum is maximum: -x of floats, ~x of integers and bools."""
-    return negative(a) if a.dtype.is_float else complement(a)
+    """Reverse the order of numbers, so that a minimum becomes a maximum: -x of floats, ~x of integers and
+    bools."""
+    return negate(a) if a.dtype.is_float else complement(a)
 
 
-def inverted(a: UOp) -> UOp:
+def logical_not(a: UOp) -> UOp:
     return UOp(Ops.CMPNE, dtypes.bool, (a, filled(dtypes.bool, True, a.shape)))
 
 
@@ -42,10 +44,10 @@ def ceil_of(a: UOp) -> UOp:
 
 
 def remainder_of(a: UOp, b: UOp) -> UOp:
-    """a - b trunc(a / b); a itself where that is 0, so for an infinite b too."""
+    """a - b trunc(a / b). The quotient 0 gives a itself, also for an infinite b."""
     whole = UOp(Ops.TRUNC, a.dtype, (UOp(Ops.FDIV, a.dtype, (a, b)),))
     is_zero = UOp(Ops.CMPEQ, dtypes.bool, (whole, filled(a.dtype, 0.0, a.shape)))
-    return UOp(Ops.WHERE, a.dtype, (is_zero, a, a + negative(whole * b)))
+    return UOp(Ops.WHERE, a.dtype, (is_zero, a, a + negate(whole * b)))
 
 
 def floor_quotient(a: UOp, b: UOp) -> UOp:
@@ -53,15 +55,15 @@ def floor_quotient(a: UOp, b: UOp) -> UOp:
 
 
 def trunc_quotient(a: UOp, b: UOp) -> UOp:
-    """The quotient rounded to 0: one more than the floor when that is inexact and negative."""
+    """The quotient rounded to 0: one more than the floor if the quotient is inexact and negative."""
     q = floor_quotient(a, b)
     if a.dtype.is_unsigned or a.dtype.is_bool:
         return q
     zero = filled(a.dtype, 0, a.shape)
     inexact = UOp(Ops.CMPNE, dtypes.bool, (q * b, a))
-    negative = UOp(Ops.CMPLT, dtypes.bool, (a ^ b, zero))
+    is_negative = UOp(Ops.CMPLT, dtypes.bool, (a ^ b, zero))
     nonzero = UOp(Ops.CMPNE, dtypes.bool, (b, zero))
-    return q + (inexact & negative & nonzero).cast(a.dtype)
+    return q + (inexact & is_negative & nonzero).cast(a.dtype)
 
 
 def greatest_finite(dtype: DType) -> float:
@@ -77,7 +79,8 @@ def with_sign(magnitude: Any, x: Any) -> Any:
 
 
 def polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
-    """Horner's scheme, highest power first, with multiply-adds that are rounded once where the device can."""
+    """Evaluate a polynomial, highest power first, by Horner's scheme, with multiply-adds that devices may
+    fuse."""
     dtype, value = x.dtype, x.uop
     out = UOp.const(dtype, coefficients[0])
     for c in coefficients[1:]:
@@ -85,17 +88,17 @@ def polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
     return x._with(out)
 
 
-def shifted(op: Ops, a: UOp, b: UOp) -> UOp:
-    """`a` shifted by `b` bits (SHL or SHR), which may be any number: all are out, but the sign, for one that
-    is negative or no less than the number of bits."""
+def shift(op: Ops, a: UOp, b: UOp) -> UOp:
+    """`a` shifted by `b` bits (SHL or SHR) for any b. A b that is negative, or at least the number of bits,
+    shifts all bits out: the result is 0, or the sign for SHR of a signed integer."""
     dtype = a.dtype
     if b.bounds is not None and b.bounds[0] >= 0 and b.bounds[1] < dtype.bits:
         return UOp(op, dtype, (a, b))
-    outside = UOp(Ops.CMPLT, dtypes.bool, (filled(b.dtype, dtype.bits - 1, b.shape), b))
+    is_outside = UOp(Ops.CMPLT, dtypes.bool, (filled(b.dtype, dtype.bits - 1, b.shape), b))
     if not dtype.is_unsigned:
-        outside = outside | UOp(Ops.CMPLT, dtypes.bool, (b, filled(b.dtype, 0, b.shape)))
-    inside = UOp(Ops.WHERE, b.dtype, (outside, filled(b.dtype, 0, b.shape), b))
+        is_outside = is_outside | UOp(Ops.CMPLT, dtypes.bool, (b, filled(b.dtype, 0, b.shape)))
+    amount = UOp(Ops.WHERE, b.dtype, (is_outside, filled(b.dtype, 0, b.shape), b))
     sign = filled(dtype, 0, a.shape)
     if op is Ops.SHR and not dtype.is_unsigned:
         sign = UOp(Ops.SHR, dtype, (a, filled(dtype, dtype.bits - 1, a.shape)))
-    return UOp(Ops.WHERE, dtype, (outside, sign, UOp(op, dtype, (a, inside))))
+    return UOp(Ops.WHERE, dtype, (is_outside, sign, UOp(op, dtype, (a, amount))))
