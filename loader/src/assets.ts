@@ -1,15 +1,15 @@
-/** The files that the build makes for this very code, by names that change with their content. */
+/** The files that the build makes for this code. Their names change with their content. */
 
 export interface Assets {
   /** The version of Pyodide whose Python compiled the bytecode. */
   readonly pyodide: string;
-  /** The part of the standard library that starting takes. */
+  /** The part of the standard library that a start needs. */
   readonly stdlib: string;
-  /** polygrad itself, but for what stands on tensors and training. */
+  /** polygrad without its applications. */
   readonly package: string;
-  /** The packages of polygrad that come when one of them is imported. */
+  /** The packages of polygrad that are fetched when one of them is imported. */
   readonly applications: string;
-  /** The SHA-256 of the wheel that `package` was made of. */
+  /** The SHA-256 of the wheel from which `package` was made. */
   readonly wheel: string;
 }
 

@@ -1,4 +1,4 @@
-/** Turns zips of Python sources into archives of bytecode, by the Python that is going to import them. */
+/** Compiles zips of Python sources to archives of bytecode, by the Python that will import them. */
 
 import type { PyodideAPI } from "pyodide";
 
@@ -8,7 +8,7 @@ import BUNDLE from "./python/bundle.py";
 export interface BundleOptions {
   /** Only the files of these names. */
   keep?: readonly string[];
-  /** The modules, by file, whose sources are not in the archive beside their bytecode. */
+  /** Files of modules whose sources are left out; the archive has their bytecode alone. */
   withoutText?: readonly string[];
   /** More files, by name. */
   extra?: Record<string, Uint8Array>;
@@ -16,7 +16,7 @@ export interface BundleOptions {
 
 const SOURCE = "/tmp/polygrad-source.zip";
 
-/** The zip `source` as an archive of bytecode that will lie at the path `place` of Python's file system. */
+/** The zip `source` as an archive of bytecode, for the path `place` in Python's file system. */
 export function bundle(
   pyodide: PyodideAPI,
   source: Uint8Array,

@@ -6,7 +6,7 @@
 const HAS_LEAF = 1 << 8;
 const VALUE = 0x7fffffff;
 const LABEL = 0x800000ff;
-/** Longer clusters of characters are never looked up whole, but character by character. */
+/** Longer clusters of characters are looked up character by character. */
 const LONGEST_CLUSTER = 5;
 
 function offsetOf(unit: number): number {
@@ -47,7 +47,7 @@ export class Charsmap {
     return out;
   }
 
-  /** What stands in the place of the shortest beginning of `bytes` that is in the table, and so of all of them. */
+  /** The replacement of `bytes`: that of their shortest prefix in the table. */
   #find(bytes: Uint8Array): string | undefined {
     let at = offsetOf(this.#units[0] ?? 0);
     for (const byte of bytes) {

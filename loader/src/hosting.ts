@@ -83,7 +83,7 @@ export function connectSession(
 ): Promise<Connection> {
   return new Promise((resolve, reject) => {
     const receivers: ((message: FromWorker) => void)[] = [];
-    // Until the worker has stored what it keeps, it is as busy as with a question.
+    // The worker also counts as busy until it has stored what later starts need.
     let [asked, kept] = [true, false];
     const tellBusy = (): void => port.busy?.(asked || !kept);
     const transport = new WorkerTransport({

@@ -1,7 +1,7 @@
 /**
  * Text to tokens, and conversations to text, for Python's `polygrad.hf`: on `@huggingface/tokenizers` and
- * `@huggingface/jinja`. Python sends JSON, which it has checked, and reads plain values. A bundle of its own, that is
- * loaded when it is first asked for.
+ * `@huggingface/jinja`. Python sends JSON, which it has checked, and reads plain values. This is a bundle of its own,
+ * which is loaded at its first use.
  */
 
 import { Interpreter, Template } from "@huggingface/jinja";
@@ -9,13 +9,13 @@ import { SequenceNormalizer, Tokenizer } from "@huggingface/tokenizers";
 
 import { Charsmap } from "./charsmap";
 
-/** The words of a text as tokens; added tokens and what stands around a text are Python's business. */
+/** The words of a text as tokens. Python handles added tokens and the tokens around a text. */
 export class HubTokenizer {
   readonly #tokenizer: Tokenizer;
   readonly #ids: ReadonlyMap<string, number>;
   readonly #unknown: number | undefined;
 
-  /** `json`: in the words of `polygrad/hf/javascript_form.py`. */
+  /** `json`: a tokenizer as `polygrad/hf/javascript_form.py` writes it. */
   constructor(json: string) {
     const data = JSON.parse(json) as { model: { unk_token?: string } };
     this.#tokenizer = new Tokenizer(data, { unk_token: data.model.unk_token });
@@ -30,7 +30,7 @@ export class HubTokenizer {
     return this.#tokenizer.normalizer?.normalize(text) ?? text;
   }
 
-  /** The ids of normalized text. `first`: whether it is at the beginning of the whole. */
+  /** The ids of normalized text. `first`: whether the whole text begins with it. */
   encode(text: string, first: boolean): Int32Array {
     const { pre_tokenizer: split, model } = this.#tokenizer;
     const words = split ? split.pre_tokenize(text, { section_index: first ? 0 : 1 }) : [text];
@@ -40,7 +40,7 @@ export class HubTokenizer {
   }
 }
 
-/** Have sentencepiece's tables of replacements used as they are, not the library's approximation of them. */
+/** Use sentencepiece's tables of replacements instead of the library's approximation. */
 function useCharsmaps({ normalizer }: Tokenizer): void {
   if (!(normalizer instanceof SequenceNormalizer)) return;
   const parts = normalizer.normalizers as ({ config: object; normalize(text: string): string } | null)[];
@@ -52,7 +52,7 @@ function useCharsmaps({ normalizer }: Tokenizer): void {
   }
 }
 
-/** What a template may take. It is a program in a stranger's file. */
+/** Limits of a template, which is a program in a stranger's file. */
 const LIMITS = {
   seconds: 10,
   steps: 2_000_000,
@@ -62,17 +62,17 @@ const LIMITS = {
   element: 16,
 };
 
-/** What the rendering that goes on has left. */
+/** What is left of the limits for the current rendering. */
 let budget = { deadline: 0, steps: 0, size: 0 };
 
-/** A value of the interpreter, of a class that the library does not export. */
+/** A value of the interpreter, whose class the library does not export. */
 interface RuntimeValue {
   readonly type: string;
   readonly value: unknown;
   readonly builtins: Map<string, RuntimeValue>;
 }
 
-/** A node of a template's tree, or one whose value is `made` already. */
+/** A node of a template's tree, or a node whose value is known (`made`). */
 interface TemplateNode {
   readonly type: string;
   readonly made?: RuntimeValue;
@@ -86,25 +86,25 @@ interface TemplateNode {
 type Evaluate = (this: Interpreter, node: TemplateNode | undefined, scope: unknown) => RuntimeValue;
 type EvaluateArguments = (this: Interpreter, ...args: unknown[]) => [RuntimeValue[], unknown];
 
-/** Nodes whose value is new: others hand on what there is. */
+/** Nodes that make new values; other nodes return existing values. */
 const MAKES = new Set([
   ...["ArrayLiteral", "TupleLiteral", "ObjectLiteral", "BinaryExpression"],
   ...["CallExpression", "FilterExpression", "SliceExpression"],
 ]);
 
-/** The characters of a value, each as often as it would be written; no more than too many. */
+/** The number of characters of a written value. Counting stops beyond the limit. */
 function sizeOf(value: unknown): number {
   let size = 0;
   const pending = [value];
   while (pending.length > 0 && size <= LIMITS.size) {
-    const found = (pending.pop() as RuntimeValue | undefined)?.value;
-    if (typeof found === "string") size += 1 + found.length;
-    else if (Array.isArray(found)) {
-      size += LIMITS.element * (1 + found.length);
-      if (size <= LIMITS.size) for (const inner of found) pending.push(inner);
-    } else if (found instanceof Map) {
-      size += LIMITS.element * (1 + 2 * found.size);
-      for (const [key, inner] of found) {
+    const part = (pending.pop() as RuntimeValue | undefined)?.value;
+    if (typeof part === "string") size += 1 + part.length;
+    else if (Array.isArray(part)) {
+      size += LIMITS.element * (1 + part.length);
+      if (size <= LIMITS.size) for (const inner of part) pending.push(inner);
+    } else if (part instanceof Map) {
+      size += LIMITS.element * (1 + 2 * part.size);
+      for (const [key, inner] of part) {
         size += String(key).length;
         if (size <= LIMITS.size) pending.push(inner);
       }
@@ -117,10 +117,10 @@ function refuse(what: string): never {
   throw new Error(`the template takes too much: ${what}`);
 }
 
-/** What Python's `strip` takes away. */
+/** The characters that Python's `strip` removes. */
 const SPACE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 
-/** Python's `strip`, `lstrip` and `rstrip`: the library's take JavaScript's spaces, whatever they are asked for. */
+/** Python's `strip`, `lstrip` and `rstrip`. The library's remove JavaScript's spaces, whatever their argument is. */
 function strip(text: string, name: string, characters?: unknown): string {
   const set = typeof characters === "string" ? characters.replace(/[\\\]^-]/g, "\\$&") : SPACE;
   if (set === "") return text;
@@ -130,7 +130,7 @@ function strip(text: string, name: string, characters?: unknown): string {
 
 type MakeFunction = new (call: (args: RuntimeValue[]) => RuntimeValue) => RuntimeValue;
 
-/** Have the methods of a text, and of all others, strip as Python's do. */
+/** Replace the methods of texts by those that strip as Python's do. */
 function correctStrip(text: RuntimeValue): void {
   const prototype = Object.getPrototypeOf(text) as object;
   const MakeText = text.constructor as new (value: string) => RuntimeValue;
@@ -138,22 +138,22 @@ function correctStrip(text: RuntimeValue): void {
   if (inherited?.get === undefined) throw new Error("internal: texts of @huggingface/jinja have no builtins");
   Object.defineProperty(prototype, "builtins", {
     get(this: RuntimeValue) {
-      const found = inherited.get?.call(this) as Map<string, RuntimeValue>;
+      const methods = inherited.get?.call(this) as Map<string, RuntimeValue>;
       for (const name of ["strip", "lstrip", "rstrip"]) {
-        const MakeCall = found.get(name)?.constructor as MakeFunction;
-        found.set(
+        const MakeCall = methods.get(name)?.constructor as MakeFunction;
+        methods.set(
           name,
           new MakeCall(([characters]) => new MakeText(strip(String(this.value), name, characters?.value))),
         );
       }
-      return found;
+      return methods;
     },
   });
 }
 
 const NUMBER = /^(Integer|Float|Boolean)Value$/;
 
-/** Whether two values are equal in Python; the library looks whether they are the same object. */
+/** Whether two values are equal in Python. The library compares by identity. */
 function isEqual(left: RuntimeValue, right: RuntimeValue): boolean {
   const [a, b] = [left.value, right.value];
   if (Array.isArray(a) && Array.isArray(b)) {
@@ -169,7 +169,7 @@ function isEqual(left: RuntimeValue, right: RuntimeValue): boolean {
   return left.type === right.type && a === b;
 }
 
-/** Why two values have no sum in Python; undefined if they have one. */
+/** Why Python cannot add two values; undefined if it can. */
 function noSum(left: RuntimeValue, right: RuntimeValue): string | undefined {
   const kinds = [left, right].map(({ type }) =>
     /^(Integer|Float|Boolean)Value$/.test(type) ? "number" : type,
@@ -178,8 +178,8 @@ function noSum(left: RuntimeValue, right: RuntimeValue): string | undefined {
 }
 
 /**
- * The library's interpreter has no bounds: each step of it counts, and each value that is made is measured. It also
- * makes sums of what Python has no sum of, compares objects by identity, and strips otherwise.
+ * Correct the library's interpreter. It has no bounds, so each step is counted and each new value is measured. It also
+ * adds values that Python cannot add, compares objects by identity, and strips other characters.
  */
 function boundInterpreter(): void {
   const methods = Interpreter.prototype as unknown as {
@@ -199,7 +199,7 @@ function boundInterpreter(): void {
         if (why !== undefined) throw new Error(why);
         return evaluate.call(this, { ...node, left: made(left), right: made(right) } as TemplateNode, scope);
       }
-      // The library makes the Boolean: of a value and itself.
+      // The library compares a value with itself to make a Boolean.
       const value = isEqual(left, right) === (operator === "==") ? "==" : "!=";
       const same = { ...node, operator: { value }, left: made(left), right: made(left) } as TemplateNode;
       return evaluate.call(this, same, scope);
@@ -233,19 +233,19 @@ function boundInterpreter(): void {
     return made;
   };
   methods.evaluateArguments = function (...args) {
-    const found = evaluateArguments.apply(this, args);
-    for (const { value } of found[0]) {
+    const evaluated = evaluateArguments.apply(this, args);
+    for (const { value } of evaluated[0]) {
       if (typeof value === "number" && Math.abs(value) > LIMITS.integer) {
         refuse(`an argument above ${LIMITS.integer}`);
       }
     }
-    return found;
+    return evaluated;
   };
 }
 
 boundInterpreter();
 
-/** The text that a template makes of `variables`, which are JSON. Throws an Error that says what is wrong. */
+/** The text that a template makes of `variables`, which are JSON. Throws an Error for a template that fails. */
 export function renderTemplate(source: string, variables: string): string {
   budget = { deadline: Date.now() + 1000 * LIMITS.seconds, steps: LIMITS.steps, size: LIMITS.all };
   return new Template(source).render(JSON.parse(variables) as Record<string, unknown>);

@@ -1,28 +1,28 @@
 /**
- * Compiled kernels kept from one visit to the next. Python asks for them while it computes, when nothing can be waited
- * for; so all are read at the start, and new ones are written once nobody waits for this thread. Each has a checksum
- * of Python's: what is damaged is compiled again.
+ * Compiled kernels that are kept from one visit to the next. Python requests them while it computes and cannot wait. So
+ * all are read at the start, and new ones are written when this thread is idle. Each has a checksum of Python's: a
+ * damaged kernel is compiled again.
  */
 
 import type { PyProxy } from "./pyodide_types";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** A database for kernels. Losing them costs only time, so it fails in silence. */
+/** A database for kernels. It reports no failures, because a lost kernel costs only time. */
 export interface KernelStorage {
   /** The kernels of this build of polygrad, by key; none when they cannot be read. */
   load(build: string): Promise<ReadonlyMap<string, Bytes>>;
-  /** Add some and remove some, all or none, and remove those of all other builds. Whether that could be done. */
+  /** Add and remove kernels, and remove those of all other builds, in one transaction; whether it succeeded. */
   save(build: string, added: ReadonlyMap<string, Bytes>, removed: readonly string[]): Promise<boolean>;
 }
 
 /** The most bytes that are kept. */
-export const MOST_BYTES = 8 * 2 ** 20;
+export const MAX_BYTES = 8 * 2 ** 20;
 
 /** How long new kernels wait for others, in milliseconds, so that they are written together. */
 const DELAY = 100;
 
-/** The kernels of one build, as polygrad/engine/cache.py asks for them. */
+/** The kernels of one build, for polygrad/engine/cache.py. */
 export class KernelCache {
   readonly #storage: KernelStorage;
   readonly #build: string;
@@ -49,7 +49,7 @@ export class KernelCache {
     return entry;
   }
 
-  /** Keep an entry: bytes of Python's. */
+  /** Store an entry, which is Python's bytes. */
   keep(key: string, entry: PyProxy): void {
     const bytes = Uint8Array.from(entry.toJs() as Uint8Array);
     this.#entries.set(key, bytes);
@@ -59,7 +59,7 @@ export class KernelCache {
     this.#saving ??= this.#save();
   }
 
-  /** Settles when all that was kept so far is stored, or cannot be. */
+  /** Settles when all entries so far are written, or cannot be. */
   async saved(): Promise<void> {
     await this.#saving;
   }
@@ -73,14 +73,14 @@ export class KernelCache {
     this.#refused = !(await this.#storage.save(this.#build, added, removed)) || this.#refused;
   }
 
-  /** Forget what is too much, the unused first; the keys of what the database has of it. */
+  /** Remove entries beyond `MAX_BYTES`, unused ones first; the keys of those that the database has. */
   #makeRoom(): string[] {
     let size = 0;
     for (const { length } of this.#entries.values()) size += length;
     const removed: string[] = [];
     const unused = [...this.#entries.keys()].filter((key) => !this.#used.has(key));
     for (const key of [...unused, ...this.#used]) {
-      if (size <= MOST_BYTES) break;
+      if (size <= MAX_BYTES) break;
       size -= this.#entries.get(key)?.length ?? 0;
       this.#entries.delete(key);
       if (!this.#added.delete(key)) removed.push(key);

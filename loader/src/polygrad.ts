@@ -5,14 +5,14 @@ import type { PyodideAPI } from "pyodide";
 import { fileSystem } from "./pyodide_types";
 import { runScript } from "./script";
 
-/** Receives output as text, in pieces: progress bars arrive as they are drawn. */
+/** Receives output as text. It comes in pieces, so progress bars are seen while they are drawn. */
 export type Output = (text: string) => void;
 
-/** How far a start has come: each stage is told as it begins. */
+/** The progress of a start, which is reported when a stage begins. */
 export interface Progress {
-  /** `files` are fetched, Python is to `start`, polygrad is to be imported, all is `ready`. */
+  /** `files`: they are fetched; `start`: Python starts; `import`: polygrad is imported; `ready`: all is done. */
   readonly stage: "files" | "start" | "import" | "ready";
-  /** How much is done, from 0 to 1, by the usual share of the time. */
+  /** How much is done, from 0 to 1, by the time that stages usually take. */
   readonly fraction: number;
 }
 
@@ -22,11 +22,11 @@ export interface CommonOptions {
   stdout?: Output;
   stderr?: Output;
   onProgress?: (progress: Progress) => void;
-  /** Whether Python is told that its output is a terminal; progress bars then redraw their line. */
+  /** Whether Python takes its output for a terminal; progress bars then redraw their line. */
   isatty?: boolean;
   /**
-   * The most threads that run a kernel; 1 for none but Python's own. As many as there are processors, 2 to 8,
-   * unless given. In a page they need cross-origin isolation, and without it there is one.
+   * The most threads that run a kernel, including Python's own. The default is the number of processors, but at least 2
+   * and at most 8. In a page threads need cross-origin isolation; without it there is one.
    */
   threads?: number;
 }
@@ -52,14 +52,14 @@ export type Origin = "snapshot" | "bytecode";
 /** A Python on this thread. */
 export class Polygrad implements Python {
   /**
-   * `origin` says how it was started. `kept` settles when all is stored that this start leaves for later ones; a
-   * process may end before, and the next start is then like the first.
+   * `origin` says how it was started. `kept` settles when everything is stored that later starts need. If the process
+   * ends before, the next start is like the first.
    */
   constructor(
     readonly pyodide: PyodideAPI,
     readonly origin: Origin = "bytecode",
     readonly kept: Promise<void> = Promise.resolve(),
-    /** Whether Python has opened a GPU: then reads are waited for. */
+    /** Whether Python has opened a GPU: then reads take time. */
     readonly gpu: { readonly opened: boolean } = { opened: false },
   ) {}
 
@@ -90,7 +90,7 @@ function writer(output: Output): (bytes: Uint8Array) => number {
   };
 }
 
-/** Send what Python prints where the options say. */
+/** Send Python's output to the functions in the options. */
 export function routeOutput(
   pyodide: PyodideAPI,
   { stdout, stderr, isatty = false }: Pick<CommonOptions, "stdout" | "stderr" | "isatty">,

@@ -4,7 +4,7 @@ import { threadCount } from "../../wasm_runtime/src/pools";
 import { ThreadPool, type ThreadWorker } from "../../wasm_runtime/src/thread_pool";
 import type { CommonOptions } from "./polygrad";
 
-/** What Python is told of them, unless the environment says otherwise: no more than there are processors. */
+/** The environment variable that tells Python the number of threads, unless it is set; at most the processors. */
 export function threadVariables(
   { threads }: CommonOptions,
   processors: number,
@@ -14,7 +14,7 @@ export function threadVariables(
   return { POLYGRAD_THREADS: String(count) };
 }
 
-/** A pool, unless one thread is asked for. */
+/** A pool; undefined for one thread. */
 export function poolFor(
   { threads }: CommonOptions,
   processors: number,

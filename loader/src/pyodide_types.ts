@@ -1,4 +1,4 @@
-/** Types for the parts of Pyodide that its own declarations leave open. */
+/** Types for parts of Pyodide that its declarations leave out. */
 
 import type { PyodideAPI } from "pyodide";
 
@@ -8,11 +8,11 @@ export type PyProxy = PyodideAPI["globals"];
 /** A Python function. */
 export type PyFunction = PyProxy &
   ((...args: unknown[]) => unknown) & {
-    /** Call it so that it may wait for promises; throws where the engine cannot suspend Python. */
+    /** Call the function so that it may wait for promises. Throws where the engine cannot suspend Python. */
     callPromising(...args: unknown[]): Promise<unknown>;
   };
 
-/** Call a Python function; where the engine can suspend Python (JSPI), it may wait for promises, as of a GPU. */
+/** Call a Python function. It may wait for promises, such as a GPU's, where the engine can suspend Python (JSPI). */
 export async function callSuspending(call: PyFunction, ...args: unknown[]): Promise<unknown> {
   const suspends = "Suspending" in WebAssembly || "Suspender" in WebAssembly;
   return await (suspends ? call.callPromising(...args) : call(...args));
@@ -32,7 +32,7 @@ export function fileSystem(pyodide: PyodideAPI): FileSystem {
 /** What polygrad uses of Pyodide's Emscripten module. */
 export interface EmscriptenModule {
   readonly HEAPU8: Uint8Array;
-  /** Make the memory at least `nbytes` long; undefined when it cannot. */
+  /** Grow the memory to at least `nbytes`; undefined when it cannot grow. */
   growMemory(nbytes: number): 1 | undefined;
 }
 
@@ -48,8 +48,8 @@ export function withFunctions<const Names extends readonly string[], T>(
 ): T {
   const globals = pyodide.toPy({}) as PyProxy;
   pyodide.runPython(code, { globals });
-  const found = globals as { get(name: string): PyFunction } & PyProxy;
-  const functions = names.map((name) => found.get(name));
+  const namespace = globals as { get(name: string): PyFunction } & PyProxy;
+  const functions = names.map((name) => namespace.get(name));
   try {
     return use(...(functions as { [Name in keyof Names]: PyFunction }));
   } finally {

@@ -1,9 +1,9 @@
 /**
- * The memory of a Python in which polygrad is imported, kept so that later starts begin there.
+ * Snapshots of the memory of a Python that has imported polygrad, from which later starts begin.
  *
- * Pyodide makes and restores snapshots, undocumented and for the very same build only. Most of its memory is zero,
- * so the pages that are not are what is kept. They are copied into the new module's memory before Pyodide restores
- * what belongs to them on the JavaScript side: Pyodide's own copy would not fit a memory that had grown.
+ * Pyodide makes and restores snapshots; that is undocumented, and works for the same build only. Most of the memory is
+ * zero, so only the other pages are stored. They are copied into the new module's memory before Pyodide restores its
+ * JavaScript side. Pyodide's own copy would not fit into a memory that has grown.
  *
  *     u32 number of runs | u32 bytes of memory | u32 bytes of state | runs: u32 offset, u32 length | state | pages
  */
@@ -15,23 +15,23 @@ import type { CreateModule, EmscriptenModule } from "./pyodide_types";
 const PAGE = 4096;
 const WORDS_OF_HEAD = 3;
 
-/** What makes `loadPyodide` start from a snapshot. */
+/** Options by which `loadPyodide` starts from a snapshot. */
 export interface Restoring {
   readonly _loadSnapshot: Promise<Uint8Array>;
   readonly createPyodideModule: CreateModule;
 }
 
-/** The part of Pyodide's API that says what snapshots are allowed. */
+/** The part of Pyodide's API that configures snapshots. */
 interface SnapshotConfig {
   readonly _api: { readonly config: { _makeSnapshot?: boolean } };
 }
 
 /**
- * The memory of `pyodide`, now, or undefined when it holds something that cannot be kept. It must not have run
- * anything of a user's.
+ * The current memory of `pyodide`; undefined when it holds objects that cannot be stored. It must not have run code of
+ * the user's.
  */
 export function takeSnapshot(pyodide: PyodideAPI): Uint8Array | undefined {
-  // Asked for at the start, `js` would be a proxy that records every path, for good.
+  // If a start asked for `js`, it would be a proxy that records every path, permanently.
   const { config } = (pyodide as unknown as SnapshotConfig)._api;
   config._makeSnapshot = true;
   try {
@@ -48,7 +48,7 @@ function isZero(words: Uint32Array, from: number, to: number): boolean {
   return true;
 }
 
-/** Where the pages that are not zero lie: offsets and lengths in turn. */
+/** The runs of pages that are not zero: offset and length in turn. */
 function runsOf(memory: Uint8Array): number[] {
   const words = new Uint32Array(memory.buffer, memory.byteOffset, memory.length >> 2);
   const runs: number[] = [];
@@ -62,7 +62,7 @@ function runsOf(memory: Uint8Array): number[] {
   return runs;
 }
 
-/** A snapshot of Pyodide's as it is kept; nothing of nothing. */
+/** A snapshot of Pyodide's in the form that is stored; empty for an empty snapshot. */
 export function packSnapshot(snapshot: Uint8Array): Uint8Array<ArrayBuffer> {
   if (snapshot.length === 0) return new Uint8Array();
   // Pyodide's own format: a state, whose length is its second word, and after it the whole memory.
@@ -93,7 +93,7 @@ interface Unpacked {
   readonly pages: Uint8Array;
 }
 
-/** Write what is kept into the memory of a module that has not run yet. */
+/** Write the stored pages into the memory of a module that has not run yet. */
 function fill(module: EmscriptenModule, { nbytes, runs, pages }: Unpacked): void {
   if (module.HEAPU8.length < nbytes && module.growMemory(nbytes) === undefined) {
     throw new RangeError(`polygrad: expected a memory that grows to ${nbytes} bytes, got one that does not`);
@@ -110,7 +110,7 @@ function fill(module: EmscriptenModule, { nbytes, runs, pages }: Unpacked): void
   heap.fill(0, end);
 }
 
-/** The parts of a packed snapshot. Of bytes that are none, they are nonsense. */
+/** The parts of a packed snapshot. Other bytes are not detected here: their parts are meaningless. */
 function unpack(packed: Uint8Array): Unpacked {
   const [count = 0, nbytes = 0, stateBytes = 0] = new Uint32Array(packed.slice(0, 4 * WORDS_OF_HEAD).buffer);
   const bodyAt = 4 * (WORDS_OF_HEAD + 2 * count);
@@ -122,7 +122,7 @@ function unpack(packed: Uint8Array): Unpacked {
   };
 }
 
-/** Options that start Pyodide from a packed snapshot. It fails before anything comes of one that is not `whole`. */
+/** Options that start Pyodide from a packed snapshot. The start fails before it uses one that is not `whole`. */
 export function restoring(
   packed: Promise<Uint8Array>,
   whole: Promise<boolean>,
@@ -130,7 +130,7 @@ export function restoring(
 ): Restoring {
   const unpacked = packed.then(unpack);
   const state = unpacked.then((parts) => parts.state);
-  state.catch(() => undefined); // reported by who awaits it, perhaps later
+  state.catch(() => undefined); // reported where it is awaited, perhaps later
   return {
     _loadSnapshot: state,
     createPyodideModule: async (settings) => {

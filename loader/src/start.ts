@@ -1,11 +1,11 @@
 /**
- * Starts Pyodide with polygrad in it, by the quickest way there is:
+ * Starts Pyodide with polygrad in it, in the quickest way:
  *
- * 1. from a snapshot of its memory that an earlier start of the same build on the same engine has left;
- * 2. else from bytecode, leaving a snapshot for the next.
+ * 1. from a snapshot of its memory, if an earlier start of the same build on the same engine stored one;
+ * 2. else from bytecode; then it stores a snapshot for the next start.
  *
- * Both end in the same Python. Whatever is wrong with a snapshot, the second way follows, and one that fits but
- * does not start is never tried again.
+ * Both give the same Python. When a snapshot fails for any reason, the second way follows. A whole snapshot that does
+ * not start is never tried again.
  */
 
 import type { loadPyodide as LoadPyodide, PyodideAPI } from "pyodide";
@@ -26,7 +26,7 @@ import {
 import { packSnapshot, restoring, takeSnapshot, type Restoring } from "./snapshot";
 import { digest, recall, recallUnchecked, remember, type ByteStore, type Recalled } from "./store";
 
-/** What a host has to give. Files are asked for at once, and as promises, so that they arrive together. */
+/** What a start needs of its host. Files are promises that are requested at once, so they arrive together. */
 export interface Host {
   readonly loadPyodide: typeof LoadPyodide;
   /** The version of what `loadPyodide` loads. */
@@ -41,7 +41,7 @@ export interface Host {
   readonly archive: () => Promise<Bytes>;
   /** A wheel of the caller's, to be used in its place. */
   readonly wheel?: Promise<Bytes> | undefined;
-  /** The whole standard library, now: an import waits for it. Throws when it cannot be read. */
+  /** The whole standard library, synchronously: an import waits for it. Throws when it cannot be read. */
   readonly readStdlib: () => Uint8Array;
   /** The file `ASSETS.applications`, in the same way. */
   readonly readApplications: () => Uint8Array;
@@ -49,15 +49,15 @@ export interface Host {
   readonly engine: string;
   /** Where snapshots and bytecode of wheels are kept. */
   readonly store?: ByteStore | undefined;
-  /** Open the GPU: a `WebGPUDevice` or what sends the same calls to one, now or later; undefined where there is none. */
+  /** Open the GPU: a `WebGPUDevice` or an object with its calls, or a promise of one; undefined where there is none. */
   readonly openGpu: () => unknown;
-  /** The bundle of `hub.ts`, now or later. */
+  /** The bundle of `hub.ts`, or a promise of it. */
   readonly loadHub: () => unknown;
   /** Where compiled kernels are kept: a folder of Node's, or a database. */
   readonly kernels?: string | KernelStorage | undefined;
 }
 
-/** A host, and who is told how far a start has come. */
+/** A host, and the function that reports progress. */
 interface Start extends Host {
   readonly report: (stage: Progress["stage"]) => void;
 }
@@ -74,17 +74,17 @@ const ARCHIVE = "/lib/polygrad.zip";
 /** Where the folder of compiled kernels lies in it. */
 const KERNELS = "/var/cache/polygrad";
 
-/** Variables of this prefix are read when Python starts, which a snapshot has behind it. */
+/** Python reads variables of this prefix when it starts, so a snapshot would ignore them. */
 const READ_AT_START = "PYTHON";
 
-/** polygrad as it can be imported. */
+/** The archive from which polygrad is imported. */
 interface Archive {
   /** Changes with the content: a snapshot remembers where in the archive each module is. */
   readonly id: string;
   readonly bytes: Promise<Bytes>;
 }
 
-/** The archive that was built, or the one made of the caller's wheel at an earlier start; else that wheel. */
+/** The archive of the build, or the archive that an earlier start made of the caller's wheel, or that wheel. */
 async function findPackage({ archive, wheel, store, version }: Host): Promise<Archive | Wheel> {
   const bytes = await wheel;
   const key = bytes && (await digest(bytes));
@@ -98,7 +98,7 @@ interface Wheel {
   readonly wheel: Bytes;
 }
 
-/** One start of Pyodide: with polygrad's `archive` when it is there, and from a snapshot when one is given. */
+/** Start Pyodide, with polygrad's `archive` and from a snapshot where they are given. */
 async function boot(
   host: Start,
   env: Variables,
@@ -110,7 +110,7 @@ async function boot(
     env,
     stdLibURL: host.stdLibURL,
     fsInit: async (fs: Pick<FileSystem, "writeFile">) => {
-      const bytes = await archive?.catch(() => undefined); // thrown below: nobody catches what this throws
+      const bytes = await archive?.catch(() => undefined); // the error is thrown below: Pyodide does not catch it here
       if (bytes) fs.writeFile(ARCHIVE, bytes);
     },
     ...snapshot,
@@ -126,23 +126,23 @@ async function boot(
   return pyodide;
 }
 
-/** From bytecode, with everything imported that a first tensor needs; and the id of the archive. */
+/** Start from bytecode, and import everything that a first tensor needs; also the id of the archive. */
 async function start(
   host: Start,
   env: Variables,
-  found: Archive | Wheel,
+  source: Archive | Wheel,
 ): Promise<{ pyodide: PyodideAPI; id: string }> {
-  const pyodide = await boot(host, env, "id" in found ? found.bytes : undefined);
+  const pyodide = await boot(host, env, "id" in source ? source.bytes : undefined);
   let id: string;
-  if ("id" in found) id = found.id;
+  if ("id" in source) id = source.id;
   else {
-    const made = bundle(pyodide, found.wheel, ARCHIVE);
+    const made = bundle(pyodide, source.wheel, ARCHIVE);
     fileSystem(pyodide).writeFile(ARCHIVE, made);
     id = await digest(made);
-    if (host.store) await remember(host.store, `bytecode-${host.version}-${found.key}`, made);
+    if (host.store) await remember(host.store, `bytecode-${host.version}-${source.key}`, made);
   }
   host.report("import");
-  // A wheel may import what is not in the standard library's first part. Unless one did, Python then holds no
+  // A wheel may import modules that are not in the standard library's first part. Unless it did, Python holds no
   // JavaScript objects, and a snapshot can be taken.
   register(pyodide, host, undefined);
   call(pyodide, "add_package", ARCHIVE);
@@ -163,7 +163,7 @@ function call(pyodide: PyodideAPI, name: string, ...args: unknown[]): void {
   }
 }
 
-/** What Python can ask of the host. `first`: the GPU that it gets first; what is returned tells whether it has one. */
+/** Register the functions of the host that Python calls. `first`: the first GPU; the result tells whether Python has one. */
 function register(
   pyodide: PyodideAPI,
   { readStdlib, readApplications, openGpu, loadHub }: Host,
@@ -189,7 +189,7 @@ function register(
   return state;
 }
 
-/** From a snapshot; undefined when that fails, for whatever reason. */
+/** Start from a snapshot; undefined when that fails for any reason. */
 async function restore(
   host: Start,
   { bytes, whole }: Recalled,
@@ -205,7 +205,7 @@ async function restore(
   }
 }
 
-/** Keep `snapshot`, once nobody waits for this thread. */
+/** Store `snapshot` when this thread is idle. */
 async function keep(store: ByteStore, key: string, snapshot: Uint8Array): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve));
   await remember(store, key, packSnapshot(snapshot));
@@ -217,10 +217,10 @@ async function snapshotKey({ engine }: Host, id: string): Promise<string> {
   return `snapshot-${await digest(new TextEncoder().encode(parts))}`;
 }
 
-/** Devices for which the GPU is opened before Python asks. */
+/** Devices for which the GPU is opened before Python starts. */
 const WANTS_GPU = /^(webgpu|auto)$/i;
 
-/** The usual share of the time that is over when a stage begins. */
+/** The fraction of the time that has usually passed when a stage begins. */
 const FRACTIONS = { files: 0, start: 0.3, import: 0.8, ready: 1 } as const;
 
 interface Started {
@@ -230,43 +230,43 @@ interface Started {
   readonly kernels: KernelCache | undefined;
 }
 
-/** By the quickest way, `env` being what Python has to know from the start. */
+/** Start in the quickest way. `env`: variables that Python needs from the start. */
 async function startQuickly(host: Start, store: ByteStore | undefined, env: Variables): Promise<Started> {
-  const found = await findPackage(host);
+  const source = await findPackage(host);
   const storage = host.kernels;
   const openKernels = (build: string): Promise<KernelCache> | undefined =>
     typeof storage === "object" ? KernelCache.open(storage, build) : undefined;
-  let kernels = "id" in found ? openKernels(found.id) : undefined;
+  let kernels = "id" in source ? openKernels(source.id) : undefined;
   let refused = false;
-  if (store && "id" in found) {
-    const entry = await recallUnchecked(store, await snapshotKey(host, found.id));
-    const pyodide = entry?.length ? await restore(host, entry, env, found.bytes) : undefined;
+  if (store && "id" in source) {
+    const entry = await recallUnchecked(store, await snapshotKey(host, source.id));
+    const pyodide = entry?.length ? await restore(host, entry, env, source.bytes) : undefined;
     if (pyodide) return { pyodide, origin: "snapshot", kernels: await kernels };
-    // Whole, and it did not start, or it is the empty entry that says so: this engine cannot restore what it makes.
+    // A whole snapshot did not start, or an empty entry says so: this engine cannot restore its own snapshots.
     refused = entry !== undefined && (await entry.whole);
   }
-  const { pyodide, id } = await start(host, env, found);
+  const { pyodide, id } = await start(host, env, source);
   kernels ??= openKernels(id);
   const snapshot = refused ? new Uint8Array() : store && takeSnapshot(pyodide);
   const kept = store && snapshot && snapshotKey(host, id).then((key) => keep(store, key, snapshot));
   return { pyodide, origin: "bytecode", kernels: await kernels, ...(kept && { kept }) };
 }
 
-/** Mount the folder of compiled kernels, if there is one; what tells Python where they are. */
+/** Mount the folder of compiled kernels, if there is one; the value of POLYGRAD_CACHE. */
 function mountKernels(pyodide: PyodideAPI, { kernels }: Host): string {
   if (typeof kernels !== "string") return "0";
   try {
     pyodide.mountNodeFS(KERNELS, kernels);
     return KERNELS;
   } catch {
-    return "0"; // there is no such folder, nor can there be: they are compiled at every start
+    return "0"; // no folder can be mounted: kernels are compiled at every start
   }
 }
 
 /**
- * Start Python with polygrad in it. `env` are variables for it, beside those in `options`.
+ * Start Python with polygrad in it. `env` are environment variables in addition to those in `options`.
  *
- * Throws an Error when a file cannot be had, or when Pyodide is not of the version this was built for.
+ * Throws an Error when a file cannot be read, or when Pyodide has another version than the one of the build.
  */
 export async function startPolygrad(
   host: Host,
@@ -280,7 +280,7 @@ export async function startPolygrad(
     );
   }
   const variables = { ...env, ...options.env };
-  // The others come when Python runs: they are in no snapshot.
+  // The other variables are set when Python runs: a snapshot does not contain them.
   const early = Object.fromEntries(
     Object.entries(variables).filter(([name]) => name === "HOME" || name.startsWith(READ_AT_START)),
   );
@@ -292,7 +292,7 @@ export async function startPolygrad(
   const keepsKernels = !["", "0"].includes(variables.POLYGRAD_CACHE ?? "asked for");
   const own = { ...host, kernels: keepsKernels ? host.kernels : undefined, report };
   const { pyodide, origin, kept, kernels } = await startQuickly(own, store, early);
-  // Where nobody can wait for it later, it is there already.
+  // Where Python cannot wait for the GPU later, it is opened before.
   const gpu = WANTS_GPU.test(variables.DEVICE ?? "") ? await host.openGpu() : undefined;
   const state = register(pyodide, host, pool, gpu);
   variables.POLYGRAD_CACHE = mountKernels(pyodide, own);

@@ -1,24 +1,24 @@
-/** Bytes kept from one start to the next, and never trusted: what was damaged is as good as lost. */
+/** Bytes that are kept from one start to the next. They are checked: damaged bytes are treated as lost. */
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** Bytes that a store has, to be read when they are wanted. */
+/** An entry of a store, which is read on demand. */
 export interface Entry {
   readonly length: number;
-  /** Rejects when they are gone. */
+  /** Rejects when the entry is gone. */
   read(): Promise<Bytes>;
 }
 
 /**
- * A host's store. Keys are `kind-rest`; the host keeps a few entries of each kind, the newest. Losing entries costs
- * only time, so `set` may fail in silence.
+ * A host's store. A key is a kind, a dash and more. The host keeps the newest entries of each kind. A lost entry costs
+ * only time, so `set` may fail without an error.
  */
 export interface ByteStore {
   find(key: string): Promise<Entry | undefined>;
   set(key: string, bytes: Bytes): Promise<void>;
 }
 
-/** The kind of the entries that `key` displaces when there are too many. */
+/** The kind of `key`: a new entry displaces old entries of its kind. */
 export function kindOf(key: string): string {
   return key.slice(0, key.indexOf("-") + 1);
 }
@@ -34,7 +34,7 @@ export async function digest(bytes: Bytes): Promise<string> {
   return Array.from(await sha256(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Keep `bytes` under `key`, behind their digest. */
+/** Store `bytes` under `key`, after their digest. */
 export async function remember(store: ByteStore, key: string, bytes: Bytes): Promise<void> {
   const entry = new Uint8Array(DIGEST_BYTES + bytes.length);
   entry.set(await sha256(bytes));
@@ -42,15 +42,15 @@ export async function remember(store: ByteStore, key: string, bytes: Bytes): Pro
   await store.set(key, entry);
 }
 
-/** What was kept under a key, before it is known whether it is whole. */
+/** An entry that is not checked yet. */
 export interface Recalled {
   readonly length: number;
   readonly bytes: Promise<Bytes>;
-  /** Whether it is. Nothing may come of the bytes before this says so. */
+  /** Whether the entry is whole. The bytes must not be used before. */
   readonly whole: Promise<boolean>;
 }
 
-/** As `recall`, but reading and checking go on while the caller prepares to use the bytes. */
+/** `recall` that reads and checks while the caller prepares to use the bytes. */
 export async function recallUnchecked(store: ByteStore, key: string): Promise<Recalled | undefined> {
   const entry = await store.find(key);
   if (entry === undefined || entry.length < DIGEST_BYTES) return undefined;
@@ -60,12 +60,12 @@ export async function recallUnchecked(store: ByteStore, key: string): Promise<Re
     const [digest, actual] = [(await all).subarray(0, DIGEST_BYTES), await sha256(await bytes)];
     return digest.length === DIGEST_BYTES && digest.every((byte, i) => byte === actual[i]);
   };
-  bytes.catch(() => undefined); // `whole` tells
+  bytes.catch(() => undefined); // `whole` reports it
   return { length: entry.length - DIGEST_BYTES, bytes, whole: check().catch(() => false) };
 }
 
-/** What was kept under `key`, or undefined when it is not there or not whole. */
+/** The bytes under `key`; undefined when there are none, or they are damaged. */
 export async function recall(store: ByteStore, key: string): Promise<Bytes | undefined> {
-  const found = await recallUnchecked(store, key);
-  return found !== undefined && (await found.whole) ? await found.bytes : undefined;
+  const entry = await recallUnchecked(store, key);
+  return entry !== undefined && (await entry.whole) ? await entry.bytes : undefined;
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { KernelCache, MOST_BYTES, type KernelStorage } from "../src/kernels";
+import { KernelCache, MAX_BYTES, type KernelStorage } from "../src/kernels";
 import type { PyProxy } from "../src/pyodide_types";
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -47,7 +47,7 @@ test("kernels of one task are written together, as copies, and found at the next
 
 test("what is too much goes, the unused first", async () => {
   const storage = new MapStorage();
-  const third = Math.floor(MOST_BYTES / 3);
+  const third = Math.floor(MAX_BYTES / 3);
   for (const key of ["old", "used", "older"]) storage.map.set(key, new Uint8Array(third));
   const cache = await KernelCache.open(storage, "build");
   assert.ok(cache.find("used"));

@@ -19,13 +19,13 @@ import {
 import { loadPolygrad, type LoadOptions } from "./index";
 
 export interface CreateOptions extends LoadOptions {
-  /** The default device: "WASM" unless given; "WEBGPU"; "auto" is WEBGPU where there is a GPU. */
+  /** The default device: "WASM" (the default), "WEBGPU", or "auto", which is WEBGPU where there is a GPU. */
   device?: string;
-  /** Whether it runs in a worker, so that this thread stays free; then only awaited reads work. */
+  /** Whether polygrad runs in a worker, so that this thread stays free. Then only awaited reads work. */
   worker?: boolean;
 }
 
-/** Files by their path or address. */
+/** Opens files by their path or address. */
 const host: Host = {
   async open(source, what) {
     const address = typeof source === "string" && /^https?:/.test(source) ? new URL(source) : source;
@@ -60,7 +60,7 @@ function startWorker(options: CreateOptions): Promise<Connection> {
           listener(`it ended with status ${status}`);
         });
       },
-      // A process ends when nothing is awaited any more.
+      // The process may end when nothing is awaited any more.
       busy: (awaited) => {
         if (awaited) worker.ref();
         else worker.unref();
@@ -73,7 +73,7 @@ function startWorker(options: CreateOptions): Promise<Connection> {
 }
 
 /**
- * Start polygrad: a Python inside this process, whose classes these are.
+ * Start polygrad, in a Python inside of this process.
  *
  *     const { Tensor, nn } = await create();
  *     console.log(await new Tensor([[1, 2], [3, 4]]).sum().item());

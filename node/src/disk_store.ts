@@ -8,10 +8,10 @@ import { join } from "node:path";
 import { kindOf, type ByteStore } from "../../loader/src/store";
 import { readBytes } from "./read_bytes";
 
-/** How many entries of a kind stay: for the versions of Node and of polygrad that somebody has in use at once. */
+/** The number of entries of a kind that stay: several versions of Node and polygrad may be in use. */
 const KEPT = 4;
 
-/** Where polygrad keeps things, in Python and here. */
+/** The cache folder of polygrad, for Python too. */
 export function cacheFolder(): string {
   return join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "polygrad");
 }
@@ -26,7 +26,7 @@ async function prune(folder: string, key: string): Promise<void> {
   for (const { name } of oldFirst.slice(0, -KEPT)) await unlink(join(folder, name));
 }
 
-/** A store in `folder`. Entries appear whole, also when two processes write the same one. */
+/** A store in `folder`. An entry appears only when it is whole, also when two processes write it. */
 export function diskStore(folder: string = join(cacheFolder(), "node")): ByteStore {
   return {
     async find(key) {
@@ -46,7 +46,7 @@ export function diskStore(folder: string = join(cacheFolder(), "node")): ByteSto
         await rename(temporary, join(folder, key));
         await prune(folder, key);
       } catch {
-        // A cache that cannot be written is no cache: the next start is like this one.
+        // The folder cannot be written: the next start is like this one.
       }
     },
   };

@@ -5,10 +5,10 @@ import { Worker } from "node:worker_threads";
 
 import { detectFeatures } from "../../wasm_runtime/src/features";
 
-// Node 20 has relaxed SIMD but hides it behind this flag, which later Nodes no longer know.
+// Node 20 has relaxed SIMD behind this flag, which later versions do not have.
 if (!detectFeatures().includes("relaxed-simd")) setFlagsFromString("--experimental-wasm-relaxed-simd");
 
-/** A thread that ends with the process. One that fails takes part in nothing. */
+/** A worker that ends with the process. A worker that fails takes part in no run. */
 export function startWorker(): Worker {
   const worker = new Worker(new URL("./thread.js", import.meta.url));
   worker.unref();

@@ -1,7 +1,7 @@
 /**
- * The GPU in Node: a `WebGPUDevice` in a worker, with the same calls, whose answers are there at once.
+ * The GPU in Node: a `WebGPUDevice` in a worker. It has the same calls, but returns answers at once.
  *
- * This thread may sleep until the worker answers, so Python need not be suspended, which Node 20 and 22 cannot.
+ * This thread sleeps until the worker answers. So Python need not be suspended, which Node 20 and 22 cannot do.
  */
 
 import { MessageChannel, receiveMessageOnPort, Worker, type MessagePort } from "node:worker_threads";
@@ -14,11 +14,11 @@ import type {
   WebGPUDevice,
 } from "../../wasm_runtime/src/webgpu/device";
 
-/** Words that both threads see. */
+/** Words that both threads share. */
 export const ANSWERS = 0;
 export const LOST = 1;
 
-/** A call: of a method, whose answer is waited for or not. */
+/** A call of a method, with or without an answer. */
 export interface Call {
   readonly method: "open" | keyof WebGPUDevice;
   readonly args: readonly unknown[];
@@ -37,8 +37,8 @@ export interface WorkerData {
 }
 
 /**
- * Sleep until a word is no longer `value`. Who is woken looks again: it may be for the change before, which this thread
- * saw before it slept.
+ * Sleep until a word is no longer `value`. A thread that wakes compares again: it may have been woken for an earlier
+ * change, which it saw before it slept.
  */
 export function sleepWhile(words: Int32Array, index: number, value: number): void {
   while (Atomics.load(words, index) === value) Atomics.wait(words, index, value);
@@ -141,7 +141,7 @@ export class GpuInWorker {
     sleepWhile(this.#signal, ANSWERS, before);
     const { value, error } = (receiveMessageOnPort(this.#port) as { message: Reply }).message;
     if (error === undefined) return value;
-    const known = (errors as Record<string, new (message: string) => Error>)[error.name];
-    throw new (known ?? errors.InternalError)(error.message);
+    const errorClass = (errors as Record<string, new (message: string) => Error>)[error.name];
+    throw new (errorClass ?? errors.InternalError)(error.message);
   }
 }

@@ -1,9 +1,9 @@
 /** WebGPU in Node: the optional package `webgpu`. */
 
-/** What the package gave: the process ends badly if this is collected. */
+/** The package's GPU object. The process crashes if it is collected. */
 let gpu: GPU | undefined;
 
-/** The package's entry to WebGPU; undefined where it is not installed. */
+/** The package's GPU object; undefined where the package is not installed. */
 export async function gpuOfNode(): Promise<GPU | undefined> {
   if (gpu !== undefined) return gpu;
   try {

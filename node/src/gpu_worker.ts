@@ -16,7 +16,7 @@ async function open(): Promise<unknown> {
   return device?.adapter;
 }
 
-/** What a call gives; a promise of it where it takes time. */
+/** The result of a call, or a promise of it. */
 function carryOut({ method, args }: Call): unknown {
   if (method === "open") return open();
   const members = device as unknown as Readonly<Record<string, unknown>> | undefined;

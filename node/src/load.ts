@@ -18,22 +18,22 @@ import { loadHub } from "./load_hub";
 import { readBytes } from "./read_bytes";
 
 export interface LoadOptions extends CommonOptions {
-  /** The wheel: its bytes, or its path. The one that came with this package unless given. */
+  /** A wheel of polygrad: its bytes, or its path. The default is this package's own. */
   wheel?: string | Uint8Array<ArrayBuffer>;
   /**
-   * Where a snapshot of Python's memory, compiled kernels and bytecode of wheels are kept between starts; a folder
-   * in the user's cache unless given, nowhere if `false`. The variable `POLYGRAD_CACHE`, of this process or in `env`,
-   * is another folder for kernels; with 0 they are not kept.
+   * The folder for a snapshot of Python's memory, compiled kernels and bytecode of wheels, which later starts use. The
+   * default is a folder in the user's cache; `false` stores nothing. The variable `POLYGRAD_CACHE`, of this process or
+   * in `env`, is another folder for kernels; with 0 they are not stored.
    */
   cacheDir?: string | false;
 }
 
-/** The path of a file that the build has put beside this one. */
+/** The path of a file of the build, which lies beside this one. */
 function asset(name: string): string {
   return fileURLToPath(new URL(`./python/${name}`, import.meta.url));
 }
 
-/** The folder of compiled kernels, which is there now; undefined if they are not to be kept, or cannot be. */
+/** The folder of compiled kernels, which is made if necessary; undefined if kernels are not stored. */
 function kernelFolder({ cacheDir, env }: LoadOptions): string | undefined {
   if (cacheDir === false) return undefined;
   const asked = env?.POLYGRAD_CACHE ?? process.env.POLYGRAD_CACHE;
@@ -57,7 +57,7 @@ export async function loadPolygrad(options: LoadOptions = {}): Promise<Polygrad>
     {
       loadPyodide,
       version,
-      // Under source maps Pyodide does not find its own folder.
+      // With source maps Pyodide does not find its own folder.
       indexURL: fileURLToPath(new URL(".", import.meta.resolve("pyodide"))),
       createModule: import("pyodide/pyodide.asm.mjs").then((module) => module.default),
       stdLibURL: asset(ASSETS.stdlib),

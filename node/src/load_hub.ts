@@ -2,7 +2,7 @@
 
 import { createRequire } from "node:module";
 
-/** What `loader/src/hub.ts` exports, at once: CommonJS is loaded while Python waits. */
+/** The exports of `loader/src/hub.ts`. CommonJS is loaded synchronously, while Python waits. */
 export function loadHub(): unknown {
   return createRequire(import.meta.url)("./cjs/hub.js");
 }

@@ -4,7 +4,7 @@ import { relative, resolve, sep } from "node:path";
 
 import type { Polygrad } from "../../loader/src/polygrad";
 
-/** Where Pyodide keeps its own files: nothing of the host may cover these, or lie above them. */
+/** Folders of Pyodide. No folder of the host may be mounted on them, or above them. */
 const TAKEN = ["/dev", "/home/pyodide", "/lib", "/proc", "/tmp"];
 
 function inside(path: string, folder: string): boolean {
@@ -13,7 +13,7 @@ function inside(path: string, folder: string): boolean {
 }
 
 /**
- * Mount `folder` and return the path it has for Python: its own, unless Pyodide uses that for itself.
+ * Mount `folder`; its path in Python, which is the same unless Pyodide uses that path.
  */
 export function mountFolder({ pyodide }: Polygrad, folder: string): string {
   const path = resolve(folder);

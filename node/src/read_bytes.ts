@@ -1,4 +1,4 @@
-/** A file's bytes, as the plain typed array that both hosts have. */
+/** Reads a file as a plain Uint8Array, as a page does. */
 
 import { readFile } from "node:fs/promises";
 

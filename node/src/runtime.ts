@@ -23,8 +23,8 @@ const openGpu = sharedDevice(async () => ({ gpu: await gpuOfNode() }));
 
 /**
  * The exported step in `source`: a path, an http(s) or file URL, a response, or bytes.
- * Rejects with ProgramError when it is damaged, of another version or neither for WebAssembly nor for
- * WebGPU (npm package `webgpu`), DeviceError where it is for a GPU and there is none, CompileError, OutOfMemoryError.
+ * Rejects with ProgramError when it is damaged, of another version, or for neither WebAssembly nor WebGPU (npm package
+ * `webgpu`); with DeviceError when it needs a GPU and there is none; CompileError, OutOfMemoryError.
  */
 export async function load(source: string | URL | ByteSource, options: ModelOptions = {}): Promise<Model> {
   const { onProgress } = options;

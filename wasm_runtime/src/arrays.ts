@@ -1,8 +1,8 @@
-/** How the elements of each dtype come to JavaScript, and JavaScript data as elements. */
+/** The typed arrays of dtypes, and JavaScript data as elements. */
 
 import { ProgramError } from "./errors";
 
-/** The 16-bit floats come as their bits. */
+/** The typed array of each dtype. 16-bit floats are their bits. */
 export const ARRAYS = {
   bool: Uint8Array,
   int8: Int8Array,
@@ -28,7 +28,7 @@ export function isDType(name: string): name is DType {
   return Object.hasOwn(ARRAYS, name);
 }
 
-/** The dtype called `name`. Throws ProgramError for one that does not exist. */
+/** The dtype called `name`. Throws ProgramError for an unknown name. */
 export function dtypeOf(name: string, subject: string): DType {
   if (!isDType(name)) {
     throw new ProgramError(`${subject}: expected one of ${DTYPES.join(", ")}, got ${name}`);
@@ -58,12 +58,12 @@ export type TypedArray<Buffer extends ArrayBufferLike = ArrayBufferLike> =
 /** One element: int64 and uint64 are bigints, bool is a boolean. */
 export type Scalar = number | bigint | boolean;
 
-/** Arrays in arrays; all of one depth and of equal lengths. */
+/** Nested arrays, all of one depth and of equal lengths. */
 export type NestedData = Scalar | readonly NestedData[];
 
 /**
- * The elements of nested arrays in row-major order, and their shape. Ragged ones throw what `ragged` makes: at that
- * depth arrays of the length `expected` were expected, and there is `got`.
+ * The elements of nested arrays in row-major order, and their shape. For ragged arrays it throws the error that
+ * `ragged` makes: at `depth`, an array has the length `got` where the others have `expected`.
  */
 export function flatten(
   data: NestedData,

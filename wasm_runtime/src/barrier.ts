@@ -1,10 +1,10 @@
 /**
  * `Barrier`: the threads of a run wait for each other, and take parts of its work in turn. Its words are
- * those of `shared_words.ts`. The drivers of captured Programs have the same in WebAssembly
+ * those of `shared_words.ts`. The drivers of captured Programs have the same barrier in WebAssembly
  * (`polygrad/renderer/wasm/driver.py`).
  *
- * A thread that waits spins for some microseconds, then sleeps. A page's own thread never
- * sleeps, for browsers forbid it. The last to arrive increments the generation, which the others poll.
+ * A thread that waits spins for some microseconds, then sleeps. A page's own thread never sleeps, because
+ * browsers forbid it. The last thread to arrive increments the generation, which the others poll.
  */
 
 import {
@@ -28,7 +28,7 @@ export class Barrier {
     this.#words = new Int32Array(memory.buffer, 0, FIRST_BUFFER / 4);
   }
 
-  /** Say whether thread 0 may sleep. */
+  /** Whether thread 0 may sleep. */
   set ownerMaySleep(may: boolean) {
     Atomics.store(this.#words, MAY_SLEEP, Number(may));
   }
@@ -38,25 +38,25 @@ export class Barrier {
     return Atomics.load(this.#words, FAILED) !== 0;
   }
 
-  /** Make ready for a run; only between runs. */
+  /** Prepare a run. Call it between runs only. */
   reset(): void {
     Atomics.store(this.#words, ARRIVED, 0);
     Atomics.store(this.#words, FAILED, 0);
     this.#words.fill(0, COUNTERS);
   }
 
-  /** How many parts of thread `owner` in the launch that has counters `line` were taken; one more is now. */
+  /** Take a part of thread `owner` in the launch whose counters are `line`: how many of its parts were taken before. */
   takePart(line: number, owner: number): number {
     return Atomics.add(this.#words, COUNTERS + line * MAX_THREADS + owner, 1);
   }
 
-  /** Wait until all `threads` have arrived. False: one of them trapped, and this thread must leave the run. */
+  /** Wait until all `threads` have arrived. False when one of them trapped: then this thread must leave the run. */
   wait(thread: number, threads: number): boolean {
     const words = this.#words;
     const generation = Atomics.load(words, GENERATION);
     if (Atomics.add(words, ARRIVED, 1) === threads - 1) {
       Atomics.store(words, ARRIVED, 0);
-      words.fill(0, COUNTERS); // all parts are taken, and nobody takes others before the release
+      words.fill(0, COUNTERS); // all parts are taken, and no thread takes others before the release
       this.#release();
       return !this.failed;
     }

@@ -19,7 +19,7 @@ export class OutOfMemoryError extends PolygradError {
   override name = "OutOfMemoryError";
 }
 
-/** A device that cannot be had, or was lost. */
+/** A device that cannot be opened, or was lost. */
 export class DeviceError extends PolygradError {
   override name = "DeviceError";
 }

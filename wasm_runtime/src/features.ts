@@ -1,6 +1,6 @@
-/** What this engine's WebAssembly can do, found by validating one small module for each feature. */
+/** The features of this engine's WebAssembly, probed by validating one small module for each. */
 
-/** "threads" is a matter of the host, not of the engine: it takes a memory that workers may share. */
+/** The host decides about "threads", not the engine: they need a memory that workers may share. */
 export type Feature = Probed | "threads";
 
 type Probed = "simd" | "relaxed-simd";

@@ -1,8 +1,8 @@
 /**
  * `WasmHost`: one WebAssembly memory for tensor data, and the kernels that import it.
  *
- * Python's WASM device talks to this under Pyodide, and the runner of exported Programs uses it without
- * Python. It knows addresses, bytes and calls; sharing the memory out is its user's business.
+ * Under Pyodide, Python's WASM device uses it; without Python, the runner of exported Programs does. It knows
+ * addresses, bytes and calls; its users allocate the memory.
  */
 
 import { CompileError } from "./errors";
@@ -34,7 +34,7 @@ export class WasmHost {
   readonly #kernels = new WeakMap<WebAssembly.Module, Map<string, Kernel>>();
   readonly #pool: ThreadPool | undefined;
 
-  /** With a `pool`, the memory is shared with its threads; `shared` shares it also without. */
+  /** With a `pool`, the memory is shared with its threads. `shared` makes it shareable without one. */
   constructor({ pool, shared = pool !== undefined }: { pool?: ThreadPool; shared?: boolean } = {}) {
     this.memory = shared ? sharedMemory() : new WebAssembly.Memory({ initial: 1 });
     this.features = [...detectFeatures(), ...(pool ? (["threads"] as const) : [])];
@@ -47,7 +47,7 @@ export class WasmHost {
     return this.#pool?.bound ?? 1;
   }
 
-  /** How many of them runs may use. */
+  /** How many threads runs may use. */
   get threads(): number {
     return this.#pool?.threads ?? 1;
   }
@@ -62,7 +62,7 @@ export class WasmHost {
     return this.#pool?.acquire() ?? 1;
   }
 
-  /** Make the memory at least `nbytes` long; its length then, or 0 when it cannot. Views of it die. */
+  /** Grow the memory to at least `nbytes`: its new length, or 0 when it cannot grow. Views of it become invalid. */
   grow(nbytes: number): number {
     const have = this.memory.buffer.byteLength;
     if (nbytes <= have) return have;
@@ -76,7 +76,7 @@ export class WasmHost {
     return this.memory.buffer.byteLength;
   }
 
-  /** The bytes at `address`, not a copy; good until the memory grows. */
+  /** A view of the bytes at `address`, valid until the memory grows. */
   view(address: number, nbytes: number): Uint8Array {
     return new Uint8Array(this.memory.buffer, address, nbytes);
   }
@@ -88,13 +88,13 @@ export class WasmHost {
   kernel(name: string, code: Uint8Array): Kernel {
     try {
       const module = compileModule(code);
-      const known = this.#kernels.get(module) ?? new Map<string, Kernel>();
-      const found = known.get(name);
-      if (found !== undefined) return found;
+      const kernelsByName = this.#kernels.get(module) ?? new Map<string, Kernel>();
+      const cached = kernelsByName.get(name);
+      if (cached !== undefined) return cached;
       const call = new WebAssembly.Instance(module, this.#imports).exports[name];
       if (typeof call !== "function") throw new Error(`no function ${name} among its exports`);
       const kernel = { name, call: call as KernelFunction, module };
-      this.#kernels.set(module, known.set(name, kernel));
+      this.#kernels.set(module, kernelsByName.set(name, kernel));
       return kernel;
     } catch (cause) {
       throw new CompileError(`kernel ${name}: expected a module this engine accepts, got ${String(cause)}`, {
@@ -103,7 +103,7 @@ export class WasmHost {
     }
   }
 
-  /** Calls made ready; see `LaunchList` for `plan`. */
+  /** A list of calls; see `LaunchList` for `plan`. */
   launches(kernels: readonly Kernel[], plan: Uint32Array, nBases: number): LaunchList {
     const workplace = this.#pool && { pool: this.#pool, memory: this.memory };
     return new LaunchList(kernels, plan, nBases, workplace);

@@ -1,4 +1,4 @@
-/** What an exported model takes: JavaScript data as the elements of an input, parameter or state. */
+/** JavaScript data as the elements of an input, parameter or state of an exported model. */
 
 import { ARRAYS, flatten, type DType, type NestedData, type TensorData, type TypedArray } from "./arrays";
 import { ProgramError } from "./errors";
@@ -20,7 +20,7 @@ export interface TensorValue {
 
 const SCALARS: readonly string[] = ["number", "bigint", "boolean"];
 
-/** What stands for a tensor: elements in order, those and their shape, or nested arrays. */
+/** Data for a tensor: elements in row-major order, elements with their shape, or nested arrays. */
 export type TensorInput =
   TypedArray | NestedData | { readonly data: TypedArray; readonly shape: readonly number[] };
 
@@ -47,7 +47,7 @@ export function elementsOf(spec: TensorSpec, value: TensorInput | undefined): El
 }
 
 /**
- * The shape of `elements`, which has to be that of `spec`. Variables that it tells are added to `variables`.
+ * The shape of `elements`, which has to match `spec`. Variables whose values follow from it are added to `variables`.
  * Throws ProgramError.
  */
 export function resolve(
@@ -60,8 +60,8 @@ export function resolve(
   const fits =
     sizes.length === spec.shape.length &&
     sizes.every((n, i) => {
-      const wanted = spec.shape[i] ?? 0;
-      return n === (typeof wanted === "string" ? (variables[wanted] ??= n) : wanted);
+      const expected = spec.shape[i] ?? 0;
+      return n === (typeof expected === "string" ? (variables[expected] ??= n) : expected);
     });
   const count = sizes.reduce((a, b) => a * b, 1);
   if (!fits || count !== data.length) {
@@ -87,15 +87,15 @@ export function resolved(spec: TensorSpec, variables: Readonly<Record<string, nu
   });
 }
 
-/** A number of elements tells the one Variable of a shape that is not known. */
+/** Add the Variable of a shape whose value follows from the number of elements, if only one is unknown. */
 function infer({ shape }: TensorSpec, count: number, variables: Record<string, number>): void {
   const unknown = shape.filter((n) => typeof n === "string" && variables[n] === undefined);
   const [name] = unknown;
   if (unknown.length !== 1 || typeof name !== "string") return;
-  const rest = shape.reduce<number>((product, n) => {
+  const others = shape.reduce<number>((product, n) => {
     return product * (typeof n === "string" ? (variables[n] ?? 1) : n);
   }, 1);
-  if (rest > 0 && count % rest === 0) variables[name] = count / rest;
+  if (others > 0 && count % others === 0) variables[name] = count / others;
 }
 
 function checked(spec: TensorSpec, data: unknown): TypedArray {

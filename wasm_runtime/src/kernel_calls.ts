@@ -1,4 +1,4 @@
-/** Calls of kernels in order, as every thread of a run makes its share of them. */
+/** Calls of kernels in order. Every thread of a run makes its share of them. */
 
 import type { Barrier } from "./barrier";
 import { PARTS_PER_THREAD } from "./shared_words";
@@ -6,9 +6,9 @@ import { PARTS_PER_THREAD } from "./shared_words";
 export type KernelFunction = (...args: number[]) => void;
 
 /**
- * One call: its arguments are `n` words from number `first`. Every thread makes a parallel one, thread 0 the others.
- * `barrier`: all threads have made all calls before it. `part`: the word that is the number of the part, for each
- * of which it is made by the thread that takes it; `line`: of its counters.
+ * One call. Its arguments are `n` words from number `first`. Every thread makes a parallel call, thread 0 the others.
+ * `barrier`: all threads have to make all earlier calls first. `part`: the word for the number of the part; the call is
+ * made once for each part, by the thread that takes it. `line`: the line of the call's counters.
  */
 export interface Call {
   readonly first: number;
@@ -77,7 +77,7 @@ function invoke(call: KernelFunction, a: Int32Array, first: number, n: number): 
   /* eslint-enable @typescript-eslint/no-non-null-assertion */
 }
 
-/** A call trapped: which of the list, and what the engine said. */
+/** A call trapped: its index in the list, and the engine's message. */
 export class Trap extends Error {
   constructor(
     readonly number: number,
@@ -87,7 +87,7 @@ export class Trap extends Error {
   }
 }
 
-/** Make all calls; the only thread. Throws Trap. */
+/** Make all calls on the only thread. Throws Trap. */
 export function runAll(
   calls: readonly Call[],
   functions: readonly (KernelFunction | undefined)[],
@@ -106,8 +106,8 @@ export function runAll(
 }
 
 /**
- * Make a call for one part after the other: this thread's own, which are neighbours, then those that others have
- * not begun. So nobody waits for a thread whose processor another process uses, but for the part it is in.
+ * Make a call for one part after the other: first this thread's parts, which are neighbours, then parts that other
+ * threads have not begun. So when a thread loses its processor to another process, only its current part is late.
  */
 function runParts(
   call: KernelFunction,
@@ -127,7 +127,7 @@ function runParts(
   }
 }
 
-/** Make this thread's share of the calls, or those up to where a thread trapped. Throws Trap. */
+/** Make this thread's share of the calls. It ends early when another thread has trapped. Throws Trap. */
 export function runShare(
   calls: readonly Call[],
   functions: readonly (KernelFunction | undefined)[],

@@ -1,4 +1,4 @@
-/** `LaunchList`: kernels to call in order, made ready once and run many times with new addresses. */
+/** `LaunchList`: calls of kernels in order, which are prepared once and run many times with new addresses. */
 
 import { Barrier } from "./barrier";
 import { runAll, Trap, type Call, type KernelFunction } from "./kernel_calls";
@@ -7,7 +7,7 @@ import { COUNTER_LINES, PARTS_PER_THREAD } from "./shared_words";
 import type { Job } from "./thread";
 import type { ThreadPool } from "./thread_pool";
 
-/** Words that a list fills itself, behind its bases: see `THREAD_VARIABLES`. */
+/** Words that a list fills itself, after its bases: see `THREAD_VARIABLES`. */
 const THREAD = 0;
 const THREADS = 1;
 const PART = 2;
@@ -18,7 +18,7 @@ const OWN_WORDS = 4;
 export const PARALLEL = 1;
 export const BARRIER = 2;
 
-/** A function in an instance. It keeps its module alive, so that the module is found again by its bytes. */
+/** A function of an instance. It keeps its module alive, so the cache finds the module by its bytes. */
 export interface Kernel {
   readonly name: string;
   readonly call: KernelFunction;
@@ -34,9 +34,8 @@ export interface Workplace {
 /**
  * Calls in order. Each argument is one of the bases plus a constant, modulo 2**32.
  *
- * Fill `bases` (addresses of buffers, then variables), then `run()`; both may be repeated. More words follow them
- * that the list fills itself: the number of the thread, how many threads there are, the number of the part and how
- * many parts there are.
+ * Fill `bases` (addresses of buffers, then variables), then `run()`; both may be repeated. The list fills the words
+ * after them: the number of the thread, the number of threads, the number of the part, and the number of parts.
  */
 export class LaunchList {
   readonly bases: Uint32Array;
@@ -48,7 +47,7 @@ export class LaunchList {
   readonly #offsets: Uint32Array;
   readonly #args: Int32Array;
   readonly #shared?: { readonly pool: ThreadPool; readonly barrier: Barrier; readonly job: Job };
-  /** The job's number in the pool; 0 until threads are wanted. */
+  /** The job's number in the pool; 0 before the first run with threads. */
   #id = 0;
 
   /**

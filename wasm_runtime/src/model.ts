@@ -1,7 +1,7 @@
 /**
  * `Model`: an exported step in memory, run by names, without Python. `polygrad/export/model.py` is the same in Python.
  *
- * Everything that reads or runs is awaitable, also where the work is done at once: a GPU's is not.
+ * Everything that reads or runs returns a promise, because a GPU answers later.
  */
 
 import { dtypeOf, type TensorData } from "./arrays";
@@ -14,7 +14,7 @@ import type { ThreadPool } from "./thread_pool";
 import type { WebGPUDevice } from "./webgpu/device";
 import { GpuProgram } from "./webgpu/loaded";
 
-/** A Program in memory, with what a model asks of it. A read comes after all that was asked for before. */
+/** What a model needs of a Program in memory. A read is answered after all earlier calls. */
 interface Loaded {
   readonly program: Program;
   readonly threads: number;
@@ -25,7 +25,7 @@ interface Loaded {
   read(buffer: number, count: number): TensorData | Promise<TensorData>;
 }
 
-/** What a host has for models, asked for when a model can use it. */
+/** A host's threads and GPU. Each is requested when a model can use it. */
 export interface ModelHost {
   readonly pool?: () => ThreadPool | undefined;
   /** The GPU; undefined where there is none. */
@@ -42,7 +42,7 @@ export interface Parameter extends TensorSpec {
   readonly shape: readonly number[];
   /** A copy of what it holds now. */
   read(): Promise<TensorValue>;
-  /** Let it be `value`. Rejects with ProgramError when dtype or shape are others. */
+  /** Set it to `value`. Rejects with ProgramError for another dtype or shape. */
   write(value: TensorInput): Promise<void>;
 }
 
@@ -58,7 +58,7 @@ export class Model {
   readonly inputs: readonly TensorSpec[];
   /** What `run` returns. */
   readonly outputs: readonly TensorSpec[];
-  /** What the model holds between runs, by name: parameters, and state such as an optimizer's. */
+  /** Parameters, and state such as an optimizer's, which the model keeps between runs. */
   readonly parameters: readonly Parameter[];
   readonly #loaded: Loaded;
   readonly #inputs: readonly Slot[];
@@ -88,19 +88,19 @@ export class Model {
   }
 
   /**
-   * Run once. `inputs` by name: typed arrays, `{ data, shape }` or nested arrays; a Variable is a number by its name,
-   * unless the shape or the length of an input tells it. The outputs by name are copies. What is written to
-   * state stays. Rejects with ProgramError when something does not fit, and then nothing has run.
+   * Run once. `inputs` by name are typed arrays, `{ data, shape }` or nested arrays. A Variable is a number by its name;
+   * it may be left out where it follows from the shape or the length of an input. Outputs by name are copies. State
+   * keeps what is written to it. Rejects with ProgramError when something does not fit; then nothing has run.
    */
   async run(inputs: Readonly<Record<string, TensorInput>> = {}): Promise<Record<string, TensorValue>> {
     const variables = this.#variables(inputs);
     const given = this.#inputs.map((slot) => {
       return { slot, elements: elementsOf(slot, inputs[slot.name]) };
     });
-    // Shapes tell more about Variables than lengths do.
-    const known = given.filter(({ elements }) => elements.shape !== undefined);
+    // Shapes first: more Variables follow from a shape than from a length.
+    const shaped = given.filter(({ elements }) => elements.shape !== undefined);
     const flat = given.filter(({ elements }) => elements.shape === undefined);
-    for (const { slot, elements } of [...known, ...flat]) resolve(slot, elements, variables);
+    for (const { slot, elements } of [...shaped, ...flat]) resolve(slot, elements, variables);
     this.#loaded.check(variables);
     for (const { slot, elements } of given) this.#loaded.writeStart(slot.buffer, elements.data);
     this.#loaded.execute(variables);
@@ -109,12 +109,12 @@ export class Model {
 
   /** The parameter or state called `name`. Throws ProgramError when there is none. */
   parameter(name: string): Parameter {
-    const found = this.parameters.find((parameter) => parameter.name === name);
-    if (found === undefined) {
+    const match = this.parameters.find((parameter) => parameter.name === name);
+    if (match === undefined) {
       const names = this.#kept.map((slot) => slot.name).join(", ");
       throw new ProgramError(`parameter: expected one of ${names}, got ${name}`);
     }
-    return found;
+    return match;
   }
 
   /** Parameters and state as the bytes of a safetensors file. */
@@ -153,7 +153,7 @@ export class Model {
     return { data: await this.#loaded.read(slot.buffer, count), shape, dtype: slot.dtype };
   }
 
-  /** All of them are asked for before the first is waited for: nothing that is done meanwhile comes between. */
+  /** Read slots. All reads start before the first is awaited, so no other call comes between them. */
   #readAll(
     slots: readonly Slot[],
     variables: Readonly<Record<string, number>>,
@@ -184,16 +184,16 @@ export class Model {
   #take(values: ReadonlyMap<string, Entry>): void {
     const described = (x: { dtype: string; shape: readonly unknown[] } | undefined): string =>
       x === undefined ? "nothing" : `${x.dtype} [${x.shape.join(", ")}]`;
-    const wanted = new Map(this.#kept.map((slot) => [slot.name, slot]));
-    for (const name of new Set([...wanted.keys(), ...values.keys()])) {
-      const [expected, got] = [described(wanted.get(name)), described(values.get(name))];
+    const expectedSlots = new Map(this.#kept.map((slot) => [slot.name, slot]));
+    for (const name of new Set([...expectedSlots.keys(), ...values.keys()])) {
+      const [expected, got] = [described(expectedSlots.get(name)), described(values.get(name))];
       if (expected !== got) {
         throw new ProgramError(
           `values: ${name}: expected ${expected}, got ${got}: use those that were saved with this model`,
         );
       }
     }
-    for (const [name, { data }] of values) this.#loaded.write(wanted.get(name)?.buffer ?? -1, data);
+    for (const [name, { data }] of values) this.#loaded.write(expectedSlots.get(name)?.buffer ?? -1, data);
   }
 }
 

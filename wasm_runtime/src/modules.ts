@@ -1,5 +1,5 @@
 /**
- * Compiled modules by their bytes: the same code is compiled once, for as long as anything uses it.
+ * Compiled modules by their bytes. The same code is compiled once, as long as something uses the module.
  *
  * The table holds modules weakly, and a finalizer drops an entry when its module has been collected.
  */
@@ -44,20 +44,20 @@ function keep(hash: number, code: Uint8Array, module: WebAssembly.Module): WebAs
   return module;
 }
 
-/** The module of `code`, compiled now unless it is known. Throws WebAssembly.CompileError. */
+/** The module of `code`, which is compiled unless the table has it. Throws WebAssembly.CompileError. */
 export function compileModule(code: Uint8Array): WebAssembly.Module {
   const hash = hashOf(code);
-  const found = find(hash, code);
-  if (found !== undefined) return found;
+  const cached = find(hash, code);
+  if (cached !== undefined) return cached;
   const copy = code.slice();
   return keep(hash, copy, new WebAssembly.Module(copy));
 }
 
-/** The same, compiled while this thread goes on. Rejects with CompileError. */
+/** `compileModule` in the background. Rejects with CompileError. */
 export async function compileModuleLater(code: Uint8Array): Promise<WebAssembly.Module> {
   const hash = hashOf(code);
-  const found = find(hash, code);
-  if (found !== undefined) return found;
+  const cached = find(hash, code);
+  if (cached !== undefined) return cached;
   const copy = code.slice();
   try {
     const module = await WebAssembly.compile(copy);
@@ -67,7 +67,7 @@ export async function compileModuleLater(code: Uint8Array): Promise<WebAssembly.
   }
 }
 
-/** How many modules the table knows. For tests. */
+/** How many modules the table has. For tests. */
 export function moduleCount(): number {
   return [...table.values()].reduce((n, entries) => n + entries.length, 0);
 }

@@ -4,7 +4,7 @@ import { threadBound, ThreadPool, type ThreadWorker } from "./thread_pool";
 
 const pools = new Map<number, ThreadPool>();
 
-/** How many threads to use: as asked, or as many as `processors` are good for. Throws RangeError. */
+/** The number of threads: `threads` if given, else what `threadBound` says for `processors`. Throws RangeError. */
 export function threadCount(threads: number | undefined, processors: number): number {
   const bound = threads ?? threadBound(processors);
   if (!Number.isInteger(bound) || bound < 1 || bound > 64) {
@@ -13,7 +13,7 @@ export function threadCount(threads: number | undefined, processors: number): nu
   return bound;
 }
 
-/** The pool of so many threads; none for one. */
+/** The pool of `bound` threads; undefined for one thread. */
 export function sharedPool(bound: number, startWorker: () => ThreadWorker): ThreadPool | undefined {
   if (bound === 1) return undefined;
   const pool = pools.get(bound) ?? new ThreadPool(bound, startWorker);

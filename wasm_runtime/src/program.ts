@@ -11,19 +11,19 @@ const LANGUAGES = ["wasm", "object", "library", "linear", "wgsl", "cuda", "msl"]
 const GRID_LANGUAGES: readonly string[] = ["wgsl", "cuda", "msl"];
 
 /**
- * The variables of a parallel kernel: the number of the thread that runs it, and how many there are; the number of
- * the part of its work that a call does, and how many there are. In the order in which a `LaunchList` has them.
+ * The variables of a parallel kernel: the number of the thread that runs it, the number of threads, the number of the
+ * part of its work that a call does, and the number of parts. This is their order in a `LaunchList`.
  */
 export const THREAD_VARIABLES: readonly string[] = ["thread", "threads", "part", "parts"];
 
 export type Role = (typeof ROLES)[number];
 
-/** An int, or the name of a Variable. */
+/** A number, or the name of a Variable. */
 export type Size = number | string;
 
 /**
- * `size` elements of `dtype`; scratch lies in the arena at byte `offset`. `shape` is that of the elements, which with
- * Variables may be fewer; null if it is not known.
+ * `size` elements of `dtype`. Scratch lies in the arena at byte `offset`. `shape` is null if it is not known; with
+ * Variables in it, there may be fewer elements than `size`.
  */
 export interface BufferSpec {
   readonly size: number;
@@ -35,9 +35,9 @@ export interface BufferSpec {
 }
 
 /**
- * One compiled function of `n_buffers` pointers, then its variables. It writes through the pointers `writes`; all
- * threads run a parallel one. `workgroup`: how many invocations along x, y and z a workgroup has, of source text for
- * GPUs; null for all others. `subgroup`: how many invocations a subgroup has to have; 0: any number.
+ * One compiled function of `n_buffers` pointers, then its variables. It writes through the pointers `writes`. All
+ * threads run a parallel function. `workgroup`: the invocations of a workgroup along x, y and z, for source text of
+ * GPUs, else null. `subgroup`: the invocations that a subgroup must have; 0: any number.
  */
 export interface KernelSpec {
   readonly name: string;
@@ -51,12 +51,12 @@ export interface KernelSpec {
   readonly subgroup: number;
 }
 
-/** How many workgroups: a number, what a Variable is, or an operation on sizes, by its name (`gridSize`). */
+/** A number of workgroups: a number, the name of a Variable, or an operation on sizes (see `gridSize`). */
 export type GridSize = number | string | readonly [string, GridSize] | readonly [string, GridSize, GridSize];
 
 /**
- * `grid`: how many workgroups of source text for GPUs along x, y and z; null for all other kernels. `barrier`: all threads have completed all
- * launches before this one when one of them starts it.
+ * `grid`: the workgroups along x, y and z, for kernels that are source text of GPUs, else null. `barrier`: all threads
+ * complete all earlier launches before a thread starts this one.
  */
 export interface Launch {
   readonly kernel: number;
@@ -84,9 +84,9 @@ export interface Program {
   readonly threads: number;
   /** Whether its modules import a shared memory. */
   readonly shared_memory: boolean;
-  /** A module that holds all kernels, and whose function `run` makes all launches; or empty. */
+  /** A module with all kernels, whose function `run` makes all launches; or empty. */
   readonly driver: Uint8Array;
-  /** A safetensors file with what parameters and state hold, by their names; or empty. */
+  /** A safetensors file with the values of parameters and state, by name; or empty. */
   readonly values: Uint8Array;
 }
 
@@ -155,7 +155,7 @@ const BINARY: Readonly<Record<string, (a: number, b: number) => number>> = {
   AND: (a, b) => Number(BigInt(a) & BigInt(b)),
 };
 
-/** What a size of a grid is with these values of the Variables. */
+/** The value of a grid's size for these values of the Variables. */
 export function gridSize(size: GridSize, variables: Readonly<Record<string, number>>): number {
   if (typeof size === "number") return size;
   let made: number | undefined;
@@ -182,13 +182,15 @@ export function checkVariables(program: Program, variables: Readonly<Record<stri
   }
 }
 
-/** Whether this is a size of a grid, of no more than these Variables; a number at its top is not 0. */
+/** Whether this is a size of a grid over these Variables. A size that is a plain number must be positive. */
 function isGridSize(size: unknown, variables: ReadonlyMap<string, number>, top = true): boolean {
   if (typeof size === "string") return variables.has(size);
   if (!Array.isArray(size)) return Number.isSafeInteger(size) && (!top || (size as number) > 0);
   const [op, ...operands] = size as readonly unknown[];
-  const known = operands.length === 1 ? UNARY : operands.length === 2 ? BINARY : {};
-  return isText(op) && Object.hasOwn(known, op) && operands.every((x) => isGridSize(x, variables, false));
+  const operations = operands.length === 1 ? UNARY : operands.length === 2 ? BINARY : {};
+  return (
+    isText(op) && Object.hasOwn(operations, op) && operands.every((x) => isGridSize(x, variables, false))
+  );
 }
 
 /** The fields of the objects in a header; all are required, and there are no others. */
@@ -214,7 +216,7 @@ function checkFields(kind: keyof typeof FIELDS, value: object): void {
   check(Object.keys(value).sort().join() === FIELDS[kind].join(), `no ${kind}`, value);
 }
 
-/** Throws TypeError for a header that says what cannot be. */
+/** Throws TypeError for a header that contradicts itself. */
 function checkHeader(header: Header): void {
   for (const part of [header.buffers, header.kernels, header.launches, header.variables]) {
     check(Array.isArray(part), "no list", part);

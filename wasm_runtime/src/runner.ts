@@ -1,8 +1,8 @@
 /**
  * Runs a serialized Program, without Python.
  *
- * Everything a Program needs is known when it is loaded, so its buffers lie one after another in a memory of
- * its own, which goes when the `LoadedProgram` is collected.
+ * All sizes of a Program are known when it is loaded. So its buffers lie one after another in a memory of its own,
+ * which is freed when the `LoadedProgram` is collected.
  */
 
 import { ARRAYS, dtypeOf, type DType, type TensorData } from "./arrays";
@@ -24,9 +24,9 @@ function arrayOf(spec: BufferSpec): (typeof ARRAYS)[DType] {
 export class LoadedProgram {
   readonly #host: WasmHost;
   readonly #addresses: readonly number[];
-  /** What the launches take their arguments from: every buffer's address, the arena's, the variables. */
+  /** The words that launches take their arguments from: the addresses of all buffers and of the arena, the variables. */
   readonly #words: Uint32Array<ArrayBuffer>;
-  /** Where the driver finds the words. */
+  /** The address of the words, for the driver. */
   #table = 0;
   readonly #calls: LaunchList;
 
@@ -68,7 +68,7 @@ export class LoadedProgram {
     return this.#host.ready;
   }
 
-  /** Run every launch on what the buffers hold. Throws ProgramError when variables do not fit. */
+  /** Run every launch on the contents of the buffers. Throws ProgramError when variables do not fit. */
   execute(variables: Readonly<Record<string, number>> = {}): void {
     this.check(variables);
     this.program.variables.forEach(({ name }, i) => {
@@ -146,7 +146,7 @@ export class LoadedProgram {
     return [...addresses, arena];
   }
 
-  /** The driver as the only call; it takes the table, and the thread and the threads if a kernel is parallel. */
+  /** The driver as the only call. It takes the table and, if a kernel is parallel, the thread and the number of threads. */
   #prepareDriver(): LaunchList {
     const driver = this.#host.kernel("run", this.program.driver);
     const parallel = this.program.kernels.some((kernel) => kernel.parallel);
@@ -189,15 +189,15 @@ function requireWasm(program: Program): void {
   }
 }
 
-/** The same as `new LoadedProgram`, with modules compiled while this thread goes on. */
+/** `new LoadedProgram`, with modules that are compiled in the background. */
 export async function loadProgramLater(program: Program, pool?: ThreadPool): Promise<LoadedProgram> {
   requireWasm(program);
   const codes = program.driver.length > 0 ? [program.driver] : program.kernels.map(({ code }) => code);
   await Promise.all(codes.map(compileModuleLater));
-  return new LoadedProgram(program, pool); // which finds them by their bytes
+  return new LoadedProgram(program, pool); // it finds the compiled modules by their bytes
 }
 
-/** Make the serialized Program `data` ready. Throws ProgramError, CompileError, OutOfMemoryError. */
+/** Load the serialized Program `data`. Throws ProgramError, CompileError, OutOfMemoryError. */
 export function loadProgram(data: Uint8Array): LoadedProgram {
   return new LoadedProgram(readProgram(data));
 }

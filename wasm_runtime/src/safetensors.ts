@@ -32,7 +32,7 @@ export interface Entry {
   readonly data: Uint8Array;
 }
 
-/** A tensor of a file: where its data lies, counted from the end of the header. */
+/** A tensor of a file; `start` and `end` of its data are counted from the end of the header. */
 export interface Place {
   readonly name: string;
   readonly dtype: DType;
@@ -41,10 +41,10 @@ export interface Place {
   readonly end: number;
 }
 
-/** The class of the errors that a damaged file gives. */
+/** The class of the errors for damaged files. */
 export type Damage = new (message: string, options?: ErrorOptions) => Error;
 
-/** What is in the file `bytes`, by name; no data is copied. Throws ProgramError for a damaged one. */
+/** The tensors of the file `bytes`, by name, without copies. Throws ProgramError for a damaged file. */
 export function readEntries(bytes: Uint8Array): Map<string, Entry> {
   const length = bytes.length < PREFIX ? Infinity : headerLength(bytes);
   if (length > bytes.length - PREFIX) {
@@ -66,12 +66,12 @@ export function readEntries(bytes: Uint8Array): Map<string, Entry> {
   );
 }
 
-/** How long the header behind the first `PREFIX` bytes of a file is. */
+/** The length of the header that follows the first `PREFIX` bytes of a file. */
 export function headerLength(prefix: Uint8Array): number {
   return Number(new DataView(prefix.buffer, prefix.byteOffset).getBigUint64(0, true));
 }
 
-/** The tensors of a header, in its order. Throws `Failure` for a damaged one. */
+/** The tensors of a header, in its order. Throws `Failure` for a damaged header. */
 export function parseHeader(bytes: Uint8Array, Failure: Damage): Place[] {
   let header: unknown;
   try {

@@ -1,7 +1,6 @@
 /**
- * The first bytes of a memory that threads share: the words through which they go side by side. They are the
- * guard before the first buffer, which nothing else writes. `polygrad/shared_words.py` is the same in
- * Python, for drivers.
+ * The first words of a memory that threads share, by which they synchronise. They lie in the guard before the first
+ * buffer, which no kernel writes. `polygrad/shared_words.py` has the same words in Python, for drivers.
  */
 
 /** Numbers of the barrier's words. */
@@ -11,17 +10,17 @@ export const SLEEPERS = 2;
 export const FAILED = 3; // a thread trapped: no thread waits any more
 export const MAY_SLEEP = 4; // whether thread 0 may sleep
 
-/** Not 0: kernels return at their next safepoint, and a driver before it writes what outlives the run. */
+/** Not 0: kernels return at their next safepoint, and a driver returns before it writes memory that outlives the run. */
 export const STOP = 5;
-/** A driver sets it to 1 when it comes to that point. */
+/** A driver sets it to 1 before it writes memory that outlives the run. */
 export const COMMITTED = 6;
 
 export const MAX_THREADS = 8;
 
-/** Into how many parts a launch that has parts is divided, for each thread. */
+/** A launch that has parts has this many for each thread. */
 export const PARTS_PER_THREAD = 4;
 
-/** Number of the first word that counts taken parts; each line has one for each thread. */
+/** The number of the first word that counts taken parts. Each line has a word for each thread. */
 export const COUNTERS = 16;
 export const COUNTER_LINES = 32;
 

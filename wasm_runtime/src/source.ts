@@ -2,7 +2,7 @@
 
 import { ProgramError } from "./errors";
 
-/** How much of a file has arrived, in bytes. `total` is undefined where the server does not tell. */
+/** How much of a file has arrived, in bytes. `total` is undefined where the server does not send it. */
 export interface LoadProgress {
   readonly loaded: number;
   readonly total: number | undefined;
@@ -11,8 +11,8 @@ export interface LoadProgress {
 /** What `load` takes on every host. */
 export interface ModelOptions {
   /**
-   * The most threads that run a model that was exported on a host with threads. As many as there are processors,
-   * 2 to 8, unless given. In a page they need cross-origin isolation, and without it there is one.
+   * The most threads that run a model which was exported on a host with threads. The default is the number of
+   * processors, but at least 2 and at most 8. In a page threads need cross-origin isolation; without it there is one.
    */
   threads?: number;
   onProgress?: (progress: LoadProgress) => void;
@@ -21,7 +21,7 @@ export interface ModelOptions {
 /** Bytes, or a response with them. */
 export type ByteSource = ArrayBuffer | Uint8Array | Response;
 
-/** All bytes of `source`. Rejects with ProgramError for a response that is not one of success. */
+/** All bytes of `source`. Rejects with ProgramError for a response with an error status. */
 export async function bytesOf(
   source: ByteSource,
   onProgress?: (progress: LoadProgress) => void,
@@ -35,7 +35,7 @@ export async function bytesOf(
   return collect(source.body, lengthOf(source), onProgress);
 }
 
-/** What the server says of the length, unless it is that of a compressed form. */
+/** The length that the server sends; undefined for a compressed response, whose length is another. */
 function lengthOf({ headers }: Response): number | undefined {
   const length = headers.get("content-length");
   return length === null || headers.has("content-encoding") ? undefined : Number(length);

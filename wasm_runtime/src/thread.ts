@@ -1,6 +1,6 @@
 /**
- * `Thread`: what a worker of a `ThreadPool` does. It sleeps until there is a run or a message, and goes back
- * to its event loop only to receive messages, which come no other way.
+ * `Thread`: what a worker of a `ThreadPool` does. It sleeps until there is a run or a message. It returns to its
+ * event loop only to receive messages.
  */
 
 import { Barrier, SPINS } from "./barrier";
@@ -14,8 +14,8 @@ export const THREADS = 3; // with how many threads
 export const DONE = 4; // how many workers have left the run
 export const SLEEPERS = 5; // how many workers sleep
 export const WORKERS = 6;
-export const RECEIVED = 0; // how many messages it has seen
-export const TICKET = 1; // changes when it takes part in a run; its number there is in the low bits
+export const RECEIVED = 0; // how many messages the worker has received
+export const TICKET = 1; // changes when the worker takes part in a run; the low bits are its number in the run
 
 export const NUMBER_BITS = 8;
 
@@ -27,7 +27,7 @@ export interface Job {
   readonly kernels: readonly ({ readonly module: WebAssembly.Module; readonly name: string } | null)[];
   /** Shared words: the arguments of all calls. */
   readonly args: Int32Array;
-  /** Which of them are the number of the thread. */
+  /** The indices of the arguments that are the number of the thread. */
   readonly threadArgs: readonly number[];
 }
 
@@ -44,12 +44,12 @@ interface ReadyJob extends Job {
 
 export class Thread {
   #control: Int32Array = new Int32Array(WORKERS);
-  #words = WORKERS; // where its own control words are
+  #words = WORKERS; // the index of its own control words
   #received = 0;
   #ticket = 0;
   readonly #jobs = new Map<number, ReadyJob>();
 
-  /** Take in a message; returns when there is another. */
+  /** Handle a message; returns when there is another. */
   receive(message: ThreadMessage): void {
     if (message.kind === "start") {
       this.#control = message.control;

@@ -1,9 +1,9 @@
 /**
  * `ThreadPool`: workers that run lists of calls together with the thread that owns the pool.
  *
- * Messages bring workers what they run (modules can come no other way), shared words tell them when. The
- * owner never waits for a message to arrive: a run takes the workers that have seen all of them, which may be
- * none, for results do not depend on the number of threads.
+ * Messages bring modules and calls to the workers, and shared words start runs. The owner never waits for a message
+ * to arrive: a run takes the workers that have received all messages. There may be none, because results do not
+ * depend on the number of threads.
  */
 
 import { SPINS, type Barrier } from "./barrier";
@@ -34,7 +34,7 @@ export function threadBound(processors: number): number {
   return Math.max(2, Math.min(processors, MAX_THREADS));
 }
 
-/** Whether this thread may sleep; a page's own may not. */
+/** Whether this thread may sleep. A page's own thread may not. */
 function maySleep(): boolean {
   try {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 1);
@@ -45,13 +45,13 @@ function maySleep(): boolean {
 }
 
 export class ThreadPool {
-  /** The most threads of a run, the owner's among them. */
+  /** The most threads of a run, including the owner's. */
   readonly bound: number;
   readonly ownerMaySleep = maySleep();
   readonly #startWorker: () => ThreadWorker;
   readonly #control: Int32Array;
   #workers: ThreadWorker[] = [];
-  /** The control words of the workers that the next run has. */
+  /** The control words of the workers that take part in the next run. */
   #acquired: number[] = [];
   #threads: number;
   #posted = 0;
@@ -76,14 +76,14 @@ export class ThreadPool {
     this.#threads = Math.max(1, Math.min(threads, this.bound));
   }
 
-  /** Start the workers, unless they are started. In a page they become ready only while its thread is idle. */
+  /** Start the workers, once. In a page they become ready only while its thread is idle. */
   start(): void {
     if (this.#workers.length > 0) return;
     this.#workers = Array.from({ length: this.bound - 1 }, () => this.#startWorker());
     this.#post((worker) => ({ kind: "start", control: this.#control, worker }));
   }
 
-  /** Make `job` known to the workers for as long as `owner` lives; its number. */
+  /** Send `job` to the workers, who keep it as long as `owner` lives; the number of the job. */
   add(job: Job, owner: object): number {
     this.start();
     const id = ++this.#jobs;
@@ -92,7 +92,7 @@ export class ThreadPool {
     return id;
   }
 
-  /** Acquire workers for a run: those that are wanted and ready. How many threads it has with them. */
+  /** Acquire the workers of a run that are ready; how many threads the run has with them. */
   acquire(): number {
     this.#acquired = [];
     for (let i = 0; i < this.#workers.length && this.#acquired.length < this.#threads - 1; i++) {
@@ -102,7 +102,7 @@ export class ThreadPool {
     return this.#acquired.length + 1;
   }
 
-  /** Run a job with the workers that `acquire` found. Throws Trap for this thread's calls. */
+  /** Run a job with the acquired workers. Throws Trap for this thread's calls. */
   run(
     id: number,
     barrier: Barrier,

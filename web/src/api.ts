@@ -1,4 +1,4 @@
-/** The public functions, given the address from which the package's own files are to be loaded. */
+/** The public functions, for an address from which the package's files are loaded. */
 
 import type { Polygrad } from "../../loader/src/polygrad";
 import { load, type LoadOptions } from "./load";

@@ -1,4 +1,4 @@
-/** Bytes kept in the browser's database: blobs there are read faster than what its cache storage holds. */
+/** A store in IndexedDB, which reads blobs faster than the browser's cache storage. */
 
 import type { KernelStorage } from "../../loader/src/kernels";
 import { kindOf, type ByteStore } from "../../loader/src/store";
@@ -28,12 +28,12 @@ async function open(): Promise<IDBDatabase> {
   return database;
 }
 
-/** The keys that begin so. */
+/** The range of keys that begin with `prefix`. */
 function keysWith(prefix: string): IDBKeyRange {
   return IDBKeyRange.bound(prefix, `${prefix}\uffff`);
 }
 
-/** Settles when all of it is stored; rejects when nothing of it is. */
+/** Settles when the transaction is complete; rejects when it was aborted, and nothing is stored. */
 function stored(transaction: IDBTransaction): Promise<void> {
   return new Promise((resolve, reject) => {
     transaction.oncomplete = () => {
@@ -45,20 +45,20 @@ function stored(transaction: IDBTransaction): Promise<void> {
   });
 }
 
-/** What an origin keeps. */
+/** The store of an origin. */
 export interface BrowserStore extends ByteStore, KernelStorage {}
 
 const KERNEL = "kernel-";
 
 /**
- * The store of this origin. Of each kind one entry is kept, the newest, and kernels of one build: a page is of one
- * build at a time, and room is scarce. Two pages may write at once: each entry is one record. Undefined where pages
- * have no digests to check entries by: in contexts that are not secure.
+ * The store of this origin. It keeps the newest entry of each kind, and the kernels of one build, because a page has one
+ * build at a time and space is scarce. Each entry is one record, so two pages may write at once. Undefined in contexts
+ * that are not secure: they have no digests, by which entries are checked.
  */
 export function browserStore(): BrowserStore | undefined {
   if (!globalThis.isSecureContext || typeof indexedDB === "undefined") return undefined;
-  const opened = open(); // now, while files arrive: in a new profile it takes long
-  opened.catch(() => undefined); // as if the store were empty
+  const opened = open(); // now, while files arrive: it takes long in a new profile
+  opened.catch(() => undefined); // treated as an empty store
   const table = async (mode: IDBTransactionMode): Promise<IDBObjectStore> =>
     (await opened).transaction(TABLE, mode).objectStore(TABLE);
   return {
@@ -77,7 +77,7 @@ export function browserStore(): BrowserStore | undefined {
         void entries.delete(keysWith(kindOf(key)));
         await settled(entries.put(new Blob([bytes]), key));
       } catch {
-        // No room, or storage is switched off: the next visit starts as this one did.
+        // There is no room, or storage is disabled: the next visit starts as this one did.
       }
     },
     async load(build) {
@@ -88,12 +88,12 @@ export function browserStore(): BrowserStore | undefined {
           settled(entries.getAllKeys(range)) as Promise<string[]>,
           settled(entries.getAll(range)) as Promise<unknown[]>,
         ]);
-        const found = new Map<string, Uint8Array<ArrayBuffer>>();
+        const kernels = new Map<string, Uint8Array<ArrayBuffer>>();
         for (const [i, value] of values.entries()) {
           const key = keys[i]?.slice(`${KERNEL}${build}-`.length) ?? "";
-          if (value instanceof Uint8Array) found.set(key, value as Uint8Array<ArrayBuffer>);
+          if (value instanceof Uint8Array) kernels.set(key, value as Uint8Array<ArrayBuffer>);
         }
-        return found;
+        return kernels;
       } catch {
         return new Map();
       }

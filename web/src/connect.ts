@@ -7,7 +7,7 @@ import { startWorker } from "./start_worker";
 
 /** How a session starts, in the page or in a worker. */
 export interface SessionOptions extends LoadOptions {
-  /** The default device: "WASM" unless given; "WEBGPU"; "auto" is WEBGPU where there is a GPU. */
+  /** The default device: "WASM" (the default), "WEBGPU", or "auto", which is WEBGPU where there is a GPU. */
   device?: string;
 }
 

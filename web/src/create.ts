@@ -13,9 +13,9 @@ import { pixelsOf } from "./image";
 import { load } from "./load";
 
 export interface CreateOptions extends SessionOptions {
-  /** Whether it runs in a worker, so that the page never freezes; then only awaited reads work. */
+  /** Whether polygrad runs in a worker, so that the page never freezes. Then only awaited reads work. */
   worker?: boolean;
-  /** The folder with this package's files; that of this script unless given. */
+  /** The folder with this package's files. The default is the folder of this script. */
   baseURL?: string | URL;
 }
 
@@ -36,7 +36,7 @@ async function onThisThread(options: SessionOptions, base: string | URL): Promis
   return { transport: new DirectTransport(bridge), info };
 }
 
-/** Starts polygrad; its files are where `script` is, unless an option says otherwise. */
+/** The function `create` for files that lie beside `script`, unless the option `baseURL` names another folder. */
 export function creator(script: string | URL): (options?: CreateOptions) => Promise<Polygrad> {
   return async ({ worker = false, baseURL, ...options } = {}) => {
     const base = baseURL === undefined ? script : new URL(`${String(baseURL)}/`, document.baseURI);

@@ -1,6 +1,6 @@
-/** The pixels of what a page can draw. */
+/** The pixels of images that a page can draw. */
 
-/** Its pixels, at its own size. Throws TypeError for what cannot be drawn, or has no pixels yet. */
+/** The pixels of an image at its own size. Throws TypeError for an object that cannot be drawn, or has no pixels yet. */
 export function pixelsOf(image: object): ImageData {
   const source = image as CanvasImageSource;
   const [width, height] =

@@ -13,11 +13,11 @@ import { browserStore } from "./browser_store";
 import { startWorker } from "./start_worker";
 
 export interface LoadOptions extends CommonOptions {
-  /** Where a wheel is that is to be used instead of the polygrad that came with this script. */
+  /** The address of a wheel to use instead of this package's polygrad. */
   wheelUrl?: string | URL;
-  /** The folder with Pyodide's files; `pyodide/` beside this script unless given. */
+  /** The folder with Pyodide's files. The default is `pyodide/` beside this script. */
   indexURL?: string | URL;
-  /** Whether a snapshot of Python's memory, compiled kernels and bytecode of wheels are kept in the browser between visits. */
+  /** Whether the browser stores a snapshot of Python's memory, compiled kernels and bytecode of wheels. The default is true. */
   cache?: boolean;
 }
 
@@ -27,9 +27,9 @@ export function absolute(
   base: string | URL,
 ): LoadOptions & { wheelUrl?: string; indexURL: string } {
   const against = typeof document === "undefined" ? base : document.baseURI;
-  const { wheelUrl, indexURL, ...rest } = options;
+  const { wheelUrl, indexURL, ...others } = options;
   return {
-    ...rest,
+    ...others,
     ...(wheelUrl !== undefined && { wheelUrl: new URL(wheelUrl, against).href }),
     indexURL: indexURL === undefined ? new URL("pyodide/", base).href : new URL(indexURL, against).href,
   };
@@ -47,11 +47,11 @@ function early<T>(promise: Promise<T>): Promise<T> {
   return promise;
 }
 
-/** The bytes at `url`, while Python waits: only a request of the old kind can be waited for. */
+/** The bytes at `url`, while Python waits: only an XMLHttpRequest is synchronous. */
 function fetchNow(url: string): Uint8Array {
   const request = new XMLHttpRequest();
   request.open("GET", url, false);
-  // A page may not ask for binary data here, so the bytes come as characters.
+  // A synchronous request cannot return binary data, so the bytes come as characters.
   request.overrideMimeType("text/plain; charset=x-user-defined");
   request.send();
   if (request.status !== 200) {
@@ -60,23 +60,23 @@ function fetchNow(url: string): Uint8Array {
   return Uint8Array.from(request.responseText, (character) => character.charCodeAt(0) & 255);
 }
 
-/** The JavaScript libraries of `polygrad.hf`: a promise, and once it has resolved what it resolved to. */
+/** A function that loads the JavaScript libraries of `polygrad.hf`: a promise of them, or later the libraries. */
 function hubLoader(base: string | URL): () => unknown {
   const address = new URL("polygrad-hub.mjs", base).href;
-  let found: unknown;
+  let libraries: unknown;
   return () => {
-    found ??= import(/* webpackIgnore: true */ /* @vite-ignore */ address).then(
-      (module: unknown) => (found = module),
+    libraries ??= import(/* webpackIgnore: true */ /* @vite-ignore */ address).then(
+      (module: unknown) => (libraries = module),
       (error: unknown) => {
-        found = undefined; // another time it may be there
+        libraries = undefined; // the next call tries again
         throw error;
       },
     );
-    return found;
+    return libraries;
   };
 }
 
-/** Threads, where the page may share memory with them. They start now, while this thread waits for files. */
+/** Start threads, where the page may share memory with them, while this thread waits for files. */
 function startPool(options: LoadOptions, base: string | URL): ThreadPool | undefined {
   if (!globalThis.crossOriginIsolated) return undefined;
   const url = new URL("polygrad-thread.mjs", base);
@@ -93,7 +93,7 @@ export async function load(options: LoadOptions, base: string | URL): Promise<Po
   const wheel = wheelUrl === undefined ? undefined : early(fetchBytes(wheelUrl, "the wheel"));
   const archiveUrl = new URL(`python/${ASSETS.package}`, base).href;
   const archive = wheel === undefined ? early(fetchBytes(archiveUrl, "polygrad's files")) : undefined;
-  // Bundlers leave them alone: they are files that are served.
+  // Bundlers must not resolve these: they are files that are served.
   const createModule = early(
     import(/* webpackIgnore: true */ /* @vite-ignore */ `${indexURL}pyodide.asm.mjs`).then(
       (module: { default: CreateModule }) => module.default,

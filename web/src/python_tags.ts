@@ -1,9 +1,9 @@
 /**
  * Python in a page: `<script type="text/python" data-polygrad src="train.py"></script>`, or with the source inside.
  *
- * The scripts run one after the other, in one Python, once the page has been parsed. They may use `await`. What they
- * print goes to the console, or into the element whose id `data-target` names. `data-worker` on the first of them
- * has them run in a worker, `data-device` chooses the device.
+ * The scripts run one after the other, in one Python, once the page has been parsed. They may use `await`. Their output
+ * goes to the console, or into the element whose id is `data-target`. `data-worker` on the first script makes them run
+ * in a worker, and `data-device` chooses the device.
  */
 
 import type { Polygrad } from "../../wasm_runtime/src/api/index";
@@ -27,17 +27,17 @@ export function dedent(source: string): string {
   return lines.map((line) => line.slice(Math.min(width, line.length))).join("\n");
 }
 
-/** Pieces of output as whole lines. */
+/** A function that takes pieces of output and writes whole lines. */
 function byLine(write: (line: string) => void): (text: string) => void {
-  let rest = "";
+  let incomplete = "";
   return (text) => {
-    const lines = (rest + text).split("\n");
-    rest = lines.pop() ?? "";
+    const lines = (incomplete + text).split("\n");
+    incomplete = lines.pop() ?? "";
     for (const line of lines) write(line);
   };
 }
 
-/** Run all Python script tags. An error's traceback goes to the console, and it as an `error` event to its tag. */
+/** Run all Python script tags. A traceback goes to the console, and its error as an `error` event to the tag. */
 export async function runPythonTags(create: (options: CreateOptions) => Promise<Polygrad>): Promise<void> {
   const tags = Array.from(document.querySelectorAll<HTMLScriptElement>(SELECTOR));
   const [first] = tags;

@@ -1,11 +1,11 @@
-/** Python in a worker: the same calls as on this thread, each of which gives a promise. */
+/** Python in a worker: the same calls as on this thread, each of which returns a promise. */
 
 import type { Python } from "../../loader/src/polygrad";
 import type { Connection } from "../../wasm_runtime/src/api/index";
 import { connectWorker } from "./connect";
 import type { LoadOptions } from "./load";
 
-/** A Python with polygrad in a worker. Results are copies: Python's containers arrive as JavaScript's. */
+/** A Python with polygrad in a worker. Results are copies: Python's containers become JavaScript's. */
 export class RemotePolygrad implements Python {
   readonly #transport: Connection["transport"];
 

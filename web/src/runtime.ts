@@ -27,8 +27,8 @@ const openGpu = sharedDevice(() =>
 
 /**
  * The exported step in `source`: an address, a response, or bytes. `polygrad-thread.mjs` lies beside this file.
- * Rejects with ProgramError when it is damaged, of another version or neither for WebAssembly nor for
- * WebGPU, DeviceError where it is for a GPU and there is none, CompileError, OutOfMemoryError.
+ * Rejects with ProgramError when it is damaged, of another version, or for neither WebAssembly nor WebGPU; with
+ * DeviceError when it needs a GPU and there is none; CompileError, OutOfMemoryError.
  */
 export async function load(source: string | URL | ByteSource, options: ModelOptions = {}): Promise<Model> {
   const { onProgress } = options;

@@ -1,5 +1,5 @@
 /**
- * polygrad in a page, by a script tag, which defines the global `polygrad`.
+ * polygrad in a page, for a script tag: it defines the global `polygrad`.
  *
  *     <script src="polygrad.js"></script>
  *     <script type="module"> const { Tensor } = await polygrad.create(); </script>

@@ -1,5 +1,5 @@
-"""polygrad comes in two parts: what tensors and training take, and the packages that stand on it (models,
-tokenizers, ONNX), which a page fetches when one of them is first imported.
+"""polygrad comes in two parts: tensors and training, and the packages that use them (models, tokenizers,
+ONNX). A page fetches the second part when one of its packages is first imported.
 
 This module is in the first part of the standard library, and knows the packages of the second by name.
 """
@@ -15,7 +15,7 @@ PLACE = "/lib/polygrad-applications.zip"
 
 
 class ApplicationsFinder:
-    """A finder for what nobody else found: a package of the second part brings that part in."""
+    """Finds packages of the second part, after all other finders, and loads that part."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -30,18 +30,18 @@ _finder = ApplicationsFinder()
 
 
 def install() -> None:
-    """Have imports look at the second part when nothing else has the package."""
+    """Make imports look into the second part when no other finder has the package."""
     sys.meta_path.append(_finder)
 
 
 def complete() -> None:
-    """Add the second part to the places of polygrad's packages. Raises ImportError when it cannot be read."""
+    """Add the second part to the paths of polygrad's packages. Raises ImportError when it cannot be read."""
     if _finder not in sys.meta_path:
         return
     try:
         importlib.import_module("polygrad_host").completePackage(PLACE)
     except Exception as error:
-        raise ImportError(f"the rest of polygrad could not be read: {error}") from error
+        raise ImportError(f"the second part of polygrad could not be read: {error}") from error
     sys.modules["polygrad"].__path__.append(f"{PLACE}/polygrad")
     sys.meta_path.remove(_finder)
     importlib.invalidate_caches()

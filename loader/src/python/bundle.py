@@ -1,7 +1,7 @@
 """Archives of Python modules as bytecode.
 
-Runs inside Pyodide, because bytecode fits the Python that compiled it and no other: when polygrad is built,
-and when it is started with a wheel of the caller's.
+Runs inside of Pyodide, because bytecode only fits the Python that compiled it: when polygrad is built, and
+when it is started with a wheel of the caller's.
 """
 
 import importlib.util
@@ -28,10 +28,10 @@ def bundle(
 ) -> bytes:
     """The zip file `source` with bytecode for every module, as it will lie at the path `place`.
 
-    `keep` limits it to these names, `extra` adds files; the text of modules, which tracebacks quote, is there
-    but for those of `without_text`. Nothing is compressed in there: inflating bytecode takes longer than
-    reading it, and text that is compressed file by file is a third longer on the wire than text that a server
-    compresses as a whole.
+    `keep` limits it to these names, `extra` adds files. It has the text of modules, which tracebacks quote,
+    except for those of `without_text`. Nothing is compressed in it: inflating bytecode takes longer than
+    reading it, and text that is compressed file by file is a third longer than text that a server compresses
+    as a whole.
     """
     with zipfile.ZipFile(source) as archive:
         files = {n: archive.read(n) for n in archive.namelist() if keep is None or n in keep}

@@ -1,4 +1,4 @@
-"""What a Python needs once it runs, be it started or restored from a snapshot."""
+"""Prepares a Python that was started, or restored from a snapshot."""
 
 import importlib
 import os
@@ -9,7 +9,8 @@ from typing import Any
 
 
 def add_package(archive: str) -> None:
-    """Import polygrad from `archive`, and what the standard library's first part lacks from its second."""
+    """Import polygrad from `archive`. The second part of the standard library has the modules that the first
+    lacks."""
     sys.path.append(archive)
     importlib.import_module("_polygrad_stdlib").install()
     importlib.import_module("_polygrad_applications").install()
@@ -17,7 +18,7 @@ def add_package(archive: str) -> None:
 
 
 def refresh() -> None:
-    """After a restore: what the snapshot froze and every process has of its own."""
+    """After a restore, renew the state that every process has of its own."""
     random.seed()
     for finder in sys.path_importer_cache.values():
         if isinstance(finder, FileFinder):

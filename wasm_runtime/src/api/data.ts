@@ -6,7 +6,7 @@ import { DTypeError, OverflowError, ShapeError } from "./generated/errors";
 
 export type { NestedData } from "../arrays";
 
-/** Elements in memory, as they are sent: `cast` is the dtype they become. */
+/** Elements in memory, as they are sent. `cast`: the dtype that Python converts them to. */
 export interface Packed {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly dtype: DType;
@@ -40,7 +40,7 @@ function toInteger(x: Scalar, dtype: DType, [low, high]: readonly [bigint, bigin
   return value;
 }
 
-/** What numbers of these kinds become when no dtype is named: bool, int64 for bigints, float32. */
+/** The default dtype: bool for booleans, int64 for bigints, else float32. */
 function dtypeOf(flat: readonly Scalar[]): DType {
   const kinds = new Set(flat.map((x) => typeof x));
   for (const kind of kinds) {
@@ -71,10 +71,10 @@ function integers(
 }
 
 /** Nested arrays as bytes. Throws ShapeError, DTypeError, OverflowError. */
-export function pack(data: NestedData, wanted?: DType): Packed {
+export function pack(data: NestedData, requested?: DType): Packed {
   const { flat, shape } = flatten(data, ragged);
   const natural = dtypeOf(flat);
-  const dtype = wanted ?? natural;
+  const dtype = requested ?? natural;
   if (dtype === "bool") {
     return { bytes: Uint8Array.from(flat, (x) => (x ? 1 : 0)), dtype, shape };
   }
@@ -86,24 +86,24 @@ export function pack(data: NestedData, wanted?: DType): Packed {
   return { bytes: wide, dtype: "float64", shape, ...(dtype !== "float64" && { cast: dtype }) };
 }
 
-/** Nested arrays as bytes; numbers as float64, which holds whatever they are to become. */
+/** Nested arrays as bytes; numbers as float64, from which every dtype can be made. */
 export function packNumbers(data: NestedData): Packed {
   const { flat } = flatten(data, ragged);
   return pack(data, dtypeOf(flat) === "float32" ? "float64" : undefined);
 }
 
 /** A typed array, or raw bytes of `dtype`. Throws DTypeError. */
-export function packArray(data: TypedArray | ArrayBuffer | DataView, wanted?: DType): Packed {
+export function packArray(data: TypedArray | ArrayBuffer | DataView, requested?: DType): Packed {
   if (isTypedArray(data)) {
     const dtype = dtypeOfArray(data);
-    const cast = wanted !== undefined && wanted !== dtype ? { cast: wanted } : {};
+    const cast = requested !== undefined && requested !== dtype ? { cast: requested } : {};
     return { bytes: bytesOf(data), dtype, shape: [data.length], ...cast };
   }
   const view =
     data instanceof DataView
       ? new Uint8Array(data.buffer as ArrayBuffer, data.byteOffset, data.byteLength)
       : new Uint8Array(data);
-  const dtype = wanted ?? "uint8";
+  const dtype = requested ?? "uint8";
   const size = itemSize(dtype);
   if (view.length % size) {
     throw new ShapeError(`data: expected a multiple of ${size} bytes for ${dtype}, got ${view.length}`);

@@ -1,4 +1,4 @@
-/** Elements as JavaScript has them: the typed array of a dtype, and single elements as numbers, booleans, bigints. */
+/** Elements in JavaScript: the typed array of a dtype, and single elements as numbers, booleans or bigints. */
 
 import { ARRAYS, DTYPES, isDType, type DType, type Scalar, type TypedArray as AnyArray } from "../arrays";
 import { DTypeError } from "./generated/errors";
@@ -19,13 +19,13 @@ const ALIASES = {
   ulong: "uint64",
 } as const satisfies Record<string, DType>;
 
-/** A dtype by its name, or by the name it has in C. */
+/** A dtype by its name, or by its name in C. */
 export type DTypeName = DType | keyof typeof ALIASES;
 
-/** What `data()` gives. float16 comes as a Float16Array where the engine has one, else as its bits; bfloat16 as bits. */
+/** The result of `data()`. float16 is a Float16Array where the engine has one, else its bits; bfloat16 is its bits. */
 export type TypedArray = AnyArray<ArrayBuffer>;
 
-/** Elements in arrays nested as the shape says; one element for shape (). */
+/** Elements in arrays nested to the shape; a single element for shape []. */
 export type Nested = Scalar | Nested[];
 
 interface ArrayType {
@@ -39,7 +39,7 @@ const HALF = (globalThis as { Float16Array?: ArrayType }).Float16Array;
 /** The arrays of each dtype, in this engine. */
 const OWN_ARRAYS: Readonly<Record<DType, ArrayType>> = { ...ARRAYS, ...(HALF && { float16: HALF }) };
 
-const OF_ARRAY: Record<string, DType> = {
+const DTYPES_OF_ARRAYS: Record<string, DType> = {
   Int8Array: "int8",
   Uint8Array: "uint8",
   Uint8ClampedArray: "uint8",
@@ -56,11 +56,11 @@ const OF_ARRAY: Record<string, DType> = {
 
 /** The dtype of this name. Throws DTypeError. */
 export function toDType(name: DTypeName): DType {
-  const found = (ALIASES as Record<string, DType | undefined>)[name] ?? name;
-  if (!isDType(found)) {
+  const dtype = (ALIASES as Record<string, DType | undefined>)[name] ?? name;
+  if (!isDType(dtype)) {
     throw new DTypeError(`dtype: expected one of ${DTYPES.join(", ")}, got ${JSON.stringify(name)}`);
   }
-  return found;
+  return dtype;
 }
 
 export function isTypedArray(x: unknown): x is TypedArray {
@@ -70,9 +70,9 @@ export function isTypedArray(x: unknown): x is TypedArray {
 /** The dtype that an array's elements have. */
 export function dtypeOfArray(array: TypedArray): DType {
   const name = Object.prototype.toString.call(array).slice(8, -1);
-  const found = OF_ARRAY[name];
-  if (found === undefined) throw new TypeError(`polygrad: expected a typed array, got ${name}`);
-  return found;
+  const dtype = DTYPES_OF_ARRAYS[name];
+  if (dtype === undefined) throw new TypeError(`polygrad: expected a typed array, got ${name}`);
+  return dtype;
 }
 
 /** The bytes of a tensor as a typed array. */
@@ -97,7 +97,7 @@ function bfloatToNumber(bits: number): number {
   return word.getFloat32(0);
 }
 
-/** How an element of the typed array reads. */
+/** A function that reads an element of the typed array. */
 function reader(dtype: DType): (x: number | bigint) => Scalar {
   if (dtype === "bool") return (x) => x !== 0;
   if (dtype === "bfloat16") return (x) => bfloatToNumber(Number(x));

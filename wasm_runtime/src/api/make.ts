@@ -9,20 +9,20 @@ import { Handle, handlesIn } from "./handle";
 import type { Session } from "./session";
 
 /**
- * What a tensor can be made of: numbers, booleans and bigints, arrays of them (or of tensors), typed arrays, raw bytes
- * (an ArrayBuffer or DataView, of `dtype`), another tensor.
+ * Data for a tensor: numbers, booleans and bigints, arrays of them (or of tensors), typed arrays, raw bytes of `dtype`
+ * (an ArrayBuffer or DataView), another tensor.
  */
 export type TensorData = NestedData | TypedArray | ArrayBuffer | DataView | Tensor | readonly Tensor[];
 
-/** How a tensor is made. */
+/** Options of a new tensor. */
 export interface TensorOptions {
-  /** Numbers become float32, booleans bool, bigints int64, typed arrays keep theirs, unless it is given. */
+  /** By default, numbers become float32, booleans bool, bigints int64, and typed arrays keep their dtype. */
   readonly dtype?: DTypeName | undefined;
-  /** Where it lives; the default device unless given. */
+  /** The device; by default the default device. */
   readonly device?: string | undefined;
-  /** Its shape; that of the data unless given. */
+  /** The shape; by default that of the data. */
   readonly shape?: readonly number[] | undefined;
-  /** Whether gradients flow to it; an optimizer decides unless given. */
+  /** Whether gradients flow to it; by default an optimizer decides. */
   readonly requiresGrad?: boolean | undefined;
 }
 

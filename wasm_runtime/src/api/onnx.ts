@@ -2,46 +2,39 @@
 
 import { unpack } from "./calls";
 import type { NestedData } from "./data";
-import {
-  dtypeOfArray,
-  isTypedArray,
-  type DType,
-  type DTypeName,
-  type Nested,
-  type TypedArray,
-} from "./dtypes";
-import { isOptions } from "./encode";
+import { isTypedArray, type DType, type DTypeName, type Nested, type TypedArray } from "./dtypes";
+import { Bytes, isOptions, Tuple, type Options } from "./encode";
 import { ArgumentError, OnnxError } from "./generated/errors";
 import type { Tensor } from "./generated/tensor";
 import { Handle } from "./handle";
-import { makeTensor } from "./make";
+import { makeTensor, type TensorData, type TensorOptions } from "./make";
 import { namedTensors, PythonObject, type Shape } from "./object";
 import type { Session } from "./session";
 import { beside, nameOf, readAll, type ByteProgress, type FileSource, type Host } from "./sources";
 
 export interface LoadOptions {
-  /** Where weights and computations are; the default device unless given. */
+  /** The device of weights and computations; by default the default device. */
   readonly device?: string;
   /** Whether the floats among the weights are parameters that an optimizer trains. */
   readonly requiresGrad?: boolean;
   /** Files of external data by their names, where they do not lie beside the model's path or address. */
   readonly files?: Readonly<Record<string, FileSource>>;
-  /** Is told of the bytes of the model's file as they arrive. */
+  /** Is called while the model's file arrives. */
   readonly onProgress?: ByteProgress;
 }
 
 /** An input or output of a model. */
 export interface ModelPort {
   readonly name: string;
-  /** What it is: nearly always a tensor. */
+  /** The kind of its value, which is nearly always a tensor. */
   readonly kind: "tensor" | "sequence" | "optional" | "sparse_tensor" | "map" | "opaque";
-  /** The dtype of the tensor that holds it; null for what no tensor holds. */
+  /** The dtype of its tensor; null for values that no tensor can hold. */
   readonly dtype: DType | null;
   /** ONNX's name of the element type, such as "float", "int4" or "string". */
   readonly element: string | null;
-  /** A size is a number, the name of a symbolic one, or null; the whole is null where the file does not say it. */
+  /** A size is a number, the name of a symbolic size, or null (unknown). The shape is null where the file has none. */
   readonly shape: readonly (number | string | null)[] | null;
-  /** What a sequence or an optional holds. */
+  /** The elements of a sequence, or the value of an optional. */
   readonly inner: ModelPort | null;
 }
 
@@ -53,21 +46,21 @@ export interface ShapedData {
   readonly dtype?: DTypeName;
 }
 
-/** Text in nested arrays, or one. */
+/** Text, or nested arrays of texts. */
 export type NestedText = string | readonly NestedText[];
 
 /**
- * What an input takes: a tensor; a typed array, in the input's shape, of which one size may be symbolic; elements with a
- * shape; numbers in nested arrays, which become the input's dtype; text; an array of tensors for a sequence; null for an
+ * A value for an input: a tensor; a typed array in the input's shape, where one size may be symbolic; elements with a
+ * shape; nested arrays of numbers, which become the input's dtype; text; an array of tensors for a sequence; null for an
  * optional without a value.
  */
 export type ModelInput =
   Tensor | TypedArray | ShapedData | NestedData | NestedText | readonly Tensor[] | null;
 
-/** What an output may be, beside a tensor: text, a sequence, an optional without a value. */
+/** The value of an output: a tensor, text, a sequence, or null for an optional without a value. */
 export type ModelOutput = Tensor | Nested | NestedText | ModelOutput[] | null;
 
-/** The least and the largest of each symbolic size, or the only one. */
+/** The bounds of each symbolic size, or its only value. */
 export type SizeBounds = Readonly<Record<string, number | readonly [least: number, most: number]>>;
 
 /** A node of a model's graph. */
@@ -76,16 +69,16 @@ export interface ModelNode {
   readonly name: string;
   /** "Conv", or "com.microsoft.Gelu" with the domain. */
   readonly op: string;
-  /** The names of the values that it takes; "" for one that is left out. */
+  /** The names of its inputs; "" for an input that is left out. */
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
-  /** Tensors and graphs are described. */
+  /** Its attributes; tensors and graphs are described in words. */
   readonly attributes: Readonly<Record<string, ModelAttribute>>;
 }
 
 export type ModelAttribute = number | string | readonly (number | string)[];
 
-/** What is in a file: the nodes of the main graph, in an order in which they run, and weights. */
+/** The contents of a file: the nodes of the main graph, in the order in which they run, and weights. */
 export interface ModelGraph {
   readonly nodes: readonly ModelNode[];
   readonly initializers: readonly {
@@ -102,11 +95,11 @@ export interface NodeTime {
   /** The mean time of its launches. */
   readonly seconds: number;
   readonly launches: number;
-  /** What each output is: "float of shape (1, 10)". */
+  /** The outputs in words, such as "float of shape (1, 10)". */
   readonly outputs: readonly string[];
 }
 
-/** How long nodes take one by one, and all together in the kernels that they are fused into. */
+/** The times of single nodes, and of all nodes together in fused kernels. */
 export interface NodeTimes {
   readonly nodes: readonly NodeTime[];
   /** How often each was timed. */
@@ -115,14 +108,14 @@ export interface NodeTimes {
   readonly fusedLaunches: number;
 }
 
-/** A short vector of integers of 64 bits stays on the host: it may be a shape. */
-const LONGEST_SHAPE = 64;
+/** An int64 vector of at most this length may be a shape, and stays on the host. */
+const MAX_SHAPE_LENGTH = 64;
 
 function isShaped(x: unknown): x is ShapedData {
   return isOptions(x) && "data" in x && "shape" in x;
 }
 
-/** What the models of `load` and of `capture` have in common. */
+/** The base of the models of `load` and of `capture`. */
 export class RunnableModel extends PythonObject {
   /** @internal */
   static override readonly shape: Shape = { id: "Model", tensors: [], values: [] };
@@ -139,9 +132,10 @@ export class RunnableModel extends PythonObject {
   }
 
   /**
-   * The outputs by name, for inputs by name. They are lazy, as all tensors are. Throws, with the name of the file first,
-   * ArgumentError, ShapeError, DTypeError for inputs that do not fit, and OnnxError for a node that cannot be computed;
-   * in a worker, whoever reads an output is told. OnnxError for an output that is no tensor: `run` returns those too.
+   * The outputs by name, for inputs by name. They are lazy, as all tensors are. Throws ArgumentError, ShapeError,
+   * DTypeError for inputs that do not fit, and OnnxError for a node that cannot be computed; the message begins with the
+   * file. A session in a worker throws when an output is read. Throws OnnxError for an output that is no tensor (see
+   * `run`).
    */
   forward(inputs: Readonly<Record<string, ModelInput>>): Record<string, Tensor> {
     const other = this.outputs.find(({ kind, dtype }) => kind !== "tensor" || dtype === null);
@@ -151,97 +145,85 @@ export class RunnableModel extends PythonObject {
         `forward: output ${JSON.stringify(other.name)} is no tensor (${kind}): await run()`,
       );
     }
-    const made: Handle[] = [];
-    const result = this.session.allocate();
+    const temporary: Handle[] = [];
     try {
-      const text = this.#arguments("forward", inputs, made);
-      const name = "$onnx.Model.forward";
-      this.session.transport.send({ kind: "call_packed", name, result, text, buffers: [] });
+      const args = this.#args("forward", inputs, temporary);
+      const result = this.session.callPacked("$onnx.Model.forward", args);
+      const tensors = unpack(this.session, result, this.outputs.length);
+      return Object.fromEntries(tensors.map((tensor, i) => [this.outputs[i]?.name ?? "", tensor]));
     } finally {
-      for (const handle of made) handle.dispose();
+      for (const handle of temporary) handle.dispose();
     }
-    const tensors = unpack(this.session, result, this.outputs.length);
-    return Object.fromEntries(tensors.map((tensor, i) => [this.outputs[i]?.name ?? "", tensor]));
   }
 
   /**
-   * `forward` for outputs of any kind, and for models that read numbers of a GPU on the way. Tensors are ready (their
-   * `shape` is known), and may be lazy. Rejects as `forward` throws.
+   * `forward` for outputs of any kind, and for models that read numbers from a GPU on the way. The `shape` of tensors is
+   * known, but they may be lazy. Rejects as `forward` throws.
    */
   async run(inputs: Readonly<Record<string, ModelInput>>): Promise<Record<string, ModelOutput>> {
-    const found: Record<string, ModelOutput> = {};
+    const results: Record<string, ModelOutput> = {};
     const result = await this.callWaiting("forward", inputs);
     for (const [i, handle] of unpack(this.session, result, this.outputs.length).entries()) {
       const port = this.outputs[i];
-      if (port !== undefined) found[port.name] = await outputOf(handle, port);
+      if (port !== undefined) results[port.name] = await outputOf(handle, port);
     }
-    return found;
+    return results;
   }
 
-  /** Free it; it cannot be used afterwards. What it has returned lives on. */
+  /** Free the model; it cannot be used afterwards. Its outputs can. */
   close(): void {
     this.dispose();
   }
 
-  /** @internal Call a method of the model with inputs, and with numbers after them, where it may wait for a GPU. */
+  /** @internal Call a method of the model, which may wait for a GPU. Resolves to the number of its result. */
   protected async callWaiting(
     method: string,
     inputs: Readonly<Record<string, ModelInput>>,
     ...more: number[]
   ): Promise<number> {
-    const made: Handle[] = [];
-    const result = this.session.allocate();
+    const temporary: Handle[] = [];
     try {
-      const text = this.#arguments(method, inputs, made, more);
-      await this.session.ask({ kind: "call_waiting", name: `$onnx.Model.${method}`, result, text });
+      const args = this.#args(method, inputs, temporary);
+      return await this.session.callWaiting(`$onnx.Model.${method}`, [...args, ...more]);
     } finally {
-      for (const handle of made) handle.dispose();
+      for (const handle of temporary) handle.dispose();
     }
-    return result;
   }
 
-  /** The arguments of a method as JSON for the bridge; `made` gets the tensors that are made for them. */
-  #arguments(
+  /** The model and its inputs as arguments. New tensors are added to `temporary`. */
+  #args(
     method: string,
     inputs: Readonly<Record<string, ModelInput>>,
-    made: Handle[],
-    more: readonly number[] = [],
-  ): string {
+    temporary: Handle[],
+  ): readonly unknown[] {
     if (!isOptions(inputs)) throw new ArgumentError(`${method}: expected inputs by name, { name: value }`);
-    const encoded = Object.entries(inputs).map(
-      ([name, x]) => `["${escaped(name)}",${this.#encode(x, made)}]`,
-    );
-    const parts = [`{"$":${this.number}}`, `{"d":[${encoded.join(",")}]}`, ...more];
-    return `[[${parts.join(",")}],{"d":[]}]`;
+    const entries = Object.entries(inputs).map(([name, x]) => [name, this.#argument(x, temporary)]);
+    return [this, Object.fromEntries(entries) as Options];
   }
 
-  /** An input as JSON for the bridge; a tuple stands for elements in the input's own shape. */
-  #encode(x: ModelInput, made: Handle[]): string {
+  /** An input as an argument. A tuple has elements in the input's own shape. New tensors are added to `temporary`. */
+  #argument(x: ModelInput, temporary: Handle[]): unknown {
     const { session } = this;
-    const keep = (number: number): string => {
-      made.push(new Handle(session, number));
-      return `{"$":${number}}`;
+    const makeTemporary = (data: TensorData, options?: TensorOptions): Handle => {
+      const handle = new Handle(session, makeTensor(session, data, options));
+      temporary.push(handle);
+      return handle;
     };
     if (isTypedArray(x)) {
-      const isShort = x.length <= LONGEST_SHAPE && x.BYTES_PER_ELEMENT === 8 && dtypeOfArray(x) === "int64";
-      return `{"t":[${isShort ? session.encode([Array.from(x as BigInt64Array)]).text.slice(1, -1) : keep(makeTensor(session, x))}]}`;
+      const isShort = x.length <= MAX_SHAPE_LENGTH && x instanceof BigInt64Array;
+      return new Tuple([isShort ? Array.from(x) : makeTemporary(x)]);
     }
-    if (isShaped(x)) {
-      return keep(makeTensor(session, x.data, { shape: x.shape, ...(x.dtype && { dtype: x.dtype }) }));
-    }
-    return session.encode([x]).text.slice(1, -1);
+    if (!isShaped(x)) return x;
+    return makeTemporary(x.data, { shape: x.shape, ...(x.dtype && { dtype: x.dtype }) });
   }
 }
-
-/** Text inside of JSON's quotation marks. */
-const escaped = (text: string): string => JSON.stringify(text).slice(1, -1);
 
 interface Ports {
   readonly inputs: readonly ModelPort[];
   readonly outputs: readonly ModelPort[];
 }
 
-/** What an output turned out to be. The handle of what is no tensor is freed. */
+/** The value of an output. The handle of a value that is no tensor is freed. */
 async function outputOf(handle: Tensor, port: ModelPort): Promise<ModelOutput> {
   const { session } = handle;
   const { kind, inner } = port;
@@ -272,17 +254,17 @@ interface PlainTimes {
   readonly fused_launches: number;
 }
 
-/** A model that `load` made. Its parameters are found by `nn.state.getParameters`, by their names in the file. */
+/** A model from `load`. `nn.state` finds its parameters, by their names in the file. */
 export class OnnxModel extends RunnableModel {
-  /** How often each op is in the file: "Conv", or "com.microsoft.Gelu" with the domain. */
+  /** The number of nodes of each op, such as "Conv", or "com.microsoft.Gelu" with the domain. */
   readonly ops: Readonly<Record<string, number>>;
   readonly #parameters: readonly string[];
 
   /** @internal */
-  constructor(session: Session, number: number, found: Described) {
-    super(session, number, found);
-    this.ops = found.ops;
-    this.#parameters = found.parameters;
+  constructor(session: Session, number: number, description: Described) {
+    super(session, number, description);
+    this.ops = description.ops;
+    this.#parameters = description.parameters;
   }
 
   /** @internal */
@@ -293,8 +275,8 @@ export class OnnxModel extends RunnableModel {
   }
 
   /**
-   * The model captured once for all sizes within `bounds`: the second call captures, later ones replay one Program,
-   * and overwrite what the call before returned. A size without a name is called "x.0", for axis 0 of the input "x".
+   * The model, captured once for all sizes within `bounds`. The second call captures; later calls replay one Program, and
+   * overwrite the outputs of the call before. A size without a name is called "x.0", for axis 0 of the input "x".
    * Rejects with ArgumentError for other bounds, and for inputs that are no tensors of a known rank.
    */
   async capture(bounds: SizeBounds = {}): Promise<RunnableModel> {
@@ -304,7 +286,7 @@ export class OnnxModel extends RunnableModel {
     return new RunnableModel(session, captured, { inputs, outputs });
   }
 
-  /** What is in the file. */
+  /** The contents of the file. */
   async graph(): Promise<ModelGraph> {
     const question = { kind: "meta", handle: this.number, names: ["graph"] } as const;
     const { graph } = (await this.session.ask(question)) as { graph: ModelGraph };
@@ -312,14 +294,14 @@ export class OnnxModel extends RunnableModel {
   }
 
   /**
-   * How long each node takes on these inputs, timed for some `seconds` (0.1 unless given) one by one, and together.
+   * The time of each node on these inputs, and of all together. Measuring takes about `seconds` (by default 0.1).
    * Rejects as `forward` throws.
    */
   async profile(inputs: Readonly<Record<string, ModelInput>>, seconds = 0.1): Promise<NodeTimes> {
     const result = new Handle(this.session, await this.callWaiting("profile", inputs, seconds));
     try {
-      const found = (await this.session.ask({ kind: "value", handle: result.number })) as PlainTimes;
-      const { nodes, rounds, fused_seconds: fusedSeconds, fused_launches: fusedLaunches } = found;
+      const times = (await this.session.ask({ kind: "value", handle: result.number })) as PlainTimes;
+      const { nodes, rounds, fused_seconds: fusedSeconds, fused_launches: fusedLaunches } = times;
       return { nodes, rounds, fusedSeconds, fusedLaunches };
     } finally {
       result.dispose();
@@ -332,10 +314,8 @@ export class OnnxModel extends RunnableModel {
    */
   async export(bounds: SizeBounds = {}): Promise<Uint8Array<ArrayBuffer>> {
     const { session } = this;
-    const result = new Handle(session, session.allocate());
+    const result = new Handle(session, await session.callWaiting("$onnx.Model.export", [this, bounds]));
     try {
-      const text = `[${session.encode([this, bounds]).text},{"d":[]}]`;
-      await session.ask({ kind: "call_waiting", name: "$onnx.Model.export", result: result.number, text });
       return new Uint8Array((await session.ask({ kind: "read", handle: result.number })) as ArrayBuffer);
     } finally {
       result.dispose();
@@ -355,38 +335,27 @@ export async function loadModel(
   source: FileSource,
   { device, requiresGrad, files = {}, onProgress }: LoadOptions = {},
 ): Promise<OnnxModel> {
-  const send = (name: string, text: string, buffers: Uint8Array<ArrayBuffer>[]): number => {
-    const result = session.allocate();
-    session.transport.send({ kind: "call_packed", name, result, text, buffers });
-    return result;
-  };
   const bytes = await readAll(host, source, "load", onProgress);
-  const text = `[[{"b":0},${JSON.stringify(nameOf(source))}],{"d":[]}]`;
-  const file = new Handle(session, send("$onnx.File", text, [bytes]));
+  const file = new Handle(session, session.callPacked("$onnx.File", [new Bytes(bytes), nameOf(source)]));
   try {
     const { external } = (await session.ask({ kind: "meta", handle: file.number, names: ["external"] })) as {
       external: string[];
     };
-    const buffers = await Promise.all(
-      external.map((name) => {
+    const entries = await Promise.all(
+      external.map(async (name) => {
         const place = files[name] ?? beside(source, name);
-        if (place !== undefined) return readAll(host, place, "load");
+        if (place !== undefined) return [name, new Bytes(await readAll(host, place, "load"))] as const;
         throw new ArgumentError(
           `load: ${nameOf(source)} has elements in the file ${JSON.stringify(name)}: ` +
             "expected it among the option files, as it is not known where the model lies",
         );
       }),
     );
-    const pairs = external.map((name, i) => `[${JSON.stringify(name)},{"b":${i}}]`);
-    const rest = session.encode([device, requiresGrad ?? false]).text.slice(1, -1);
-    const model = send(
-      "$onnx.load",
-      `[[{"$":${file.number}},${rest},{"d":[${pairs.join(",")}]}],{"d":[]}]`,
-      buffers,
-    );
+    const args = [file, device, requiresGrad ?? false, Object.fromEntries(entries)];
+    const model = session.callPacked("$onnx.load", args);
     const names = ["inputs", "outputs", "ops", "parameters"];
-    const found = (await session.ask({ kind: "meta", handle: model, names })) as Described;
-    return new OnnxModel(session, model, found);
+    const description = (await session.ask({ kind: "meta", handle: model, names })) as Described;
+    return new OnnxModel(session, model, description);
   } finally {
     file.dispose();
   }

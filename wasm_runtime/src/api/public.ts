@@ -1,4 +1,4 @@
-/** What a package exports beside `create`: the errors' classes, and the types. */
+/** The exports of the packages beside `create`: classes of errors, and types. */
 
 export {
   ArgumentError,

@@ -1,6 +1,6 @@
 /**
- * Safetensors files as they arrive: each tensor is handed over as soon as its bytes are there, so that a large file is
- * never whole in Python's memory.
+ * Safetensors files that are read while they arrive. Each tensor is passed on as soon as its bytes are there, so the
+ * whole of a large file is never in Python's memory at once.
  */
 
 import { headerLength, parseHeader, PREFIX, type Place } from "../safetensors";
@@ -8,7 +8,7 @@ import { ArgumentError } from "./generated/errors";
 
 const MAX_HEADER = 100_000_000;
 
-/** Bytes that arrive in pieces, and are taken in runs of known length. */
+/** Reads runs of known length from bytes that arrive in pieces. */
 export class ByteReader {
   readonly #source: AsyncIterator<Uint8Array>;
   readonly #progress: (loaded: number) => void;
@@ -52,7 +52,7 @@ export class ByteReader {
   }
 }
 
-/** The tensors of a header in the order of the data. Rejects with ArgumentError for a damaged one. */
+/** The tensors of a header in the order of the data. Rejects with ArgumentError for a damaged header. */
 async function readHeader(reader: ByteReader): Promise<Place[]> {
   const length = headerLength(await reader.take(PREFIX));
   if (length > MAX_HEADER) {

@@ -206,6 +206,13 @@ export class Session implements Owner {
     return result;
   }
 
+  /** `callPacked` of a function that may wait for a GPU, with arguments without `Bytes`. Rejects with its error. */
+  async callWaiting(name: string, args: readonly unknown[]): Promise<number> {
+    const result = this.allocate();
+    await this.ask({ kind: "call_waiting", name, result, text: this.encode([args, {}]).text });
+    return result;
+  }
+
   #sendPacked(name: string, result: number, args: readonly unknown[], options: Options): void {
     this.transport.send({ kind: "call_packed", name, result, ...this.encode([args, options]) });
   }

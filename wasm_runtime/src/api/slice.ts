@@ -11,12 +11,12 @@ export class Slice {
   ) {}
 }
 
-/** Python's `...`: as many whole axes as are left over. */
+/** `...` among indices: all axes that the other indices leave. */
 export const ELLIPSIS = Symbol("...");
 
 type Bound = number | "";
 
-/** A slice as Python writes it: "1:3", ":", "::2", "-1:". */
+/** A slice as text, as Python writes it: "1:3", ":", "::2", "-1:". */
 export type SliceText = `${Bound}:${Bound}` | `${Bound}:${Bound}:${Bound}`;
 
 /** The elements from `start` up to but not including `stop`, every `step`-th. */
@@ -28,7 +28,7 @@ export function slice(
   return new Slice(start, stop, step);
 }
 
-/** The slice that a text means, or undefined when it means none. */
+/** The slice that a text describes, or undefined. */
 export function parseSlice(text: string): Slice | undefined {
   if (!/^\s*(-?\d+)?\s*:\s*(-?\d+)?\s*(:\s*(-?\d+)?\s*)?$/.test(text)) return undefined;
   const [start = null, stop = null, step = null] = text

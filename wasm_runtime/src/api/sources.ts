@@ -1,12 +1,12 @@
-/** Files that a session reads: where they come from, and their bytes as they arrive. */
+/** Files that a session reads: their sources, and their bytes as they arrive. */
 
 import { ArgumentError } from "./generated/errors";
 import type { Session } from "./session";
 
-/** Reports how much of a file has arrived, in bytes; `total` is undefined where the server does not say. */
+/** Reports how much of a file has arrived, in bytes. `total` is undefined where the server does not send it. */
 export type ByteProgress = (loaded: number, total: number | undefined) => void;
 
-/** Where a file comes from: its bytes, or an address (in Node also the path of a file). */
+/** The source of a file: its bytes, or an address (in Node also a path). */
 export type FileSource = ArrayBuffer | Uint8Array | Blob | URL | string;
 
 /** A file that arrives in pieces, and its length if that is known. */
@@ -15,8 +15,9 @@ export interface OpenedFile {
   readonly length?: number;
 }
 
-/** What a host adds. `what` is the function that asks, for errors. */
+/** What the API needs of its host. */
 export interface Host {
+  /** Open a file. `what`: the name of the calling function, for errors. */
   open(source: string | URL, what: string): Promise<OpenedFile>;
   /** The pixels of an image, where the host can draw. */
   readonly pixels?: Session["pixels"];
@@ -62,29 +63,29 @@ export async function readAll(
   onProgress?: ByteProgress,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const { pieces, length } = await openSource(host, source, what);
-  const found: Uint8Array[] = [];
+  const received: Uint8Array[] = [];
   let loaded = 0;
   for await (const piece of pieces) {
-    found.push(piece);
+    received.push(piece);
     loaded += piece.byteLength;
     onProgress?.(loaded, length);
   }
   const whole = new Uint8Array(loaded);
   let offset = 0;
-  for (const piece of found) {
+  for (const piece of received) {
     whole.set(piece, offset);
     offset += piece.byteLength;
   }
   return whole;
 }
 
-/** What a file is called in errors. */
+/** The name of a file, for errors. */
 export function nameOf(source: FileSource): string {
   if (typeof source === "string" || source instanceof URL) return String(source);
   return "name" in source && typeof source.name === "string" ? source.name : "model";
 }
 
-/** A file in the folder of another, undefined where that is not known. */
+/** The file `name` in the folder of `source`; undefined where the folder is not known. */
 export function beside(source: FileSource, name: string): URL | string | undefined {
   if (source instanceof URL) return new URL(name, source);
   if (typeof source !== "string") return undefined;

@@ -20,10 +20,10 @@ import type { Variable } from "./variable";
 /** A size: an integer, or a symbolic one. */
 export type Size = number | Variable;
 
-/** What an operation takes beside a tensor: another, a number, or numbers in arrays. */
+/** The other operand of an operation: a tensor, a number, or numbers in arrays. */
 export type Operand = Tensor | NestedData | TypedArray;
 
-/** What has pixels: ImageData, or what a page can draw. */
+/** An image: ImageData, or another that a page can draw. */
 export interface ImageSource {
   readonly width: number;
   readonly height: number;
@@ -46,19 +46,19 @@ interface Meta {
 function indexOf(index: Index): unknown {
   if (typeof index !== "string") return index;
   if (index === "...") return ELLIPSIS;
-  const found = parseSlice(index);
-  if (found === undefined) {
+  const slice = parseSlice(index);
+  if (slice === undefined) {
     throw new ShapeError(`index: expected a slice such as "1:3" or "...", got ${JSON.stringify(index)}`);
   }
-  return found;
+  return slice;
 }
 
 export class TensorBase extends Handle<Session> {
   #meta: Meta | undefined;
 
-  // --- what is known without computing
+  // --- shape, dtype and device
 
-  #known(what: string): Meta {
+  #metaFor(what: string): Meta {
     if (this.#meta !== undefined) return this.#meta;
     if (!this.session.transport.synchronous) {
       throw new PolygradError(
@@ -69,8 +69,8 @@ export class TensorBase extends Handle<Session> {
   }
 
   /**
-   * Resolves when all operations that this tensor depends on have been taken in, and `shape`, `dtype` and `device`
-   * are known; rejects with the error of one that failed. Nothing is computed for it: see `realize`.
+   * Resolves when Python has received all operations that this tensor depends on, and `shape`, `dtype` and `device` are
+   * known; rejects with the error of an operation that failed. It computes nothing: see `realize`.
    */
   async ready(): Promise<this> {
     this.#meta = (await this.session.ask({ kind: "meta", handle: this.number, names: [] })) as Meta;
@@ -79,7 +79,7 @@ export class TensorBase extends Handle<Session> {
 
   /** The sizes of the axes. Throws ShapeError where one is symbolic. */
   get shape(): readonly number[] {
-    const { shape } = this.#known("shape");
+    const { shape } = this.#metaFor("shape");
     const symbolic = shape.find((size) => typeof size === "string");
     if (symbolic !== undefined) {
       throw new ShapeError(`shape: expected integers, got the symbolic size ${symbolic}: shrink that axis`);
@@ -89,21 +89,21 @@ export class TensorBase extends Handle<Session> {
 
   /** The element type. */
   get dtype(): DType {
-    return this.#known("dtype").dtype;
+    return this.#metaFor("dtype").dtype;
   }
 
-  /** The name of the device that holds, or will hold, the elements. */
+  /** The name of the device of the elements, computed or not. */
   get device(): string {
     if (this.session.transport.synchronous) this.#meta = undefined;
-    return this.#known("device").device;
+    return this.#metaFor("device").device;
   }
 
   /** The number of axes. */
   get ndim(): number {
-    return this.#known("ndim").shape.length;
+    return this.#metaFor("ndim").shape.length;
   }
 
-  /** Whether gradients are wanted: `requiresGrad` is true. */
+  /** Whether `requiresGrad` is true. */
   get isParam(): boolean {
     return this.requiresGrad === true;
   }
@@ -111,8 +111,8 @@ export class TensorBase extends Handle<Session> {
   /**
    * Axes split, permuted and merged by an einops formula: `x.rearrange("b (h w) c -> b c h w", { h: 8 })`.
    *
-   * Names stand for axes, parentheses for axes that are split or merged, `...` for any number of axes, `1` and
-   * `()` for one of size 1. `sizes`: of axes that are split, but for one in each parentheses.
+   * Names stand for axes, parentheses for axes that are split or merged, `...` for any number of axes, `1` and `()` for
+   * an axis of size 1. `sizes`: the sizes of axes that are split; one in each parentheses may be left out.
    * Throws ArgumentError, ShapeError.
    */
   rearrange(formula: string, sizes: Readonly<Record<string, number>> = {}): Tensor {
@@ -139,11 +139,11 @@ export class TensorBase extends Handle<Session> {
   size(dim: number): number;
   size(dim?: number): number | readonly number[] {
     if (dim === undefined) return this.shape;
-    const found = this.shape.at(dim);
-    if (found === undefined || !Number.isInteger(dim)) {
+    const size = this.shape.at(dim);
+    if (size === undefined || !Number.isInteger(dim)) {
       throw new ShapeError(`size: expected an axis of shape [${this.shape.join(", ")}], got ${dim}`);
     }
-    return found;
+    return size;
   }
 
   /** Bytes per element. */
@@ -167,8 +167,8 @@ export class TensorBase extends Handle<Session> {
   async data(): Promise<TypedArray> {
     const read = this.session.read(this.number);
     const meta = this.session.ask({ kind: "meta", handle: this.number, names: [] });
-    const [bytes, known] = await Promise.all([read, meta]);
-    this.#meta = known as Meta;
+    const [bytes, answer] = await Promise.all([read, meta]);
+    this.#meta = answer as Meta;
     return asArray(bytes, this.#meta.dtype);
   }
 
@@ -183,7 +183,7 @@ export class TensorBase extends Handle<Session> {
     return this.#only(array);
   }
 
-  /** `data()` at once: on this thread, and from devices whose memory is this process's. Throws elsewhere. */
+  /** `data()` at once. Throws in a worker's session, and on devices whose memory is not this process's. */
   dataSync(): TypedArray {
     return asArray(this.session.askSync({ kind: "read", handle: this.number }) as ArrayBuffer, this.dtype);
   }
@@ -217,13 +217,13 @@ export class TensorBase extends Handle<Session> {
     return wrap(this.session, this.session.call("$index", [this, indices.map(indexOf)]));
   }
 
-  /** Write `value` to the elements that `at(...indices)` reads; itself. */
+  /** Write `value` to the elements that `at(...indices)` reads; this tensor. */
   setAt(indices: readonly Index[], value: Operand): this {
     this.session.run("$set_index", [this, indices.map(indexOf), value]);
     return this;
   }
 
-  /** The tensors in the first axis, one by one. */
+  /** The tensors along the first axis. */
   *[Symbol.iterator](): Generator<Tensor> {
     if (this.ndim === 0) throw new ShapeError("iteration: expected a tensor with axes, got shape []");
     for (let i = 0; i < this.size(0); i++) yield this.at(i);
@@ -232,18 +232,18 @@ export class TensorBase extends Handle<Session> {
   // --- gradients
 
   /**
-   * The gradient that `backward` left, or null. In a worker it is not known whether there is one: then it is a
-   * tensor whose reading fails if there is none.
+   * The gradient from `backward`, or null. A worker cannot say at once whether there is one: there this is a tensor, whose
+   * reading fails if there is no gradient.
    */
   get grad(): Tensor | null {
     const number = this.session.call("$get", [this, "grad"]);
-    const found = wrap(this.session, number);
+    const gradient = wrap(this.session, number);
     if (
       !this.session.transport.synchronous ||
       this.session.askSync({ kind: "is_none", handle: number }) !== true
     )
-      return found;
-    found.dispose();
+      return gradient;
+    gradient.dispose();
     return null;
   }
 
@@ -251,10 +251,10 @@ export class TensorBase extends Handle<Session> {
     this.session.run("$set", [this, "grad", value]);
   }
 
-  /** Whether gradients flow to it; null: an optimizer decides. In a worker known after `ready()`. */
+  /** Whether gradients flow to this tensor; null: an optimizer decides. In a worker known after `ready()`. */
   get requiresGrad(): boolean | null {
     if (this.session.transport.synchronous) this.#meta = undefined;
-    return this.#known("requiresGrad").requires_grad;
+    return this.#metaFor("requiresGrad").requires_grad;
   }
 
   set requiresGrad(value: boolean | null) {
@@ -264,7 +264,7 @@ export class TensorBase extends Handle<Session> {
 
   // --- layers
 
-  /** The layers one after the other. */
+  /** Apply the layers one after the other. */
   sequential(layers: readonly Layer[]): Tensor {
     return layers.reduce<Tensor>(
       (x, layer) => (typeof layer === "function" ? layer(x) : layer.forward(x)),
@@ -285,7 +285,7 @@ export class TensorBase extends Handle<Session> {
     return this.session;
   }
 
-  /** Whether dropout drops, batch normalisation measures, and optimizers step. */
+  /** Training mode: dropout drops, batch normalisation measures, optimizers step. */
   static get training(): boolean {
     return this.bound.training;
   }
@@ -295,7 +295,7 @@ export class TensorBase extends Handle<Session> {
     this.bound.training = mode;
   }
 
-  /** Run `run` in training mode (or not, with `mode` false); what it returns. It may be asynchronous. */
+  /** Run `run` in training mode, or in evaluation mode if `mode` is false; its result. It may be asynchronous. */
   static train<T>(run: () => T, mode = true): T {
     const old = this.training;
     const end = (): void => {
@@ -312,13 +312,13 @@ export class TensorBase extends Handle<Session> {
     return afterwards(result, end);
   }
 
-  /** Run `run` in evaluation mode; what it returns. */
+  /** Run `run` in evaluation mode; its result. */
   static test<T>(run: () => T): T {
     return this.train(run, false);
   }
 
   /**
-   * The pixels of an image as uint8 of shape [height, width, channels]: of ImageData, and in a page of a canvas, a
+   * The pixels of an image as uint8 of shape [height, width, channels]. `image`: ImageData; in a page also a canvas, a
    * video, an image element or an ImageBitmap. `channels`: 4, or 3 without alpha.
    */
   static fromImage(image: ImageSource, { channels = 4 }: { channels?: 3 | 4 } = {}): Tensor {
@@ -326,12 +326,12 @@ export class TensorBase extends Handle<Session> {
     return tensorOfPixels(this.bound, pixels, channels);
   }
 
-  /** A tensor of this data: what `new Tensor` makes. */
+  /** A tensor of this data, as `new Tensor`. */
   static fromArray(data: TensorData, options?: TensorOptions): Tensor {
     return wrap(this.bound, makeTensor(this.bound, data, options));
   }
 
-  /** `value` everywhere: float32 for a number, bool for a boolean, unless `dtype` says otherwise. */
+  /** A tensor filled with `value`. Its dtype is float32 for a number and bool for a boolean, unless `dtype` is given. */
   static full(
     shape: readonly Size[],
     value: Scalar,

@@ -1,13 +1,13 @@
-/** `BindGroups`: a device's bind groups, kept as long as their buffers live. */
+/** `BindGroups`: a device's bind groups, cached as long as their buffers live. */
 
 import type { Range } from "./steps";
 
 const KEPT = 4096;
 
 export class BindGroups {
-  /** How many were made. */
+  /** How many bind groups were made. */
   made = 0;
-  /** Least used first. */
+  /** Least recently used first. */
   readonly #groups = new Map<string, { readonly group: GPUBindGroup; readonly buffers: readonly number[] }>();
   readonly #keys = new Map<number, Set<string>>();
 
@@ -15,15 +15,15 @@ export class BindGroups {
     private readonly make: (buffers: readonly number[], ranges: readonly Range[]) => GPUBindGroup,
   ) {}
 
-  /** The bind group of ranges, whose entries are places in `table`. */
+  /** The bind group of ranges, whose entries are indices of `table`. */
   get(ranges: readonly Range[], table: Uint32Array): GPUBindGroup {
     const buffers = ranges.map(({ entry }) => table[entry] ?? 0);
     const key = ranges.map(({ offset, nbytes }, i) => `${buffers[i] ?? 0}+${offset}:${nbytes}`).join(" ");
-    const found = this.#groups.get(key);
-    if (found !== undefined) {
+    const cached = this.#groups.get(key);
+    if (cached !== undefined) {
       this.#groups.delete(key);
-      this.#groups.set(key, found);
-      return found.group;
+      this.#groups.set(key, cached);
+      return cached.group;
     }
     const group = this.make(buffers, ranges);
     this.made++;
@@ -38,7 +38,7 @@ export class BindGroups {
     return group;
   }
 
-  /** Forget those of a buffer that is destroyed. */
+  /** Forget the bind groups of a destroyed buffer. */
   drop(buffer: number): void {
     for (const key of [...(this.#keys.get(buffer) ?? [])]) this.#forget(key);
   }

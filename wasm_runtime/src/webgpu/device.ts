@@ -1,27 +1,27 @@
 /**
- * `WebGPUDevice`: a GPUDevice for tensor data and kernels in WGSL, wherever there is a `GPU` object.
+ * `WebGPUDevice`: a GPUDevice for tensor data and kernels in WGSL, on every host with a `GPU` object.
  *
- * Buffers, pipelines and command lists are numbers that the caller chooses, so that no call but a question has an
- * answer, and a device in a worker has the same calls (`node/src/gpu.ts`). Calls are carried out in order. It knows
- * no Programs and no allocation.
+ * The caller chooses the numbers of buffers, pipelines and command lists. So only reads have answers, and a device in a
+ * worker has the same calls (`node/src/gpu.ts`). Calls are carried out in order. The device knows no Programs and does
+ * not allocate.
  *
- * A list of steps is recorded anew for each run, because WebGPU's command buffers are used once; that is quick, as
- * bind groups are kept. While pipelines are being compiled, what is asked for waits for them in a queue: nobody has to
- * wait for anything but a read. What is wrong with a pipeline or a buffer, the next read tells.
+ * A list of steps is encoded again for each run, because a WebGPU command buffer can be submitted once. That is quick,
+ * because bind groups are cached. Calls that come while pipelines compile wait in a queue, so a caller only waits for
+ * reads. An error of a pipeline or a buffer is thrown by the next read.
  */
 
 import { CompileError, DeviceError, InternalError, OutOfMemoryError } from "../errors";
 import { BindGroups } from "./bind_groups";
 import { readSteps, type Range, type Step } from "./steps";
 
-/** A kernel: its entry point, its text, and how many storage buffers it has; a uniform buffer is behind them. */
+/** A kernel: its entry point, its text, and its number of storage buffers, which a uniform buffer follows. */
 export interface Source {
   readonly name: string;
   readonly text: string;
   readonly buffers: number;
 }
 
-/** What an adapter says of itself. `features`: those of WebGPU's optional ones that the device was opened with. */
+/** The description of an adapter. `features`: the optional features of WebGPU that the device was opened with. */
 export interface AdapterDescription {
   readonly name: string;
   readonly software: boolean;
@@ -32,11 +32,11 @@ export interface AdapterDescription {
   readonly workgroups: number;
   readonly invocations: number;
   readonly sharedBytes: number;
-  /** How many invocations all subgroups have, where kernels may exchange values in them; else 0. */
+  /** The size of all subgroups, where kernels may exchange values inside of them; else 0. */
   readonly subgroup: number;
 }
 
-/** What was made and done so far. */
+/** How much was made and done so far. */
 export interface Counters {
   buffers: number;
   pipelines: number;
@@ -63,13 +63,13 @@ const LIMITS = [
   "maxComputeWorkgroupStorageSize",
 ] as const;
 
-/** What lets the GPU's own clock be asked. */
+/** The feature that gives access to the GPU's clock. */
 const TIMESTAMPS = "timestamp-query";
 
-/** What a device is opened with where the adapter has it. */
+/** The features that a device is opened with where the adapter has them. */
 const FEATURES = ["shader-f16", "subgroups", TIMESTAMPS] as const;
 
-/** From this size on it is asked for whether there was room: asking takes a round trip. */
+/** From this size on, the device asks whether there was room for a buffer, which takes a round trip. */
 const LARGE = 16 << 20;
 
 // GPUBufferUsage, GPUMapMode and GPUShaderStage are globals that not all hosts have.
@@ -77,7 +77,7 @@ const [MAP_READ, COPY_SRC, COPY_DST, UNIFORM, STORAGE, QUERY_RESOLVE] = [0x1, 0x
 const READ = 0x1;
 const COMPUTE = 0x4;
 
-/** What the GPU's clock is asked with, and where its two answers are. */
+/** The queries of the GPU's clock, and the buffers of their two answers. */
 interface Clock {
   readonly queries: GPUQuerySet;
   readonly answers: GPUBuffer;
@@ -90,7 +90,7 @@ interface Commands {
 }
 
 function describe({ info, limits, features }: GPUAdapter): AdapterDescription {
-  const { subgroupMinSize: least, subgroupMaxSize: most } = info;
+  const { subgroupMinSize: minSize, subgroupMaxSize: maxSize } = info;
   const name = [info.vendor, info.architecture, info.device, info.description].filter(Boolean).join(" ");
   return {
     name,
@@ -102,17 +102,17 @@ function describe({ info, limits, features }: GPUAdapter): AdapterDescription {
     workgroups: limits.maxComputeWorkgroupsPerDimension,
     invocations: limits.maxComputeInvocationsPerWorkgroup,
     sharedBytes: limits.maxComputeWorkgroupStorageSize,
-    subgroup: features.has("subgroups") && least === most ? least : 0,
+    subgroup: features.has("subgroups") && minSize === maxSize ? minSize : 0,
   };
 }
 
-/** Note what the clock says between the passes before and those after, which a pass of nothing else asks. */
+/** Record the time between two passes, by an empty pass. */
 function stamp(encoder: GPUCommandEncoder, querySet: GPUQuerySet, beginningOfPassWriteIndex: number): void {
   encoder.beginComputePass({ timestampWrites: { querySet, beginningOfPassWriteIndex } }).end();
 }
 
 export class WebGPUDevice {
-  /** Whether what it is asked is answered at once, and not by a promise. */
+  /** Whether reads are answered at once, and not by a promise. */
   readonly synchronous: boolean = false;
   readonly adapter: AdapterDescription;
   /** Settles when the device is lost. */
@@ -127,7 +127,7 @@ export class WebGPUDevice {
   readonly #staging = new Map<number, GPUBuffer[]>();
   readonly #groups: BindGroups;
   readonly #errors: Error[] = [];
-  /** What waits for pipelines, and how many compilations there are. */
+  /** The calls that wait for pipelines, and the number of compilations. */
   #queue: (() => void)[] = [];
   #clock: Clock | undefined;
   #compiling = 0;
@@ -148,7 +148,7 @@ export class WebGPUDevice {
     });
   }
 
-  /** Open the best adapter that there is; undefined when there is none. */
+  /** Open the best adapter; undefined when there is none. */
   static async open(gpu: GPU | undefined, options: OpenOptions = {}): Promise<WebGPUDevice | undefined> {
     const adapter = await gpu?.requestAdapter({ powerPreference: "high-performance" });
     if (!adapter) return undefined;
@@ -158,7 +158,7 @@ export class WebGPUDevice {
     return new WebGPUDevice(adapter, device, options);
   }
 
-  /** Why the device is lost; empty while it is not known to be. */
+  /** Why the device was lost; empty as long as it works. */
   get lost(): string {
     return this.#lost;
   }
@@ -167,13 +167,13 @@ export class WebGPUDevice {
     return { ...this.#counters, bindGroups: this.#groups.made };
   }
 
-  /** Do something, now or when the pipelines are there. */
+  /** Do something, now or when the pipelines are compiled. */
   #enqueue(action: () => void): void {
     if (this.#compiling > 0) this.#queue.push(action);
     else action();
   }
 
-  /** Throws what `open` promises of calls on a lost device. */
+  /** Throws DeviceError for a lost device. */
   #check(): void {
     if (this.#lost) throw this.#lostError();
   }
@@ -185,7 +185,7 @@ export class WebGPUDevice {
     );
   }
 
-  /** Make a buffer. Settles when it is known whether there is room, for a large one; false: there is none. */
+  /** Make a buffer. For a large buffer there is a promise, which tells whether there was room. */
   createBuffer(number: number, nbytes: number): Promise<boolean> | undefined {
     this.#check();
     const large = nbytes >= LARGE;
@@ -196,7 +196,7 @@ export class WebGPUDevice {
     return large ? this.#device.popErrorScope().then((error) => error === null) : undefined;
   }
 
-  /** Let the next read tell that there was no room for a buffer; for those who cannot wait for `createBuffer`. */
+  /** Make the next read throw when there was no room for a buffer; for callers who cannot await `createBuffer`. */
   async reportBuffer(nbytes: number, made: Promise<boolean>): Promise<void> {
     if (await made) return;
     this.#errors.push(new OutOfMemoryError(`allocate ${nbytes} bytes: no room on the GPU: free tensors`));
@@ -217,7 +217,7 @@ export class WebGPUDevice {
     });
   }
 
-  /** Bytes, when all that was submitted is done. Rejects with what has gone wrong since the last read. */
+  /** Read bytes after all submitted work. Rejects with the first error since the last read. */
   async read(number: number, offset: number, nbytes: number): Promise<Uint8Array> {
     this.#check();
     this.#counters.reads++;
@@ -233,18 +233,18 @@ export class WebGPUDevice {
     encoder.copyBufferToBuffer(buffer, offset, staging, 0, nbytes);
     this.#device.queue.submit([encoder.finish()]);
     await this.#map(staging, nbytes);
-    const found = new Uint8Array(staging.getMappedRange(0, nbytes)).slice();
+    const bytes = new Uint8Array(staging.getMappedRange(0, nbytes)).slice();
     staging.unmap();
     const free = this.#staging.get(size);
     if (size > LARGE) staging.destroy();
     else if (free === undefined) this.#staging.set(size, [staging]);
     else free.push(staging);
     this.#raise();
-    return found;
+    return bytes;
   }
 
   async #map(staging: GPUBuffer, nbytes: number): Promise<void> {
-    // The engine may otherwise look for finished work ten times a second only.
+    // Otherwise the engine may check for finished work only ten times a second.
     const timer = this.#nudge
       ? setInterval(() => {
           this.#device.queue.submit([]);
@@ -262,15 +262,15 @@ export class WebGPUDevice {
     }
   }
 
-  /** Throws the first thing that has gone wrong; others came of it. */
+  /** Throws the first error; later errors follow from it. */
   #raise(): void {
     const [first] = this.#errors.splice(0);
     if (first !== undefined) throw first;
   }
 
   /**
-   * Make pipelines, numbered from `first` on, all at once. What is asked for meanwhile waits for them; which is not
-   * accepted, the next read tells.
+   * Make pipelines, numbered from `first` on, in parallel. Calls that come meanwhile wait for them. The next read
+   * throws the error of a pipeline that is not accepted.
    */
   compile(first: number, sources: readonly Source[]): void {
     this.compiled(first, sources).catch((error: unknown) => {
@@ -278,7 +278,7 @@ export class WebGPUDevice {
     });
   }
 
-  /** The same, with a promise, which rejects with CompileError; then the next read does not tell. */
+  /** `compile` with a promise, which rejects with CompileError; the next read does not throw the error then. */
   async compiled(first: number, sources: readonly Source[]): Promise<void> {
     this.#check();
     this.#compiling++;
@@ -293,7 +293,7 @@ export class WebGPUDevice {
 
   async #pipeline(number: number, source: Source): Promise<void> {
     const device = this.#device;
-    device.pushErrorScope("validation"); // of the module, which the pipeline tells
+    device.pushErrorScope("validation"); // of the module: the pipeline reports it
     const module = device.createShaderModule({ label: source.name, code: source.text });
     const quiet = device.popErrorScope();
     try {
@@ -319,8 +319,8 @@ export class WebGPUDevice {
   }
 
   #layout(buffers: number): { readonly group: GPUBindGroupLayout; readonly pipeline: GPUPipelineLayout } {
-    const found = this.#layouts[buffers];
-    if (found !== undefined) return found;
+    const cached = this.#layouts[buffers];
+    if (cached !== undefined) return cached;
     const entries = Array.from({ length: buffers + 1 }, (_, binding) => ({
       binding,
       visibility: COMPUTE,
@@ -335,7 +335,7 @@ export class WebGPUDevice {
     this.#enqueue(() => this.#pipelines.delete(number));
   }
 
-  /** Make a list of steps ready; see `readSteps` for the numbers. */
+  /** Prepare a list of steps; see `readSteps` for the numbers. */
   prepare(number: number, steps: Uint32Array): void {
     this.#commands.set(number, {
       steps: readSteps(steps),
@@ -348,7 +348,7 @@ export class WebGPUDevice {
     this.#enqueue(() => this.#commands.delete(number));
   }
 
-  /** Carry out a list of steps in one submit. Without a table and grids they are those of its last run. */
+  /** Carry out a list of steps in one submit. Without `table` and `grids`, those of its last run are used. */
   submit(number: number, table?: Uint32Array, grids?: Uint32Array): void {
     this.#check();
     this.#enqueue(() => {
@@ -357,8 +357,8 @@ export class WebGPUDevice {
   }
 
   /**
-   * `submit`, and the seconds that the steps take: by the GPU's clock where the adapter has timestamp queries, else until
-   * they are known here to be done. Rejects as `read` does.
+   * `submit`, and the seconds that the steps take: by the GPU's clock where the adapter has timestamp queries, else by
+   * this thread's clock. Rejects as `read` does.
    */
   async measure(number: number, table: Uint32Array, grids: Uint32Array): Promise<number> {
     this.#check();
@@ -402,7 +402,7 @@ export class WebGPUDevice {
     this.#counters.submits++;
   }
 
-  /** Undefined where a pipeline is missing: it was not accepted, which the next read tells. */
+  /** Encode a list of steps. Undefined where a pipeline was not accepted; the next read throws its error. */
   #record({ steps, table, grids }: Commands, clock?: GPUQuerySet): GPUCommandBuffer | undefined {
     const encoder = this.#device.createCommandEncoder();
     if (clock !== undefined) stamp(encoder, clock, 0);
@@ -437,13 +437,13 @@ export class WebGPUDevice {
   }
 
   #buffer(number: number): GPUBuffer {
-    const found = this.#buffers.get(number);
-    if (found === undefined) {
+    const buffer = this.#buffers.get(number);
+    if (buffer === undefined) {
       throw new DeviceError(
         `device WEBGPU: expected memory of this device, got ${number}, which was lost with another: make the tensors anew`,
       );
     }
-    return found;
+    return buffer;
   }
 
   #bind(buffers: readonly number[], ranges: readonly Range[]): GPUBindGroup {

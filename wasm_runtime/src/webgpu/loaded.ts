@@ -1,8 +1,9 @@
 /**
  * `GpuProgram`: a serialized Program of device WEBGPU in memory, run without Python.
  *
- * As in `polygrad/runtime/webgpu/device.py`: all launches are one list of steps and one submit. Every buffer is memory of its
- * own here, so nothing is ever the same memory as something else.
+ * As in `polygrad/runtime/webgpu/device.py`, all launches are one list of steps and one submit. Here every buffer has
+ * memory of its own, so no two buffers of a launch are the same memory. `tests/runtime/test_shared_constants.py` compares
+ * the constants with Python's.
  */
 
 import { ARRAYS, dtypeOf, type TensorData } from "../arrays";
@@ -11,17 +12,17 @@ import { checkVariables, gridSize, type BufferSpec, type KernelSpec, type Progra
 import type { AdapterDescription, WebGPUDevice } from "./device";
 import { DISPATCH } from "./steps";
 
-const ALIGN = 256; // of what a binding starts at
-const WORD = 4; // what offsets and sizes of copies are multiples of
-/** What a kernel begins with that has 16-bit floats in memory. */
+const ALIGN = 256; // bytes: a binding starts at a multiple
+const WORD = 4; // bytes: offsets and sizes of copies are multiples
+/** The first characters of a kernel with 16-bit floats in memory. */
 const ENABLE_F16 = "enable f16;";
-/** What every kernel's uniform buffer begins with: infinity, NaN and zero of float32, and zero bits. */
+/** The first words of every kernel's uniform buffer: infinity, NaN and zero of float32, and zero bits. */
 const CONSTANTS = [0x7f800000, 0x7fc00000, 0, 0];
 
 const roundUp = (n: number, to: number): number => Math.ceil(n / to) * to;
 
-/** Buffers, pipelines and lists of steps have numbers; those of all Programs in this process differ. */
-let last = 0;
+/** The last number of a buffer, a pipeline or a list of steps, of all Programs in this process. */
+let lastNumber = 0;
 
 interface Numbers {
   /** The Program's buffers (0 for scratch and for empty ones), the arena (or 0), the uniform buffer. */
@@ -30,7 +31,7 @@ interface Numbers {
   readonly steps: number;
 }
 
-/** What gives back what a Program holds, once it is collected. */
+/** Frees the resources of a Program that was collected. */
 const released = new FinalizationRegistry<{ device: WebGPUDevice; pipelines: number } & Numbers>(
   ({ device, buffers, firstPipeline, pipelines, steps }) => {
     if (device.lost) return;
@@ -41,13 +42,13 @@ const released = new FinalizationRegistry<{ device: WebGPUDevice; pipelines: num
 );
 
 export class GpuProgram {
-  /** Of the host: what runs kernels has its own. */
+  /** Threads of the host; the GPU has its own. */
   readonly threads = 1;
   readonly #device: WebGPUDevice;
   readonly #numbers: Numbers;
   readonly #parts: ReadonlyMap<string, number>;
   readonly #table: Uint32Array;
-  /** What the Variables were in the last run, whose uniform buffer and grids are still there; "" before the first. */
+  /** The Variables of the last run, as text; the uniform buffer and the grids are those of that run. "" before it. */
   #values = "";
 
   private constructor(
@@ -63,7 +64,7 @@ export class GpuProgram {
   }
 
   /**
-   * Make a Program ready on a device. Rejects with ProgramError where the adapter has less than its kernels need,
+   * Load a Program to a device. Rejects with ProgramError where the adapter lacks something that its kernels need,
    * OutOfMemoryError, CompileError.
    */
   static async load(program: Program, device: WebGPUDevice): Promise<GpuProgram> {
@@ -73,13 +74,17 @@ export class GpuProgram {
     const made: Promise<boolean>[] = [];
     const buffers = [...sizes, program.arena, uniform].map((nbytes) => {
       if (nbytes === 0) return 0;
-      const number = ++last;
+      const number = ++lastNumber;
       const room = device.createBuffer(number, roundUp(nbytes, ALIGN));
       if (room !== undefined) made.push(room);
       return number;
     });
-    const numbers = { buffers, firstPipeline: last + 1, steps: last + 1 + program.kernels.length };
-    last = numbers.steps;
+    const numbers = {
+      buffers,
+      firstPipeline: lastNumber + 1,
+      steps: lastNumber + 1 + program.kernels.length,
+    };
+    lastNumber = numbers.steps;
     const loaded = new GpuProgram(program, device, numbers);
     const sources = program.kernels.map(({ name, code, n_buffers }) => {
       return { name, text: new TextDecoder().decode(code), buffers: n_buffers };
@@ -98,7 +103,7 @@ export class GpuProgram {
     checkVariables(this.program, variables);
   }
 
-  /** Run every launch on what the buffers hold, in one submit; `read` waits for it. Throws ProgramError, DeviceError. */
+  /** Run every launch on the contents of the buffers, in one submit; `read` waits for it. Throws ProgramError, DeviceError. */
   execute(variables: Readonly<Record<string, number>> = {}): void {
     this.check(variables);
     const values = `=${this.program.variables.map(({ name }) => variables[name]).join()}`;
@@ -127,7 +132,7 @@ export class GpuProgram {
     this.writeStart(buffer, data);
   }
 
-  /** Fill the first elements of buffer number `buffer` with `data`. What is in the same word behind them is lost. */
+  /** Fill the first elements of buffer number `buffer` with `data`. Later elements in the same word are overwritten. */
   writeStart(buffer: number, data: ArrayBufferView): void {
     const nbytes = bytesOf(this.#spec(buffer));
     if (data.byteLength > nbytes) {
@@ -139,7 +144,7 @@ export class GpuProgram {
     this.#device.write(this.#numbers.buffers[buffer] ?? 0, 0, whole);
   }
 
-  /** A copy of buffer number `buffer`, or of its first `count` elements, as it is after what was asked for before. */
+  /** A copy of buffer number `buffer`, or of its first `count` elements, after all earlier calls. */
   async read(buffer: number, count?: number): Promise<TensorData> {
     const spec = this.#spec(buffer);
     const array = ARRAYS[dtypeOf(spec.dtype, "buffer")];
@@ -191,27 +196,27 @@ const bytesOf = (spec: BufferSpec): number =>
 const bindingBytes = (spec: BufferSpec, offset: number): number =>
   roundUp(Math.max(bytesOf(spec) - offset, 1), 16);
 
-/** Where each list of Variables that kernels have lies in the uniform buffer. */
+/** The byte offset in the uniform buffer of each list of Variables that kernels have. */
 function uniformParts({ kernels }: Program): ReadonlyMap<string, number> {
   const lists = new Set(kernels.map(({ variables }) => variables.join()));
   return new Map([...lists].map((names, i) => [names, i * ALIGN]));
 }
 
-/** Throws ProgramError and OutOfMemoryError for what the adapter cannot do, and says what. */
+/** Throws ProgramError or OutOfMemoryError for a Program that the adapter cannot run. */
 function checkLimits(program: Program, { adapter }: WebGPUDevice): void {
   const advice = "export the step on an adapter that has no more than this one";
   for (const kernel of program.kernels) {
     checkKernel(kernel, adapter, advice);
     const invocations = (kernel.workgroup ?? [1]).reduce((a, b) => a * b, 1);
     const uniform = 4 * (CONSTANTS.length + kernel.variables.length);
-    for (const [what, most, got] of [
+    for (const [subject, limit, count] of [
       ["buffers", adapter.storageBuffers, kernel.n_buffers],
       ["invocations in a workgroup", adapter.invocations, invocations],
       ["bytes of Variables", ALIGN, uniform],
     ] as const) {
-      if (got > most) {
+      if (count > limit) {
         throw new ProgramError(
-          `load: kernel ${kernel.name}: expected at most ${most} ${what}, got ${got}: ${advice}`,
+          `load: kernel ${kernel.name}: expected at most ${limit} ${subject}, got ${count}: ${advice}`,
         );
       }
     }
@@ -219,7 +224,7 @@ function checkLimits(program: Program, { adapter }: WebGPUDevice): void {
   for (const { bindings } of program.launches) {
     for (const { buffer, offset } of bindings) {
       const spec = program.buffers[buffer];
-      if (spec === undefined) continue; // which reading the Program has ruled out
+      if (spec === undefined) continue; // cannot happen: `readProgram` checked it
       const nbytes = bindingBytes(spec, offset);
       if (nbytes > adapter.bindingBytes) {
         throw new OutOfMemoryError(

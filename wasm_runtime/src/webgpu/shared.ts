@@ -8,7 +8,7 @@ export interface Place {
   readonly options?: OpenOptions;
 }
 
-/** What gives the device that it opened the first time, and another when that one is lost; undefined: there is none. */
+/** A function that opens a device once, and another when that one is lost; undefined where there is none. */
 export function sharedDevice(place: () => Promise<Place>): () => Promise<WebGPUDevice | undefined> {
   let opened: Promise<WebGPUDevice | undefined> | undefined;
   const open = async (): Promise<WebGPUDevice | undefined> => {

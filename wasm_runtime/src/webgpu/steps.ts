@@ -1,4 +1,4 @@
-/** Steps of a command list: dispatches and copies, as numbers and ready to be recorded. */
+/** Steps of a command list, dispatches and copies: read from numbers, to be encoded. */
 
 import { ProgramError } from "../errors";
 
@@ -9,7 +9,7 @@ export interface Range {
   readonly nbytes: number;
 }
 
-/** A grid of workgroups. `grid`: the place of its three numbers among the grid words of a run. */
+/** A grid of workgroups. `grid`: the index of its three numbers among the grid words of a run. */
 export interface DispatchStep {
   readonly kind: "dispatch";
   readonly pipeline: number;
@@ -18,7 +18,7 @@ export interface DispatchStep {
   readonly ranges: readonly Range[];
   /** The bind group of the last run's table. */
   group?: GPUBindGroup;
-  /** The pipeline, once it was needed. */
+  /** The pipeline, after its first use. */
   made?: GPUComputePipeline | undefined;
 }
 
@@ -30,13 +30,13 @@ export interface CopyStep {
 
 export type Step = DispatchStep | CopyStep;
 
-/** What begins a step in numbers. */
+/** The first number of a step: its kind. */
 export const DISPATCH = 0;
 const COPY = 1;
 
 /**
- * The steps that numbers say: `DISPATCH, pipeline, grid, count` and `count` ranges, or `COPY` and two ranges; a range is
- * an entry, an offset and a size.
+ * Steps from numbers. A step is `DISPATCH, pipeline, grid, count` and `count` ranges, or `COPY` and two ranges. A range
+ * is an entry, an offset and a size.
  */
 export function readSteps(numbers: Uint32Array): Step[] {
   const steps: Step[] = [];
