@@ -43,7 +43,9 @@ def test_the_view_keeps_the_memory():
 
 
 def test_where_it_cannot_be_had_the_error_says_what_to_do():
-    with pytest.raises(DeviceError, match=r"device WASM: Python cannot access its memory: copy with Tensor\.data"):
+    with pytest.raises(
+        DeviceError, match=r"device WASM: Python cannot access its memory: copy with Tensor\.data"
+    ):
         _ = Tensor([1.0], device="WASM")._data
     w = Tensor([1.0], requires_grad=True)
     with pytest.raises(ArgumentError, match=r"got a lazy one: detach\(\) it"):
