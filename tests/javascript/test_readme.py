@@ -1,4 +1,4 @@
-"""The guide's JavaScript, TypeScript and HTML run as printed; a `text` block after one is what it prints.
+"""The guides' JavaScript, TypeScript and HTML run as printed; a `text` block after one is what it prints.
 
 The README has none; `tests/export` runs the block of docs/guides/saving.md, which reads what Python exported.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,10 @@ from javascript_hosts import ROOT, built
 pytestmark = [pytest.mark.e2e, built]
 HERE = Path(__file__).parent
 BLOCK = re.compile(r"^```(js|ts|html)\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
-GUIDE = (ROOT / "docs" / "guides" / "javascript.md").read_text(encoding="utf-8")
-BLOCKS = [(m[1], m[2], m[3]) for m in BLOCK.finditer(GUIDE)]
+GUIDES = ROOT / "docs" / "guides"
+PAGES = [(GUIDES / name).read_text(encoding="utf-8") for name in ("javascript.md", "onnx.md")]
+BLOCKS = [(m[1], m[2], m[3]) for page in PAGES for m in BLOCK.finditer(page)]
+WRITES_A_MODEL = re.search(r"^```python\n(.*?)^```\n", PAGES[1], re.MULTILINE | re.DOTALL)
 
 
 def run(*command: object, cwd: Path) -> str:
@@ -26,13 +29,16 @@ def run(*command: object, cwd: Path) -> str:
 
 
 def test_the_guide_has_all_kinds() -> None:
-    assert [kind for kind, _, _ in BLOCKS] == ["js", "js", "ts", "html", "html", "js"]
+    assert [kind for kind, _, _ in BLOCKS] == ["js", "js", "ts", "html", "html", "js", "js"]
     assert all(promised for _, _, promised in BLOCKS)
 
 
 @pytest.mark.parametrize("i", range(len(BLOCKS)))
 def test_a_snippet_runs_and_prints_what_it_says(i: int, package: Path) -> None:
     kind, source, promised = BLOCKS[i]
+    if "classifier.onnx" in source:
+        assert WRITES_A_MODEL is not None
+        run(sys.executable, "-c", WRITES_A_MODEL[1], cwd=package)
     if kind == "js":
         name = f"readme{i}.{'cjs' if 'require(' in source else 'mjs'}"
         (package / name).write_text(source)

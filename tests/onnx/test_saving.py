@@ -151,6 +151,35 @@ def test_functions_within_1e_5(function, tmp_path):
     check_function(tmp_path, function, array(4, 6))
 
 
+CONVOLUTIONS = {
+    "padded": lambda: nn.Conv2d(4, 8, 3, padding=1),
+    "strided": lambda: nn.Conv2d(4, 8, 3, stride=2, padding=1, bias=False),
+    "dilated groups": lambda: nn.Conv2d(4, 8, 3, groups=2, dilation=2),
+    "depthwise": lambda: nn.Conv2d(4, 4, 5, groups=4, padding=2),
+    "transposed": lambda: nn.ConvTranspose2d(4, 8, 3, stride=2, padding=1),
+    "pooled": lambda: lambda x: x.max_pool2d().avg_pool2d(3, 2, padding=1),
+    "network": lambda: [
+        nn.Conv2d(4, 8, 3),
+        nn.BatchNorm(8),
+        Tensor.relu,
+        Tensor.max_pool2d,
+        nn.Conv2d(8, 3, 1),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions_within_1e_5(name, tmp_path):
+    """They are written as the windows and products that they are made of."""
+    Tensor.manual_seed(0)
+    layer = CONVOLUTIONS[name]()
+    for weight in nn.state.get_state_dict(layer).values():
+        weight.realize()
+    check_function(
+        tmp_path, lambda x: x.sequential(layer) if isinstance(layer, list) else layer(x), array(2, 4, 9, 10)
+    )
+
+
 @pytest.mark.parametrize("name", ["int8", "uint8", "int16", "int32", "int64", "uint32", "uint64"])
 def test_whole_numbers(name, tmp_path):
     x = np.arange(12).astype(name)
