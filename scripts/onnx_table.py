@@ -2,7 +2,7 @@
 
     python scripts/onnx_table.py                   write the page from the recorded failures
     python scripts/onnx_table.py --check           fail if the page is not what it would write
-    python scripts/onnx_table.py --record [NAME]   run the suite with all packages or one first
+    python scripts/onnx_table.py --record [NAME]   run the suite first: all, a package, WASM or WEBGPU
 
 A failure of ours without a reason in tests/onnx_suite.py is an error. Recording takes a quarter of an hour a
 package; tinygrad needs clang, onnxruntime's string ops the locale en_US.UTF-8.
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import onnx.defs
-from onnx_runners import PACKAGES, suite
+from onnx_runners import PACKAGES, adapter, suite
 
 from polygrad.onnx import ops
 from polygrad.onnx.op_table import TABLE
@@ -31,7 +31,9 @@ from polygrad.onnx.reasons import REASONS as OP_REASONS
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "onnx.md"
 RECORD = ROOT / "docs" / "names" / "onnx_backend.json"
+DEVICE_RECORD = ROOT / "docs" / "names" / "onnx_devices.json"
 assert ops.__all__  # their import fills the table of ops
+assert adapter.missing  # its import names a driver to WEBGPU
 
 # The suite's parts, beside the node tests by family.
 PARTS = {
@@ -56,21 +58,26 @@ FAMILIES = {
 
 def record(package: str) -> dict[str, Any]:
     """Run the whole suite with a package: its version, and the failures of each kind with their reasons."""
+    return {"version": importlib.metadata.version(package), "failed": failures(package, "CPU")}
+
+
+def failures(package: str, device: str) -> dict[str, dict[str, str]]:
+    """Run the whole suite on a device: the failures of each kind with their reasons."""
     failed: dict[str, dict[str, str]] = {}
     for kind in suite.KINDS:
         names = [c.name for c in suite.cases(kind)]
         found: dict[str, str | None] = {}
         while len(found) < len(names):
-            found |= _results(package, kind, len(found))
+            found |= _results(package, device, kind, len(found))
             if len(found) < len(names):
                 found[names[len(found)]] = "the process crashed"
         failed[kind] = {name: reason for name, reason in sorted(found.items()) if reason is not None}
-    return {"version": importlib.metadata.version(package), "failed": failed}
+    return failed
 
 
-def _results(package: str, kind: str, first: int) -> dict[str, str | None]:
+def _results(package: str, device: str, kind: str, first: int) -> dict[str, str | None]:
     command = [sys.executable, str(ROOT / "scripts" / "onnx_runners.py"), package, kind, str(first)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "DEV": "CPU"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "DEV": "CPU", "DEVICE": device}
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment)
     return dict(json.loads(line) for line in done.stdout.splitlines() if line.startswith('["'))
 
@@ -134,6 +141,12 @@ def page() -> str:
             "",
             *_failures(records["polygrad"]["failed"]),
             "",
+            "## On other devices",
+            "",
+            "The same cases by polygrad on WebAssembly, and on WebGPU with Chromium's software GPU.",
+            "",
+            *_devices(),
+            "",
             "## Ops",
             "",
             _line("Domain", "ops", "versions of ops"),
@@ -151,6 +164,29 @@ def page() -> str:
 def unexplained_failures(failed: dict[str, dict[str, str]]) -> list[str]:
     """Failures of ours that tests/onnx_suite.py has no reason for."""
     return [n for found in failed.values() for n in found if suite.reason(n) is None]
+
+
+def _devices() -> list[str]:
+    """Counts by device, and what fails there beside what fails on the CPU."""
+    records = json.loads(DEVICE_RECORD.read_text())
+    total = sum(len(_names(kind)) for kind in suite.KINDS)
+    lines = [_line("Device", "tests", "polygrad"), _line("---", "---:", "---:")]
+    more: list[str] = []
+    for device, failed in records.items():
+        found = {name: error for errors in failed.values() for name, error in errors.items()}
+        lines.append(_line(device, str(total), _with_share(total - len(found), total)))
+        by_reason: dict[str, list[str]] = {}
+        for name, error in found.items():
+            reason = suite.reason_of_failure(name, device, error)
+            if reason is None:
+                raise ValueError(f"a failure on {device} without a reason in tests/onnx_suite.py: {name}")
+            if suite.reason(name) is None:
+                by_reason.setdefault(reason, []).append(name)
+        if not by_reason:
+            more.append(f"{device} fails what the CPU fails, and nothing else.")
+        for reason, names in sorted(by_reason.items()):
+            more.append(f"{device}: {reason}: {', '.join(f'`{n}`' for n in sorted(names))}.")
+    return [*lines, "", *(f"- {text}" for text in more)]
 
 
 def _rows(records: dict[str, Any]) -> Any:
@@ -206,17 +242,23 @@ def _line(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def _keep(name: str, found: dict[str, Any], is_device: bool) -> None:
+    """Write what was recorded for a package or a device into its file."""
+    path, order = (DEVICE_RECORD, suite.DEVICE_REASONS) if is_device else (RECORD, PACKAGES)
+    records = {**(json.loads(path.read_text()) if path.exists() else {}), name: found}
+    path.write_text(json.dumps({n: records[n] for n in order if n in records}, indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="fail if the page is not current")
     parser.add_argument("--record", nargs="?", const="all", metavar="NAME", help="run the suite first")
     options = parser.parse_args()
     if options.record:
-        records = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-        for package in PACKAGES if options.record == "all" else [options.record]:
-            records[package] = record(package)
-        ordered = {package: records[package] for package in PACKAGES if package in records}
-        RECORD.write_text(json.dumps(ordered, indent=1) + "\n")
+        chosen = [*PACKAGES, *suite.DEVICE_REASONS] if options.record == "all" else [options.record]
+        for name in chosen:
+            is_device = name in suite.DEVICE_REASONS
+            _keep(name, failures("polygrad", name) if is_device else record(name), is_device)
     text = page()
     if options.check:
         if PAGE.read_text() != text:

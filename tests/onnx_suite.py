@@ -29,6 +29,15 @@ REASONS = {
     "dft_inverse*": "expected is the rounding error of numpy's transform where ours is exactly 0",
     "string_split_empty_tensor": "text comes as nested lists, and an empty one has no second axis",
 }
+# Other devices than the CPU that the suite runs on, and what fails there beside, in the same form.
+_NO_DOUBLES = "WebGPU has no float64"
+_NOT_COMPILED = (
+    "a kernel keeps the compiler of SwiftShader, the tests' software GPU, busy for minutes: it is not run"
+)
+DEVICE_REASONS: dict[str, dict[str, str]] = {
+    "WASM": {},
+    "WEBGPU": {"attention_4d_gqa_with_past_and_present_fp16*": _NOT_COMPILED},
+}
 # Of random numbers only shape and dtype can be checked.
 RANDOM = ("bernoulli*", "training_dropout_default*", "training_dropout", "training_dropout_mask")
 _RANDOM_REASON = "random numbers are of our own generator"
@@ -116,11 +125,24 @@ def is_random(name: str) -> bool:
     return any(fnmatch.fnmatch(name, pattern) for pattern in RANDOM)
 
 
-def reason(name: str) -> str | None:
+def reason(name: str, device: str = "CPU") -> str | None:
     """Why a case fails, None for one that passes."""
     if is_random(name):
         return _RANDOM_REASON
-    return next((text for pattern, text in REASONS.items() if fnmatch.fnmatch(name, pattern)), None)
+    known = {**REASONS, **DEVICE_REASONS.get(device, {})}
+    return next((text for pattern, text in known.items() if fnmatch.fnmatch(name, pattern)), None)
+
+
+def reason_of_failure(name: str, device: str, error: str) -> str | None:
+    """The reason of a failure whose text is `error`, None for one that has none."""
+    if device == "WEBGPU" and "expected a dtype that WebGPU has, got float64" in error:
+        return _NO_DOUBLES
+    return reason(name, device)
+
+
+def is_run(name: str, device: str) -> bool:
+    """Whether a case is computed at all."""
+    return reason(name, device) != _NOT_COMPILED
 
 
 def check(got: Any, want: Any, rtol: float, atol: float, values: bool = True) -> None:

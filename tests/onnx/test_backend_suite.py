@@ -1,4 +1,5 @@
-"""The backend test suite of the package `onnx`, on CPU: a part of it by default, all of it as slow tests.
+"""The backend test suite of the package `onnx`: parts of it on CPU and WASM by default, all of it on these and
+on WEBGPU as slow tests.
 
 `docs/onnx.md` has the counts, and the reason of each case that fails (`scripts/onnx_table.py`).
 """
@@ -9,6 +10,7 @@ import fnmatch
 
 import onnx_suite as suite
 import pytest
+from adapter import WEBGPU
 
 _EVERY = 8  # of the node tests that run by default
 
@@ -22,27 +24,41 @@ def chosen() -> list[suite.Case]:
     return out
 
 
-def check(case: suite.Case) -> None:
+def check(case: suite.Case, device: str) -> None:
     """A case passes, or fails and has a reason."""
-    if suite.reason(case.name) is None or suite.is_random(case.name):
-        suite.run(case)
+    if not suite.is_run(case.name, device):
         return
-    with pytest.raises((AssertionError, RuntimeError)):
+    try:
         suite.run(case)
+    except (AssertionError, RuntimeError) as e:
+        if suite.reason_of_failure(case.name, device, str(e)) is None:
+            raise
+    else:
+        known = suite.reason(case.name, device)
+        assert known is None or suite.is_random(case.name), f"it passes, and was to fail: {known}"
 
 
+@pytest.mark.parametrize("device", ["CPU"])
 @pytest.mark.parametrize("case", chosen(), ids=lambda c: c.name)
-def test_case(case):
-    check(case)
+def test_case(case, device):
+    check(case, device)
+
+
+@pytest.mark.parametrize("device", ["WASM"])
+@pytest.mark.parametrize("case", chosen()[::4], ids=lambda c: c.name)
+def test_case_on_wasm(case, device):
+    check(case, device)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("device", ["CPU", "WASM", WEBGPU])
 @pytest.mark.parametrize("kind", suite.KINDS)
-def test_all_cases_pass_but_those_with_a_reason(kind):
+def test_all_cases_pass_but_those_with_a_reason(kind, device):
     failed = {}
     for case in suite.cases(kind):
         try:
-            check(case)
+            check(case, device)
         except BaseException as e:
             failed[case.name] = str(e)[:200]
     assert failed == {}
@@ -52,5 +68,5 @@ def test_reasons_are_of_fewer_than_3_of_100_node_tests():
     names = [c.name for c in suite.cases("node")]
     explained = [n for n in names if suite.reason(n) is not None]
     assert len(explained) < 0.03 * len(names)
-    for pattern in (*suite.REASONS, *suite.RANDOM):
+    for pattern in (*suite.REASONS, *suite.RANDOM, *(p for r in suite.DEVICE_REASONS.values() for p in r)):
         assert fnmatch.filter(names, pattern), f"no case is called {pattern}"

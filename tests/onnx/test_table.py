@@ -34,6 +34,19 @@ def test_recorded_failures_are_of_cases_that_exist_and_ours_are_those_with_a_rea
         assert set(records["polygrad"]["failed"][kind]) == wanted
 
 
+def test_what_fails_on_other_devices_has_a_reason_there():
+    records = json.loads(table.DEVICE_RECORD.read_text())
+    assert list(records) == list(suite.DEVICE_REASONS)
+    on_cpu = json.loads(table.RECORD.read_text())["polygrad"]["failed"]
+    for device, failed in records.items():
+        for kind in suite.KINDS:
+            assert {c.name for c in suite.cases(kind)}.issuperset(failed[kind])
+            assert set(on_cpu[kind]).issubset(failed[kind])
+            assert all(suite.reason_of_failure(n, device, e) for n, e in failed[kind].items())
+    assert records["WASM"] == on_cpu
+    assert suite.reason_of_failure("relu", "WASM", "expected a dtype that WebGPU has, got float64") is None
+
+
 def test_every_node_test_is_in_one_family():
     names = {table.family_of(c) for c in suite.cases("node")}
     assert names == set(table.FAMILIES.values())
