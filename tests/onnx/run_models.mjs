@@ -91,5 +91,5 @@ const HOSTS = {
   chromium: inChromium,
   runtime: inRuntime,
 };
-console.log(JSON.stringify(await HOSTS[host]()));
-process.exit(0);
+const told = JSON.stringify(await HOSTS[host]());
+process.stdout.write(`${told}\n`, () => process.exit(0));

@@ -1,5 +1,5 @@
-"""The backend test suite of the package `onnx`: parts of it on CPU and WASM by default, all of it on these and
-on WEBGPU as slow tests.
+"""The backend test suite of the package `onnx`: parts of it on CPU and WASM by default, all of it on these
+and on WEBGPU as slow tests.
 
 `docs/onnx.md` has the counts, and the reason of each case that fails (`scripts/onnx_table.py`).
 """
