@@ -220,6 +220,10 @@ class Session:
         except BaseException as e:
             return self._error(e, "data", (), {})
 
+    def call_waiting(self, name: str, result: int, text: str) -> str | None:
+        """`call_packed` as a question, which may wait for a GPU: None, or an error."""
+        return self.call_packed(name, result, text)
+
     def _get(self, handle: int) -> Any:
         found = self.table[handle]
         if isinstance(found, Failure):

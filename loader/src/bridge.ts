@@ -11,7 +11,7 @@ import type {
   ErrorText,
   Operation,
   Plain,
-  TableQuestion,
+  WaitingQuestion,
 } from "../../wasm_runtime/src/api/transport";
 import type { Polygrad } from "./polygrad";
 import { callSuspending, type PyFunction, type PyProxy } from "./pyodide_types";
@@ -72,7 +72,8 @@ function argumentsOf(operation: Operation): readonly unknown[] {
 }
 
 /** The arguments of the method that answers a question. */
-function questionArguments(question: TableQuestion): readonly unknown[] {
+function questionArguments(question: WaitingQuestion): readonly unknown[] {
+  if (question.kind === "call_waiting") return [question.name, question.result, question.text];
   return question.kind === "meta" ? [question.handle, question.names] : [question.handle];
 }
 
@@ -119,7 +120,7 @@ function openBridge(python: Polygrad): Bridge {
     ask: (question) => answerOf(method(question.kind)(...questionArguments(question)), pyodide),
     async wait(question) {
       const [ask, args] = [method(question.kind), questionArguments(question)];
-      const suspends = python.gpu.opened && question.kind === "read";
+      const suspends = python.gpu.opened && ["read", "call_waiting"].includes(question.kind);
       return answerOf(suspends ? await callSuspending(ask, ...args) : ask(...args), pyodide);
     },
     async python(code) {

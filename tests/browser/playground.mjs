@@ -181,6 +181,7 @@ async function runOnnx(page) {
     times: await page.locator("#onnx-times .hint").allInnerTexts(),
     bars: await texts("#onnx-outputs .bars li"),
     outputs: await texts("#onnx-outputs .port"),
+    numbers: await texts("#onnx-outputs pre"),
   });
   await settled(/was timed/);
   const example = await state();
@@ -197,6 +198,11 @@ async function runOnnx(page) {
   await page.locator("#onnx-run").click();
   await settled(/Ran in/);
   const zeros = await state();
+  await page.locator(".model-input select").first().selectOption("image");
+  await page.locator('.model-input input[type="file"]').setInputFiles(join(folder, "onnx.png"));
+  await page.locator("#onnx-run").click();
+  await settled(/Ran in/);
+  const picture = await state();
 
   await page.locator("#onnx-file").setInputFiles(join(folder, "sums.onnx"));
   await settled(/sums\.onnx/);
@@ -220,7 +226,7 @@ async function runOnnx(page) {
   const damaged = await page.locator("#onnx-failure").innerText();
   await drop("dropped.onnx", model);
   await settled(/dropped\.onnx/);
-  return { example, wrong, zeros, opened, damaged, dropped: await state() };
+  return { example, wrong, zeros, picture, opened, damaged, dropped: await state() };
 }
 
 const server = await startServer();

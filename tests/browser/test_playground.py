@@ -196,6 +196,11 @@ def test_the_form_of_the_onnx_tab_says_what_does_not_fit(seen: Any) -> None:
     assert seen["onnx"]["zeros"]["outputs"] == ["probabilities float32 (3, 10)"]
 
 
+def test_an_input_is_filled_with_a_picture(seen: Any) -> None:
+    zeros, picture = seen["onnx"]["zeros"], seen["onnx"]["picture"]
+    assert picture["outputs"] == zeros["outputs"] and picture["numbers"] != zeros["numbers"]
+
+
 def test_onnx_files_are_opened_and_dropped(seen: Any) -> None:
     opened, dropped = seen["onnx"]["opened"], seen["onnx"]["dropped"]
     assert opened["nodes"] == dropped["nodes"] == ["x", "Add", "ReduceSum", "s", "rows"]

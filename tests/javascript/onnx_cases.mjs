@@ -57,6 +57,7 @@ export const onnxCases = {
       elements: await thrown(() => model.forward({ image: pixels.slice(0, 63) }).probabilities.data()),
       shape: await thrown(() => model.forward({ image: Tensor.zeros(1, 1, 4, 4) }).probabilities.data()),
       dtype: await thrown(() => model.forward({ image: new Int32Array(64) }).probabilities.data()),
+      bytes: await thrown(() => model.forward({ image: pixels.buffer })),
       bounds: await thrown(() => model.capture({ size: 3 })),
     };
     model.close();

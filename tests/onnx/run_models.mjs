@@ -1,5 +1,5 @@
 /**
- * `node run_models.mjs node|node-worker|chromium|runtime JOBS`: runs models on inputs; prints the outputs as JSON.
+ * `node run_models.mjs node|node-worker|chromium|chromium-gpu|runtime JOBS`: runs models on inputs; prints the outputs as JSON.
  *
  * JOBS is a file of JSON: [{ model, rounds }], where a round is inputs by name, each { dtype, shape, data } with its
  * bytes in base64. `runtime` runs .pgrd files, without Python.
@@ -65,7 +65,7 @@ async function inRuntime() {
   return runAll(jobs, load);
 }
 
-async function inChromium() {
+async function inChromium(device) {
   const mounts = Object.fromEntries(jobs.map(({ model }, i) => [`/models-${i}/`, dirname(model)]));
   const server = await startServer({ mounts });
   const browser = await launchChromium();
@@ -74,11 +74,14 @@ async function inChromium() {
     await page.addInitScript(`globalThis.runAll = ${runAll}`);
     await page.goto(`${server.url}/run.html`);
     const served = jobs.map(({ model, rounds }, i) => ({ model: `/models-${i}/${basename(model)}`, rounds }));
-    return await page.evaluate(async (served) => {
-      const { create } = await import("/dist/polygrad.mjs");
-      const pg = await create({ worker: true });
-      return globalThis.runAll(served, (place) => pg.load(place));
-    }, served);
+    return await page.evaluate(
+      async ([served, device]) => {
+        const { create } = await import("/dist/polygrad.mjs");
+        const pg = await create({ worker: true, device });
+        return globalThis.runAll(served, (place) => pg.load(place));
+      },
+      [served, device],
+    );
   } finally {
     await browser.close();
     server.close();
@@ -88,7 +91,8 @@ async function inChromium() {
 const HOSTS = {
   node: () => inNode(false),
   "node-worker": () => inNode(true),
-  chromium: inChromium,
+  chromium: () => inChromium("WASM"),
+  "chromium-gpu": () => inChromium("WEBGPU"),
   runtime: inRuntime,
 };
 const told = JSON.stringify(await HOSTS[host]());

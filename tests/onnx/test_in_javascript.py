@@ -15,7 +15,8 @@ import onnxruntime
 import pytest
 from javascript_hosts import ROOT, built
 from model_packages import MAGIKA, RAPIDOCR, SILERO
-from onnx_models import attention
+from onnx import helper
+from onnx_models import attention, ints, model
 from real_inputs import FILES, chunks, features, strokes
 
 from polygrad.cli.main import main
@@ -83,6 +84,36 @@ def test_magika_and_the_direction_of_text_within_1e_3(host: str, tmp_path: Path)
         ],
     }
     compare(host, tmp_path, jobs)
+
+
+@pytest.mark.slow
+def test_models_on_the_gpu_of_a_page_within_1e_3(tmp_path: Path) -> None:
+    """Also one that reads a tensor's numbers on the way, for which Python waits for the GPU."""
+    (tmp_path / "reads.onnx").write_bytes(reads())
+    rng = np.random.default_rng(0)
+    jobs = {
+        ROOT / "examples" / "data" / "digits.onnx": [
+            {"image": rng.uniform(0, 16, (3, 1, 8, 8)).astype(np.float32)}
+        ],
+        model_packages.place(RAPIDOCR) / "ch_ppocr_mobile_v2.0_cls_infer.onnx": [
+            {"x": strokes((1, 3, 48, 192), 4)}
+        ],
+        tmp_path / "reads.onnx": [{"x": rng.normal(size=(2, 6)).astype(np.float32)}],
+    }
+    compare("chromium-gpu", tmp_path, jobs)
+
+
+def reads() -> bytes:
+    """x without the columns behind the one with the largest sum, which decides the output's shape."""
+    node = helper.make_node
+    nodes = [
+        node("ReduceSum", ["x", "first"], ["sums"], keepdims=0),
+        node("ArgMax", ["sums"], ["best"], axis=0, keepdims=1),
+        node("Add", ["best", "one"], ["end"]),
+        node("Slice", ["x", "zero", "end", "axis"], ["y"]),
+    ]
+    numbers = [ints("first", [0]), ints("one", [1]), ints("zero", [0]), ints("axis", [1])]
+    return model(nodes, ["x"], ["y"], numbers)
 
 
 @pytest.mark.slow

@@ -139,9 +139,9 @@ export class RunnableModel extends PythonObject {
   }
 
   /**
-   * The outputs by name, for inputs by name. They are lazy, as all tensors are: errors of a node may come when they are
-   * read, and begin with the file and the node. Throws ArgumentError, ShapeError, DTypeError for inputs that do not fit;
-   * OnnxError for a node that cannot be computed, and for an output that is no tensor: `run` returns those too.
+   * The outputs by name, for inputs by name. They are lazy, as all tensors are. Throws, with the name of the file first,
+   * ArgumentError, ShapeError, DTypeError for inputs that do not fit, and OnnxError for a node that cannot be computed;
+   * in a worker, whoever reads an output is told. OnnxError for an output that is no tensor: `run` returns those too.
    */
   forward(inputs: Readonly<Record<string, ModelInput>>): Record<string, Tensor> {
     const other = this.outputs.find(({ kind, dtype }) => kind !== "tensor" || dtype === null);
@@ -151,18 +151,32 @@ export class RunnableModel extends PythonObject {
         `forward: output ${JSON.stringify(other.name)} is no tensor (${kind}): await run()`,
       );
     }
-    const tensors = unpack(this.session, this.callWith("forward", inputs), this.outputs.length);
+    const made: Handle[] = [];
+    const result = this.session.allocate();
+    try {
+      const text = this.#arguments("forward", inputs, made);
+      this.session.transport.send({
+        kind: "call_packed",
+        name: "$onnx.Model.forward",
+        result,
+        text,
+        buffers: [],
+      });
+    } finally {
+      for (const handle of made) handle.dispose();
+    }
+    const tensors = unpack(this.session, result, this.outputs.length);
     return Object.fromEntries(tensors.map((tensor, i) => [this.outputs[i]?.name ?? "", tensor]));
   }
 
-  /** `forward`, of outputs of any kind; tensors are ready (`shape` is known) but may be lazy. Rejects as it throws. */
+  /**
+   * `forward` for outputs of any kind, and for models that read numbers of a GPU on the way. Tensors are ready (their
+   * `shape` is known), and may be lazy. Rejects as `forward` throws.
+   */
   async run(inputs: Readonly<Record<string, ModelInput>>): Promise<Record<string, ModelOutput>> {
     const found: Record<string, ModelOutput> = {};
-    for (const [i, handle] of unpack(
-      this.session,
-      this.callWith("forward", inputs),
-      this.outputs.length,
-    ).entries()) {
+    const result = await this.callWaiting("forward", inputs);
+    for (const [i, handle] of unpack(this.session, result, this.outputs.length).entries()) {
       const port = this.outputs[i];
       if (port !== undefined) found[port.name] = await outputOf(handle, port);
     }
@@ -174,32 +188,36 @@ export class RunnableModel extends PythonObject {
     this.dispose();
   }
 
-  /** @internal Call a method of the model with inputs, and with numbers after them; the number of its result. */
-  protected callWith(
+  /** @internal Call a method of the model with inputs, and with numbers after them, where it may wait for a GPU. */
+  protected async callWaiting(
     method: string,
     inputs: Readonly<Record<string, ModelInput>>,
     ...more: number[]
-  ): number {
-    if (!isOptions(inputs)) throw new ArgumentError(`${method}: expected inputs by name, { name: value }`);
+  ): Promise<number> {
     const made: Handle[] = [];
-    const encoded = Object.entries(inputs).map(
-      ([name, x]) => `["${escaped(name)}",${this.#encode(x, made)}]`,
-    );
     const result = this.session.allocate();
-    const parts = [`{"$":${this.number}}`, `{"d":[${encoded.join(",")}]}`, ...more];
-    const text = `[[${parts.join(",")}],{"d":[]}]`;
     try {
-      this.session.transport.send({
-        kind: "call_packed",
-        name: `$onnx.Model.${method}`,
-        result,
-        text,
-        buffers: [],
-      });
+      const text = this.#arguments(method, inputs, made, more);
+      await this.session.ask({ kind: "call_waiting", name: `$onnx.Model.${method}`, result, text });
     } finally {
       for (const handle of made) handle.dispose();
     }
     return result;
+  }
+
+  /** The arguments of a method as JSON for the bridge; `made` gets the tensors that are made for them. */
+  #arguments(
+    method: string,
+    inputs: Readonly<Record<string, ModelInput>>,
+    made: Handle[],
+    more: readonly number[] = [],
+  ): string {
+    if (!isOptions(inputs)) throw new ArgumentError(`${method}: expected inputs by name, { name: value }`);
+    const encoded = Object.entries(inputs).map(
+      ([name, x]) => `["${escaped(name)}",${this.#encode(x, made)}]`,
+    );
+    const parts = [`{"$":${this.number}}`, `{"d":[${encoded.join(",")}]}`, ...more];
+    return `[[${parts.join(",")}],{"d":[]}]`;
   }
 
   /** An input as JSON for the bridge; a tuple stands for elements in the input's own shape. */
@@ -216,7 +234,11 @@ export class RunnableModel extends PythonObject {
     if (isShaped(x)) {
       return keep(makeTensor(session, x.data, { shape: x.shape, ...(x.dtype && { dtype: x.dtype }) }));
     }
-    return session.encode([x]).text.slice(1, -1);
+    const { text, buffers } = session.encode([x]);
+    if (buffers.length > 0) {
+      throw new ArgumentError("forward: expected bytes as { data, shape, dtype }, got bytes without a shape");
+    }
+    return text.slice(1, -1);
   }
 }
 
@@ -303,7 +325,7 @@ export class OnnxModel extends RunnableModel {
    * Rejects as `forward` throws.
    */
   async profile(inputs: Readonly<Record<string, ModelInput>>, seconds = 0.1): Promise<NodeTimes> {
-    const result = new Handle(this.session, this.callWith("profile", inputs, seconds));
+    const result = new Handle(this.session, await this.callWaiting("profile", inputs, seconds));
     try {
       const found = (await this.session.ask({ kind: "value", handle: result.number })) as PlainTimes;
       const { nodes, rounds, fused_seconds: fusedSeconds, fused_launches: fusedLaunches } = found;
@@ -319,8 +341,11 @@ export class OnnxModel extends RunnableModel {
    */
   async export(bounds: SizeBounds = {}): Promise<Uint8Array<ArrayBuffer>> {
     const { session } = this;
-    const result = new Handle(session, session.call("$onnx.Model.export", [this, bounds]));
+    const result = new Handle(session, session.allocate());
     try {
+      const text = `[${session.encode([this, bounds]).text},{"d":[]}]`;
+      const name = "$onnx.Model.export";
+      await session.ask({ kind: "call_waiting", name, result: result.number, text });
       return new Uint8Array((await session.ask({ kind: "read", handle: result.number })) as ArrayBuffer);
     } finally {
       result.dispose();

@@ -86,6 +86,14 @@ export interface MetaQuestion {
   readonly names: readonly string[];
 }
 
+/** The operation `PackedCall` without buffers, where it may have to wait for a GPU; its answer is null. */
+export interface CallQuestion {
+  readonly kind: "call_waiting";
+  readonly name: string;
+  readonly result: number;
+  readonly text: string;
+}
+
 /** The value of Python source. */
 export interface SourceQuestion {
   readonly kind: "python";
@@ -100,7 +108,9 @@ export interface HostQuestion {
 }
 
 export type TableQuestion = ObjectQuestion | MetaQuestion;
-export type Question = TableQuestion | SourceQuestion | HostQuestion;
+/** What Python answers, perhaps later. */
+export type WaitingQuestion = TableQuestion | CallQuestion;
+export type Question = WaitingQuestion | SourceQuestion | HostQuestion;
 
 /** A body that was recorded: operations, and the numbers of its results. */
 export interface RecordedBody {
@@ -147,7 +157,7 @@ export interface Bridge {
   fail(handle: number, error: ErrorText): void;
   ask(question: TableQuestion): Answer;
   /** `ask`, where the answer may take time, as a GPU's does. */
-  wait(question: TableQuestion): Promise<Answer>;
+  wait(question: WaitingQuestion): Promise<Answer>;
   python(code: string): Promise<unknown>;
   /** Call a method of the host's own Python object; its result, as plain data. */
   host(method: string, args: readonly unknown[]): Promise<unknown>;
