@@ -170,6 +170,7 @@ async function runOnnx(page) {
     await page
       .locator("#onnx-note", { hasText: text })
       .or(page.locator("#onnx-failure .failure"))
+      .first()
       .waitFor(WAIT);
     await page.locator('#onnx .graph[aria-busy="false"]').waitFor(WAIT);
   };
@@ -205,7 +206,7 @@ async function runOnnx(page) {
   const picture = await state();
 
   await page.locator("#onnx-file").setInputFiles(join(folder, "sums.onnx"));
-  await settled(/sums\.onnx/);
+  await settled(/sums\.onnx: 2 nodes/);
   await page.locator("#onnx-run").click();
   await settled(/Ran in/);
   const opened = await state();
@@ -225,7 +226,7 @@ async function runOnnx(page) {
   await page.locator("#onnx-failure .failure").waitFor(WAIT);
   const damaged = await page.locator("#onnx-failure").innerText();
   await drop("dropped.onnx", model);
-  await settled(/dropped\.onnx/);
+  await settled(/dropped\.onnx: 2 nodes/);
   return { example, wrong, zeros, picture, opened, damaged, dropped: await state() };
 }
 

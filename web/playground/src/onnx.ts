@@ -7,7 +7,7 @@ import { messageOf } from "./failures";
 import { GraphView } from "./graph";
 import { drawnModel, ONNX_KINDS, weightCount } from "./onnx_graph";
 import { InputForm } from "./onnx_inputs";
-import { showOutputs, showTimes } from "./onnx_results";
+import { outputElements, showTimes } from "./onnx_results";
 import { session } from "./session";
 import { countOf, timeOf } from "./timeline";
 
@@ -56,6 +56,7 @@ export function startOnnx(): void {
     const turn = ++asked;
     failure.replaceChildren();
     note.textContent = `reading ${name}…`;
+    run.disabled = time.disabled = true;
     try {
       const pg = await session();
       const model = await pg.load(typeof source === "string" ? new URL(source, document.baseURI) : source, {
@@ -80,6 +81,8 @@ export function startOnnx(): void {
     } catch (error) {
       if (turn === asked) fail(error);
       return false;
+    } finally {
+      if (turn === asked) run.disabled = time.disabled = false;
     }
   };
 
@@ -107,7 +110,8 @@ export function startOnnx(): void {
     withInputs("Running", async (model, inputs) => {
       const started = performance.now();
       const results = await model.run(inputs);
-      await showOutputs(outputs, results);
+      const shown = await outputElements(results);
+      if (opened?.model === model) outputs.replaceChildren(...shown);
       const pg = await session();
       pg.dispose(results);
       return `Ran in ${timeOf((performance.now() - started) / 1e3)}, with compiling.`;
@@ -125,8 +129,9 @@ export function startOnnx(): void {
 
   const showExample = async (): Promise<void> => {
     if (!(await show(EXAMPLE, "digits.onnx", {}))) return;
+    const example = opened;
     await runModel();
-    await timeModel();
+    if (opened === example) await timeModel(); // else somebody has opened a file meanwhile
   };
 
   /** Of several files one is the model; the others hold elements of its weights. */

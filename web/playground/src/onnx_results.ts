@@ -57,13 +57,12 @@ async function shown(name: string, value: ModelOutput): Promise<HTMLElement> {
 }
 
 /** All outputs, in order. */
-export async function showOutputs(
-  host: HTMLElement,
+export async function outputElements(
   outputs: Readonly<Record<string, ModelOutput>>,
-): Promise<void> {
+): Promise<readonly HTMLElement[]> {
   const found: HTMLElement[] = [];
   for (const [name, value] of Object.entries(outputs)) found.push(await shown(name, value));
-  host.replaceChildren(...found);
+  return found;
 }
 
 /** Ops, the one that takes longest first, with a bar for each one's share. */
