@@ -9,7 +9,7 @@ import {
   type HostQuestion,
   type Operation,
   type SourceQuestion,
-  type TableQuestion,
+  type WaitingQuestion,
 } from "./transport";
 
 type Reply = (message: FromWorker, transfer: ArrayBuffer[]) => void;
@@ -55,7 +55,7 @@ export class SessionServer {
     this.#reply({ kind: "answer", id, answer }, []);
   }
 
-  async #answer(id: number, question: TableQuestion | SourceQuestion): Promise<void> {
+  async #answer(id: number, question: WaitingQuestion | SourceQuestion): Promise<void> {
     let answer: Answer;
     try {
       answer =
