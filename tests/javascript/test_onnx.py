@@ -160,7 +160,7 @@ def test_errors_begin_with_the_file(digits: dict[str, Any]) -> None:
     assert is_error(wrong["elements"], "ShapeError", text)
     assert is_error(wrong["shape"], "ShapeError", "input 'image' has shape", "got (1, 1, 4, 4)")
     assert is_error(wrong["dtype"], "DTypeError", "digits.onnx: forward: input 'image' is float32, got int32")
-    assert is_error(wrong["bytes"], "ArgumentError", "expected bytes as { data, shape, dtype }")
+    assert is_error(wrong["bytes"], "ArgumentError", "argument: expected a tensor, a number, text")
     assert is_error(wrong["bounds"], "ArgumentError", "expected bounds of the sizes ['batch']")
     assert is_error(wrong["closed"], "ArgumentError", "got one that was disposed of")
 

@@ -234,11 +234,7 @@ export class RunnableModel extends PythonObject {
     if (isShaped(x)) {
       return keep(makeTensor(session, x.data, { shape: x.shape, ...(x.dtype && { dtype: x.dtype }) }));
     }
-    const { text, buffers } = session.encode([x]);
-    if (buffers.length > 0) {
-      throw new ArgumentError("forward: expected bytes as { data, shape, dtype }, got bytes without a shape");
-    }
-    return text.slice(1, -1);
+    return session.encode([x]).text.slice(1, -1);
   }
 }
 
