@@ -135,7 +135,7 @@ def reason(name: str, device: str = "CPU") -> str | None:
 
 def reason_of_failure(name: str, device: str, error: str) -> str | None:
     """The reason of a failure whose text is `error`, None for one that has none."""
-    if device == "WEBGPU" and "expected a dtype that WebGPU has, got float64" in error:
+    if device == "WEBGPU" and "float64: the device has no such dtype" in error:
         return _NO_DOUBLES
     return reason(name, device)
 

@@ -1,4 +1,4 @@
-"""What each elementwise op gives for Python scalars, exactly as a device computes it.
+"""The results of elementwise ops on Python scalars, exactly as a device computes them.
 
 Integers wrap, IDIV and MOD round to minus infinity and x // 0 = x % 0 = 0, float32 results are float32's,
 float16 and bfloat16 are computed in float32 and rounded, float -> int casts truncate and saturate. Knows ops
@@ -90,15 +90,14 @@ _COMPARE: dict[Ops, Callable[..., bool]] = {
 
 
 def identity_element(op: Ops, dtype: DType) -> Any:
-    """The scalar that leaves any x of `dtype` unchanged: x op identity = x, for the ops of GroupOp.Reduce."""
+    """The identity of an op of GroupOp.Reduce: x op identity = x for any x of `dtype`."""
     return {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: dtype.min}[op]
 
 
 def evaluate(op: Ops, dtype: DType, operands: Sequence[Any]) -> Any:
-    """`op` of Python scalars of `dtype` (for WHERE: the last two). None where it has no value to fold.
-
-    That is: an op that is not the dtype's, a shift amount out of range, THREEFRY and a float MULACC,
-    which are decomposed or fused later.
+    """The result of `op` on Python scalars of `dtype` (for WHERE: of the last two). None where nothing is
+    folded: for an op that the dtype does not have, a shift amount out of range, and THREEFRY and a float
+    MULACC, which are decomposed or fused later.
     """
     if op is Ops.WHERE:
         return operands[1] if operands[0] else operands[2]

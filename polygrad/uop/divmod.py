@@ -1,8 +1,8 @@
-"""Division, remainder and comparison of linear sums: what turns movement ops into plain addresses.
+"""Division, remainder and comparison of linear sums: the rules that turn movement ops into plain addresses.
 
-All here holds for floor division. Over `dtypes.index`, which never overflows, that is enough; over a user's
-integers, which wrap, a rule also needs the sum's exact bounds to fit the dtype, so that no wrap took place.
-Knows nodes and their bounds.
+All rules hold for floor division. That is enough for `dtypes.index`, which never overflows. A user's integers
+wrap, so for them a rule also needs that the sum's exact bounds fit the dtype: then nothing has wrapped. Knows
+nodes and their bounds.
 
 The equations are those of Euclidean division; tinygrad's `divandmod` has most of them.
 """
@@ -46,7 +46,8 @@ def positive(terms: Terms, constant: int) -> bool:
 
 
 def exact(x: UOp) -> bool:
-    """Whether the operation `x` itself cannot have wrapped: its bounds say more than its dtype does."""
+    """Whether the operation `x` itself cannot have wrapped: its bounds are narrower than those of its
+    dtype."""
     return x.dtype is dtypes.index or x.bounds != (x.dtype.min, x.dtype.max)
 
 

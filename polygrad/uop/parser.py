@@ -1,8 +1,8 @@
-"""Kernels read back from the listings that printer.py makes: `render(parse(text))` is `text`.
+"""A parser of the listings of kernels that printer.py makes: `render(parse(text))` is `text`.
 
-A line is a number, an op, a dtype, the sources by number and the argument; the formula after them repeats
-what the sources say and is skipped. Indentation and blank lines mean nothing. Reads kernels, as graphs and as
-linear lists; the tensor graph holds buffers, which no text does.
+A line has a number, an op, a dtype, the sources by number and the argument. The infix text at the end is
+skipped, as it follows from the sources. Indentation and blank lines are ignored. It reads kernels, as graphs
+and as linear lists. Tensor graphs have no listing, as they contain buffers.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _BOOLS = {"True": True, "False": False}
 
 
 def parse(text: str) -> list[UOp]:
-    """The nodes of a kernel's listing, in its order; the last of a graph's is its root.
+    """The nodes of a kernel's listing, in order; the last node of a graph is its root.
 
-    Nothing but the form of each line is checked: `uop/spec.py` says whether the kernel is legal.
-    Raises ArgumentError that names the line and the token.
+    Only the form of each line is checked; `uop/spec.py` checks whether the kernel is legal. Raises
+    ArgumentError, which names the line and the token.
     """
     nodes: list[UOp] = []
     seen: dict[UOp, int] = {}
@@ -63,13 +63,13 @@ def parse(text: str) -> list[UOp]:
 
 
 class _Line:
-    """One line, taken token by token."""
+    """One line, read token by token."""
 
     def __init__(self, number: int, text: str) -> None:
         self.number, self.tokens, self.position = number, text.split(), 0
 
     def fail(self, expected: str) -> NoReturn:
-        """Raise for the token that was taken last."""
+        """Raise ArgumentError for the last token."""
         at = self.position
         got = repr(self.tokens[at - 1]) if at <= len(self.tokens) else "the end of the line"
         raise ArgumentError(f"line {self.number}, token {at}: expected {expected}, got {got}")
@@ -173,7 +173,7 @@ def _axis(line: _Line, dtype: DType) -> Axis:
 
 
 def axis_id(text: str) -> tuple[int, ...]:
-    """The axis id written as `1.0`; () where that is none."""
+    """The axis id of the text `1.0`; () for text that is no axis id."""
     parts = text.split(".")
     return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else ()
 

@@ -1,9 +1,9 @@
-"""Path conditions: an expression simplified where a condition is known to hold.
+"""Path conditions: expressions are simplified under a condition that holds where they are evaluated.
 
-A padded load is executed only where its gate is true, so its address may assume the gate. Each conjunct
-`e < c` or `c < e` narrows the bounds of the terms of e; an expression with narrower bounds is replaced by a
-variable that has them, everything is simplified, and the variable is replaced back. The idea is tinygrad's
-`uop_given_valid`.
+A gated load is executed only where its gate is true, so its address may assume the gate. Each conjunct `e <
+c` or `c < e` narrows the bounds of the terms of e. An expression with narrower bounds is replaced by a
+variable with these bounds, everything is simplified, and the variable is replaced back. The idea is
+tinygrad's `uop_given_valid`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def conjuncts(condition: UOp) -> list[UOp]:
 
 
 def simplify_under(x: UOp, condition: UOp) -> UOp:
-    """`simplify(x)` under the path condition `condition`, a bool: where that is false, any value."""
+    """Simplify x under the path condition `condition`, a bool. Where that is false, the result may be any
+    value."""
     if condition.op is Ops.CONST:
         return simplify(x)
     key = (x, condition)
@@ -64,8 +65,8 @@ def _simplify_under(x: UOp, condition: UOp) -> UOp:
     bools = _known_bools(parts)
     facts = bounds_under(parts)
     if facts is None:
-        return x  # no path leads here
-    # sums first: a fact about a sum is lost once its terms are variables
+        return x  # the conditions contradict each other
+    # Sums first: a fact about a sum cannot be used after its terms were replaced by variables.
     nodes = set(x.toposort())
     sums = {e: b for e, b in facts.items() if e.op is Ops.ADD and e in nodes}
     for e, b in sums.items():
@@ -76,7 +77,7 @@ def _simplify_under(x: UOp, condition: UOp) -> UOp:
 def _assume(x: UOp, facts: Facts, bools: dict[UOp, UOp]) -> UOp:
     nodes = set(x.toposort())
     replacements: dict[UOp, UOp] = {}
-    originals: dict[UOp, UOp] = {}  # of the variables
+    originals: dict[UOp, UOp] = {}  # by variable, the expression that it replaces
     for i, (e, (lo, hi)) in enumerate(facts.items()):
         if e in nodes and (lo, hi) != e.bounds:
             if lo == hi:
@@ -87,13 +88,13 @@ def _assume(x: UOp, facts: Facts, bools: dict[UOp, UOp]) -> UOp:
     replacements.update({e: value for e, value in bools.items() if e in nodes})
     if not replacements:
         return x
-    # a RANGE keeps its size, even where a fact about a Variable would make that a constant
+    # A RANGE keeps its size, even if a fact about a Variable would make the size constant.
     replacements.update({n: n for n in nodes if n.op is Ops.RANGE and n not in replacements})
     return simplify(simplify(x.substitute(replacements)).substitute(originals))
 
 
 def _known_bools(parts: list[UOp]) -> dict[UOp, UOp]:
-    """Each conjunct as True, and what a conjunct negates as False."""
+    """Each conjunct becomes True, and an expression that a conjunct negates becomes False."""
     known = {}
     for p in parts:
         if p.op is not Ops.CONST:

@@ -1,10 +1,10 @@
 """Patterns over UOps, and tables of them compiled to Python.
 
 A `UPat` describes a node and its sources; a `PatternMatcher` is a table of (pattern, function) rows. Rows are
-grouped by the op they can match, and each op's group is written out as one Python function on its first use:
-plain `if`s over the node, with the ops of the sources tested before anything else is touched.
+grouped by the op that they can match. On its first use, each group is compiled to one Python function: plain
+`if`s over the node, which test the ops of the sources first.
 
-Knows nodes, not what they mean. The vocabulary (`UPat`, `PatternMatcher`) and the compiling are tinygrad's.
+Knows nodes, not their meaning. The vocabulary (`UPat`, `PatternMatcher`) and the compilation are tinygrad's.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _ANY: Any = object()  # `arg` left out: any argument
 
 
 class UPat:
-    """What a node may look like.
+    """A pattern of a node.
 
-    `op`: an Ops or several; None is any. `dtype`: a DType or several. `src`: its sources, in this order; None
-    for any. `arg`: what the node's must equal. `name`: the parameter the node is passed as; a name that
-    stands twice must be the same node twice.
+    `op`: an Ops or several; None is any. `dtype`: a DType or several. `src`: the patterns of its sources, in
+    this order; None for any. `arg`: must equal the node's. `name`: the parameter by which the node is passed;
+    a name that occurs twice must match the same node twice.
     """
 
     __slots__ = ("arg", "dtype", "name", "op", "src")
@@ -61,16 +61,16 @@ class UPat:
         return UPat(Ops.CONST, dtype, arg=value)
 
     def named(self, name: str) -> UPat:
-        """This pattern, its node passed as `name`."""
+        """This pattern, whose node is passed as `name`."""
         return UPat(self.op, self.dtype, self.src, self.arg, name)
 
 
 class PatternMatcher:
     """Rows (pattern, function), tried in order.
 
-    A function takes the pattern's named nodes it wants as parameters, and `ctx` if it names it; it returns
-    the replacement, or None to say that its row does not apply after all. Raises InternalError, on the first
-    use of an op's rows, for a function that asks for a name its pattern has not.
+    The parameters of a function are names of nodes in its pattern, and `ctx`. It returns the replacement, or
+    None if its row does not apply after all. The first use of an op's rows raises InternalError for a
+    parameter that no node in the pattern has as its name.
     """
 
     __slots__ = ("compiled", "rows")
@@ -83,13 +83,14 @@ class PatternMatcher:
         return PatternMatcher(self.rows + other.rows)
 
     def rewrite(self, node: UOp, ctx: Any = None) -> UOp | None:
-        """What the first row that applies makes of `node`; None when none does or nothing changes."""
+        """The replacement of `node` by the first row that applies; None if none does or nothing changes."""
         op = node.op
         match = self.compiled[op] if op in self.compiled else self.compile(op)
         return None if match is None else match(node, ctx)
 
     def compile(self, op: Ops) -> Rewriter | None:
-        """The function for nodes of `op`, written, compiled and kept; None when no row can match."""
+        """The compiled function for nodes of `op`, from the cache if it is there; None when no row can
+        match."""
         rows = [row for row in self.rows if row[0].op is None or op in row[0].op]
         match = None
         if rows:
@@ -105,7 +106,7 @@ class PatternMatcher:
 
 
 class _Writer:
-    """Writes the matching function of one op."""
+    """Writes the text of the function for one op."""
 
     def __init__(self, op: Ops) -> None:
         self.op = op
@@ -134,7 +135,7 @@ class _Writer:
             body.append(f"{indent}if r is not None and r is not u: return r")
         head = ["def match(u, ctx):"]
         asked = {k for k in range(arity) if any(f"o{k} " in line for line in body)}
-        if self.op in GroupOp.ALU:  # every source is there
+        if self.op in GroupOp.ALU:  # no source is missing
             head.append(f" {''.join(f's{k}, ' for k in range(_arity(self.op)))}= u.src")
             head += [f" o{k} = s{k}.op" for k in sorted(asked)]
         elif arity:
@@ -157,7 +158,7 @@ class _Writer:
         return bound[parameter]
 
     def name(self, prefix: str, value: Any, key: Any) -> str:
-        """A global of the written function that holds `value`."""
+        """The name of a global with `value` in the written function."""
         name = self.ids.get((prefix, key))
         if name is None:
             name = self.ids[(prefix, key)] = f"{prefix}{len(self.ids)}"
@@ -184,7 +185,8 @@ def _has_arity(pattern: UPat, n: int) -> bool:
 
 
 class _Row:
-    """How one row matches: `guard`, a condition on the sources' ops, then `lines`; names are `bound`."""
+    """The code that matches one row: `guard`, a condition on the sources' ops, then `lines`. `bound`: names
+    of nodes."""
 
     def __init__(self, writer: _Writer, pattern: UPat) -> None:
         self.writer = writer
@@ -223,7 +225,7 @@ class _Row:
             self.lines.append(f"if {' and '.join(self.conditions)}:")
 
     def _own(self, pattern: UPat, variable: str) -> None:
-        """The conditions of `pattern` on its node besides those on its op and sources."""
+        """The conditions of `pattern` on its node, other than those on the op and the sources."""
         if pattern.dtype is not None:
             self.conditions.append(self.writer.test_dtype(f"{variable}.dtype", pattern.dtype))
         if pattern.arg is not _ANY:

@@ -1,4 +1,4 @@
-"""x to a constant power: the few multiplications, the square root or the reciprocal that it takes, or POW.
+"""x to a constant power, by a few multiplications, a square root or a reciprocal, or by POW.
 
 Used where a graph is made (the Tensor's pow, the gradient's table) and where POW is decomposed.
 """
@@ -27,8 +27,8 @@ def whole_power(x: UOp, n: int) -> UOp:
 def constant_power(x: UOp, exponent: float) -> UOp:
     """x^exponent for a float node `x` of any shape and an exponent other than 0.
 
-    Only forms whose derivative is right too, also at 0 and infinity, are expanded here: that of x*x*sqrt(x)
-    at 0 would be NaN. The rest is POW, for which code generation has its own cheap forms.
+    Only forms with a correct derivative, also at 0 and infinity, are used; that of x*x*sqrt(x) at 0 would be
+    NaN. Other powers are POW, for which code generation has cheap forms of its own.
     """
     if 1 <= exponent <= MOST and exponent == int(exponent):
         return whole_power(x, int(exponent))

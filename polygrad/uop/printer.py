@@ -27,15 +27,15 @@ _INFIX = {
     Ops.SHL: ("<<", 4), Ops.SHR: (">>", 4), Ops.AND: ("&", 3), Ops.XOR: ("^", 2), Ops.OR: ("|", 1),
     Ops.CMPLT: ("<", 0), Ops.CMPNE: ("!=", 0), Ops.CMPEQ: ("==", 0),
 }  # fmt: skip
-_SPECIALS = {AxisKind.GLOBAL: "g", AxisKind.LOCAL: "l"}  # what workgroups and invocations are called
+_SPECIALS = {AxisKind.GLOBAL: "g", AxisKind.LOCAL: "l"}  # names of workgroups and invocations
 _ATOM = 9
-_WIDEST = 100  # characters of infix text; longer sources are shown by number
+_MAX_WIDTH = 100  # characters of infix text; longer sources are shown by number
 
 Text = tuple[str, int]  # and how tightly its outermost operator binds
 
 
 def infix(x: UOp, names: dict[UOp, str] | None = None) -> str:
-    """`x` as one would write it: `r0*4+r1`. `names` says how to call some nodes; others are %n."""
+    """The expression of `x` as infix text: `r0*4+r1`. `names`: of some nodes; others are %n."""
     texts: dict[UOp, Text] = {}
     for i, node in enumerate(x.toposort()):
         named = names.get(node) if names else None
@@ -43,7 +43,7 @@ def infix(x: UOp, names: dict[UOp, str] | None = None) -> str:
     return texts[x][0]
 
 
-def _text(node: UOp, texts: dict[UOp, Text], number: str, limit: int = _WIDEST) -> Text:
+def _text(node: UOp, texts: dict[UOp, Text], number: str, limit: int = _MAX_WIDTH) -> Text:
     op, src = node.op, node.src
     if op is Ops.CONST:
         text = _value(node.arg)
@@ -102,7 +102,7 @@ def _value(arg: Any) -> str:
         return arg.name
     if isinstance(arg, tuple):
         return " ".join(_value(a) if not isinstance(a, tuple) else f"({_value(a)})" for a in arg)
-    if isinstance(arg, UOp):  # a range that only an argument holds is on no line of its own
+    if isinstance(arg, UOp):  # a range that occurs in an argument only has no line of its own
         axis = (
             f"{axis_name(arg.arg.id)}:{arg.arg.kind.name}:{_value(arg.src[0])}" if arg.op is Ops.RANGE else ""
         )

@@ -1,7 +1,7 @@
-"""`graph_rewrite`: a table of patterns applied to a whole graph, to a fixed point.
+"""`graph_rewrite`: applies a table of patterns to a whole graph, to a fixed point.
 
-Iterative and memoised: each distinct node is looked at once, and no node is rebuilt unless a source of it
-changed. Knows nothing of what the patterns mean.
+It is iterative and memoised: each distinct node is visited once, and a node is only rebuilt if one of its
+sources has changed. Knows nothing of the meaning of the patterns.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ _NO_ROW: Any = object()
 
 
 def graph_rewrite(root: UOp, pm: PatternMatcher, ctx: Any = None) -> UOp:
-    """`root` with the rows of `pm` applied wherever they match, until none does.
+    """Apply the rows of `pm` wherever they match in the graph of `root`, until none does; the new root.
 
-    A node's sources are finished before the node is matched. `ctx` is handed to the rows that name it.
-    Raises InternalError when a rewrite leads back to a node it came from.
+        ADD(x, MUL(CONST 2, CONST 3))  ->  ADD(x, CONST 6)      with a row that folds constants
+
+    A node is matched after its sources have been rewritten. `ctx` is passed to rows that have it as a
+    parameter. Raises InternalError when a rewrite leads back to an earlier form of the node.
     """
     return rewrite_into({}, root, pm, ctx)
 
 
 def rewrite_into(done: dict[UOp, UOp], root: UOp, pm: PatternMatcher, ctx: Any = None) -> UOp:
-    """`graph_rewrite` with a memo: `done` has what nodes become, and gets the new results."""
-    becomes: dict[UOp, UOp] = {}  # what a node was rewritten to, or itself over its finished sources
+    """`graph_rewrite` with a memo: `done` has the results of nodes, and gets the new ones."""
+    becomes: dict[UOp, UOp] = {}  # by node: its replacement, or the node itself over its rewritten sources
     opened: set[UOp] = set()  # nodes that wait for their sources
     compiled = pm.compiled
     stack = [root]

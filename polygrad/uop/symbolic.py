@@ -1,16 +1,17 @@
-"""Algebra on scalar nodes: constants folded, identities, index arithmetic brought to one form.
+"""Algebra on scalar nodes: constant folding, identities, and one form of index arithmetic.
 
-Rows are grouped by op, an equation above each. The rulebook:
-- no row makes worse code: none adds operations, but where others then absorb them (an `index` product is
-  distributed over a sum, a constant moves out of a division);
-- one canonical order: constants stand right of a commutative op; other operands stay in the order they came.
-  Sums of `dtypes.index` lean left, like terms collected where the first stood, the constant last;
-- a comparison with a constant is `x < c` or `c < x`, never a negated one;
-- `index` never overflows; a user's integers wrap, and a row that needs more than ring arithmetic proves by
-  bounds that nothing wrapped. IDIV and MOD are floor, x // 0 = x % 0 = 0;
-- floats: no row changes a bit, for which rows fire depends on what a kernel happens to hold, and values that
-  are computed twice are compared. x*0 stays (NaN, inf). The sign of a zero alone may: x + 0 -> x is taken, so
-  -0.0 + 0.0 gives -0.0 here.
+Rows are grouped by op, with an equation above each. The rules of the tables:
+- No row makes worse code. A row adds operations only if other rows then absorb them (an `index` product is
+  distributed over a sum, a constant moves out of a division).
+- There is one canonical order. Constants are the right operands of commutative ops; other operands keep
+  their order. Sums of `dtypes.index` associate to the left. Like terms are collected at the place of the
+  first; the constant is last.
+- A comparison with a constant is `x < c` or `c < x`, never a negation.
+- `index` never overflows. A user's integers wrap: a row that needs more than ring arithmetic proves by bounds
+  that nothing wraps. IDIV and MOD are floor division; x // 0 = x % 0 = 0.
+- No row changes a bit of a float, because the rows that fire depend on the rest of the kernel, and equal
+  values from different kernels are compared. x*0 is not simplified (NaN, infinity). Only the sign of a zero
+  may change: with x + 0 -> x, -0.0 + 0.0 gives -0.0.
 
 Nodes are kernel nodes: every value is a scalar. Knows nothing of schedules or devices. After tinygrad's
 `symbolic`; the rulebook is in the spirit of Cranelift's.
@@ -33,7 +34,7 @@ memos: list[dict[Any, UOp]] = [_memo]  # all that `clear_caches` clears
 
 
 def simplify(x: UOp) -> UOp:
-    """`x` under `symbolic`, to a fixed point.
+    """Simplify `x` by `symbolic`, to a fixed point.
 
     Results are memoised, so a new node over simplified sources costs little more than its own rows. The memo
     keeps its nodes alive; it is dropped when it grows past a limit and by `clear_caches`.

@@ -2,12 +2,13 @@
 
     WMMA(a, b, c, ...) = a @ b + c      a: m x k, b: k x n, c: m x n
 
-Each lane holds a *fragment* of each matrix, some elements in registers. A `Fragment` says which: a row and a
-column are sums of steps along axes of lanes and axes of the lane's elements. The k of `a` and `b` may be in
-any order that both share, as they are summed: CUDA's are such that a lane's are neighbours.
+Each lane holds a *fragment* of each matrix: some of its elements, in registers. A `Fragment` describes which
+ones: row and column are sums of steps along axes of lanes and axes of the lane's elements. The axis k may be
+in any order that `a` and `b` share, because it is summed. CUDA's order makes the elements of a lane
+neighbours.
 
-CUDA: PTX ISA, "Matrix Fragments for mma.m16n8k16" and "mma.m16n8k8". Metal documents no layout; that of
-simdgroup_matrix is what its compilers have shown since they have it (MLX and tinygrad rely on it, too).
+CUDA: PTX ISA, "Matrix Fragments for mma.m16n8k16" and "mma.m16n8k8". Metal documents no layout of
+simdgroup_matrix; this is the one that its compilers have always used (MLX and tinygrad rely on it, too).
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class TensorCore(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many lanes there are."""
+        """The number of lanes."""
         out = 1
         for n in self.lanes:
             out *= n
