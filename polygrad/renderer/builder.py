@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
 from polygrad.uop.args import Dot
@@ -29,6 +30,8 @@ class Builder(ABC):
     """One function being written: `begin`, then values and stores in order, then `finish`."""
 
     has_safepoints = False  # whether a long kernel looks for whether it is to stop
+    has_prefetch = False  # whether loads of large buffers are announced
+    target: Target
 
     @abstractmethod
     def begin(
@@ -138,6 +141,11 @@ class Builder(ABC):
         self, pointer: Pointer, index: Value | None, offset: int, value: Value, dtype: DType, lanes: int
     ) -> None:
         """`lanes` consecutive elements written."""
+
+    def prefetch(self, pointer: Pointer, index: Value | None, offset: int) -> None:
+        """Have the cache line at an address fetched, which may lie outside memory. Only where `has_prefetch`
+        says so."""
+        raise InternalError(f"{type(self).__name__}.prefetch: expected a device that fetches ahead")
 
     # --- control
 
