@@ -18,6 +18,7 @@ from bench.suites import (
     elementwise,
     gpu,
     matmul,
+    models,
     norms,
     onnx,
     overhead,
@@ -38,6 +39,7 @@ SUITES = {
     "overhead": overhead.run,
     "breadth": breadth.run,
     "onnx": onnx.run,
+    "models": models.run,
     "gpu": gpu.run,
 }
 
@@ -88,6 +90,8 @@ def main() -> None:
             elif of_gpu:
                 found = gpu.renewed(results.kept(suite), found)
             results.save(suite, found)
+            if suite == "models":
+                models.draw(found)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ timed only then. Knows no suite.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -16,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -27,6 +29,7 @@ from bench.hosts import (
     ROOT,
     Unavailable,
     build_javascript,
+    llama_python,
     peer_packages,
     peer_python,
 )
@@ -187,6 +190,7 @@ class Contest:
                     skipped[name] = str(reason)
                     del running[name]
         samples = self._samples(case, running, skipped)
+        self._drop("case", "limit")
         found = {
             name: figure(limits[name].flops if name in limits else case.flops, self.sampling.figure(values))
             for name, values in samples.items()
@@ -284,6 +288,7 @@ class Contest:
                     raise
                 answer = self._native("torch", 1, "CPU").ask(request)
             self._references[key] = answer["check"]
+            self._drop("reference")
         return self._references[key]
 
     def in_fresh_page(self, library: str, threads: int, kind: str, sizes: dict[str, Any]) -> list[float]:
@@ -301,6 +306,13 @@ class Contest:
 
     # --- processes
 
+    def _drop(self, *slots: str) -> None:
+        """Have the native processes forget these programs: large models do not fit side by side."""
+        for channel in self._natives.values():
+            for slot in slots:
+                with contextlib.suppress(Unavailable):  # a process that has ended keeps nothing
+                    channel.ask({"op": "drop", "slot": slot})
+
     def _asker(self, library: str, case: Case, slot: str) -> Ask:
         """What answers for a library: its process, or its page, where the case runs."""
         if case.host == CPYTHON:
@@ -316,7 +328,7 @@ class Contest:
     def _native(self, library: str, threads: int, device: str) -> Channel:
         if (library, threads, device) not in self._natives:
             ours = library in ("polygrad", "peak")
-            python = sys.executable if ours else str(peer_python())
+            python = sys.executable if ours else str(_python_of(library))
             environment = {
                 "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(
                     os.pathsep
@@ -359,6 +371,10 @@ class Contest:
             done = subprocess.run([*command, json.dumps(sizes)], cwd=ROOT, capture_output=True, text=True)
             if done.returncode:
                 raise Unavailable(done.stderr.strip().splitlines()[-1])
+
+
+def _python_of(library: str) -> Path:
+    return llama_python() if library == "llama.cpp" else peer_python()
 
 
 def agrees(got: float, expected: float, tolerance: float = TOLERANCE) -> bool:

@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 CHILD = ROOT / "bench" / "child.py"
 PEERS = ROOT / "bench" / ".venv"
 REQUIREMENTS = ROOT / "bench" / "requirements.txt"
+LLAMA = ROOT / "bench" / ".venv-llama"
+LLAMA_REQUIREMENTS = ROOT / "bench" / "requirements-llama.txt"
 NODE_RUNNER = ROOT / "node" / "bin" / "polygrad-node.mjs"
 TIMEOUT = 600  # seconds for one measurement
 
@@ -70,14 +72,31 @@ def peer_python() -> Path:
     one that BENCH_PYTHON names, where they cannot be installed."""
     if named := os.environ.get("BENCH_PYTHON"):
         return Path(named)
-    python, stamp = PEERS / "bin" / "python", PEERS / "requirements"
-    wanted = REQUIREMENTS.read_text()
+    return _environment(PEERS, REQUIREMENTS, "the peers could not be installed (pip failed, see above)")
+
+
+def llama_python() -> Path:
+    """As `peer_python`, but for llama.cpp, which is built from source and takes minutes: an environment of
+    its own, so that only the suite that asks for it builds it. BENCH_LLAMA_PYTHON names one that has it."""
+    if named := os.environ.get("BENCH_LLAMA_PYTHON"):
+        return Path(named)
+    return _environment(
+        LLAMA,
+        LLAMA_REQUIREMENTS,
+        "llama-cpp-python could not be built (it needs cmake and a C++ compiler; pip's reason is above): "
+        "BENCH_LLAMA_PYTHON may name a Python that has it",
+    )
+
+
+def _environment(folder: Path, requirements: Path, failure: str) -> Path:
+    python, stamp = folder / "bin" / "python", folder / "requirements"
+    wanted = requirements.read_text()
     if not stamp.exists() or stamp.read_text() != wanted:
-        print("installing the peers into bench/.venv", file=sys.stderr)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(PEERS)], check=True, stdout=sys.stderr)
-        pip = [str(python), "-m", "pip", "install", "--quiet", "-r", str(REQUIREMENTS)]
+        print(f"installing {requirements.name} into bench/{folder.name}", file=sys.stderr)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True, stdout=sys.stderr)
+        pip = [str(python), "-m", "pip", "install", "--quiet", "-r", str(requirements)]
         if subprocess.run(pip, stdout=sys.stderr).returncode:
-            raise Unavailable("the peers could not be installed (pip failed, see above)")
+            raise Unavailable(failure)
         stamp.write_text(wanted)
     return python
 

@@ -2,6 +2,7 @@
 
 `{"op": "prepare", "slot", "kind", "sizes"}` -> `{"check": [...], "threads"}`, and what was in the slot goes;
 `{"op": "sample", "slot", "seconds", "clock"}` -> `{"value": seconds per step}`;
+`{"op": "drop", "slot"}` -> `{}`, and what was in the slot goes;
 `{"op": "host", "slot"}` -> `{"value": seconds until a step is handed over}`; what fails answers
 `{"error": text}`.
 How many threads may be used, the environment says.
@@ -10,6 +11,7 @@ How many threads may be used, the environment says.
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import json
 import os
@@ -17,6 +19,7 @@ import sys
 import time
 from typing import Any
 
+from bench.libraries import language
 from bench.libraries.shapes import Program, sample
 
 HOST_STEPS = 20
@@ -33,19 +36,40 @@ def maker(library: str) -> Any:
         from bench.libraries import with_peak
 
         return with_peak.make
+    if library == "llama.cpp":
+        from bench.libraries import with_llama
+
+        return with_llama.make
     if library.startswith("torch"):
         from bench.libraries import with_torch
 
         with_torch.torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
-        return lambda kind, sizes: with_torch.make(kind, sizes, library == "torch-compile")
-    from bench.libraries import inputs, with_onnx, with_tensor
+        return lambda kind, sizes: (
+            language_in_torch(library, kind, sizes)
+            if kind in language.KINDS
+            else with_torch.make(kind, sizes, library == "torch-compile")
+        )
+    from bench.libraries import inputs, language_polygrad, with_onnx, with_tensor
 
     if library.startswith("onnxruntime"):
         return functools.partial(with_onnx.in_onnxruntime, optimized=library != "onnxruntime-as-written")
     importlib.import_module(f"{library}.nn")
     tensors = with_tensor.Maker(importlib.import_module(library), inputs.uniform)
     models = with_onnx.in_polygrad(tensors.finish)
-    return lambda kind, sizes: (models if kind == with_onnx.KIND else tensors.make)(kind, sizes)
+
+    def make(kind: str, sizes: dict[str, Any]) -> Program:
+        if kind in (*language.KINDS, "read"):
+            return language_polygrad.make(kind, sizes, tensors.finish)
+        return (models if kind == with_onnx.KIND else tensors.make)(kind, sizes)
+
+    return make
+
+
+def language_in_torch(library: str, kind: str, sizes: dict[str, Any]) -> Program:
+    """Imported late: the other suites do not need transformers."""
+    from bench.libraries import language_torch
+
+    return language_torch.make(kind, sizes, library == "torch-float32")
 
 
 def host_seconds(program: Program) -> float:
@@ -69,8 +93,13 @@ def main(library: str) -> None:
         try:
             if request["op"] == "prepare":
                 programs.pop(slot, None)
-                programs[slot] = program = make(request["kind"], request["sizes"])
+                program = programs[slot] = make(request["kind"], request["sizes"])
                 answer: dict[str, Any] = {"check": program.check(), "threads": program.threads}
+                del program
+            elif request["op"] == "drop":
+                programs.pop(slot, None)
+                gc.collect()  # a captured step and its model refer to each other
+                answer = {}
             elif request["op"] == "host":
                 answer = {"value": host_seconds(programs[slot])}
             else:

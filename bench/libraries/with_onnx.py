@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bench.libraries.inputs import numbers, operand
+from bench.libraries.language import sentences_of
 from bench.libraries.shapes import Program
 
 KIND = "onnx"
@@ -34,8 +35,13 @@ def in_onnxruntime(kind: str, sizes: dict[str, Any], optimized: bool = True) -> 
     options.inter_op_num_threads, options.log_severity_level = 1, 3
     if not optimized:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(sizes["path"], options, providers=["CPUExecutionProvider"])
-    given = arrays(sizes["inputs"])
+    is_encoder = kind == "embed"
+    path = f"{sizes['path']}/model.onnx" if is_encoder else sizes["path"]
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    if is_encoder:
+        given = {"ids": np.array(sentences_of(sizes["sentences"], sizes["tokens"]), np.int64)}
+    else:
+        given = arrays(sizes["inputs"])
 
     def step() -> list[Any]:
         return session.run(None, given)

@@ -13,6 +13,8 @@ from polygrad.tensor.tensor import Tensor
 # Added to no score, but instead of one: so far below all others that its weight is 0, and finite, so that a
 # row of padding that sees nothing has no NaN.
 _HIDDEN_SCORE = -1e30
+# Rows of queries from which on vectors along them are full on every machine.
+_ROWS_OF_VECTORS = 16
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,8 @@ def attend(
     groups, keys = key.shape[1], key.shape[2]
     query = query * (size**-0.5 if scale is None else scale)
     rows = query.reshape(batch, groups, heads // groups * queries, size)
+    if _goes_along_queries(rows.shape[2], keys):
+        return _attend_along_queries(rows, key, value, queries, mask, softcap, bias, dropout)
     scores = rows.dot(key.transpose(-2, -1)).reshape(batch, heads, queries, keys)
     if softcap is not None:
         scores = (scores / softcap).tanh() * softcap
@@ -114,6 +118,42 @@ def attend(
         weights = weights.dropout(dropout)
     weights = weights.reshape(batch, groups, heads // groups * queries, keys)
     return weights.dot(value).reshape(batch, heads, queries, value.shape[-1])
+
+
+def _goes_along_queries(rows: Any, keys: Any) -> bool:
+    """Whether scores lie in memory with queries as neighbours: vectors are along an axis of constant size,
+    which the keys of a cache have not."""
+    return isinstance(rows, int) and rows >= _ROWS_OF_VECTORS and not isinstance(keys, int)
+
+
+def _attend_along_queries(
+    rows: Tensor,
+    key: Tensor,
+    value: Tensor,
+    queries: int,
+    mask: Tensor | None,
+    softcap: float | None,
+    bias: Tensor | None,
+    dropout: float,
+) -> Tensor:
+    """`attend`, with scores (batch, groups, keys, heads of a group, queries). `rows`: the scaled queries
+    (batch, groups, heads of a group * queries, size)."""
+    batch, groups, count = rows.shape[:3]
+    keys, members = key.shape[2], count // queries
+    columns = rows.transpose(-2, -1).contiguous()  # read again for each key
+    scores = key.dot(columns).reshape(batch, groups, keys, members, queries)
+    if softcap is not None:
+        scores = (scores / softcap).tanh() * softcap
+    if bias is not None:
+        own = bias.reshape(bias.shape[0], groups, members, queries, keys)
+        scores = scores + own.permute(0, 1, 4, 2, 3)
+    if mask is not None:
+        scores = mask.transpose(-2, -1).unsqueeze(-2).where(scores, _HIDDEN_SCORE)
+    weights = scores.softmax(2)
+    if dropout:
+        weights = weights.dropout(dropout)
+    weights = weights.reshape(batch, groups, keys, count).transpose(-2, -1)
+    return weights.dot(value).reshape(batch, groups * members, queries, value.shape[-1])
 
 
 def split_heads(x: Tensor, size: int) -> Tensor:

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
 from polygrad.uop.args import Dot
@@ -32,6 +33,8 @@ class Builder(ABC):
     """One function being written: `begin`, then values and stores in order, then `finish`."""
 
     has_safepoints = False  # whether a long kernel checks a flag that asks it to stop
+    has_prefetch = False  # whether loads of large buffers are announced
+    target: Target
 
     @abstractmethod
     def begin(
@@ -167,6 +170,11 @@ class Builder(ABC):
         self, pointer: Pointer, index: Value | None, offset: int, value: Value, dtype: DType, lanes: int
     ) -> None:
         """Write `lanes` consecutive elements."""
+
+    def prefetch(self, pointer: Pointer, index: Value | None, offset: int) -> None:
+        """Have the cache line at an address fetched, which may lie outside memory. Only where `has_prefetch`
+        says so."""
+        raise self._missing("prefetch", "the device does not fetch ahead")
 
     # --- control
 

@@ -24,6 +24,7 @@ from polygrad.helpers import prod
 from polygrad.renderer.builder import Block, Builder, Value
 from polygrad.renderer.neighbours import load_runs, store_runs
 from polygrad.renderer.safepoints import safepoints
+from polygrad.renderer.streams import AHEAD, LINE, streamed_loads
 from polygrad.renderer.tile_values import Axes, are_consecutive, by_id, coordinates, tile_constants
 from polygrad.uop.args import AddrSpace, AxisKind
 from polygrad.uop.linear import Steps
@@ -75,6 +76,9 @@ class _Emitter:
         self._find_splats()
         self._find_deferred()
         self.safepoints = safepoints(linear, self._count_values) if builder.has_safepoints else {}
+        self.streamed = (
+            streamed_loads(linear, self.lanes, builder.target) if builder.has_prefetch else frozenset()
+        )
 
     # --- which node depends on which tile ranges
 
@@ -429,6 +433,8 @@ class _Emitter:
             places = self._places(index, axes)
         else:
             places = [(base, [offset]) for base, offset in self._addresses(index, axes)]
+        if node in self.streamed:
+            self._prefetch(index, axes)
         addresses = self._addresses(index, axes) if places is None else []
         gates = self._project(axes, self.axes[gate]) if gate is not None else [0] * len(places or addresses)
         others = self._project(axes, self.axes[node.src[1]]) if gate is not None else None
@@ -468,6 +474,16 @@ class _Emitter:
             return b.alu(Ops.WHERE, node.dtype, [predicate, loaded, other], self.lanes if simd else 1)
 
         self._make(node, len(gates), make, range(len(gates)))
+
+    def _prefetch(self, index: UOp, axes: Axes) -> None:
+        """Fetch what the loads of a tile read some rounds later, once for each line."""
+        pointer = pointer_of(index)
+        itemsize, asked = pointer.dtype.itemsize, set()
+        for base, offset in self._addresses(index, axes):
+            line = (base, offset * itemsize // LINE)
+            if line not in asked:
+                asked.add(line)
+                self.builder.prefetch(self.values[pointer][0], base, offset + AHEAD // itemsize)
 
     def _across(self, index: UOp) -> UOp | None:
         """For a load whose lanes are not consecutive: a tile axis along which its elements are, and which is

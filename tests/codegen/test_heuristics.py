@@ -106,3 +106,26 @@ def test_a_row_that_is_kept_is_not_filled_by_a_block_that_crosses_rows(
     gelu = x.transpose(1, 2).gelu(approximate="none")
     expected = gradient(gelu.contiguous().realize())
     assert np.abs(gradient(gelu) - expected).max() < 1e-4 * np.abs(expected).max()
+
+
+def test_a_product_of_one_row_reads_its_matrix_as_one_stream() -> None:
+    """No tile of rows of the matrix, each of which would be a stream; several sums of one row instead."""
+    product = empty(1, 768).linear(empty(3000, 768).transpose())
+    opts = choose(ast_of(product), TARGET)
+    assert [(o.kind, o.numbers) for o in opts] == [(OptKind.SIMD, (16, cost.STREAMED))]
+
+
+def test_short_blocks_of_a_streamed_sum_are_unrolled_with_their_parts() -> None:
+    """Sums of 16 are one SIMD value each: two of them, of both parts of a block, go side by side."""
+    x, w = empty(1, 48, 2, 16), empty(3000, 48, 2, 16)
+    w = w + empty(3000, 48).reshape(3000, 48, 1, 1)  # so that blocks stay loops of their own
+    opts = choose(ast_of((x * w).sum((1, 2, 3))), TARGET)
+    assert math.prod(o.numbers[-1] for o in opts if o.kind in (OptKind.SIMD, OptKind.UNROLL)) == 2
+    assert not [o for o in opts if o.kind is OptKind.UPCAST]
+
+
+def test_rows_that_share_a_matrix_are_a_tile() -> None:
+    """Of eight rows, as many as registers hold use each element that was loaded."""
+    product = empty(8, 768).linear(empty(3000, 768).transpose())
+    opts = choose(ast_of(product), TARGET)
+    assert [o for o in opts if o.kind is OptKind.UPCAST]

@@ -243,6 +243,8 @@ class Tiling:
         first = reused[0]
         if lane in self.reduced:
             wide = 4 if self.target.registers >= 32 else 2
+            if wide == 4 and any(i.loops.issuperset(reused) for i in summed if lane in i.loops):
+                return self.streamed_sum(lane, lanes, vectors)
             # as many sums at a time as hide their latency, two of each row where there are few rows
             across = _fit(vectors, 2) if wide == 2 and len(reused) == 1 else 1
             tiles = {lane: Tile(lanes, across), first: Tile(1, min(wide, first.src[0].arg))}
@@ -250,6 +252,19 @@ class Tiling:
                 tiles[reused[1]] = Tile(1, min(4, reused[1].src[0].arg))
             return tiles
         return self.register_tile(lane, lanes, summed, reused)
+
+    def streamed_sum(self, lane: UOp, lanes: int, vectors: int) -> dict[UOp, Tile]:
+        """Several accumulators of one sum, for a product of one row: each element of the matrix is read once,
+        and memory is read fastest as one stream. What rows would share, a multiply-add reads from the first
+        cache."""
+        count = _fit(vectors, cost.STREAMED)
+        tiles = {lane: Tile(lanes, count)}
+        for r in sorted(self.reduced - {lane}, key=lambda r: r.arg.id, reverse=True):
+            size = r.src[0].arg if r.src[0].is_const else 0
+            if 2 <= size and count * size <= cost.STREAMED:
+                tiles[r] = Tile(1, size)
+                count *= size
+        return tiles
 
     def register_tile(self, lane: UOp, lanes: int, loads: list[_Item], reused: list[UOp]) -> dict[UOp, Tile]:
         """The tile with the most useful multiply-adds per time: vectors along the lanes, and up to two other

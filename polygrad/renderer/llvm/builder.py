@@ -141,6 +141,7 @@ class LLVMBuilder(Builder):
     """
 
     has_safepoints = True
+    has_prefetch = True
 
     def __init__(self, target: Target, native_half: bool = False) -> None:
         self.target, self.native_half = target, native_half
@@ -151,6 +152,7 @@ class LLVMBuilder(Builder):
         self._count = 0
         self._ints: dict[str, int] = {}  # integer constants by operand
         self._numbers: set[str] = set()  # float constants that are not NaN
+        self._halves: dict[str, str] = {}  # scalar floats that are converted halves: those, by operand
 
     def begin(
         self, name: str, params: Sequence[DType], variables: Sequence[str]
@@ -307,7 +309,10 @@ class LLVMBuilder(Builder):
         if not (self.native_half and src == dtypes.float16):
             return str(convert.HALF_CONVERSIONS[src, dtypes.float32](self, value, lanes))
         half = self._emit(f"bitcast {vector('i16', lanes)} {value} to {vector('half', lanes)}")
-        return self._emit(f"fpext {vector('half', lanes)} {half} to {vector('float', lanes)}")
+        single = self._emit(f"fpext {vector('half', lanes)} {half} to {vector('float', lanes)}")
+        if lanes == 1:
+            self._halves[single] = value
+        return single
 
     def truncate_to_half(self, value: str, src: DType, dst: DType, lanes: int) -> str:
         if not (self.native_half and src == dtypes.float32 and dst == dtypes.float16):
@@ -334,6 +339,11 @@ class LLVMBuilder(Builder):
             if value in self._numbers:
                 self._numbers.add(text)
             return text
+        if value in self._halves:
+            # x86 has no conversion of a scalar: one vector instruction does it for all lanes. LLVM would load
+            # the scalar into a register that it does not clear, so that a loop would wait for the sum there.
+            halves = self.splat(self._halves[value], dtypes.float16, lanes)
+            return self.extend_half(halves, dtypes.float16, lanes)
         first = self._emit(f"insertelement {t} poison, {scalar} {value}, i64 0")
         return self._emit(f"shufflevector {t} {first}, {t} poison, <{lanes} x i32> zeroinitializer")
 
@@ -460,6 +470,10 @@ class LLVMBuilder(Builder):
             value = self._emit(f"zext {vector('i1', lanes)} {value} to {t}")
         address = self._address(pointer, index, offset)
         self._lines.append(f"  store {t} {value}, ptr {address}, align {pointer.itemsize}")
+
+    def prefetch(self, pointer: Pointer, index: str | None, offset: int) -> None:
+        address = self._address(pointer, index, offset)
+        self._lines.append(f"  call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 3, i32 1)")
 
     # --- control
 
