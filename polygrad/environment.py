@@ -60,6 +60,12 @@ VARIABLES = {
             "none",
             "names as `DEBUG=3` shows them, separated by commas",
         ),
+        _text(
+            "KERNEL_OPTS",
+            "what is done to the kernels of every graph, instead of what kernel passes decide",
+            "the passes decide",
+            "KernelOpts as `DEBUG=3` shows them, separated by commas, or none",
+        ),
         _switch("SPEC", "graphs are verified after every pass"),
         _switch("CHECK", "indices, class labels and matrices on a device are checked where they are used"),
         _switch("ANOMALY", "every result and every gradient is looked at for NaN"),

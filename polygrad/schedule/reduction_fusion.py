@@ -14,7 +14,8 @@ An optimisation: without it, kernels are those that tinygrad makes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Generator
+from typing import NamedTuple
 
 from polygrad.schedule import cost
 from polygrad.schedule.kernel_info import Access, NestInfo, kernel_info, rounds
@@ -48,6 +49,30 @@ def fuse(
 ) -> list[KernelCall]:
     """The kernels. A producer with one reader and that reader become the kernel that `joined` gives for them,
     unless it gives None. `outputs` stay stored."""
+    pairs, fused = pairs_to_fuse(calls, outputs), None
+    while True:
+        try:
+            pair = pairs.send(fused)
+        except StopIteration as end:
+            out: list[KernelCall] = end.value
+            return out
+        fused = joined(pair.producer, pair.reader)
+
+
+class Pair(NamedTuple):
+    """A producer, its only reader, and their places in the list of kernels as it is then."""
+
+    producer: KernelCall
+    reader: KernelCall
+    first: int
+    second: int
+
+
+def pairs_to_fuse(
+    calls: list[KernelCall], outputs: Collection[UOp]
+) -> Generator[Pair, KernelCall | None, list[KernelCall]]:
+    """Each producer with one reader and that reader, from the last producer on. Sent the kernel of both,
+    which takes the reader's place, or None; gives the kernels in the end. `outputs` stay stored."""
     out: list[KernelCall | None] = list(calls)
     refused: set[tuple[UOp, UOp, tuple[int, ...]]] = set()  # equal layers and trips have equal pairs
     readers: dict[UOp, set[int]] = {}
@@ -70,7 +95,9 @@ def fuse(
         numbers: dict[UOp, int] = {}
         pattern = tuple([numbers.setdefault(a, len(numbers)) for a in (*producer.args, *reader.args)])
         pair = (producer.ast, reader.ast, pattern)
-        fused = None if pair in refused else joined(producer, reader)
+        if pair in refused:
+            continue
+        fused = yield Pair(producer, reader, i, j - out[i:j].count(None))
         if fused is None:
             refused.add(pair)
             continue
@@ -79,6 +106,15 @@ def fuse(
             readers[arg].discard(i)
             readers[arg].add(j)
     return [c for c in out if c is not None]
+
+
+def may_fuse(calls: list[KernelCall], first: int, second: int, outputs: Collection[UOp]) -> bool:
+    """Whether kernel `second` is the only reader of kernel `first`, and can be so at its own place."""
+    node = calls[first].args[0]
+    written = {c.args[0] for c in calls[first + 1 : second + 1]}
+    readers = [i for i, c in enumerate(calls) if node in c.args[1:]]
+    stays = node in outputs or node.op in _STAYS
+    return readers == [second] and not stays and written.isdisjoint(calls[first].args)
 
 
 def join_args(producer: KernelCall, reader: KernelCall) -> list[UOp]:

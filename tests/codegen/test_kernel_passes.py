@@ -12,7 +12,8 @@ import pytest
 
 from polygrad import Context, Tensor, Variable
 from polygrad.codegen.kernels import passes
-from polygrad.codegen.kernels.passes import KERNEL_PASSES, KernelContext, kernels_of, steps
+from polygrad.codegen.kernels.kernel_opt import KernelContext
+from polygrad.codegen.kernels.passes import KERNEL_PASSES, kernels_of, steps
 from polygrad.codegen.target import Target
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import normalize
@@ -61,7 +62,7 @@ CASES: dict[str, tuple[Target, Graph, Graph]] = {
         lambda: data(1, 16, 32, 32).conv_transpose2d(data(16, 16, 4, 4)),
     ),
     "relayout": (CPU, lambda: data(512, 512).T @ data(512, 512), lambda: data(512, 512) @ data(512, 512)),
-    "split-k": (
+    "split-reduce": (
         CUDA,
         lambda: data(32, 16384) @ data(16384, 32),
         lambda: data(1024, 64) @ data(64, 1024),
@@ -87,10 +88,10 @@ def changes(graph: Graph, target: Target) -> list[str]:
     scans = CORES if limits is None else GPU
     plan = schedule(sink, True, target.max_buffers, limits is not None, scans)
     found, before = [], list(plan.calls)
-    for p, calls in steps(plan.calls, KernelContext(target, True, frozenset(plan.roots))):
-        if list(calls) != before:
-            found.append(p.name)
-        before = list(calls)
+    for step in steps(plan.calls, KernelContext(target, True, frozenset(plan.roots))):
+        if step.calls != before:
+            found.append(step.name)
+        before = step.calls
     return found
 
 
@@ -119,14 +120,14 @@ def test_what_a_pass_made_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     with Context(DEBUG=4):
         kernels_of(sink, CPU, True)
     shown = capsys.readouterr().err
-    assert shown.count("# kernel after relayout") == 2 and "after split-k" not in shown
+    assert shown.count("# kernel after relayout") == 2 and "after split-reduce" not in shown
 
 
 def test_which_passes_changed_kernels_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     sink = normalize(UOp.sink((data(512, 512).T @ data(512, 512)).uop.base)).sink
     with Context(DEBUG=3):
         kernels_of(sink, CPU, True)
-    assert capsys.readouterr().err == "# relayout: 1 kernels, now 2, 2 of them new\n"
+    assert capsys.readouterr().err == ("# relayout: 1 kernels, now 2, 2 of them new\n# RELAYOUT k0 0 1 0\n")
 
 
 OPTIONAL = [p.name for p in KERNEL_PASSES if p.applies is not passes._always]
@@ -162,5 +163,5 @@ def test_unoptimised_kernels_go_through_what_every_machine_needs() -> None:
     n = Variable("n", 1, 8).bind(3)
     sink = normalize(UOp.sink((data(8)[:n] * 2).uop.base)).sink
     plan = schedule(sink)
-    names = [p.name for p, _ in steps(plan.calls, KernelContext(CPU, False, frozenset(plan.roots)))]
+    names = [step.name for step in steps(plan.calls, KernelContext(CPU, False, frozenset(plan.roots)))]
     assert names == ["store-fp8-as-bits", "separate-offsets"]

@@ -7,6 +7,8 @@ bench/calibrate.py measures them on a machine and says how far off they are.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from polygrad.codegen.lower import strided_loads as strided
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
@@ -73,11 +75,32 @@ MIN_INTERCHANGED = 1 << 16  # terms of a sum of columns
 ROWS_AT_A_TIME = 8  # rows that are added in registers
 MIN_ROW_BLOCKS = 4  # blocks of so many rows
 MIN_FAR_ROW = 4 * FAR_BYTES  # bytes from one row to the next
-ROW_PARTS = 16  # parts of the rows, for threads to divide, if columns are few:
-MIN_PARTED, LONG_COLUMNS = 1 << 19, 16 << 10  # ... terms from which on; bytes of a row up to which
-MIN_ROW_PARTS, MIN_PART_ROWS = 4, 64  # ... parts, and rows of each, if rows are too few for all parts
 
-# relayout, polyphase, split-k
+
+class Parts(NamedTuple):
+    """How a sum is divided where fewer than `few` are side by side: into at most `most` parts, of `min_terms`
+    or more, that are `wanted` side by side; not into fewer than `least`."""
+
+    few: int
+    wanted: int
+    most: int
+    min_terms: int
+    least: int
+
+
+def sum_parts(terms: int, side_by_side: int, rule: Parts) -> int:
+    """Into how many parts a sum of so many terms is divided if so many are side by side; 1: it is not."""
+    if side_by_side >= rule.few:
+        return 1
+    parts = min(rule.most, rule.wanted // side_by_side, terms // rule.min_terms)
+    return parts if parts >= rule.least else 1
+
+
+# split-reduce: columns, for threads to divide the rows,
+COLUMN_PARTS = Parts(few=16, wanted=256, most=16, min_terms=64, least=4)
+MIN_PARTED, LONG_COLUMNS = 1 << 19, 16 << 10  # if terms are many; and bytes of a row few
+
+# relayout, polyphase, split-reduce
 MIN_COPIED_FOR = 1 << 18  # terms of a sum
 MIN_COPIED_READS = 5  # reads of each element of a copied operand
 
@@ -195,9 +218,9 @@ ROUNDS = 4  # of a longer one, so many rounds,
 UNROLLED = 256  # if that makes no more operations,
 LONG_ROUND = 16  # and a round adds up fewer values: less than half of that for ROUNDS
 
-# split-k
-FEW_WORKGROUPS, BUSY_WORKGROUPS = 128, 256  # a grid with fewer is divided; into about so many
-MIN_PART_TERMS, MIN_PART_ROW = 256, 1 << 14  # terms of each part; if memory goes along the terms
+# split-reduce: workgroups of a grid; terms of each part if memory goes across the terms, or along
+GRID_PARTS = Parts(few=128, wanted=256, most=256, min_terms=256, least=2)
+MIN_PART_TERMS, MIN_PART_ROW = 256, 1 << 14
 MIN_LONG_ROW = 1 << 14  # elements of a row that few workgroups would compute after its sum
 
 # scatter and index-put
