@@ -126,6 +126,12 @@ class Sum:
         return rounds(self.value.ranges)
 
     @property
+    def reuse(self) -> int:
+        """How often each element of what its terms are computed of is read, at least; 1 if all of that is one
+        operand. It is a product from some number on."""
+        return min(self.work // rounds(n.ranges) for n in self.loads) if len(self.loads) > 1 else 1
+
+    @property
     def is_static(self) -> bool:
         return all(r.src[0].is_const for r in self.loops)
 

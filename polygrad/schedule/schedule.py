@@ -1,6 +1,6 @@
 """`schedule`: a tensor graph to kernels in an order that respects data and in-place writes.
 
-    prepare -> split_reductions -> materialization_points -> make_kernel for each -> fuse_reductions
+    prepare -> split_scans -> materialization_points -> make_kernel for each -> fuse_reductions
 
 The graph is a SINK over the requested nodes. Its BUFFERs are leaves. Afterwards every node of the SINK has a
 buffer: a BUFFER (of which it may be a later version), or the output of a kernel.
@@ -20,8 +20,7 @@ from polygrad.schedule.fusion_partition import MATERIALIZED, materialization_poi
 from polygrad.schedule.isolated_products import isolate_products
 from polygrad.schedule.kernels import KernelCall, assigned, make_kernel, storage_of
 from polygrad.schedule.reduction_fusion import fuse_reductions
-from polygrad.schedule.split_reduction import split_reductions
-from polygrad.schedule.split_scan import CORES, SideBySide
+from polygrad.schedule.split_scan import CORES, SideBySide, split_scans
 from polygrad.uop.alu import identity_element
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -45,7 +44,7 @@ def schedule(
     again = partial(schedule, optimized=optimized, max_buffers=max_buffers, grid=grid, scans=scans)
     sink = prepare(sink)
     if optimized:
-        sink = split_reductions(sink, scans)
+        sink = split_scans(sink, scans)
     sink = sink.replace(src=tuple(_in_memory(s) for s in sink.src))
     for _ in range(3):
         order = sink.toposort()

@@ -62,9 +62,10 @@ CASES: dict[str, tuple[Target, Graph, Graph]] = {
         lambda: data(1, 16, 32, 32).conv_transpose2d(data(16, 16, 4, 4)),
     ),
     "relayout": (CPU, lambda: data(512, 512).T @ data(512, 512), lambda: data(512, 512) @ data(512, 512)),
-    "split-reduce": (
+    "split-reduce": (CPU, lambda: data(1 << 18).sum(), lambda: data(1 << 14).sum()),
+    "split-k": (
         CUDA,
-        lambda: data(32, 16384) @ data(16384, 32),
+        lambda: data(32, 4096) @ data(4096, 32),
         lambda: data(1024, 64) @ data(64, 1024),
     ),
     "split-ranges": (
@@ -120,7 +121,7 @@ def test_what_a_pass_made_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     with Context(DEBUG=4):
         kernels_of(sink, CPU, True)
     shown = capsys.readouterr().err
-    assert shown.count("# kernel after relayout") == 2 and "after split-reduce" not in shown
+    assert shown.count("# kernel after relayout") == 2 and "after split-k" not in shown
 
 
 def test_which_passes_changed_kernels_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

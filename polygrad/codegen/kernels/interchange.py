@@ -41,11 +41,10 @@ def propose_parts_of_rows(call: KernelCall, context: KernelContext) -> Iterator[
         return
     total, columns = found
     row_bytes = rounds(columns.inside) * total.node.dtype.itemsize
-    parts = cost.sum_parts(total.terms, rounds(columns.outside), cost.COLUMN_PARTS)
-    if parts > 1:
+    if wanted := cost.sum_parts(total.terms, rounds(columns.outside), cost.COLUMN_PARTS):
         pays = row_bytes <= cost.LONG_COLUMNS and total.work >= cost.MIN_PARTED
         axis = total.loops[0].arg.id
-        yield Proposal(KernelOpt(Kind.SPLIT_REDUCE, (), (axis,), (parts,)), pays)
+        yield Proposal(KernelOpt(Kind.SPLIT_REDUCE, (), (axis,), (wanted.start,)), pays)
 
 
 def propose_interchange(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:

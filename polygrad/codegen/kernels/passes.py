@@ -37,7 +37,7 @@ from polygrad.codegen.kernels.relayout import propose_copies
 from polygrad.codegen.kernels.scatter import propose_scatter
 from polygrad.codegen.kernels.separate_offsets import separate_offsets
 from polygrad.codegen.kernels.split_ranges import propose_split_ranges
-from polygrad.codegen.kernels.split_reduce import propose_parts, propose_root_of_rows
+from polygrad.codegen.kernels.split_reduce import propose_parts, propose_parts_of_few, propose_root_of_rows
 from polygrad.codegen.target import Target
 from polygrad.errors import ArgumentError
 from polygrad.helpers import debug_level, env_int, env_text
@@ -81,6 +81,8 @@ class KernelPass:
 KERNEL_PASSES = (
     # dtypes that no machine has
     KernelPass("store-fp8-as-bits", (), _always, lambda ks, c: _each(ks, store_as_bits)),
+    # sums of which there are few
+    KernelPass("split-reduce", (each(propose_parts_of_few),)),
     # kernels that become one
     KernelPass("compute-at", (compute_producers_at,), _for_caches),
     # comparisons with all positions that become writes at positions
@@ -94,9 +96,7 @@ KERNEL_PASSES = (
     ),
     KernelPass("polyphase", (each(propose_phases),)),
     KernelPass("relayout", (each(propose_copies),), _for_caches),
-    KernelPass(
-        "split-reduce", (each(propose_root_of_rows, repeat=True), each(propose_parts)), _for_workgroups
-    ),
+    KernelPass("split-k", (each(propose_root_of_rows, repeat=True), each(propose_parts)), _for_workgroups),
     KernelPass("split-ranges", (each(propose_split_ranges),)),
     # memory
     KernelPass("narrow-storage", (narrow_buffers,), _for_workgroups),

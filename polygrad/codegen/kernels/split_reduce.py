@@ -11,12 +11,12 @@ threads, by the bit. A sum that others need is stored by a kernel of its own fir
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from polygrad.codegen.kernels.division import (
     axes_of,
     canonical_info,
-    canonical_sum,
     load_value,
     store_sum_before,
     store_value,
@@ -26,7 +26,7 @@ from polygrad.codegen.opts import cost
 from polygrad.codegen.opts.gpu_heuristics import workgroups_of_sum
 from polygrad.errors import OptError
 from polygrad.helpers import prod
-from polygrad.schedule.kernel_info import KernelInfo, kernel_info, rounds
+from polygrad.schedule.kernel_info import KernelInfo, Sum, kernel_info, rounds
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.args import Axis, AxisKind
 from polygrad.uop.node import UOp
@@ -40,6 +40,42 @@ def _info(call: KernelCall, context: KernelContext) -> KernelInfo | None:
         return None
     info = canonical_info(call.ast)
     return None if info.has(Ops.SCAN, Ops.STAGE) else info
+
+
+def propose_parts_of_few(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:
+    """Parts of long sums to few elements, of which there would be none for threads to divide; and of a
+    product of long sums, so that what each part reads again and again stays in the cache (BLAS libraries
+    block along the terms for that)."""
+    info = kernel_info(call.ast)
+    reduced = [r for r in info.ranges if r.arg.kind is AxisKind.REDUCE]
+    if info.only_nest is None or not info.is_static or rounds(reduced) < cost.MIN_LONG_PRODUCT:
+        return
+    info = canonical_info(call.ast)
+    if info.has(Ops.SCAN, Ops.STAGE):
+        return
+    nest = info.nests[0]
+    for total in nest.sums:
+        outputs = rounds(total.outer)
+        if not total.loads or not total.outer.issubset(nest.parallel) or total.selection is not None:
+            continue
+        if total.terms >= cost.MIN_REDUCED and outputs < cost.FEW_PARTS.few:
+            yield from _propose_parts(total, cost.sum_parts(total.terms, outputs, cost.FEW_PARTS))
+        elif total is nest.only_sum and total.op is Ops.ADD and total.reuse >= cost.MIN_LONG_REUSE:
+            yield from _propose_parts(total, cost.product_parts(total.terms, outputs))
+
+
+def _propose_parts(total: Sum, wanted: range) -> Iterator[Proposal]:
+    """The loops of a sum, the outermost first, in equal parts, in all as many as possible of `wanted`."""
+    parts: dict[AxisId, int] = {}
+    for r in total.loops:
+        size = r.src[0].arg
+        count = next((n for n in wanted if n <= size and size % n == 0), 0)
+        if count > 1:
+            parts[r.arg.id] = count
+        if count:
+            wanted = range(wanted.start // count if count == size and wanted.step < 0 else 0, 0, -1)
+    if parts:
+        yield Proposal(KernelOpt(Kind.SPLIT_REDUCE, (), tuple(parts), tuple(parts.values())))
 
 
 def propose_root_of_rows(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:
@@ -65,17 +101,7 @@ def propose_parts(call: KernelCall, context: KernelContext) -> Iterator[Proposal
         return
     workgroups, min_terms = workgroups_of_sum(info.nests[0], only)
     rule = cost.GRID_PARTS._replace(min_terms=min_terms)
-    max_parts = cost.sum_parts(only.terms, workgroups, rule)
-    axes, counts = [], []
-    for r in only.loops:
-        size = r.src[0].arg
-        count = max(n for n in range(1, max(min(size, max_parts), 1) + 1) if size % n == 0)
-        if count > 1:
-            axes.append(r.arg.id)
-            counts.append(count)
-        max_parts = max_parts // count if count == size else 1
-    if axes:
-        yield Proposal(KernelOpt(Kind.SPLIT_REDUCE, (), tuple(axes), tuple(counts)))
+    yield from _propose_parts(only, cost.sum_parts(only.terms, workgroups, rule))
 
 
 # --- the mechanism
@@ -91,15 +117,14 @@ def compute_root(ast: UOp, slots: int, number: int) -> tuple[UOp, ...]:
 
 
 def split_reduce(ast: UOp, slots: int, axes: Sequence[AxisId], parts: Sequence[int]) -> tuple[UOp, ...]:
-    """A kernel that stores parts of the only sum of another, and the rest of that. Terms that no part has are
-    added last. `slots`: how many arguments the kernel has."""
-    info, only = canonical_sum(ast)
-    total, outside = only.node, sorted(only.outer, key=lambda r: r.arg)
+    """A kernel that stores parts of a sum of another, and the rest of that. Terms that no part has are added
+    last. `slots`: how many arguments the kernel has; `axes`: loops of the sum."""
+    info = canonical_info(ast)
     counts = dict(zip(axes_of(info, axes), parts, strict=False))
-    if len(axes) != len(parts) or any(
-        r not in only.loops or not 1 < n <= r.src[0].arg for r, n in counts.items()
-    ):
-        raise OptError("expected loops of the sum, and 2 parts of each up to as many as it has rounds")
+    only = next((s for s in info.nests[0].sums if counts.keys() <= set(s.loops)), None)
+    if only is None or len(axes) != len(parts) or any(not 1 < n <= r.src[0].arg for r, n in counts.items()):
+        raise OptError("expected loops of a sum, and 2 parts of each up to as many as it has rounds")
+    total, outside = only.node, sorted(only.outer, key=lambda r: r.arg)
     if any(r.arg.kind is not AxisKind.LOOP for r in outside) or info.has(Ops.SCAN, Ops.STAGE):
         raise OptError("expected a kernel whose loops may run in any order, and without memory of its own")
     left = {r: r.src[0].arg % n for r, n in counts.items()}
@@ -108,7 +133,7 @@ def split_reduce(ast: UOp, slots: int, axes: Sequence[AxisId], parts: Sequence[i
     blocks: list[UOp] = []  # of each divided loop
     inner: list[UOp] = []
     at: dict[UOp, UOp] = {}
-    numbers = iter(range(len(only.loops) * 2 + len(outside)))
+    numbers = itertools.count()
     for r in only.loops:
         count = counts.get(r, 1)
         size = r.src[0].arg // count
@@ -119,6 +144,9 @@ def split_reduce(ast: UOp, slots: int, axes: Sequence[AxisId], parts: Sequence[i
         inner += [term] if size > 1 else []
     named = [r.replace(arg=Axis((next(numbers),), AxisKind.LOOP)) for r in outside]
     at |= dict(zip(outside, named, strict=True))
+    for n in total.src[0].toposort():
+        if n.op is Ops.RANGE and n not in at:  # of a sum inside of it
+            at[n] = n.replace(arg=n.arg._replace(id=(next(numbers),)))
     part = UOp(Ops.REDUCE, total.dtype, (total.src[0].substitute(at), *inner), total.arg)
     loop = UOp.range(int(prod(parts)), total.src[1].arg)
     out = UOp(Ops.REDUCE, total.dtype, (load_value(total.dtype, [loop, *outside], slots), loop), total.arg)

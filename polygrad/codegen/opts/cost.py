@@ -78,29 +78,43 @@ MIN_FAR_ROW = 4 * FAR_BYTES  # bytes from one row to the next
 
 
 class Parts(NamedTuple):
-    """How a sum is divided where fewer than `few` are side by side: into at most `most` parts, of `min_terms`
-    or more, that are `wanted` side by side; not into fewer than `least`."""
+    """How a sum is divided where fewer than `few` are side by side: into parts of `min_terms` or more, but
+    `base` of them in any case, that are `wanted` side by side; at most `most`, and no fewer than `least`."""
 
     few: int
     wanted: int
     most: int
     min_terms: int
     least: int
+    base: int = 0
 
 
-def sum_parts(terms: int, side_by_side: int, rule: Parts) -> int:
-    """Into how many parts a sum of so many terms is divided if so many are side by side; 1: it is not."""
+def sum_parts(terms: int, side_by_side: int, rule: Parts) -> range:
+    """The numbers of parts for a sum of so many terms if so many are side by side, the best one first."""
     if side_by_side >= rule.few:
-        return 1
-    parts = min(rule.most, rule.wanted // side_by_side, terms // rule.min_terms)
-    return parts if parts >= rule.least else 1
+        return range(0)
+    parts = min(rule.most, rule.wanted // side_by_side, max(rule.base, terms // rule.min_terms))
+    return range(parts, rule.least - 1, -1)
 
 
-# split-reduce: columns, for threads to divide the rows,
+# split-reduce: few sums of so many terms,
+MIN_REDUCED = 1 << 17
+FEW_PARTS = Parts(few=17, wanted=1 << 12, most=256, min_terms=1 << 14, least=8, base=64)
+# products whose operands are read so often, of so many terms; terms of a part, elements of all parts
+MIN_LONG_REUSE, MIN_LONG_PRODUCT, MAX_PART_TERMS, MAX_STORED = 16, 6 << 10, 4 << 10, 1 << 22
+
+
+def product_parts(terms: int, outputs: int) -> range:
+    """The numbers of parts for a product of so many terms whose operands should stay in the cache."""
+    least = ceildiv(terms, MAX_PART_TERMS) if terms >= MIN_LONG_PRODUCT else 0
+    return range(least, min(4 * least, MAX_STORED // outputs) + 1)
+
+
+# interchange: columns, for threads to divide the rows,
 COLUMN_PARTS = Parts(few=16, wanted=256, most=16, min_terms=64, least=4)
 MIN_PARTED, LONG_COLUMNS = 1 << 19, 16 << 10  # if terms are many; and bytes of a row few
 
-# relayout, polyphase, split-reduce
+# relayout, polyphase, split-k
 MIN_COPIED_FOR = 1 << 18  # terms of a sum
 MIN_COPIED_READS = 5  # reads of each element of a copied operand
 
@@ -218,8 +232,8 @@ ROUNDS = 4  # of a longer one, so many rounds,
 UNROLLED = 256  # if that makes no more operations,
 LONG_ROUND = 16  # and a round adds up fewer values: less than half of that for ROUNDS
 
-# split-reduce: workgroups of a grid; terms of each part if memory goes across the terms, or along
-GRID_PARTS = Parts(few=128, wanted=256, most=256, min_terms=256, least=2)
+# split-k: workgroups of a grid; terms of each part if memory goes across the terms, or along
+GRID_PARTS = Parts(few=128, wanted=256, most=256, min_terms=256, least=1)
 MIN_PART_TERMS, MIN_PART_ROW = 256, 1 << 14
 MIN_LONG_ROW = 1 << 14  # elements of a row that few workgroups would compute after its sum
 
