@@ -36,7 +36,7 @@ MAX_REPEATED = 256  # elements that a duplicated reduction to a scalar may read
 # operation_limit.py
 MAX_OPERATIONS = 1000  # cost of compiling of a kernel
 
-# reduction_fusion.py
+# codegen/kernels/fuse.py
 MIN_ROWS = 8  # with fewer, lanes and threads divide the passes over a row better in kernels of their own
 
 # products.py, isolated_products.py: products in kernels of their own

@@ -12,9 +12,9 @@ from polygrad.codegen.opts.opt import parse_opts
 from polygrad.codegen.target import Target
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.kernels import KernelCall
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
 from polygrad.uop.spec import verify
+from tests.schedules import schedule
 
 
 def data(*shape: int, dtype: str = "float32") -> Tensor:

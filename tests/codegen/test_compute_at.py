@@ -20,10 +20,10 @@ from polygrad.codegen.opts.opt import OptKind  # noqa: E402
 from polygrad.codegen.target import Target  # noqa: E402
 from polygrad.engine.normalize import normalize  # noqa: E402
 from polygrad.engine.programs import clear_caches  # noqa: E402
-from polygrad.schedule.schedule import schedule  # noqa: E402
 from polygrad.uop.node import UOp  # noqa: E402
 from polygrad.uop.ops import Ops  # noqa: E402
 from tests.codegen.grid_kernels import decided  # noqa: E402
+from tests.schedules import schedule  # noqa: E402
 
 TARGET = Target("test", simd_bytes=64, registers=31, fma=True, threads=4, cache=(32 << 10, 1 << 20))
 

@@ -17,13 +17,13 @@ from polygrad.dtype import dtypes  # noqa: E402
 from polygrad.engine.normalize import normalize  # noqa: E402
 from polygrad.engine.programs import clear_caches  # noqa: E402
 from polygrad.schedule.kernels import KernelCall  # noqa: E402
-from polygrad.schedule.schedule import schedule  # noqa: E402
 from polygrad.uop.args import Dot, Param  # noqa: E402
 from polygrad.uop.node import UOp  # noqa: E402
 from polygrad.uop.ops import Ops  # noqa: E402
 from polygrad.uop.rewrite import graph_rewrite  # noqa: E402
 from polygrad.uop.spec import verify  # noqa: E402
 from tests.codegen.grid_kernels import decided  # noqa: E402
+from tests.schedules import schedule  # noqa: E402
 
 MIXED, WORDS = Dot(dtypes.uint8, dtypes.int8), Dot(dtypes.int16, dtypes.int16)
 HALVES = Dot(dtypes.bfloat16, dtypes.bfloat16)

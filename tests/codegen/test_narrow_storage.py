@@ -8,12 +8,12 @@ from polygrad import Tensor, dtypes
 from polygrad.codegen.kernels.narrow_storage import narrow_value
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.engine.normalize import normalize
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.spec import verify
 from polygrad.uop.tensor_cores import BY_NAME
 from tests.codegen.grid_kernels import decided
+from tests.schedules import schedule
 
 PLAIN = Target("GPU", workgroups=Workgroups(subgroup=32))
 GPU = Target("GPU", workgroups=Workgroups(subgroup=32), tensor_cores=(BY_NAME["mma_m16n8k16_half"],))

@@ -1,13 +1,14 @@
 """Passes over the list of kernels, between the schedule and the lowering of each kernel.
 
-`passes.py` lists them in order (`KERNEL_PASSES`). What they decide are KernelOpts (`kernel_opt.py`), which one
-function carries out (`apply.py`): of the heuristics here, of KERNEL_OPTS, or of a search (engine/search.py).
-Each module has what it proposes first, then the mechanism. `division.py` puts several kernels in the place of
-one, and makes the memory between them. DEBUG=3 shows decisions, DEBUG=4 kernels, SPEC=1 verifies these. Most
-passes are for a processor's caches.
+`passes.py` lists them in order (`KERNEL_PASSES`). What they decide are KernelOpts (`kernel_opt.py`), which
+one function carries out (`apply.py`): of the heuristics here, of KERNEL_OPTS, or of a search
+(engine/search.py). Each module has what it proposes first, then the mechanism. `division.py` puts several
+kernels in the place of one, and makes the memory between them. DEBUG=3 shows decisions, DEBUG=4 kernels,
+SPEC=1 verifies these. Most passes are for a processor's caches.
 
 - `fp8_storage.py`: memory of 8-bit floats is bytes; a kernel converts them by integer arithmetic and
   computes in float32. No later pass, cost or renderer knows these dtypes.
+- `fuse.py` moves row reductions into their only reader: softmax is one kernel.
 - `split_reduce.py`: a sum becomes parts, which threads and workgroups divide, and the sum of the parts:
   reductions to few elements, products of long sums, and on grids sums of which there are few workgroups.
 - `compute_at.py` (Halide's word) computes a producer inside of its reader's loops: attention is one kernel,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from polygrad.codegen.kernels.compute_at import compute_at
 from polygrad.codegen.kernels.division import divide
+from polygrad.codegen.kernels.fuse import fuse
 from polygrad.codegen.kernels.index_put import index_put
 from polygrad.codegen.kernels.interchange import interchange
 from polygrad.codegen.kernels.kernel_opt import Calls, KernelContext, KernelOpt, Kind
@@ -34,7 +35,13 @@ _DIVIDE: dict[Kind, _Divide] = {
     Kind.DOT_PRODUCT: lambda ast, n, opt, c: dot_product(ast, n, opt.axes, c.target),
     Kind.SPLIT_RANGE: lambda ast, n, opt, c: (split_range(ast, opt.axes, opt.numbers),),
 }
+_REWRITE: dict[Kind, Callable[[Calls, KernelOpt, KernelContext], Calls]] = {  # what is about more than one
+    Kind.FUSE: fuse,
+    Kind.COMPUTE_AT: compute_at,
+    Kind.NARROW_STORAGE: narrow_storage,
+}
 _ARITY = {  # how many kernels, axes and numbers
+    Kind.FUSE: ("2", "0", "0"),
     Kind.COMPUTE_AT: ("2", "0 to 1", "0 to 1"),
     Kind.INDEX_PUT: ("1", "0", "0"),
     Kind.SCATTER: ("1", "0", "0"),
@@ -68,10 +75,8 @@ def _apply(calls: Calls, opt: KernelOpt, context: KernelContext) -> Calls:
             raise OptError(f"expected kernels from 0 to {len(calls) - 1}, got {k}")
         if calls[k].ast.arg is not None:
             raise OptError(f"expected a kernel without Opts given by hand, got {k}")
-    if opt.kind is Kind.COMPUTE_AT:
-        return compute_at(calls, opt, context)
-    if opt.kind is Kind.NARROW_STORAGE:
-        return narrow_storage(calls, opt, context)
+    if opt.kind in _REWRITE:
+        return _REWRITE[opt.kind](calls, opt, context)
     (k,) = opt.kernels
     call = calls[k]
     key = call.ast, len(call.args), opt._replace(kernels=())

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from polygrad.codegen.kernels.kernel_opt import Calls, Decisions, KernelContext, KernelOpt, Kind, Proposal
+from polygrad.codegen.kernels.fuse import join_args, move_value, renumber, require_only_reader
+from polygrad.codegen.kernels.kernel_opt import Calls, KernelContext, KernelOpt, Kind, Proposal
 from polygrad.codegen.opts import cost
 from polygrad.codegen.opts.loops import split_loop
 from polygrad.codegen.target import Target
@@ -23,27 +24,11 @@ from polygrad.errors import OptError
 from polygrad.schedule.index_maps import flat_index
 from polygrad.schedule.kernel_info import Access, kernel_info, rounds
 from polygrad.schedule.kernels import KernelCall
-from polygrad.schedule.reduction_fusion import join_args, may_fuse, move_value, pairs_to_fuse, renumber
 from polygrad.uop.args import AddrSpace, AxisKind, Memory
 from polygrad.uop.linear import linear_terms, sum_of
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import axis_name
-
-
-def compute_producers_at(calls: Calls, context: KernelContext) -> Decisions:
-    """Producers that are moved into their only readers' loops where that saves going through memory."""
-    pairs, fused = pairs_to_fuse(calls, context.results), None
-    while True:
-        try:
-            pair = pairs.send(fused)
-        except StopIteration:
-            return calls
-        fused = None
-        if (proposal := _propose(pair.producer, pair.reader, context)) is not None:
-            opt = proposal.opt._replace(kernels=(pair.first, pair.second))
-            after = yield proposal._replace(opt=opt)
-            fused, calls = None if after is calls else after[pair.second - 1], after
 
 
 class _Shared(NamedTuple):
@@ -54,7 +39,7 @@ class _Shared(NamedTuple):
     block: int
 
 
-def _propose(producer: KernelCall, reader: KernelCall, context: KernelContext) -> Proposal | None:
+def propose_compute_at(producer: KernelCall, reader: KernelCall, context: KernelContext) -> Proposal | None:
     """At which of the reader's loops the producer's value can be a STAGE, and whether that pays."""
     target = context.target
     if not _is_in_order(producer) or not _can_hold_stages(reader):
@@ -162,8 +147,7 @@ def compute_at(calls: Calls, opt: KernelOpt, context: KernelContext) -> Calls:
     loops. `opt`: the loop, and if it is to be divided into blocks of rounds, how many a block has."""
     first, second = opt.kernels
     producer, reader = calls[first], calls[second]
-    if not may_fuse(calls, first, second, context.results):
-        raise OptError("expected a kernel whose output one kernel reads, behind it, and no others need")
+    require_only_reader(calls, first, second, context.results)
     if not _is_in_order(producer) or not _can_hold_stages(reader):
         raise OptError("expected kernels with one nest of loops, the first with constant sizes and in order")
     shared = _shared_loops(producer, reader)

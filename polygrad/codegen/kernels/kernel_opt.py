@@ -1,5 +1,6 @@
 """KernelOpts: what is done to the kernels of a graph before each is lowered, as data.
 
+    FUSE k2 k3                kernel 2, a reduction of rows, computed in each row of kernel 3
     COMPUTE_AT k2 k3 r1 16    kernel 2 computed in kernel 3, for 16 rounds of its loop r1 at a time
     INDEX_PUT k3              a loop over writers instead of all elements (after a copy of these, perhaps)
     SCATTER k3                a sum over one-hots as additions at positions
@@ -37,6 +38,7 @@ Calls = list[KernelCall]
 class Kind(StrEnum):
     """What a KernelOpt does: the module's docstring has an example of each."""
 
+    FUSE = "FUSE"
     COMPUTE_AT = "COMPUTE_AT"
     INDEX_PUT = "INDEX_PUT"
     SCATTER = "SCATTER"
@@ -68,12 +70,14 @@ KernelOpts = tuple[KernelOpt, ...]
 
 @dataclass(frozen=True, slots=True)
 class KernelContext:
-    """What kernels are made for. `results`: the nodes whose buffers are read when all have run. `searching`:
-    decisions that do not pay are proposed too. `made`: what equal decisions made of equal kernels."""
+    """What kernels are made for. `results`: the nodes whose buffers are read when all have run; `apart`:
+    those whose kernels move into no other. `searching`: decisions that do not pay are proposed too. `made`:
+    what equal decisions made of equal kernels."""
 
     target: Target
     optimized: bool
     results: frozenset[UOp]
+    apart: frozenset[UOp] = frozenset()
     searching: bool = False
     made: dict[tuple[UOp, int, KernelOpt], tuple[UOp, ...]] = field(default_factory=dict, compare=False)
 

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from polygrad.codegen.kernels.apply import apply
-from polygrad.codegen.kernels.compute_at import compute_producers_at
+from polygrad.codegen.kernels.compute_at import propose_compute_at
 from polygrad.codegen.kernels.fp8_storage import store_as_bits
+from polygrad.codegen.kernels.fuse import each_pair, propose_fuse
 from polygrad.codegen.kernels.index_put import propose_index_put
 from polygrad.codegen.kernels.interchange import (
     propose_interchange,
@@ -81,10 +82,12 @@ class KernelPass:
 KERNEL_PASSES = (
     # dtypes that no machine has
     KernelPass("store-fp8-as-bits", (), _always, lambda ks, c: _each(ks, store_as_bits)),
-    # sums of which there are few
-    KernelPass("split-reduce", (each(propose_parts_of_few),)),
     # kernels that become one
-    KernelPass("compute-at", (compute_producers_at,), _for_caches),
+    KernelPass("fuse-reductions", (each_pair(propose_fuse),)),
+    # sums of which there are few
+    KernelPass("split-reduce", (each(propose_root_of_rows, repeat=True), each(propose_parts_of_few))),
+    # kernels that become one, between which there is much
+    KernelPass("compute-at", (each_pair(propose_compute_at),), _for_caches),
     # comparisons with all positions that become writes at positions
     KernelPass("index-put", (each(propose_index_put, repeat=True),)),
     KernelPass("scatter", (each(propose_scatter),)),
@@ -96,7 +99,7 @@ KERNEL_PASSES = (
     ),
     KernelPass("polyphase", (each(propose_phases),)),
     KernelPass("relayout", (each(propose_copies),), _for_caches),
-    KernelPass("split-k", (each(propose_root_of_rows, repeat=True), each(propose_parts)), _for_workgroups),
+    KernelPass("split-k", (each(propose_parts),), _for_workgroups),
     KernelPass("split-ranges", (each(propose_split_ranges),)),
     # memory
     KernelPass("narrow-storage", (narrow_buffers,), _for_workgroups),
@@ -118,7 +121,7 @@ def scheduled(sink: UOp, target: Target, optimized: bool) -> tuple[Schedule, Ker
     limits = target.workgroups
     scans = CORES if limits is None or limits.software else GPU
     plan = schedule(sink, optimized, target.max_buffers, limits is not None, scans)
-    return plan, KernelContext(target, optimized, frozenset(plan.roots))
+    return plan, KernelContext(target, optimized, frozenset(plan.roots), plan.apart)
 
 
 def decided(plan: Schedule, context: KernelContext, given: KernelOpts | None) -> Schedule:

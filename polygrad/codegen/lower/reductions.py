@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 from polygrad.dtype import DType, dtypes
@@ -155,6 +156,7 @@ simplify_reductions = PatternMatcher([
 flatten_reductions = PatternMatcher([(_reduce(Ops.ADD), _flatten)])
 
 
+@functools.lru_cache(maxsize=64)  # kernel passes ask one after the other
 def canonicalize(kernel: UOp) -> UOp:
     """A kernel whose reductions are as lowering is going to have them: simplified, without those that need no
     loop, a sum of sums as one. What divides kernels before lowering looks at that."""
