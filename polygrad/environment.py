@@ -28,7 +28,7 @@ class EnvironmentVariable:
 DEBUG_LEVELS = {
     1: "each kernel as it is made: compiled, or found on the disk; what `BEAM` found",
     2: "each Program as it runs: its launches and its time",
-    3: "what each kernel pass changed; each kernel that is compiled: its Opts and its linear code",
+    3: "what kernel passes did, as `KERNEL_OPTS`; each kernel that is compiled: its Opts and linear code",
     4: "each kernel after every pass",
 }
 

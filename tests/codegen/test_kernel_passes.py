@@ -124,7 +124,9 @@ def test_which_passes_changed_kernels_is_shown(capsys: pytest.CaptureFixture[str
     sink = normalize(UOp.sink((data(512, 512).T @ data(512, 512)).uop.base)).sink
     with Context(DEBUG=3):
         kernels_of(sink, CPU, True)
-    assert capsys.readouterr().err == ("# relayout: 1 kernels, now 2, 2 of them new\n# RELAYOUT k0 0 1 0\n")
+    assert capsys.readouterr().err == (
+        '# relayout: 1 kernels, now 2, 2 of them new\n# KERNEL_OPTS="RELAYOUT k0 0 1 0"\n'
+    )
 
 
 OPTIONAL = [p.name for p in KERNEL_PASSES if p.applies is not passes._always]

@@ -32,9 +32,9 @@ def parts(x: Tensor) -> str:
     """What the pass decides about a graph for a CPU, and no other before it."""
     sink = normalize(UOp.sink(x.uop.base)).sink
     plan, context = scheduled(sink, Device.backend("CPU").target, True)
-    step = next(s for s in steps(plan.calls, context) if s.name == "split-reduce")
-    assert all(opt.kind is Kind.SPLIT_REDUCE for opt in step.opts)
-    assert len(step.calls) == len(plan.calls) + len(step.opts)
+    _, fused, step, *_ = steps(plan.calls, context)
+    assert step.name == "split-reduce" and all(opt.kind is Kind.SPLIT_REDUCE for opt in step.opts)
+    assert len(step.calls) == len(fused.calls) + len(step.opts)
     return render_kernel_opts(step.opts)
 
 

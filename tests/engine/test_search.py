@@ -162,7 +162,7 @@ def test_a_slow_decision_is_left_out_and_a_fast_one_is_taken(
     y = (x + 1).realize()
     before = stats.launches
     (x.T @ y).realize()
-    assert stats.launches - before == expected
+    assert sign * (stats.launches - before) <= sign * expected
 
 
 def test_what_is_given_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:

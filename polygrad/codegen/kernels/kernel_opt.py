@@ -9,7 +9,7 @@
     INTERCHANGE k4 r2 r1 8    a sum over r2 that goes through the columns r1 for 8 terms at a time
     POLYPHASE k3              a sum that skips terms as sums that skip none
     RELAYOUT k4 1 0 2 1       operand 1 of a product copied, with its axes in the order 0 2 1
-    DOT_PRODUCT k4 r1         a product of narrow integers as DOTs of words, with r1 in the lanes
+    DOT_PRODUCT k4 r1         a product of narrow numbers as DOTs of words, with r1 in the lanes
     SPLIT_RANGE k4 r2 16 32   a loop as loops over blocks of 32, over 16 of these, and in one
     NARROW_STORAGE k3         what a kernel stores kept in 16 bits
 

@@ -125,9 +125,13 @@ def scheduled(sink: UOp, target: Target, optimized: bool) -> tuple[Schedule, Ker
 
 
 def decided(plan: Schedule, context: KernelContext, given: KernelOpts | None) -> Schedule:
-    """A schedule after the kernel passes. `given`: takes the place of what they decide."""
-    *_, last = steps(plan.calls, context, given=given)
-    return replace(plan, calls=tuple(last.calls))
+    """A schedule after the kernel passes. `given`: takes the place of what they decide. DEBUG=3 shows all
+    decisions as KERNEL_OPTS takes them."""
+    done = list(steps(plan.calls, context, given=given))
+    opts = [opt for step in done for opt in step.opts]
+    if opts and debug_level() >= 3:
+        print(f'# KERNEL_OPTS="{render_kernel_opts(opts)}"', file=sys.stderr)
+    return replace(plan, calls=tuple(done[-1].calls))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +156,9 @@ def steps(
 ) -> Iterator[Step]:
     """Each pass that applies. `given`: takes the place of those that decide, in optimised programs.
 
-    DEBUG=3 shows the decisions, DEBUG=4 the kernels that each pass made; SPEC=1 checks these against
-    uop/spec.py. Raises ArgumentError for a name in SKIP_PASSES that is none of a pass's, or of one that
-    programs cannot do without; OptError for a given KernelOpt that does not apply.
+    DEBUG=3 shows which passes changed kernels, DEBUG=4 the kernels that each made; SPEC=1 checks these
+    against uop/spec.py. Raises ArgumentError for a name in SKIP_PASSES that is none of a pass's, or of one
+    that programs cannot do without; OptError for a given KernelOpt that does not apply.
     """
     skipped = _skipped_passes()
     given = given if context.optimized else None
@@ -171,7 +175,7 @@ def steps(
         for decide in p.decide:
             now, made = carry_out(decide, now, context, choose)
             opts += made
-        _check_and_show(p.name, before, now, opts, 0 if context.searching else debug_level())
+        _check_and_show(p.name, before, now, 0 if context.searching else debug_level())
         yield Step(p.name, opts, now)
 
 
@@ -197,7 +201,7 @@ def _apply_given(calls: Calls, given: KernelOpts, context: KernelContext) -> Ste
     before = calls
     for opt in given:
         calls = apply(calls, opt, context)
-    _check_and_show("KERNEL_OPTS", before, calls, given, debug_level())
+    _check_and_show("KERNEL_OPTS", before, calls, debug_level())
     return Step("KERNEL_OPTS", given, calls)
 
 
@@ -221,17 +225,15 @@ def _skipped_passes() -> frozenset[str]:
     return skipped
 
 
-def _check_and_show(name: str, before: Calls, after: Calls, opts: KernelOpts, level: int) -> None:
+def _check_and_show(name: str, before: Calls, after: Calls, level: int) -> None:
     checking = env_int("SPEC", 0)
     if level < 3 and not checking:
         return
     asts_before = {call.ast for call in before}
     new_asts = dict.fromkeys(call.ast for call in after if call.ast not in asts_before)
-    if level >= 3 and (opts or new_asts):
+    if level >= 3 and new_asts:
         change = f"{len(before)} kernels, now {len(after)}, {len(new_asts)} of them new"
         print(f"# {name}: {change}", file=sys.stderr)
-        if opts:
-            print(f"# {render_kernel_opts(opts)}", file=sys.stderr)
     for ast in new_asts:
         if level >= 4:
             print(f"# kernel after {name}\n{render(ast)}", file=sys.stderr)

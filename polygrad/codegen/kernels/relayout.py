@@ -91,12 +91,12 @@ def relayout(ast: UOp, slots: int, number: int, *order: int) -> tuple[UOp, ...]:
 
 
 def dot_product(ast: UOp, slots: int, lanes: Sequence[AxisId], target: Target) -> tuple[UOp, ...]:
-    """The kernels that pack a product's operands of narrow integers, and that one as DOTs. `lanes`: the loop
+    """The kernels that pack a product's operands of narrow numbers, and that one as DOTs. `lanes`: the loop
     that is in them. `slots`: how many arguments the kernel has."""
     info, only = canonical_sum(ast)
     dots: DotForm | None = find_dot_form(only, axes_of(info, lanes)[0], slots, target)
     if dots is None:
-        raise OptError("expected a sum of products of narrow integers, and a target with DOTs of them")
+        raise OptError("expected a sum of products of narrow numbers, and a target with DOTs of them")
     packs = [store_value(p.value, p.loops, slots + i) for i, p in enumerate(dots.packed)]
     return *packs, info.ast.substitute({only.node: dots.total})
 

@@ -26,7 +26,7 @@ from polygrad.codegen.opts import cost
 from polygrad.codegen.opts.gpu_heuristics import workgroups_of_sum
 from polygrad.errors import OptError
 from polygrad.helpers import prod
-from polygrad.schedule.kernel_info import KernelInfo, Sum, kernel_info, rounds
+from polygrad.schedule.kernel_info import KernelInfo, NestInfo, Sum, kernel_info, rounds
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.args import Axis, AxisKind
 from polygrad.uop.node import UOp
@@ -48,7 +48,7 @@ def propose_parts_of_few(call: KernelCall, context: KernelContext) -> Iterator[P
     block along the terms for that)."""
     info = kernel_info(call.ast)
     reduced = [r for r in info.ranges if r.arg.kind is AxisKind.REDUCE]
-    if info.only_nest is None or not info.is_static or rounds(reduced) < cost.MIN_LONG_PRODUCT:
+    if info.only_nest is None or not info.is_static or rounds(reduced) < context.least(cost.MIN_LONG_PRODUCT):
         return
     info = canonical_info(call.ast)
     if info.has(Ops.SCAN, Ops.STAGE):
@@ -58,13 +58,23 @@ def propose_parts_of_few(call: KernelCall, context: KernelContext) -> Iterator[P
         outputs = rounds(total.outer)
         if not total.loads or not total.outer.issubset(nest.parallel) or total.selection is not None:
             continue
+        pays = True
         if total.terms >= cost.MIN_REDUCED and outputs < cost.FEW_PARTS.few:
-            yield from _propose_parts(total, cost.sum_parts(total.terms, outputs, cost.FEW_PARTS))
-        elif total is nest.only_sum and total.op is Ops.ADD and total.reuse >= cost.MIN_LONG_REUSE:
-            yield from _propose_parts(total, cost.product_parts(total.terms, outputs))
+            wanted = cost.sum_parts(total.terms, outputs, cost.FEW_PARTS)
+        elif _is_long_product(total, nest):
+            wanted = cost.product_parts(total.terms, outputs)
+        else:
+            pays, wanted = False, range(cost.FEW_PARTS.least, 1, -1)
+        if pays or context.searching:
+            yield from _propose_parts(total, wanted, pays)
 
 
-def _propose_parts(total: Sum, wanted: range) -> Iterator[Proposal]:
+def _is_long_product(total: Sum, nest: NestInfo) -> bool:
+    is_product = total is nest.only_sum and total.op is Ops.ADD and total.reuse >= cost.MIN_LONG_REUSE
+    return is_product and total.terms >= cost.MIN_LONG_PRODUCT
+
+
+def _propose_parts(total: Sum, wanted: range, pays: bool = True) -> Iterator[Proposal]:
     """The loops of a sum, the outermost first, in equal parts, in all as many as possible of `wanted`."""
     parts: dict[AxisId, int] = {}
     for r in total.loops:
@@ -74,8 +84,8 @@ def _propose_parts(total: Sum, wanted: range) -> Iterator[Proposal]:
             parts[r.arg.id] = count
         if count:
             wanted = range(wanted.start // count if count == size and wanted.step < 0 else 0, 0, -1)
-    if parts:
-        yield Proposal(KernelOpt(Kind.SPLIT_REDUCE, (), tuple(parts), tuple(parts.values())))
+    if parts and prod(parts.values()) < total.terms:
+        yield Proposal(KernelOpt(Kind.SPLIT_REDUCE, (), tuple(parts), tuple(parts.values())), pays)
 
 
 def propose_root_of_rows(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:
@@ -124,6 +134,8 @@ def split_reduce(ast: UOp, slots: int, axes: Sequence[AxisId], parts: Sequence[i
     only = next((s for s in info.nests[0].sums if counts.keys() <= set(s.loops)), None)
     if only is None or len(axes) != len(parts) or any(not 1 < n <= r.src[0].arg for r, n in counts.items()):
         raise OptError("expected loops of a sum, and 2 parts of each up to as many as it has rounds")
+    if prod(counts.values()) >= only.terms:
+        raise OptError(f"expected fewer parts than the {only.terms} terms of the sum")
     total, outside = only.node, sorted(only.outer, key=lambda r: r.arg)
     if any(r.arg.kind is not AxisKind.LOOP for r in outside) or info.has(Ops.SCAN, Ops.STAGE):
         raise OptError("expected a kernel whose loops may run in any order, and without memory of its own")

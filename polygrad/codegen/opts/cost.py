@@ -106,7 +106,7 @@ MIN_LONG_REUSE, MIN_LONG_PRODUCT, MAX_PART_TERMS, MAX_STORED = 16, 6 << 10, 4 <<
 
 def product_parts(terms: int, outputs: int) -> range:
     """The numbers of parts for a product of so many terms whose operands should stay in the cache."""
-    least = ceildiv(terms, MAX_PART_TERMS) if terms >= MIN_LONG_PRODUCT else 0
+    least = ceildiv(terms, MAX_PART_TERMS)
     return range(least, min(4 * least, MAX_STORED // outputs) + 1)
 
 
