@@ -28,7 +28,7 @@ class EnvironmentVariable:
 DEBUG_LEVELS = {
     1: "each kernel as it is made: compiled, or found on the disk; what `BEAM` found",
     2: "each Program as it runs: its launches and its time",
-    3: "what each kernel pass changed; each kernel that is compiled: its Opts and its linear code",
+    3: "what kernel passes did, as `KERNEL_OPTS`; each kernel that is compiled: its Opts and linear code",
     4: "each kernel after every pass",
 }
 
@@ -59,6 +59,12 @@ VARIABLES = {
             "kernel passes that are left out, of those that only make programs faster",
             "none",
             "names as `DEBUG=3` shows them, separated by commas",
+        ),
+        _text(
+            "KERNEL_OPTS",
+            "what is done to the kernels of every graph, instead of what kernel passes decide",
+            "the passes decide",
+            "KernelOpts as `DEBUG=3` shows them, separated by commas, or none",
         ),
         _switch("SPEC", "graphs are verified after every pass"),
         _switch("CHECK", "indices, class labels and matrices on a device are checked where they are used"),

@@ -100,7 +100,7 @@ _environment: Any = getattr(os.environ, "_data", None)
 _encoded: dict[str, Any] = {}
 
 
-_overrides: dict[str, int] = {}  # of Contexts
+_overrides: dict[str, int | str] = {}  # of Contexts
 
 
 def env_int(name: str, default: int) -> int:
@@ -109,13 +109,15 @@ def env_int(name: str, default: int) -> int:
     Raises ArgumentError for what is no integer, or none that the variable takes.
     """
     if name in _overrides:
-        return _overrides[name]
+        return int(_overrides[name])
     text = env_text(name)
     return parse_integer(name, text, default) if text else default
 
 
 def env_text(name: str) -> str:
     """The environment variable `name`; empty when unset."""
+    if name in _overrides:
+        return str(_overrides[name])
     if _environment is not None:
         key = _encoded.get(name)
         if key is None:
@@ -149,21 +151,26 @@ class Context(contextlib.ContextDecorator):
 
     DEBUG: what is printed, see `debug_level`; NOOPT=1: kernels are not optimised; BEAM=n: a search
     for better ones; SPEC=1: graphs are verified after every pass; CHECK=1: indices, class labels and matrices
-    are checked on every device; ANOMALY=1: results and gradients are looked at for NaN. Raises ArgumentError
-    for others.
+    are checked on every device; ANOMALY=1: results and gradients are looked at for NaN. KERNEL_OPTS and
+    SKIP_PASSES are texts: what is done to the kernels of a graph, and which passes are left out. Raises
+    ArgumentError for others.
     """
 
     NAMES = ("DEBUG", "NOOPT", "BEAM", "SPEC", "CHECK", "ANOMALY")
+    TEXTS = ("KERNEL_OPTS", "SKIP_PASSES")
     listeners: ClassVar[list[Callable[[], None]]] = []  # called when a Context has begun or ended
 
-    def __init__(self, **values: int) -> None:
+    def __init__(self, **values: int | str) -> None:
         for name, value in values.items():
+            if name in self.TEXTS and isinstance(value, str):
+                continue
             if name not in self.NAMES or not isinstance(value, int):
                 raise ArgumentError(
-                    f"Context: expected an int for one of {', '.join(self.NAMES)}, got {name}={value!r}"
+                    f"Context: expected an int for one of {', '.join(self.NAMES)}, or a text for "
+                    f"{' or '.join(self.TEXTS)}, got {name}={value!r}"
                 )
         self.values = values
-        self._before: list[dict[str, int]] = []
+        self._before: list[dict[str, int | str]] = []
 
     def __enter__(self) -> None:
         self._before.append(dict(_overrides))

@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from polygrad.codegen.kernels.passes import kernels_of
+from polygrad.codegen.kernels.passes import decided, given_opts, scheduled
 from polygrad.codegen.lower.passes import Context, kernel_name, lower, parameters, signature
 from polygrad.engine.barriers import place_barriers
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.compiled_kernels import Built, built_key, kernel_of
 from polygrad.engine.devices import Backend, Device
 from polygrad.engine.launch_grid import launch_grid
-from polygrad.engine.search import search
+from polygrad.engine.search import search, search_graph
 from polygrad.engine.stats import stats
 from polygrad.errors import InternalError, OutOfMemoryError
 from polygrad.helpers import LRU, debug_level, env_int
@@ -59,7 +59,7 @@ class Origin:
     context: Context
 
 
-_kernels: LRU[tuple[UOp, str, bool], Built] = LRU(_KERNEL_BYTES)
+_kernels: LRU[tuple[UOp, str, bool, int], Built] = LRU(_KERNEL_BYTES)
 
 
 def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
@@ -68,14 +68,23 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     backend = Device.backend(device)
     backend.prepare()
     optimized = backend.optimized and optimizing()
-    scheduled = kernels_of(sink, backend.target, optimized)
+    plan, context = scheduled(sink, backend.target, optimized)
+    opts, width = given_opts(), env_int("BEAM", 0) if optimized else 0
+
+    def build(done: Schedule, width: int) -> Compiled:
+        kernels = compile_kernels([call.ast for call in done.calls], device, backend, width)
+        return _assemble(sink, done, kernels, device, backend, n_slots)
+
+    if opts is None and width:
+        opts = search_graph(plan, context, backend, width, lambda done: build(done, 0).program)
+    done = decided(plan, context, opts)
     stats.schedule_seconds += time.perf_counter() - started
     if backend.target.workgroups is not None:
-        _check_sizes(scheduled, device, backend)
-    kernels = compile_kernels([call.ast for call in scheduled.calls], device, backend)
+        _check_sizes(done, device, backend)
+    compiled = build(done, width)
     forget_kernels()
     stats.programs += 1
-    return _assemble(sink, scheduled, kernels, device, backend, n_slots)
+    return compiled
 
 
 def _check_sizes(scheduled: Schedule, device: str, backend: Backend) -> None:
@@ -96,15 +105,17 @@ def optimizing() -> bool:
     return not env_int("NOOPT", 0)
 
 
-def compile_kernels(asts: list[UOp], device: str, backend: Backend) -> list[Built]:
-    """A compiled kernel for each AST; equal ASTs share one, from memory, disk or the compiler."""
+def compile_kernels(asts: list[UOp], device: str, backend: Backend, width: int = 0) -> list[Built]:
+    """A compiled kernel for each AST; equal ASTs share one, from memory, disk or the compiler. `width`: of
+    the search for Opts."""
     optimized = backend.optimized and optimizing()
     key = backend.target.key
-    found = {a: _kernels.get((a, key, optimized)) for a in asts}
+    found = {a: _kernels.get((a, key, optimized, width)) for a in asts}
     missing = [a for a, built in found.items() if built is None]
-    made = _compile_missing(missing, device, backend, optimized) if missing else {}
+    made = _compile_missing(missing, device, backend, optimized, width) if missing else {}
     for a, built in made.items():
-        _kernels.put((a, key, optimized), built, len(built.kernel.code) + _NODE_BYTES * len(a.toposort()))
+        nbytes = len(built.kernel.code) + _NODE_BYTES * len(a.toposort())
+        _kernels.put((a, key, optimized, width), built, nbytes)
     return [found[a] or made[a] for a in asts]
 
 
@@ -114,16 +125,18 @@ def origin_of(name: str, device: str) -> Origin | None:
     A captured step's driver holds the code of its kernels; this one has its own.
     """
     target = Device.backend(device).target.key
-    for (ast, key, _), built in _kernels.items():
+    for (ast, key, *_), built in _kernels.items():
         if built.kernel.name == name and key == target:
             return Origin(built.kernel, ast.replace(arg=None), built.context)
     return None
 
 
-def _compile_missing(asts: list[UOp], device: str, backend: Backend, optimized: bool) -> dict[UOp, Built]:
+def _compile_missing(
+    asts: list[UOp], device: str, backend: Backend, optimized: bool, width: int
+) -> dict[UOp, Built]:
     started = time.perf_counter()
     made: dict[UOp, Built] = {}
-    target, width = backend.target, env_int("BEAM", 0)
+    target = backend.target
     disk = DiskCache.default() if backend.caches_on_disk else None
     looking = debug_level() >= 3 or env_int("SPEC", 0)  # at what is done to a kernel: so it is done
     waiting: list[tuple[UOp, Built, str, Callable[[], bytes]]] = []

@@ -21,7 +21,7 @@ from polygrad.engine.running import Outcome, await_run, outcome, run_program
 from polygrad.engine.scalar_arguments import Family
 from polygrad.engine.stats import stats
 from polygrad.errors import ArgumentError
-from polygrad.helpers import LRU, debug_level, env_text
+from polygrad.helpers import LRU, Context, debug_level, env_text
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.runtime.interface import Executable, Handle
 from polygrad.runtime.program import Program
@@ -73,7 +73,7 @@ def run(roots: list[UOp], pending: PendingGraph, device: str) -> None:
 def _ready(roots: list[UOp], pending: PendingGraph, device: str) -> tuple[_Ready, Mapping[str, int]]:
     """The Program that computes `roots`, with its varying constants set, and the values of its Variables."""
     order, constants = pending.order, pending.constants
-    ends = (*[order[root] for root in roots], device, optimizing(), env_text("SKIP_PASSES"))
+    ends = (*[order[root] for root in roots], device, optimizing(), *map(env_text, Context.TEXTS))
     family, variables = _family(pending, ends)
     varying = family.arguments(constants) if family.varying and watch.recording is None else ()
     key = (family, *[None if i in varying else c for i, c in enumerate(constants)])

@@ -1,14 +1,29 @@
-"""`BEAM=n`: a beam search of width n for the fastest Opts of each new kernel, timed on the device.
+"""`BEAM=n`: beam searches of width n for the fastest KernelOpts of each new graph, and the fastest Opts of
+each new kernel, timed on the device.
 
-It starts from what the heuristics choose and from no Opts at all, and goes on from the n fastest sequences,
-one Opt more, less or with other numbers at a time, until no step is faster. What it finds is kept on disk, so
-a kernel is searched for once on a machine, until the code generator changes.
+A search starts from what the heuristics choose, one of Opts also from none at all, and goes on from the n
+fastest, one decision more, less or with other numbers at a time, until no step is faster. What it finds is
+kept on disk, so a graph or a kernel is searched for once on a machine, until the code generator changes.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import TypeVar
 
+from polygrad.codegen.kernels.kernel_opt import (
+    Calls,
+    KernelContext,
+    KernelOpt,
+    KernelOpts,
+    Kind,
+    Proposal,
+    parse_kernel_opts,
+    render_kernel_opts,
+)
+from polygrad.codegen.kernels.passes import steps
 from polygrad.codegen.lower.passes import (
     UNOPTIMIZED,
     Context,
@@ -21,6 +36,7 @@ from polygrad.codegen.lower.passes import (
 from polygrad.codegen.opts.heuristics import optimize
 from polygrad.codegen.opts.opt import Opt, parse_opts, render_opts
 from polygrad.codegen.opts.search_space import neighbours
+from polygrad.dtype import to_dtype
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.compiled_kernels import kernel_of
 from polygrad.engine.devices import Backend
@@ -30,16 +46,43 @@ from polygrad.helpers import THREAD_VARIABLES, debug_level
 from polygrad.runtime.interface import Handle, Runtime
 from polygrad.runtime.program import Binding, BufferSpec, Launch, Program, Variable
 from polygrad.schedule.memory import ALIGN, GUARD
+from polygrad.schedule.schedule import Schedule
 from polygrad.uop.args import AddrSpace
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.printer import render
 
 _RUNS = 5
-_LONG = 0.05  # seconds: a kernel that takes this long is timed once
+_LONG = 0.05  # seconds: what takes this long is timed twice, the first time touches new memory
 _FASTER = 0.97  # of the time so far: a step that is worth it
 _MAX_STEPS = 12
 
 Opts = tuple[Opt, ...]
+_T = TypeVar("_T")
+
+
+def _beam(
+    start: Iterable[tuple[float, _T]], steps_of: Callable[[_T], Iterable[tuple[float, _T]]], width: int
+) -> tuple[float, _T]:
+    """The fastest that a beam of this width finds, and its seconds. `steps_of`: all that is one step from a
+    state, with the seconds that each takes."""
+    beam = sorted(start, key=lambda entry: entry[0])[:width]
+    for _ in range(_MAX_STEPS):
+        found = [entry for _, state in beam for entry in steps_of(state)]
+        fastest = beam[0][0]
+        beam = sorted([*beam, *found], key=lambda entry: entry[0])[:width]
+        if beam[0][0] >= _FASTER * fastest:
+            break
+    return beam[0]
+
+
+def _report(what: str, start: float, seconds: float, tried: int) -> None:
+    if debug_level() >= 1:
+        change = f"{start * 1e6:.1f} -> {seconds * 1e6:.1f} us"
+        print(f"search: {change} with {what} of {tried}", file=sys.stderr)
+
+
+# --- a kernel's Opts
 
 
 def search(ast: UOp, device: str, backend: Backend, width: int) -> Opts | None:
@@ -78,23 +121,14 @@ class _Beam:
         steps = optimize(self.kernel, self.backend.target)
         start = self.time(steps[-1][1] if steps else self.kernel)
         opts = tuple(opt for opt, _ in steps)
-        beam = sorted([(start, opts), (self.time(self.kernel), ())], key=lambda entry: entry[0])[:width]
-        for _ in range(_MAX_STEPS):
-            found = [
-                (self.time(kernel), sequence)
-                for _, opts in beam
-                for sequence, kernel in neighbours(self.kernel, opts, self.backend.target)
-                if kernel not in self.times
-            ]
-            fastest = beam[0][0]
-            beam = sorted([*beam, *found], key=lambda entry: entry[0])[:width]
-            if beam[0][0] >= _FASTER * fastest:
-                break
-        seconds, best = beam[0]
-        if debug_level() >= 1:
-            change = f"{start * 1e6:.1f} -> {seconds * 1e6:.1f} us"
-            print(f"search: {change} with {render_opts(best)} of {len(self.times)} kernels", file=sys.stderr)
+        seconds, best = _beam([(start, opts), (self.time(self.kernel), ())], self._steps, width)
+        _report(render_opts(best), start, seconds, len(self.times))
         return best
+
+    def _steps(self, opts: Opts) -> Iterator[tuple[float, Opts]]:
+        for sequence, kernel in neighbours(self.kernel, opts, self.backend.target):
+            if kernel not in self.times:
+                yield self.time(kernel), sequence
 
     def time(self, kernel: UOp) -> float:
         """The least seconds of some runs; infinite for a kernel that cannot be compiled, or run for lack of
@@ -133,16 +167,23 @@ def _seconds(kernel: UOp, device: str, backend: Backend) -> float:
         ),
         arena=at,
     )
+    return _time_program(program, runtime)
+
+
+def _time_program(program: Program, runtime: Runtime) -> float:
+    """The least seconds of some runs of a Program without Variables, in memory of its own; infinite where
+    that is more than there is."""
     executable = runtime.load(program)
-    handles: list[Handle] = []
+    handles: list[Handle | None] = []
     arena = None
     try:
-        handles += [None if n.arg.space is AddrSpace.LOCAL else _fill(runtime, n) for n in params]
-        arena = runtime.allocate(at) if at else None
+        for spec in program.buffers:
+            handles.append(None if spec.role == "scratch" else _fill(runtime, spec))
+        arena = runtime.allocate(program.arena) if program.arena else None
         best = float("inf")
-        for _ in range(_RUNS):
+        for i in range(_RUNS):
             best = min(best, executable.measure(handles, arena, {}))
-            if best > _LONG:
+            if i and best > _LONG:
                 break
         return best
     except OutOfMemoryError:
@@ -153,12 +194,114 @@ def _seconds(kernel: UOp, device: str, backend: Backend) -> float:
                 runtime.free(handle)
 
 
-def _fill(runtime: Runtime, param: UOp) -> Handle:
-    """Memory for a PARAM with ordinary numbers in it: halves, and zeros for integers (safe indices)."""
-    nbytes = param.arg.size * param.dtype.itemsize
-    handle = runtime.allocate(max(nbytes, 1))
+def _fill(runtime: Runtime, spec: BufferSpec) -> Handle:
+    """Memory for a buffer with ordinary numbers in it: halves, and zeros for integers (safe indices)."""
+    dtype = to_dtype(spec.dtype)
+    handle = runtime.allocate(max(spec.size * dtype.itemsize, 1))
     half = {2: b"\x00\x38", 4: b"\x00\x00\x00\x3f", 8: b"\x00\x00\x00\x00\x00\x00\xe0\x3f"}
-    unit = half[param.dtype.itemsize] if param.dtype.is_float else bytes(param.dtype.itemsize)
-    if nbytes:
-        runtime.write(handle, 0, memoryview(unit * param.arg.size))
+    unit = half.get(dtype.itemsize, bytes(1)) if dtype.is_float else bytes(dtype.itemsize)
+    if spec.size:
+        runtime.write(handle, 0, memoryview(unit * spec.size))
     return handle
+
+
+# --- a graph's KernelOpts
+
+_Site = tuple[KernelOpt, tuple[UOp, ...]]  # a proposal without the numbers of its kernels, and these kernels
+_Choices = dict[_Site, KernelOpt | None]  # what is done there, if it is not what the heuristics do
+
+_SIZES = frozenset({Kind.COMPUTE_AT, Kind.SPLIT_REDUCE, Kind.INTERCHANGE})  # their last number is a size
+
+
+def search_graph(
+    plan: Schedule, context: KernelContext, backend: Backend, width: int, build: Callable[[Schedule], Program]
+) -> KernelOpts | None:
+    """The fastest KernelOpts found for the kernels of a graph, those of equal kernels changed together; None
+    for the heuristics' own where kernels have Variables. `build`: makes the Program of a list of kernels."""
+    asts = list(dict.fromkeys(call.ast for call in plan.calls))
+    if any(ast.variables() for ast in asts) or not context.target.simd_bytes:
+        return None
+    disk = DiskCache.default()
+    key = DiskCache.key(context.target.key, f"beam {width}\n{_describe(plan, asts)}")
+    kept = disk.get(key)
+    if kept is not None:
+        try:
+            return parse_kernel_opts(kept.decode())
+        except (ArgumentError, UnicodeDecodeError):  # anything else than KernelOpts
+            pass
+    found = _GraphBeam(plan, replace(context, searching=True), backend, build).search(width)
+    disk.put(key, render_kernel_opts(found).encode())
+    return found
+
+
+def _describe(plan: Schedule, asts: list[UOp]) -> str:
+    """The kernels of a graph, and which of them read and write the same memory."""
+    numbers: dict[UOp, int] = {}
+    calls = [
+        (asts.index(call.ast), *[numbers.setdefault(a, len(numbers)) for a in call.args])
+        for call in plan.calls
+    ]
+    return "\n".join([*map(render, asts), str(calls), str([numbers.get(root) for root in plan.roots])])
+
+
+class _GraphBeam:
+    def __init__(
+        self,
+        plan: Schedule,
+        context: KernelContext,
+        backend: Backend,
+        build: Callable[[Schedule], Program],
+    ) -> None:
+        self.plan, self.context, self.backend, self.build = plan, context, backend, build
+        self.times: dict[KernelOpts, float] = {}  # seconds
+        self.made: dict[KernelOpts, tuple[_Choices, _Choices]] = {}  # what made them, and all that is chosen
+
+    def search(self, width: int) -> KernelOpts:
+        """The fastest KernelOpts that a beam of this width finds."""
+        heuristics, chosen, calls = self._decide({})
+        if not chosen:
+            return ()
+        start = self._time(heuristics, {}, chosen, calls)
+        seconds, best = _beam([(start, heuristics)], self._steps, width)
+        _report(f"KERNEL_OPTS={render_kernel_opts(best)!r}", start, seconds, len(self.times))
+        return best
+
+    def _steps(self, opts: KernelOpts) -> Iterator[tuple[float, KernelOpts]]:
+        choices, chosen = self.made[opts]
+        for site, opt in chosen.items():
+            for other in _others(site[0], opt):
+                changed = {**choices, site: other}
+                try:
+                    found, sites, calls = self._decide(changed)
+                    if found not in self.times:
+                        yield self._time(found, changed, sites, calls), found
+                except (CompileError, OptError):  # a size that does not fit
+                    continue
+
+    def _decide(self, choices: _Choices) -> tuple[KernelOpts, _Choices, Calls]:
+        """The KernelOpts that some choices make, all that is chosen, and the kernels. Raises OptError."""
+        chosen: _Choices = {}
+
+        def choose(calls: Calls, proposal: Proposal) -> KernelOpt | None:
+            kernels = proposal.opt.kernels
+            site = proposal.opt._replace(kernels=()), tuple(calls[k].ast for k in kernels)
+            opt = chosen[site] = choices.get(site, site[0] if proposal.pays else None)
+            return None if opt is None else opt._replace(kernels=kernels)
+
+        done = list(steps(self.plan.calls, self.context, choose))
+        return tuple(opt for step in done for opt in step.opts), chosen, done[-1].calls
+
+    def _time(self, opts: KernelOpts, choices: _Choices, chosen: _Choices, calls: Calls) -> float:
+        self.made[opts] = choices, chosen
+        program = self.build(replace(self.plan, calls=tuple(calls)))
+        self.times[opts] = _time_program(program, self.backend.open())
+        return self.times[opts]
+
+
+def _others(opt: KernelOpt, chosen: KernelOpt | None) -> list[KernelOpt | None]:
+    """What else can be done about a proposal than what is chosen."""
+    if chosen is None:
+        return [opt]
+    sizes = chosen.numbers[-1:] if chosen.kind in _SIZES else ()
+    scaled = [chosen._replace(numbers=(*chosen.numbers[:-1], n)) for s in sizes for n in (s // 2, s * 2) if n]
+    return [None, *scaled]

@@ -18,12 +18,10 @@ binds.
 indices (memoised), so movement ops become index arithmetic. Ranges and PARAMs are numbered per kernel:
 equal layers have identical kernels.
 
-Optimisations of the graph: `reduction_fusion.py` moves row reductions into their only reader (softmax is
-one kernel). `isolated_products.py` stores a matrix product that is reduced, scanned or added to another
-product: in one kernel the tiles of both would be lost. `split_reduction.py` makes a long reduction to few
-elements two, the first of which threads divide; the number of parts depends on sizes alone, so results are
-the same bits for any number of threads. `split_scan.py` does the same for running values: 64 parts side by
-side, thousands on a GPU.
+Optimisations of the graph: `isolated_products.py` stores a matrix product that is reduced, scanned or added
+to another product: in one kernel the tiles of both would be lost. `split_scan.py` divides running values into
+parts, 64 side by side, thousands on a GPU. Their number depends on sizes alone, so results are the same bits
+for any number of threads. (codegen/kernels/split_reduce.py does the same for reductions.)
 
 Running values (SCAN_AXIS) are always a kernel of their own, whose innermost loop, of kind SCAN, goes in
 order and has a register that lives across its rounds. Products of floats and linear recurrences are not
@@ -33,6 +31,7 @@ A write is `AFTER(memory, ASSIGN(view, value))`. `schedule.py` orders the reader
 write that replaces it, copies a version where both are needed at once, and stores the new value apart when
 its kernel would read elements that it has overwritten.
 
-`products.py` says what a product is in a tensor graph, `kernel_info.py` what a kernel is, both for all
-passes and heuristics. `cost.py` has the numbers that these decisions depend on. `memory.py` plans the arena.
+`products.py` says what a product is in a tensor graph, `kernel_info.py` what a kernel is, `selection.py` what
+its comparisons with positions stand for, all for passes and heuristics. `cost.py` has the numbers that these
+decisions depend on. `memory.py` plans the arena.
 """

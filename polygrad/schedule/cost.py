@@ -36,7 +36,7 @@ MAX_REPEATED = 256  # elements that a duplicated reduction to a scalar may read
 # operation_limit.py
 MAX_OPERATIONS = 1000  # cost of compiling of a kernel
 
-# reduction_fusion.py
+# codegen/kernels/fuse.py
 MIN_ROWS = 8  # with fewer, lanes and threads divide the passes over a row better in kernels of their own
 
 # products.py, isolated_products.py: products in kernels of their own
@@ -44,16 +44,6 @@ MIN_PRODUCT = 1 << 15  # terms of a product that is worth a launch
 MIN_VECTOR_PRODUCT = 1 << 17  # ... of a product with one row
 MIN_REUSE = 4  # how often it reads each element of its operands
 MIN_USED_SHARE = 2  # one element of so many has to be used; else it is computed where it is used
-
-# split_reduction.py: reductions to few elements, in parts that threads divide
-MIN_REDUCED = 1 << 17  # elements that one reduction takes in
-MAX_OUTPUTS = 16  # with more of them there is enough to divide
-MIN_PARTS, PARTS, MAX_PARTS = 8, 64, 256
-LONG_PART = 1 << 14  # elements: with more of them in each part there are more than PARTS
-# ... and products of long sums, in parts whose operands stay in the cache
-MIN_SPLIT_TERMS, MAX_PART_TERMS = 6 << 10, 4 << 10
-MIN_SPLIT_REUSE = 16  # how often such a product reads each element of both operands
-MAX_STORED = 1 << 22  # elements that the parts have in all
 
 
 def run_cost(op: Ops) -> int:

@@ -14,10 +14,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from polygrad.schedule.selection import factors, find_positions
+from polygrad.uop import alu
 from polygrad.uop.args import AxisKind
 from polygrad.uop.linear import Terms, linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.path_conditions import conjuncts
 
 _KEPT = 512  # descriptions
 
@@ -70,6 +73,10 @@ class Access:
     def stride(self, r: UOp) -> int:
         return self.terms.get(r, 0)
 
+    def nbytes(self, fixed: Collection[UOp] = ()) -> int:
+        """What it accesses in one round of the loops `fixed`, at most."""
+        return rounds(self.ranges.difference(fixed)) * self.itemsize
+
 
 @dataclass(frozen=True, slots=True)
 class Product:
@@ -79,6 +86,18 @@ class Product:
     total: UOp
     rows: UOp
     columns: UOp
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A reduction over one-hots: a term belongs to the output element at `positions`, by output loop, and is
+    `value` there.
+
+    sum(index[i] == v ? x[i] : 0 for i)  ->  {v: index[i]}, x[i]
+    """
+
+    positions: dict[UOp, UOp]
+    value: UOp
 
 
 class Sum:
@@ -102,8 +121,41 @@ class Sum:
         return rounds(self.loops)
 
     @property
+    def work(self) -> int:
+        """How many values are combined in all rounds of all loops, at most."""
+        return rounds(self.value.ranges)
+
+    @property
+    def reuse(self) -> int:
+        """How often each element of what its terms are computed of is read, at least; 1 if all of that is one
+        operand. It is a product from some number on."""
+        return min(self.work // rounds(n.ranges) for n in self.loads) if len(self.loads) > 1 else 1
+
+    @property
     def is_static(self) -> bool:
         return all(r.src[0].is_const for r in self.loops)
+
+    @cached_property
+    def selection(self) -> Selection | None:
+        """Which output elements its terms belong to, if conditions in them say so."""
+        value, conditions = self.value, list[UOp]()
+        identity = UOp.const(self.node.dtype, alu.identity_element(self.op, self.node.dtype))
+        if self.op is Ops.ADD:
+            terms, conditions = factors(value)
+            value = UOp.const(self.node.dtype, 1) if not terms else terms[0]
+            for t in terms[1:]:
+                value = value * t
+        elif self.op is Ops.MAX:
+            while value.op is Ops.WHERE and value.src[2] is identity:
+                conditions += conjuncts(value.src[0])
+                value = value.src[1]
+        positions, others = find_positions(conditions, self.outer, of=self.loops)
+        apart = (value, *others, *positions.values())
+        if not positions or any(not n.ranges.isdisjoint(positions) for n in apart):
+            return None
+        for condition in others:
+            value = condition.where(value, identity)
+        return Selection(positions, value)
 
     @property
     def factors(self) -> tuple[UOp, UOp] | None:

@@ -15,9 +15,9 @@ from polygrad.uop.shapes import max_numel
 _COMPUTED = GroupOp.Elementwise | GroupOp.Movement
 
 
-def is_product(reduction: UOp, min_reuse: int = cost.MIN_REUSE) -> bool:
+def is_product(reduction: UOp) -> bool:
     """Whether the terms of a REDUCE_AXIS are computed of two or more values, each element of which is read
-    `min_reuse` times or more."""
+    MIN_REUSE times or more."""
     size = max_numel(reduction.src[0].shape)
     operands: set[UOp] = set()
     stack, seen = [reduction.src[0]], set()
@@ -26,7 +26,7 @@ def is_product(reduction: UOp, min_reuse: int = cost.MIN_REUSE) -> bool:
         if value in seen or not value.shape:
             continue
         seen.add(value)
-        if min_reuse * max_numel(value.shape) <= size:
+        if cost.MIN_REUSE * max_numel(value.shape) <= size:
             operands.add(value)
         elif value.op in _COMPUTED:
             stack += value.src

@@ -1,6 +1,6 @@
 """`schedule`: a tensor graph to kernels in an order that respects data and in-place writes.
 
-    prepare -> split_reductions -> materialization_points -> make_kernel for each -> fuse_reductions
+    prepare -> split_scans -> materialization_points -> make_kernel for each
 
 The graph is a SINK over the requested nodes. Its BUFFERs are leaves. Afterwards every node of the SINK has a
 buffer: a BUFFER (of which it may be a later version), or the output of a kernel.
@@ -19,9 +19,7 @@ from polygrad.schedule.for_loops import loop_body, trips
 from polygrad.schedule.fusion_partition import MATERIALIZED, materialization_points
 from polygrad.schedule.isolated_products import isolate_products
 from polygrad.schedule.kernels import KernelCall, assigned, make_kernel, storage_of
-from polygrad.schedule.reduction_fusion import fuse_reductions
-from polygrad.schedule.split_reduction import split_reductions
-from polygrad.schedule.split_scan import CORES, SideBySide
+from polygrad.schedule.split_scan import CORES, SideBySide, split_scans
 from polygrad.uop.alu import identity_element
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -29,23 +27,25 @@ from polygrad.uop.ops import GroupOp, Ops
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Kernels in order. `roots[i]` is the node whose storage holds the SINK's source i."""
+    """Kernels in order. `roots[i]` is the node whose storage holds the SINK's source i; `apart`: those whose
+    kernels should move into no other."""
 
     calls: tuple[KernelCall, ...]
     roots: tuple[UOp, ...]
+    apart: frozenset[UOp] = frozenset()
 
 
 def schedule(
     sink: UOp, optimized: bool = False, max_buffers: int = 0, grid: bool = False, scans: SideBySide = CORES
 ) -> Schedule:
-    """Kernels that compute every source of `sink`, each of which is stored whole; `optimized`: with row
-    reductions fused into their consumers, and matrix products in kernels that have no other sum.
+    """Kernels that compute every source of `sink`, each of which is stored whole; `optimized`: with matrix
+    products in kernels that have no other sum.
     `max_buffers`: of a kernel; 0: any number. `grid`: for a machine with workgroups. `scans`: what it wants
     of running values."""
     again = partial(schedule, optimized=optimized, max_buffers=max_buffers, grid=grid, scans=scans)
     sink = prepare(sink)
     if optimized:
-        sink = split_reductions(sink, scans)
+        sink = split_scans(sink, scans)
     sink = sink.replace(src=tuple(_in_memory(s) for s in sink.src))
     for _ in range(3):
         order = sink.toposort()
@@ -59,12 +59,9 @@ def schedule(
         if len(positions) < len(produced):
             sink = _copy_old_values(sink)
             continue
-        calls, hazards = _kernels([produced[i] for i in positions], stored, again)
+        calls, hazards = _kernels([produced[i] for i in positions], stored, again, apart)
         if not hazards:
-            roots = tuple(storage_of(s) for s in sink.src)
-            if optimized:
-                calls = fuse_reductions(calls, {*roots, *apart}, max_buffers)
-            return Schedule(tuple(calls), roots)
+            return Schedule(tuple(calls), tuple(storage_of(s) for s in sink.src), frozenset(apart))
         sink = _store_values_first(sink, hazards)
     raise InternalError("the kernels of this graph depend on each other in a cycle")
 
@@ -78,9 +75,10 @@ def _in_memory(root: UOp) -> UOp:
 
 
 def _kernels(
-    produced: list[UOp], stored: set[UOp], scheduled: Callable[[UOp], Schedule]
+    produced: list[UOp], stored: set[UOp], scheduled: Callable[[UOp], Schedule], apart: set[UOp]
 ) -> tuple[list[KernelCall], set[UOp]]:
-    """The kernels of `produced`, and which of these are hazards. `scheduled`: what a loop's body becomes."""
+    """The kernels of `produced`, and which of these are hazards. `scheduled`: what a loop's body becomes;
+    what is apart there is added to `apart`."""
     calls: list[KernelCall] = []
     hazards: set[UOp] = set()
     done: set[tuple[tuple[UOp, ...], int, UOp]] = set()
@@ -91,6 +89,7 @@ def _kernels(
                 done.add(loop)
                 body = scheduled(loop_body(node))
                 calls += trips(node, body.calls, body.roots)
+                apart |= {c.args[0] for c in calls if c.args[0].src and c.args[0].src[0] in body.apart}
             continue
         call = make_kernel(node, stored)
         calls.append(call)

@@ -31,6 +31,16 @@ CORES = SideBySide(64, 1024)
 GPU = SideBySide(4096, 128)
 
 
+def split_scans(sink: UOp, target: SideBySide) -> UOp:
+    """The graph with its long SCAN_AXIS nodes in parts."""
+    new: dict[UOp, UOp] = {}
+    for node in sink.toposort():
+        src = tuple([new[s] for s in node.src])
+        changed = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        new[node] = changed if node.op is not Ops.SCAN_AXIS else split_scan(changed, target) or changed
+    return new[sink]
+
+
 def split_scan(node: UOp, target: SideBySide) -> UOp | None:
     """A SCAN_AXIS in parts; None to leave it as it is."""
     (x, initial, *factor), (op, (axis,)) = node.src, node.arg

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from polygrad import Tensor
-from polygrad.codegen.kernels.passes import kernels_of
+from polygrad.codegen.kernels.kernel_opt import KernelContext
+from polygrad.codegen.kernels.passes import KERNEL_PASSES, carry_out, kernels_of
 from polygrad.codegen.lower.passes import UNOPTIMIZED, Context, run_passes
 from polygrad.codegen.opts.opt import parse_opts
 from polygrad.codegen.target import Target
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.kernels import KernelCall
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
 from polygrad.uop.spec import verify
+from tests.schedules import schedule
 
 
 def data(*shape: int, dtype: str = "float32") -> Tensor:
@@ -40,6 +43,15 @@ def linear_of(tensor: Tensor, target: Target, opts: str | None = None) -> list[U
     assert isinstance(linear, list)
     verify(linear, "linear")
     return linear
+
+
+def decided(
+    name: str, calls: list[KernelCall], target: Target, results: Collection[UOp] = ()
+) -> list[KernelCall]:
+    """The kernels after what the pass of this name decides."""
+    for decide in next(p for p in KERNEL_PASSES if p.name == name).decide:
+        calls, _ = carry_out(decide, calls, KernelContext(target, True, frozenset(results)))
+    return calls
 
 
 def arranged(*tensors: Tensor, target: Target) -> list[KernelCall]:

@@ -14,16 +14,16 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from polygrad import Tensor  # noqa: E402
-from polygrad.codegen.kernels.compute_at import compute_at  # noqa: E402
 from polygrad.codegen.opts import cost  # noqa: E402
 from polygrad.codegen.opts.heuristics import choose  # noqa: E402
 from polygrad.codegen.opts.opt import OptKind  # noqa: E402
 from polygrad.codegen.target import Target  # noqa: E402
 from polygrad.engine.normalize import normalize  # noqa: E402
 from polygrad.engine.programs import clear_caches  # noqa: E402
-from polygrad.schedule.schedule import schedule  # noqa: E402
 from polygrad.uop.node import UOp  # noqa: E402
 from polygrad.uop.ops import Ops  # noqa: E402
+from tests.codegen.grid_kernels import decided  # noqa: E402
+from tests.schedules import schedule  # noqa: E402
 
 TARGET = Target("test", simd_bytes=64, registers=31, fma=True, threads=4, cache=(32 << 10, 1 << 20))
 
@@ -34,7 +34,7 @@ def empty(*shape):
 
 def kernels(*outputs):
     plan = schedule(normalize(UOp.sink(*[t.uop.base for t in outputs])).sink, optimized=True)
-    return compute_at(list(plan.calls), set(plan.roots), TARGET)
+    return decided("compute-at", list(plan.calls), TARGET, plan.roots)
 
 
 def stages(call):

@@ -10,7 +10,6 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from polygrad import Tensor  # noqa: E402
-from polygrad.codegen.kernels.relayout import relayout  # noqa: E402
 from polygrad.codegen.lower.decompose import decompose  # noqa: E402
 from polygrad.codegen.opts import cost  # noqa: E402
 from polygrad.codegen.target import Target  # noqa: E402
@@ -18,12 +17,13 @@ from polygrad.dtype import dtypes  # noqa: E402
 from polygrad.engine.normalize import normalize  # noqa: E402
 from polygrad.engine.programs import clear_caches  # noqa: E402
 from polygrad.schedule.kernels import KernelCall  # noqa: E402
-from polygrad.schedule.schedule import schedule  # noqa: E402
 from polygrad.uop.args import Dot, Param  # noqa: E402
 from polygrad.uop.node import UOp  # noqa: E402
 from polygrad.uop.ops import Ops  # noqa: E402
 from polygrad.uop.rewrite import graph_rewrite  # noqa: E402
 from polygrad.uop.spec import verify  # noqa: E402
+from tests.codegen.grid_kernels import decided  # noqa: E402
+from tests.schedules import schedule  # noqa: E402
 
 MIXED, WORDS = Dot(dtypes.uint8, dtypes.int8), Dot(dtypes.int16, dtypes.int16)
 HALVES = Dot(dtypes.bfloat16, dtypes.bfloat16)
@@ -41,7 +41,7 @@ def empty(shape: tuple[int, int], dtype: str) -> Tensor:
 def kernels(a: str, b: str, target: Target, n: int = 128, total: str = "int32") -> list[KernelCall]:
     out = empty((n, n), a).dot(empty((n, n), b), dtype=total)
     calls = list(schedule(normalize(UOp.sink(out.uop.base)).sink, optimized=True).calls)
-    made = relayout(calls, target)
+    made = decided("relayout", calls, target)
     for call in made:
         verify(call.ast.toposort(), "kernel")
     return made

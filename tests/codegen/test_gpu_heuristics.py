@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.traffic import traffic_of
-from polygrad.codegen.kernels.polyphase import split_into_phases
 from polygrad.codegen.lower.bind_workgroups import grid_of, workgroup_of
 from polygrad.codegen.lower.passes import lower
 from polygrad.codegen.opts import cost
@@ -25,7 +24,7 @@ from polygrad.uop.args import AxisKind
 from polygrad.uop.ops import Ops
 from polygrad.uop.spec import verify
 from polygrad.uop.tensor_cores import BY_NAME
-from tests.codegen.grid_kernels import arranged, asts_of, data, kernel_of
+from tests.codegen.grid_kernels import arranged, asts_of, data, decided, kernel_of
 
 GPU = Target("GPU", simd_bytes=16, index_bits=32, workgroups=Workgroups())
 FEW = Workgroups(invocations=64, sizes=(64, 8, 4), count=100, shared_bytes=2048)
@@ -216,7 +215,7 @@ def test_a_transposed_convolution_multiplies_no_zeros():
 @pytest.mark.parametrize("stride", [1, 2])
 def test_kernels_that_skip_no_terms_are_left_alone(stride):
     (ast,) = asts_of(data(1, 16, 10, 12).conv2d(data(8, 16, 3, 3), stride=stride))
-    (call,) = split_into_phases([KernelCall(ast, ())])
+    (call,) = decided("polyphase", [KernelCall(ast, ())], GPU)
     assert call.ast is ast
 
 

@@ -12,14 +12,18 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from polygrad import Tensor, TinyJit, dtypes  # noqa: E402
-from polygrad.codegen.kernels.index_put import index_put  # noqa: E402
 from polygrad.codegen.opts import cost  # noqa: E402
 from polygrad.codegen.target import Workgroups  # noqa: E402
 from polygrad.uop.args import AxisKind  # noqa: E402
+from tests.codegen.grid_kernels import decided  # noqa: E402
 from tests.codegen.test_relayout import empty, scheduled  # noqa: E402
 from tests.codegen.test_scatter import CPU, GPU, integers  # noqa: E402
 
 ROWS, COLUMNS, WRITERS = 50, 8, 5
+
+
+def carried_out(calls, target):
+    return decided("index-put", calls, target)
 
 
 def written(index, values, *, reads=False):
@@ -40,18 +44,18 @@ def loops(call):
 @pytest.mark.parametrize("value", ["rows", "a number", "zero"])
 def test_rows_are_written_one_after_the_other(value):
     values = {"rows": empty(WRITERS, COLUMNS), "a number": 5.0, "zero": 0.0}[value]
-    (write,) = index_put(written(integers(WRITERS), values), CPU)
+    (write,) = carried_out(written(integers(WRITERS), values), CPU)
     assert loops(write) == [(AxisKind.LOOP, COLUMNS), (AxisKind.SCAN, WRITERS)]
 
 
 def test_one_row_is_no_loop_over_rows():
-    (write,) = index_put(written(integers(1), empty(1, COLUMNS)), CPU)
+    (write,) = carried_out(written(integers(1), empty(1, COLUMNS)), CPU)
     assert loops(write) == [(AxisKind.LOOP, COLUMNS)]
 
 
 def test_a_table_that_is_kept_is_copied_first():
     out = empty(ROWS, COLUMNS).scatter(0, integers(WRITERS, COLUMNS), empty(WRITERS, COLUMNS))
-    copy, write = index_put(scheduled(out), CPU)
+    copy, write = carried_out(scheduled(out), CPU)
     assert copy.args[0] is write.args[0]
     assert loops(copy) == [(AxisKind.LOOP, COLUMNS), (AxisKind.LOOP, ROWS)]
     assert loops(write) == [(AxisKind.LOOP, COLUMNS), (AxisKind.SCAN, WRITERS)]
@@ -59,7 +63,7 @@ def test_a_table_that_is_kept_is_copied_first():
 
 def test_two_scatters_are_a_copy_and_two_writes():
     once = empty(ROWS, COLUMNS).scatter(0, integers(WRITERS, COLUMNS), empty(WRITERS, COLUMNS))
-    calls = index_put(scheduled(once.scatter(0, integers(3, COLUMNS), empty(3, COLUMNS))), CPU)
+    calls = carried_out(scheduled(once.scatter(0, integers(3, COLUMNS), empty(3, COLUMNS))), CPU)
     assert [len(loops(call)) for call in calls] == [2, 2, 2]
     assert [kind for call in calls for kind, _ in loops(call)].count(AxisKind.SCAN) == 2
 
@@ -68,7 +72,7 @@ def test_a_clone_is_copied_once():
     table = empty(ROWS, COLUMNS).clone()
     table[integers(WRITERS)] = empty(WRITERS, COLUMNS)
     assert len(scheduled(table)) == 1
-    copy, write = index_put(scheduled(table), CPU)
+    copy, write = carried_out(scheduled(table), CPU)
     assert [kind for kind, _ in loops(copy)] == [AxisKind.LOOP] * 2
     assert loops(write) == [(AxisKind.LOOP, COLUMNS), (AxisKind.SCAN, WRITERS)]
 
@@ -78,7 +82,7 @@ def test_parts_that_are_written_after_rows_are_loops_over_these():
     table[integers(WRITERS)] = empty(WRITERS, COLUMNS)
     table[7] = 2.0
     table[3:6, 2:5] = empty(3, 3)
-    fill, rows, row, part = index_put(scheduled(table), CPU)
+    fill, rows, row, part = carried_out(scheduled(table), CPU)
     assert loops(fill) == [(AxisKind.LOOP, COLUMNS), (AxisKind.LOOP, ROWS)]
     assert loops(rows) == [(AxisKind.LOOP, COLUMNS), (AxisKind.SCAN, WRITERS)]
     assert loops(row) == [(AxisKind.LOOP, COLUMNS)]
@@ -97,18 +101,18 @@ def test_parts_that_are_written_after_rows_are_loops_over_these():
 )
 def test_others_stay_as_they_are(out):
     calls = scheduled(out())
-    assert index_put(calls, CPU) == calls
+    assert carried_out(calls, CPU) == calls
 
 
 def test_a_gpu_compares_unless_elements_are_very_many():
     calls = written(integers(WRITERS), empty(WRITERS, COLUMNS))
-    assert index_put(calls, GPU) == calls
-    assert index_put(calls, replace(GPU, workgroups=Workgroups(software=True))) != calls
+    assert carried_out(calls, GPU) == calls
+    assert carried_out(calls, replace(GPU, workgroups=Workgroups(software=True))) != calls
     one = written(integers(1), empty(1, COLUMNS))
-    assert index_put(one, GPU) != one
+    assert carried_out(one, GPU) != one
     many = empty(cost.MAX_COMPARED // COLUMNS + 1, COLUMNS).contiguous().realize()
     many[integers(WRITERS)] = 5
-    assert loops(*index_put(scheduled(many), GPU)) == [(AxisKind.LOOP, COLUMNS), (AxisKind.SCAN, WRITERS)]
+    assert loops(*carried_out(scheduled(many), GPU)) == [(AxisKind.LOOP, COLUMNS), (AxisKind.SCAN, WRITERS)]
 
 
 # --- numbers

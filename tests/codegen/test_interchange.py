@@ -9,7 +9,6 @@ import pytest
 np = pytest.importorskip("numpy")
 
 from polygrad import Device, Tensor, dtypes  # noqa: E402
-from polygrad.codegen.kernels.interchange import interchange  # noqa: E402
 from polygrad.codegen.lower.passes import UNOPTIMIZED, Context, run_passes  # noqa: E402
 from polygrad.codegen.opts import cost  # noqa: E402
 from polygrad.codegen.opts.heuristics import choose  # noqa: E402
@@ -18,10 +17,15 @@ from polygrad.engine import compile  # noqa: E402
 from polygrad.engine.programs import clear_caches  # noqa: E402
 from polygrad.helpers import LRU  # noqa: E402
 from polygrad.uop.args import AxisKind  # noqa: E402
+from tests.codegen.grid_kernels import decided  # noqa: E402
 from tests.codegen.test_relayout import TARGET, empty, scheduled  # noqa: E402
 
-ROWS, PARTS = cost.ROWS_AT_A_TIME, cost.ROW_PARTS
+ROWS, PARTS = cost.ROWS_AT_A_TIME, cost.COLUMN_PARTS.most
 WIDE = cost.LONG_COLUMNS // 4 + 4  # float32 columns that are enough for threads
+
+
+def interchange(calls):
+    return decided("interchange", calls, TARGET)
 
 
 def kernels(*outputs):

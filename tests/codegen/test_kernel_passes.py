@@ -12,14 +12,12 @@ import pytest
 
 from polygrad import Context, Tensor, Variable
 from polygrad.codegen.kernels import passes
-from polygrad.codegen.kernels.passes import KERNEL_PASSES, KernelContext, kernels_of, steps
+from polygrad.codegen.kernels.passes import KERNEL_PASSES, kernels_of, scheduled, steps
 from polygrad.codegen.target import Target
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import normalize
 from polygrad.engine.stats import stats
 from polygrad.errors import ArgumentError
-from polygrad.schedule.schedule import schedule
-from polygrad.schedule.split_scan import CORES, GPU
 from polygrad.uop.node import UOp
 from tests.codegen.grid_kernels import data
 from tests.codegen.test_narrow_storage import two_layers
@@ -47,6 +45,7 @@ def written(rows: int) -> Tensor:
 # Of each pass: a target, a graph that it changes, and one like it that it does not.
 CASES: dict[str, tuple[Target, Graph, Graph]] = {
     "store-fp8-as-bits": (CPU, lambda: of("fp8e4m3", 64).float() + 1, lambda: of("float16", 64).float() + 1),
+    "fuse-reductions": (CPU, lambda: data(64, 512).softmax(), lambda: data(2, 512).softmax()),
     "compute-at": (CPU, attention, lambda: data(256, 64) @ data(64, 256)),
     "index-put": (CPU, lambda: written(3), lambda: data(4096, 64) + 1),
     "scatter": (
@@ -61,9 +60,10 @@ CASES: dict[str, tuple[Target, Graph, Graph]] = {
         lambda: data(1, 16, 32, 32).conv_transpose2d(data(16, 16, 4, 4)),
     ),
     "relayout": (CPU, lambda: data(512, 512).T @ data(512, 512), lambda: data(512, 512) @ data(512, 512)),
+    "split-reduce": (CPU, lambda: data(1 << 18).sum(), lambda: data(1 << 14).sum()),
     "split-k": (
         CUDA,
-        lambda: data(32, 16384) @ data(16384, 32),
+        lambda: data(32, 4096) @ data(4096, 32),
         lambda: data(1024, 64) @ data(64, 1024),
     ),
     "split-ranges": (
@@ -83,14 +83,12 @@ CASES: dict[str, tuple[Target, Graph, Graph]] = {
 def changes(graph: Graph, target: Target) -> list[str]:
     """The passes that change the kernels of a graph."""
     sink = normalize(UOp.sink(graph().uop.base)).sink
-    limits = target.workgroups
-    scans = CORES if limits is None else GPU
-    plan = schedule(sink, True, target.max_buffers, limits is not None, scans)
+    plan, context = scheduled(sink, target, True)
     found, before = [], list(plan.calls)
-    for p, calls in steps(plan.calls, KernelContext(target, True, frozenset(plan.roots))):
-        if list(calls) != before:
-            found.append(p.name)
-        before = list(calls)
+    for step in steps(plan.calls, context):
+        if step.calls != before:
+            found.append(step.name)
+        before = step.calls
     return found
 
 
@@ -126,7 +124,9 @@ def test_which_passes_changed_kernels_is_shown(capsys: pytest.CaptureFixture[str
     sink = normalize(UOp.sink((data(512, 512).T @ data(512, 512)).uop.base)).sink
     with Context(DEBUG=3):
         kernels_of(sink, CPU, True)
-    assert capsys.readouterr().err == "# relayout: 1 kernels, now 2, 2 of them new\n"
+    assert capsys.readouterr().err == (
+        '# relayout: 1 kernels, now 2, 2 of them new\n# KERNEL_OPTS="RELAYOUT k0 0 1 0"\n'
+    )
 
 
 OPTIONAL = [p.name for p in KERNEL_PASSES if p.applies is not passes._always]
@@ -161,6 +161,6 @@ def test_other_names_are_errors(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 def test_unoptimised_kernels_go_through_what_every_machine_needs() -> None:
     n = Variable("n", 1, 8).bind(3)
     sink = normalize(UOp.sink((data(8)[:n] * 2).uop.base)).sink
-    plan = schedule(sink)
-    names = [p.name for p, _ in steps(plan.calls, KernelContext(CPU, False, frozenset(plan.roots)))]
+    plan, context = scheduled(sink, CPU, False)
+    names = [step.name for step in steps(plan.calls, context)]
     assert names == ["store-fp8-as-bits", "separate-offsets"]

@@ -10,11 +10,11 @@ from polygrad import Tensor, Variable
 from polygrad.codegen.lower.passes import lower
 from polygrad.codegen.target import Target
 from polygrad.engine.normalize import normalize
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.args import AddrSpace, AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.path_conditions import conjuncts
+from tests.schedules import schedule
 
 RNG = np.random.default_rng(11)
 TARGET = Target("test", simd_bytes=16, registers=15, fma=True)

@@ -18,12 +18,12 @@ from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.engine.normalize import normalize
 from polygrad.errors import InternalError
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.args import AxisKind, Param
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import render
 from polygrad.uop.spec import verify
+from tests.schedules import schedule
 
 TARGETS = (
     Target("PLAIN"),

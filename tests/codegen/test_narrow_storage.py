@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 
 from polygrad import Tensor, dtypes
-from polygrad.codegen.kernels.narrow_storage import narrow_storage, narrow_value
+from polygrad.codegen.kernels.narrow_storage import narrow_value
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.engine.normalize import normalize
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.spec import verify
 from polygrad.uop.tensor_cores import BY_NAME
+from tests.codegen.grid_kernels import decided
+from tests.schedules import schedule
 
 PLAIN = Target("GPU", workgroups=Workgroups(subgroup=32))
 GPU = Target("GPU", workgroups=Workgroups(subgroup=32), tensor_cores=(BY_NAME["mma_m16n8k16_half"],))
@@ -25,7 +26,7 @@ def data(*shape, dtype="float16"):
 def stored(*tensors, target=GPU):
     """The dtypes of what each kernel of a graph stores."""
     plan = schedule(normalize(UOp.sink(*[t.uop.base for t in tensors])).sink, True)
-    calls = narrow_storage(list(plan.calls), set(plan.roots), target)
+    calls = decided("narrow-storage", list(plan.calls), target, plan.roots)
     for call in calls:
         verify(call.ast.toposort(), "kernel")
         params = [n for n in call.ast.toposort() if n.op is Ops.PARAM]
@@ -46,7 +47,7 @@ def test_each_narrower_buffer_is_one_of_its_own():
     x, w = data(32, 64), [data(64, 64) for _ in range(3)]
     q, k, v = ((x @ m).exp() for m in w)
     plan = schedule(normalize(UOp.sink(((q @ k.T).exp() @ v).uop.base)).sink, True)
-    calls = narrow_storage(list(plan.calls), set(plan.roots), GPU)
+    calls = decided("narrow-storage", list(plan.calls), GPU, plan.roots)
     assert len({call.args[0] for call in calls}) == len(calls) == 5
 
 

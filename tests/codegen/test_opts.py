@@ -20,11 +20,11 @@ from polygrad.engine.normalize import normalize
 from polygrad.errors import ArgumentError, OptError
 from polygrad.renderer.emit import emit
 from polygrad.renderer.wasm.builder import WasmBuilder, wasm_module
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.args import AddrSpace, AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.wasm.wat import print_module
+from tests.schedules import schedule
 
 RNG = np.random.default_rng(5)
 TARGET = Target("test", simd_bytes=16, registers=15, fma=True, threads=4)

@@ -14,11 +14,11 @@ from polygrad.codegen.lower.reductions import (
 from polygrad.codegen.opts.stage import lower_stages
 from polygrad.dtype import dtypes
 from polygrad.engine.normalize import normalize
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.rewrite import graph_rewrite
 from polygrad.uop.symbolic import symbolic
+from tests.schedules import schedule
 
 
 def buffer(*shape, dtype="float32"):

@@ -14,16 +14,15 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from polygrad import Tensor  # noqa: E402
-from polygrad.codegen.kernels.polyphase import split_into_phases  # noqa: E402
-from polygrad.codegen.kernels.relayout import relayout  # noqa: E402
 from polygrad.codegen.opts import cost  # noqa: E402
 from polygrad.codegen.target import Target  # noqa: E402
 from polygrad.engine.normalize import normalize  # noqa: E402
 from polygrad.engine.programs import clear_caches  # noqa: E402
 from polygrad.schedule.kernel_info import rounds  # noqa: E402
-from polygrad.schedule.schedule import schedule  # noqa: E402
 from polygrad.uop.node import UOp  # noqa: E402
 from polygrad.uop.ops import Ops  # noqa: E402
+from tests.codegen.grid_kernels import decided  # noqa: E402
+from tests.schedules import schedule  # noqa: E402
 
 TARGET = Target("test", simd_bytes=64, registers=31, fma=True)
 
@@ -32,8 +31,12 @@ def scheduled(*outputs):
     return list(schedule(normalize(UOp.sink(*[t.uop.base for t in outputs])).sink, optimized=True).calls)
 
 
+def relayout(calls):
+    return decided("relayout", calls, TARGET)
+
+
 def kernels(*outputs):
-    return relayout(split_into_phases(scheduled(*outputs)), TARGET)
+    return relayout(decided("polyphase", scheduled(*outputs), TARGET))
 
 
 def empty(*shape):
@@ -64,14 +67,14 @@ def test_one_copy_serves_all_that_read_it():
 def test_a_copy_is_made_anew_after_what_it_copies_was_written():
     product = scheduled(empty(1, 32, 28, 28).conv2d(empty(32, 32, 3, 3), padding=1))
     writer = replace(*scheduled(empty(1, 32, 28, 28) + 1), args=(product[0].args[1], product[0].args[1]))
-    assert len(relayout([*product, *product], TARGET)) == 3
-    assert len(relayout([*product, writer, *product], TARGET)) == 5
+    assert len(relayout([*product, *product])) == 3
+    assert len(relayout([*product, writer, *product])) == 5
 
 
 def test_arguments_that_the_algebra_needs_no_more_keep_their_places():
     (product,) = scheduled(empty(1, 32, 28, 28).conv2d(empty(32, 32, 3, 3), padding=1))
     unused = empty(1).uop.buffer
-    copy, made = relayout([replace(product, args=(*product.args, unused))], TARGET)
+    copy, made = relayout([replace(product, args=(*product.args, unused))])
     assert made.args == (product.args[0], product.args[2], copy.args[0])
 
 

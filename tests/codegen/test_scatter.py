@@ -14,14 +14,18 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from polygrad import Tensor, dtypes  # noqa: E402
-from polygrad.codegen.kernels.scatter import scatter  # noqa: E402
 from polygrad.codegen.opts import cost  # noqa: E402
 from polygrad.codegen.target import Target, Workgroups  # noqa: E402
+from tests.codegen.grid_kernels import decided  # noqa: E402
 from tests.codegen.test_relayout import empty, scheduled  # noqa: E402
 
 CPU = Target("CPU", simd_bytes=32)
 GPU = Target("GPU", simd_bytes=16, index_bits=32, workgroups=Workgroups())
 ROWS, COLUMNS, TERMS = 50, 24, 100
+
+
+def carried_out(calls, target):
+    return decided("scatter", calls, target)
 
 
 def integers(*shape):
@@ -45,12 +49,12 @@ def gradient_of(table, index, g):
 
 
 def test_the_gradient_of_rows_fills_and_adds():
-    fill, add = scatter(scheduled(gradient_of(empty(ROWS, 8), integers(TERMS), empty(TERMS, 8))), CPU)
+    fill, add = carried_out(scheduled(gradient_of(empty(ROWS, 8), integers(TERMS), empty(TERMS, 8))), CPU)
     assert fill.args[0] is add.args[0] and len(fill.args) == 1
 
 
 def test_what_is_done_to_the_result_reads_it():
-    fill, add, rest = scatter(
+    fill, add, rest = carried_out(
         scheduled(gradient_of(empty(ROWS, 8), integers(TERMS), empty(TERMS, 8)) * 2 + 1), CPU
     )
     assert fill.args[0] is add.args[0] is rest.args[-1]
@@ -69,7 +73,7 @@ def test_what_is_done_to_the_result_reads_it():
 )
 def test_others_stay_as_they_are(out):
     calls = scheduled(out())
-    assert scatter(calls, CPU) == calls
+    assert carried_out(calls, CPU) == calls
 
 
 def test_a_gpu_compares_unless_elements_are_very_many():
@@ -77,9 +81,9 @@ def test_a_gpu_compares_unless_elements_are_very_many():
         return scheduled(gradient_of(empty(n, 8), integers(TERMS), empty(TERMS, 8)))
 
     few, many = rows(ROWS), rows(cost.MAX_COMPARED // 8 + 1)
-    assert scatter(few, GPU) == few
-    assert len(scatter(few, replace(GPU, workgroups=Workgroups(software=True)))) == 2
-    assert len(scatter(many, GPU)) == 2
+    assert carried_out(few, GPU) == few
+    assert len(carried_out(few, replace(GPU, workgroups=Workgroups(software=True)))) == 2
+    assert len(carried_out(many, GPU)) == 2
 
 
 # --- numbers

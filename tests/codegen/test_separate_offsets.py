@@ -13,9 +13,9 @@ from polygrad.codegen.kernels.separate_offsets import separate_offsets
 from polygrad.engine.normalize import normalize
 from polygrad.engine.stats import stats
 from polygrad.schedule.kernels import KernelCall
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from tests.schedules import schedule
 
 ROWS, COLUMNS = 40, 16  # a row is 64 bytes
 SHAPE = (ROWS, COLUMNS)

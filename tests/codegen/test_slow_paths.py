@@ -14,11 +14,11 @@ from polygrad.codegen.opts.tile import is_tile
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.dtype import DType, dtypes
 from polygrad.engine.normalize import normalize
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.args import Magnitude
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.spec import verify
+from tests.schedules import schedule
 
 TARGET = Target("test", simd_bytes=64, registers=32, fma=True, scalar_fma=True)
 NEAR = Magnitude.NEAR

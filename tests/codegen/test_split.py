@@ -13,9 +13,9 @@ from polygrad.codegen.opts.split import Tile, tile_range
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.engine.normalize import normalize
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from tests.schedules import schedule
 
 TARGET = Target("test", simd_bytes=64, registers=32, fma=True)
 RNG = np.random.default_rng(11)

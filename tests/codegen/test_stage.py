@@ -9,10 +9,10 @@ from polygrad import Tensor
 from polygrad.codegen.lower.passes import lower
 from polygrad.codegen.target import Target
 from polygrad.engine.normalize import normalize
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.args import AddrSpace
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from tests.schedules import schedule
 
 RNG = np.random.default_rng(7)
 WIDE = Target("test", simd_bytes=64, registers=32, fma=True)

@@ -127,7 +127,7 @@ def random_opts(chance, kernel, target):
 THRESHOLDS = (
     "MIN_PART", "MIN_ROW", "MIN_BLOCK_ROWS", "MIN_STAGED_ROWS", "MIN_ROW_TILES", "MIN_CONFLICTING_ROW_TILES",
     "MIN_GATHERED_ROW_TILES", "STAGED_READS", "MIN_ROW_BLOCKS", "MIN_FAR_ROW", "MIN_INTERCHANGED",
-    "ROWS_AT_A_TIME", "MIN_PART_ROWS", "MIN_ROW_PARTS", "MIN_PARTED", "MIN_SCATTERED",
+    "ROWS_AT_A_TIME", "MIN_PARTED", "MIN_SCATTERED",
     "MIN_COPIED_FOR", "MIN_COPIED_READS", "MIN_BLOCKS", "PARALLEL",
 )  # fmt: skip
 
@@ -147,6 +147,8 @@ def test_heuristics_for_which_little_is_much(device, graph, data):
     with pytest.MonkeyPatch.context() as patch:
         for name, value in least.items():
             patch.setattr(cost, name, min(value, getattr(cost, name)))
+        parts = cost.COLUMN_PARTS._replace(min_terms=data.draw(st.sampled_from([1, 2, 4])), least=2)
+        patch.setattr(cost, "COLUMN_PARTS", parts)
         patch.setattr(schedule_cost, "MAX_OPERATIONS", operations)
         patch.setitem(Device._backends, device, replace(backend, target=target, caches_on_disk=False))
         patch.setattr(compile, "_kernels", LRU(1 << 24))

@@ -14,9 +14,9 @@ from polygrad import Tensor, TinyJit, Variable, dtypes  # noqa: E402
 from polygrad.codegen.opts.opt import apply_opts, parse_opts  # noqa: E402
 from polygrad.engine.normalize import normalize  # noqa: E402
 from polygrad.errors import OptError  # noqa: E402
-from polygrad.schedule.schedule import schedule  # noqa: E402
 from polygrad.uop.node import UOp  # noqa: E402
 from polygrad.uop.ops import Ops  # noqa: E402
+from tests.schedules import schedule  # noqa: E402
 
 RNG = np.random.default_rng(5)
 MODELS = {

@@ -9,12 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polygrad import Device, Tensor, Variable
+from polygrad import Context, Device, Tensor, Variable
+from polygrad.engine import compile
 from polygrad.engine import search as module
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.compile import _kernels
 from polygrad.engine.programs import clear_caches
+from polygrad.engine.stats import stats
 from polygrad.errors import OutOfMemoryError
+from polygrad.runtime.interface import Runtime
+from polygrad.runtime.program import Program
 
 RNG = np.random.default_rng(13)
 
@@ -111,3 +115,71 @@ def test_a_search_starts_from_one_kernel(
     # for the search and for the kernel that is made in the end
     assert text.count("# after flatten-reductions\n") == 2
     assert text.count("# after lower-stages\n") == len(seen) + 2 > 3  # and the unoptimised one, its name
+
+
+# --- KernelOpts of graphs
+
+
+def searched_graph(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The Programs that a search for KernelOpts times from now on."""
+    monkeypatch.setattr(compile, "search", lambda *args: None)  # not for Opts
+    seen: list[object] = []
+    real = module._time_program
+
+    def spy(program: Program, runtime: Runtime) -> float:
+        seen.append(program)
+        return real(program, runtime)
+
+    monkeypatch.setattr(module, "_time_program", spy)
+    return seen
+
+
+@pytest.mark.parametrize("name", ["CPU", "WASM"])
+def test_a_graphs_decisions_are_searched_once_within_1e_4(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = searched_graph(monkeypatch)
+    monkeypatch.setenv("DEBUG", "1")
+    a, b = RNG.standard_normal((2, 96, 80)).astype(np.float32)
+    for _ in range(2):
+        got = ((Tensor(a, device=name).T @ Tensor(b, device=name)).relu()).numpy()
+        np.testing.assert_allclose(got, np.maximum(a.T @ b, 0), atol=1e-4)
+        tried = len(seen)
+        _kernels.clear()
+        clear_caches()
+    report = capsys.readouterr().err
+    assert len(seen) == tried > 1 and report.count("KERNEL_OPTS=") == 1
+
+
+@pytest.mark.parametrize(("size", "sign", "expected"), [(512, 1, 1), (96, -1, 3)], ids=["slow", "fast"])
+def test_a_slow_decision_is_left_out_and_a_fast_one_is_taken(
+    size: int, sign: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock says that more kernels take longer, or less long. The heuristics copy the large matrix."""
+    searched_graph(monkeypatch)
+    monkeypatch.setattr(module, "_time_program", lambda program, _: 10.0 + sign * len(program.launches))
+    x = Tensor(RNG.standard_normal((size, size)).astype(np.float32), device="CPU").realize()
+    y = (x + 1).realize()
+    before = stats.launches
+    (x.T @ y).realize()
+    assert sign * (stats.launches - before) <= sign * expected
+
+
+def test_what_is_given_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = searched_graph(monkeypatch)
+    a = RNG.standard_normal((64, 48)).astype(np.float32)
+    with Context(KERNEL_OPTS="SPLIT_REDUCE k0 r2 4"):
+        got = (Tensor(a, device="CPU") @ Tensor(a.T.copy(), device="CPU")).numpy()
+    np.testing.assert_allclose(got, a @ a.T, atol=1e-4)
+    assert not seen
+
+
+def test_a_size_that_does_not_fit_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of rows of attention: doubled, they do not divide 48 at some point."""
+    seen = searched_graph(monkeypatch)
+    q = RNG.standard_normal((1, 2, 48, 16)).astype(np.float32)
+    t = Tensor(q, device="CPU").realize()
+    got = t.scaled_dot_product_attention(t, t).numpy()
+    weights = np.exp(q @ q.swapaxes(-1, -2) / 4)
+    np.testing.assert_allclose(got, weights / weights.sum(-1, keepdims=True) @ q, atol=1e-4)
+    assert len(seen) > 1

@@ -17,10 +17,10 @@ from polygrad.renderer.cstyle.cuda import CUDABuilder
 from polygrad.renderer.cstyle.msl import MSLBuilder
 from polygrad.renderer.emit import emit
 from polygrad.renderer.wgsl.builder import PACKED, WGSLBuilder
-from polygrad.schedule.schedule import schedule
 from polygrad.tensor.variable import Variable
 from polygrad.uop.node import UOp
 from polygrad.uop.tensor_cores import BY_NAME
+from tests.schedules import schedule
 
 WEBGPU = Target(
     "WEBGPU",

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from polygrad import Tensor, nn
 from polygrad.engine.normalize import normalize
 from polygrad.engine.write_hazards import stored_node
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
+from tests.schedules import schedule
 
 
 def data(*shape: int, dtype: str = "float32") -> Tensor:

@@ -25,11 +25,11 @@ from polygrad.renderer.cstyle.cuda import CUDABuilder
 from polygrad.renderer.cstyle.msl import MSLBuilder
 from polygrad.renderer.emit import emit
 from polygrad.renderer.wasm.builder import WASM_DOTS, WasmBuilder, wasm_module
-from polygrad.schedule.schedule import schedule
 from polygrad.tensor.variable import Variable
 from polygrad.uop.node import UOp
 from polygrad.uop.printer import render
 from polygrad.wasm.wat import print_module
+from tests.schedules import schedule
 
 PLAIN = Target("PLAIN")
 # WebAssembly's, but for what hosts differ in: relaxed instructions and threads. The same text everywhere.

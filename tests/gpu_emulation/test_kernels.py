@@ -24,11 +24,11 @@ from polygrad.engine.normalize import normalize
 from polygrad.engine.programs import clear_caches
 from polygrad.engine.stats import stats
 from polygrad.errors import OptError
-from polygrad.schedule.schedule import schedule
 from polygrad.tensor.variable import Variable
 from polygrad.uop.node import UOp
 from tests.codegen.grid_kernels import kernel_of
 from tests.gpu_emulation.device import checked, target_of
+from tests.schedules import schedule
 
 DEVICES = ["EMULATED_CUDA", "EMULATED_MSL"]
 both = pytest.mark.parametrize("device", DEVICES)

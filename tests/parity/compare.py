@@ -17,8 +17,8 @@ from polygrad import Tensor
 from polygrad.codegen.lower.passes import lower
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import normalize
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
+from tests.schedules import schedule
 
 DATA = Path(__file__).parent / "tinygrad_c2be31e.json"
 TOLERANCE = 1e-5

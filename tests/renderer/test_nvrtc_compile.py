@@ -20,9 +20,9 @@ from polygrad.errors import CompileError
 from polygrad.renderer.cstyle.cuda import CUDABuilder
 from polygrad.renderer.cstyle.cuda_compile import architectures, compile_cuda
 from polygrad.renderer.emit import emit
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
 from polygrad.uop.tensor_cores import TENSOR_CORES, TensorCore
+from tests.schedules import schedule
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 KERNEL = 'extern "C" __global__ void k(float *x) { x[threadIdx.x] = 1.0f; }'

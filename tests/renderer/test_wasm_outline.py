@@ -19,10 +19,10 @@ from polygrad.renderer.wasm import outline as wasm_outline
 from polygrad.renderer.wasm.builder import WasmBuilder, wasm_module
 from polygrad.renderer.wasm.driver import wasm_driver
 from polygrad.renderer.wasm.outline import Kernel
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.wasm.reader import Reader
+from tests.schedules import schedule
 
 F32 = dtypes.float32
 TARGET = Target("WASM", simd_bytes=16, registers=15, fma=True, scalar_fma=True, index_bits=32)

@@ -13,8 +13,8 @@ from polygrad.codegen.target import Target
 from polygrad.engine.normalize import normalize
 from polygrad.errors import InternalError
 from polygrad.schedule.buffer_limit import limit_buffers
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
+from tests.schedules import schedule
 
 
 def calls_of(outputs, max_buffers, optimized=True):

@@ -8,9 +8,9 @@ from polygrad import Tensor
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.cost import MAX_COPIES, MAX_REPEATED
 from polygrad.schedule.kernels import KernelCall
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from tests.schedules import schedule
 
 
 def kernels(*outputs: Tensor, optimized: bool = False) -> tuple[KernelCall, ...]:

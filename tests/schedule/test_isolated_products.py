@@ -11,9 +11,9 @@ from adapter import WEBGPU
 
 from polygrad import Tensor, Variable
 from polygrad.engine.normalize import normalize
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from tests.schedules import schedule
 
 N = 64
 

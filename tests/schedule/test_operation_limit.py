@@ -13,9 +13,9 @@ from polygrad.engine.programs import clear_caches
 from polygrad.schedule import cost
 from polygrad.schedule.cost import MAX_OPERATIONS
 from polygrad.schedule.kernels import KernelCall
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from tests.schedules import schedule
 
 N = 50
 

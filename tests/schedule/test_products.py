@@ -52,5 +52,5 @@ def test_a_small_product_is_not_worth_a_kernel() -> None:
 
 def test_reuse_is_that_of_the_operand_that_is_read_least_often() -> None:
     node = reduction(empty(64, 32) @ empty(32, 8))
-    assert is_product(node, 8) and not is_product(node, 9)
-    assert cost.MIN_REUSE <= 8 < cost.MIN_SPLIT_REUSE
+    assert is_product(node) is (cost.MIN_REUSE <= 8)
+    assert not is_product(reduction(empty(64, 32) @ empty(32, cost.MIN_REUSE - 1)))

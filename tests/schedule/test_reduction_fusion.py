@@ -7,8 +7,8 @@ import pytest
 
 from polygrad import Tensor
 from polygrad.engine.normalize import normalize
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
+from tests.schedules import schedule
 
 RNG = np.random.default_rng(5)
 

@@ -7,9 +7,10 @@ import pytest
 from polygrad import Tensor
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.kernels import storage_of
-from polygrad.schedule.schedule import prepare, schedule
+from polygrad.schedule.schedule import prepare
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from tests.schedules import schedule
 
 
 def data(*shape):

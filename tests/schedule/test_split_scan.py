@@ -11,11 +11,11 @@ from polygrad import Tensor  # noqa: E402
 from polygrad.codegen.kernels import passes as kernel_passes  # noqa: E402
 from polygrad.engine.normalize import normalize  # noqa: E402
 from polygrad.engine.programs import clear_caches  # noqa: E402
-from polygrad.schedule.schedule import schedule  # noqa: E402
 from polygrad.schedule.split_scan import CORES, GPU, SideBySide  # noqa: E402
 from polygrad.uop.args import AxisKind  # noqa: E402
 from polygrad.uop.node import UOp  # noqa: E402
 from polygrad.uop.ops import Ops  # noqa: E402
+from tests.schedules import schedule  # noqa: E402
 
 
 def longest(x: Tensor, scans: SideBySide) -> int:

@@ -12,11 +12,11 @@ from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.engine.normalize import normalize
 from polygrad.errors import ArgumentError
-from polygrad.schedule.schedule import schedule
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.parser import parse
 from polygrad.uop.printer import render
+from tests.schedules import schedule
 
 TARGETS = (Target("PLAIN"), Target("NARROW", simd_bytes=16, registers=15, fma=True, index_bits=32))
 

@@ -15,23 +15,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from polygrad.codegen.kernels.fuse import join_args, move_value, renumber, require_only_reader
+from polygrad.codegen.kernels.kernel_opt import Calls, KernelContext, KernelOpt, Kind, Proposal
 from polygrad.codegen.opts import cost
 from polygrad.codegen.opts.loops import split_loop
 from polygrad.codegen.target import Target
+from polygrad.errors import OptError
 from polygrad.schedule.index_maps import flat_index
 from polygrad.schedule.kernel_info import Access, kernel_info, rounds
 from polygrad.schedule.kernels import KernelCall
-from polygrad.schedule.reduction_fusion import fuse, join_args, move_value, renumber
 from polygrad.uop.args import AddrSpace, AxisKind, Memory
 from polygrad.uop.linear import linear_terms, sum_of
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
-
-
-def compute_at(calls: list[KernelCall], outputs: set[UOp], target: Target) -> list[KernelCall]:
-    """The kernels with producers moved into their only readers' loops where that saves going through memory.
-    `outputs` stay stored."""
-    return fuse(calls, outputs, lambda producer, reader: _join(producer, reader, target))
+from polygrad.uop.printer import axis_name
 
 
 class _Shared(NamedTuple):
@@ -42,66 +39,66 @@ class _Shared(NamedTuple):
     block: int
 
 
-def _join(producer: KernelCall, reader: KernelCall, target: Target) -> KernelCall | None:
-    """The reader with the producer's value in a STAGE; None if that does not pay."""
-    nests = [kernel_info(ast).only_nest for ast in (producer.ast, reader.ast)]
-    if any(nest is None or not nest.loops for nest in nests):
+def propose_compute_at(producer: KernelCall, reader: KernelCall, context: KernelContext) -> Proposal | None:
+    """At which of the reader's loops the producer's value can be a STAGE, and whether that pays."""
+    target = context.target
+    if not _is_in_order(producer) or not _can_hold_stages(reader):
         return None
-    if not _is_large(producer, target) or not kernel_info(reader.ast).has(Ops.REDUCE):
+    pays = _size(producer) * producer.args[0].dtype.itemsize >= cost.worth_staging(target)
+    pays = pays and kernel_info(reader.ast).has(Ops.REDUCE)
+    if not (pays or context.searching) or not (shared := _shared_loops(producer, reader)):
         return None
-    shared = _shared_loops(producer, reader)
-    if not shared:
-        return None
-    round_bytes = _size(producer) // rounds([s.producer for s in shared]) * producer.args[0].dtype.itemsize
+    row_bytes = _size(producer) // rounds([s.producer for s in shared]) * producer.args[0].dtype.itemsize
     own_loops = len(producer.ast.src[0].src) - 1 - len(shared)
+    rows: tuple[int, ...] = ()
     if own_loops == 1 and shared[-1].block == 1:  # a round makes a row: several are better
-        blocks = _divide_last_loop(shared, reader, round_bytes, target)
-        if blocks is None:
+        size = shared[-1].producer.src[0].arg
+        fits = [
+            n
+            for n in range(max(cost.MIN_BLOCK_ROWS, 2), size + 1)
+            if size % n == 0 and n * row_bytes <= cost.stage_bytes(target)
+        ]
+        if not fits:
             return None
-        shared, reader = blocks
-    elif round_bytes > cost.stage_bytes(target):
-        return None
-    if rounds([s.reader for s in shared]) < target.threads:
-        return None
-    if not _is_cached(producer, {s.producer for s in shared}, target):
-        return None
-    if not _is_cached(reader, {s.reader for s in shared}, target):
-        return None
-    return _add_stage(producer, reader, shared)
+        shared, rows = (shared[:-1], ()) if fits[-1] == size else (shared, (fits[-1],))
+    elif row_bytes > cost.stage_bytes(target):
+        pays = False
+    axes = tuple(s.reader.arg.id for s in shared[-1:])
+    for size in rows:
+        shared, reader = _divide_last_loop(shared, reader, size)
+    pays = pays and rounds([s.reader for s in shared]) >= target.threads
+    pays = pays and _is_cached(producer, {s.producer for s in shared}, target)
+    pays = pays and _is_cached(reader, {s.reader for s in shared}, target)
+    return Proposal(KernelOpt(Kind.COMPUTE_AT, (), axes, rows), pays)
 
 
 def _divide_last_loop(
-    shared: list[_Shared], reader: KernelCall, row_bytes: int, target: Target
-) -> tuple[list[_Shared], KernelCall] | None:
-    """The shared loops with the last one divided into blocks, of as many rows as the STAGE may hold, and the
-    reader so divided. If it may hold all rows, the last loop is not shared."""
+    shared: list[_Shared], reader: KernelCall, rows: int
+) -> tuple[list[_Shared], KernelCall]:
+    """The shared loops with the last one divided into blocks of so many rows, and the reader so divided."""
     last = shared[-1]
-    rows = last.producer.src[0].arg
-    sizes = range(max(cost.MIN_BLOCK_ROWS, 2), rows + 1)
-    fits = [n for n in sizes if rows % n == 0 and n * row_bytes <= cost.stage_bytes(target)]
-    if not fits:
-        return None
-    if fits[-1] == rows:
-        return shared[:-1], reader
-    ast = split_loop(reader.ast, last.reader, fits[-1])
+    ast = split_loop(reader.ast, last.reader, rows)
     blocks = next(r for r in ast.src[0].src[1:] if r.arg == last.reader.arg.child(0))
-    return [*shared[:-1], _Shared(blocks, last.producer, fits[-1])], KernelCall(ast, reader.args)
+    return [*shared[:-1], _Shared(blocks, last.producer, rows)], KernelCall(ast, reader.args)
 
 
 def _size(call: KernelCall) -> int:
     return rounds(kernel_info(call.ast).nests[0].loops)
 
 
-def _is_large(producer: KernelCall, target: Target) -> bool:
-    """Whether a kernel's output is more than the cache holds, and its loops go through it in order."""
+def _is_in_order(producer: KernelCall) -> bool:
+    """Whether a kernel's loops go through its output in order."""
     info = kernel_info(producer.ast)
-    nest = info.nests[0]
-    if not info.is_static or nest.is_ordered:
-        return False
-    if _size(producer) * producer.args[0].dtype.itemsize < cost.worth_staging(target):
+    nest = info.only_nest
+    if nest is None or not nest.loops or not info.is_static or nest.is_ordered:
         return False
     in_order = flat_index(tuple(r.src[0].arg for r in nest.loops), nest.loops)
     return nest.write.terms == linear_terms(in_order).terms
+
+
+def _can_hold_stages(reader: KernelCall) -> bool:
+    nest = kernel_info(reader.ast).only_nest
+    return nest is not None and bool(nest.loops)
 
 
 def _loads(producer: KernelCall, reader: KernelCall) -> list[Access]:
@@ -139,7 +136,32 @@ def _shared_loops(producer: KernelCall, reader: KernelCall) -> list[_Shared]:
 def _is_cached(call: KernelCall, shared: set[UOp], target: Target) -> bool:
     """Whether the cache holds all that a round of the shared loops reads from buffers."""
     loads = [n for n in kernel_info(call.ast).loads if n.slot is not None]
-    return all(rounds(n.ranges - shared) * n.itemsize <= cost.panel_bytes(target) for n in loads)
+    return all(n.nbytes(shared) <= cost.panel_bytes(target) for n in loads)
+
+
+# --- the mechanism
+
+
+def compute_at(calls: Calls, opt: KernelOpt, context: KernelContext) -> Calls:
+    """The kernels, with one computed in a loop of another, all of what a round of that needs; or before all
+    loops. `opt`: the loop, and if it is to be divided into blocks of rounds, how many a block has."""
+    first, second = opt.kernels
+    producer, reader = calls[first], calls[second]
+    require_only_reader(calls, first, second, context.results)
+    if not _is_in_order(producer) or not _can_hold_stages(reader):
+        raise OptError("expected kernels with one nest of loops, the first with constant sizes and in order")
+    shared = _shared_loops(producer, reader)
+    axes = [s.reader.arg.id for s in shared]
+    if any(a not in axes for a in opt.axes):
+        raise OptError(f"expected a loop that both kernels have ({', '.join(map(axis_name, axes))})")
+    shared = shared[: axes.index(opt.axes[0]) + 1 if opt.axes else 0]
+    for rows in opt.numbers:
+        size = shared[-1].producer.src[0].arg if shared else 1
+        if not shared or shared[-1].block > 1 or rows < 1 or size % rows:
+            raise OptError(f"expected blocks that divide a loop of {size} rounds, got {rows}")
+        shared, reader = _divide_last_loop(shared, reader, rows)
+    fused = _add_stage(producer, reader, shared)
+    return [*calls[:first], *calls[first + 1 : second], fused, *calls[second + 1 :]]
 
 
 def _add_stage(producer: KernelCall, reader: KernelCall, shared: list[_Shared]) -> KernelCall:

@@ -63,14 +63,14 @@ class _Operand(NamedTuple):
         return self.load.dtype
 
 
-def find_dot_form(total: Sum, lanes: UOp | None, first: int, target: Target) -> DotForm | None:
+def find_dot_form(total: Sum, lanes: UOp, first: int, target: Target) -> DotForm | None:
     """The sum `total` as a sum of DOTs; None if it is not of products of narrow numbers, or the target has no
     such DOT.
 
     `lanes`: the range of the SIMD lanes; `first`: the number of the first new PARAM.
     """
     dtype = total.node.dtype
-    if lanes is None or len(total.loops) != 1 or dtype not in _TOTALS or total.factors is None:
+    if len(total.loops) != 1 or dtype not in _TOTALS or total.factors is None:
         return None
     (k,) = total.loops
     a, b = (_operand(factor, k) for factor in total.factors)

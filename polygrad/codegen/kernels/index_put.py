@@ -12,15 +12,18 @@ after one at positions becomes a kernel over that part.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from polygrad.codegen.kernels.accumulation import is_compared, make_ordered_nest, substitute_positions
-from polygrad.codegen.lower.reductions import equality_with
+from polygrad.codegen.kernels.division import make_nest
+from polygrad.codegen.kernels.kernel_opt import KernelContext, KernelOpt, Kind, Proposal
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
+from polygrad.errors import OptError
 from polygrad.schedule.kernel_info import kernel_info
 from polygrad.schedule.kernels import KernelCall
+from polygrad.schedule.selection import find_positions
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.path_conditions import bounds_under, conjuncts
@@ -28,12 +31,10 @@ from polygrad.uop.rewrite import graph_rewrite
 from polygrad.uop.symbolic import simplify, symbolic
 
 
-def index_put(calls: list[KernelCall], target: Target) -> list[KernelCall]:
-    """The kernels, with loops over the writers in the place of those that select the last writer."""
-    made = {ast: _kernels(ast, target) for ast in {call.ast for call in calls}}
-    return [
-        replace(call, ast=ast) if ast is not call.ast else call for call in calls for ast in made[call.ast]
-    ]
+def propose_index_put(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:
+    """A kernel that selects the last writer of each element, as a loop over the writers."""
+    if (found := _find(call.ast)) is not None:
+        yield Proposal(KernelOpt(Kind.INDEX_PUT), _pays(found, context.target))
 
 
 class _Writes(NamedTuple):
@@ -44,32 +45,54 @@ class _Writes(NamedTuple):
     value: UOp
 
 
-def _kernels(ast: UOp, target: Target) -> tuple[UOp, ...]:
-    """The kernels that do a kernel's work; the kernel itself if it does not write at positions."""
+class _Found(NamedTuple):
+    """What a kernel that writes at positions becomes. `copy` stores the other elements, if need be."""
+
+    writers: tuple[UOp, ...]
+    loops: tuple[UOp, ...]
+    copy: UOp | None
+    write: UOp
+
+
+def _find(ast: UOp) -> _Found | None:
     info = kernel_info(ast)
     if info.only_nest is None or not info.only_nest.loops or info.only_nest.value.op is not Ops.WHERE:
-        return (ast,)
-    if not info.is_static or not info.has(Ops.CMPEQ, Ops.CMPNE):  # no positions are compared
-        return (ast,)
+        return None
+    if not info.is_static or not info.has(Ops.CMPEQ, Ops.CMPNE) or info.only_nest.is_ordered:
+        return None
     nest = graph_rewrite(ast, symbolic).src[0]
     if nest.op is not Ops.END:
-        return (ast,)
+        return None
     (place, value), loops = nest.src[0].src, nest.src[1:]
     if value.op is not Ops.WHERE or len(place.src) != 2 or (writes := _match_writes(value)) is None:
-        return (ast,)
-    if writes.writers and is_compared(loops, target):
-        return (ast,)
+        return None
     write = _make_writes(writes, place, loops)
     if write is None or not _is_apart(writes, place.src[0]):
-        return (ast,)
+        return None
     old = value.src[2]
-    if old.op is Ops.LOAD and old.src == (place,):
-        return (write,)
-    copy = UOp.sink(UOp(Ops.END, dtypes.void, (UOp(Ops.STORE, dtypes.void, (place, old)), *loops)))
-    copies = _kernels(copy, target)
-    if not writes.writers and copies == (copy,):
-        return (ast,)  # it goes through all elements anyway
-    return (*copies, write)
+    stays = old.op is Ops.LOAD and old.src == (place,)
+    return _Found(writes.writers, loops, None if stays else make_nest(place, old, loops), write)
+
+
+def _pays(found: _Found, target: Target) -> bool:
+    """Whether loops over the writers are less work: a kernel without them that copies goes through all
+    elements anyway, unless those are written at positions, too."""
+    if found.writers and is_compared(found.loops, target):
+        return False
+    if found.writers or found.copy is None:
+        return True
+    before = _find(found.copy)
+    return before is not None and _pays(before, target)
+
+
+# --- the mechanism
+
+
+def index_put(ast: UOp) -> tuple[UOp, ...]:
+    """The kernels of one that writes at positions: a copy, if that is needed, and a loop over the writers."""
+    if (found := _find(ast)) is None:
+        raise OptError("expected a kernel that writes values at positions, or keeps what memory has")
+    return (found.write,) if found.copy is None else (found.copy, found.write)
 
 
 def _is_apart(writes: _Writes, memory: UOp) -> bool:
@@ -150,15 +173,7 @@ def _make_writes(writes: _Writes, place: UOp, loops: tuple[UOp, ...]) -> UOp | N
     A condition says where along an output loop a writer writes: at one element, or in a part of the loop.
     None if no condition does.
     """
-    positions: dict[UOp, UOp] = {}
-    conditions = list(writes.conditions)
-    for condition in writes.conditions:
-        for r in sorted(condition.ranges & set(loops), key=lambda r: r.arg):
-            element = equality_with(condition, r)
-            if element is not None and r not in positions:
-                positions[r] = element
-                conditions.remove(condition)
-                break
+    positions, conditions = find_positions(writes.conditions, loops)
     if any(not e.ranges.isdisjoint(positions) for e in positions.values()):
         return None
     parts = _restrict_loops([r for r in loops if r not in positions], conditions)

@@ -11,11 +11,10 @@ read may cost more than the bytes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-
-from polygrad.codegen.kernels.fission import make_temporary
-from polygrad.codegen.target import Target
+from polygrad.codegen.kernels.division import make_temporary
+from polygrad.codegen.kernels.kernel_opt import Calls, Decisions, KernelContext, KernelOpt, Kind, Proposal
 from polygrad.dtype import DType, dtypes, rounded
+from polygrad.errors import OptError
 from polygrad.schedule.kernel_info import kernel_info
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.node import UOp
@@ -38,26 +37,33 @@ def narrow_value(value: UOp, dtype: DType) -> UOp | None:
     return None
 
 
-def narrow_storage(calls: Sequence[KernelCall], kept: Collection[UOp], target: Target) -> list[KernelCall]:
-    """The kernels, with narrower buffers between them; `kept`: buffers that others read."""
-    formats = {core.operands for core in target.tensor_cores if core.operands is not dtypes.float32}
-    if not formats:
-        return list(calls)
-    narrower: dict[UOp, UOp] = {}
-    for call in calls:
-        memory = call.args[0]
-        if memory in kept or memory.op in (Ops.BUFFER, Ops.ASSIGN, Ops.AFTER):
-            continue
-        converted = _unconverted_value(call.ast)
-        if converted is None or converted.dtype not in formats:
-            continue
-        readers = [c for c in calls if c is not call and memory in c.args]
-        if all(_is_only_loaded(c, memory, converted.dtype) for c in readers):
-            size = kernel_info(call.ast).nests[0].write.memory.arg.size
-            narrower[memory] = make_temporary(size, converted.dtype)
-    if not narrower:
-        return list(calls)
-    return [_narrow_call(call, narrower) for call in calls]
+def narrow_buffers(calls: Calls, context: KernelContext) -> Decisions:
+    """Buffers between kernels that hold converted values, in the format that tensor cores take."""
+    formats = {core.operands for core in context.target.tensor_cores if core.operands is not dtypes.float32}
+    for k in range(len(calls) if formats else 0):
+        if (dtype := _narrower(calls, k, context)) is not None and dtype in formats:
+            calls = yield Proposal(KernelOpt(Kind.NARROW_STORAGE, (k,)))
+    return calls
+
+
+def _narrower(calls: Calls, k: int, context: KernelContext) -> DType | None:
+    """The dtype that the output of a kernel can be kept in; None if that is its own."""
+    memory = calls[k].args[0]
+    if memory in context.results or memory.op in (Ops.BUFFER, Ops.ASSIGN, Ops.AFTER):
+        return None
+    if (converted := _unconverted_value(calls[k].ast)) is None:
+        return None
+    readers = [c for i, c in enumerate(calls) if i != k and memory in c.args]
+    return converted.dtype if all(_is_only_loaded(c, memory, converted.dtype) for c in readers) else None
+
+
+def narrow_storage(calls: Calls, opt: KernelOpt, context: KernelContext) -> Calls:
+    """The kernels, with what one of them stores before its conversion."""
+    (k,) = opt.kernels
+    if (dtype := _narrower(calls, k, context)) is None:
+        raise OptError("expected a kernel that stores converted values, which others only load")
+    memory = make_temporary(kernel_info(calls[k].ast).nests[0].write.memory.arg.size, dtype)
+    return [_narrow_call(call, {calls[k].args[0]: memory}) for call in calls]
 
 
 def _unconverted_value(ast: UOp) -> UOp | None:

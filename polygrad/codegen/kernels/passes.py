@@ -1,8 +1,8 @@
 """The kernels that a machine runs for a graph: those of its schedule, some of them joined, others divided.
 
-`KERNEL_PASSES` is all that happens to them before each is lowered by itself (`lower/passes.py`), in order. A
-pass takes and gives KernelCalls, and leaves those alone that it is not for. Those that only make programs
-faster can be left out: SKIP_PASSES=relayout,compute-at.
+`KERNEL_PASSES` is all that happens to them before each is lowered by itself (`lower/passes.py`), in order.
+No program can do without the first and the last. The others decide: each proposes KernelOpts, which `apply`
+carries out. SKIP_PASSES=relayout,compute-at leaves some of them out; KERNEL_OPTS gives KernelOpts instead.
 """
 
 from __future__ import annotations
@@ -11,17 +11,34 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from polygrad.codegen.kernels.compute_at import compute_at
+from polygrad.codegen.kernels.apply import apply
+from polygrad.codegen.kernels.compute_at import propose_compute_at
 from polygrad.codegen.kernels.fp8_storage import store_as_bits
-from polygrad.codegen.kernels.index_put import index_put
-from polygrad.codegen.kernels.interchange import interchange
-from polygrad.codegen.kernels.narrow_storage import narrow_storage
-from polygrad.codegen.kernels.polyphase import split_into_phases
-from polygrad.codegen.kernels.relayout import relayout
-from polygrad.codegen.kernels.scatter import scatter
+from polygrad.codegen.kernels.fuse import each_pair, propose_fuse
+from polygrad.codegen.kernels.index_put import propose_index_put
+from polygrad.codegen.kernels.interchange import (
+    propose_interchange,
+    propose_parts_of_rows,
+    propose_root_of_columns,
+)
+from polygrad.codegen.kernels.kernel_opt import (
+    Calls,
+    Decide,
+    KernelContext,
+    KernelOpt,
+    KernelOpts,
+    Proposal,
+    each,
+    parse_kernel_opts,
+    render_kernel_opts,
+)
+from polygrad.codegen.kernels.narrow_storage import narrow_buffers
+from polygrad.codegen.kernels.polyphase import propose_phases
+from polygrad.codegen.kernels.relayout import propose_copies
+from polygrad.codegen.kernels.scatter import propose_scatter
 from polygrad.codegen.kernels.separate_offsets import separate_offsets
-from polygrad.codegen.kernels.split_k import split_k
-from polygrad.codegen.kernels.split_ranges import split_ranges
+from polygrad.codegen.kernels.split_ranges import propose_split_ranges
+from polygrad.codegen.kernels.split_reduce import propose_parts, propose_parts_of_few, propose_root_of_rows
 from polygrad.codegen.target import Target
 from polygrad.errors import ArgumentError
 from polygrad.helpers import debug_level, env_int, env_text
@@ -32,15 +49,6 @@ from polygrad.schedule.split_scan import CORES, GPU
 from polygrad.uop.node import UOp
 from polygrad.uop.printer import render
 from polygrad.uop.spec import verify
-
-
-@dataclass(frozen=True, slots=True)
-class KernelContext:
-    """What kernels are made for. `results`: the nodes whose buffers are read when all have run."""
-
-    target: Target
-    optimized: bool
-    results: frozenset[UOp]
 
 
 def _always(context: KernelContext) -> bool:
@@ -61,61 +69,149 @@ def _for_workgroups(context: KernelContext) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class KernelPass:
-    """One transformation of all kernels of a graph. `applies`: whether those of a context go through it."""
+    """One transformation of all kernels of a graph: what it proposes, one thing after the other, or what it
+    does to them in any case.
+    `applies`: whether those of a context go through it."""
 
     name: str
-    run: Callable[[list[KernelCall], KernelContext], list[KernelCall]]
+    decide: tuple[Decide, ...]
     applies: Callable[[KernelContext], bool] = _optimized
+    rewrite: Callable[[Calls, KernelContext], Calls] | None = None
 
 
 KERNEL_PASSES = (
     # dtypes that no machine has
-    KernelPass("store-fp8-as-bits", lambda ks, c: _each(ks, store_as_bits), _always),
+    KernelPass("store-fp8-as-bits", (), _always, lambda ks, c: _each(ks, store_as_bits)),
     # kernels that become one
-    KernelPass("compute-at", lambda ks, c: compute_at(ks, set(c.results), c.target), _for_caches),
+    KernelPass("fuse-reductions", (each_pair(propose_fuse),)),
+    # sums of which there are few
+    KernelPass("split-reduce", (each(propose_root_of_rows, repeat=True), each(propose_parts_of_few))),
+    # kernels that become one, between which there is much
+    KernelPass("compute-at", (each_pair(propose_compute_at),), _for_caches),
     # comparisons with all positions that become writes at positions
-    KernelPass("index-put", lambda ks, c: index_put(ks, c.target)),
-    KernelPass("scatter", lambda ks, c: scatter(ks, c.target)),
+    KernelPass("index-put", (each(propose_index_put, repeat=True),)),
+    KernelPass("scatter", (each(propose_scatter),)),
     # sums in another order, or in parts
-    KernelPass("interchange", lambda ks, c: interchange(ks), _for_caches),
-    KernelPass("polyphase", lambda ks, c: split_into_phases(ks)),
-    KernelPass("relayout", lambda ks, c: relayout(ks, c.target), _for_caches),
-    KernelPass("split-k", lambda ks, c: split_k(ks, c.target), _for_workgroups),
-    KernelPass("split-ranges", lambda ks, c: _each(ks, split_ranges)),
-    # memory
-    KernelPass("narrow-storage", lambda ks, c: narrow_storage(ks, set(c.results), c.target), _for_workgroups),
     KernelPass(
-        "separate-offsets", lambda ks, c: separate_offsets(ks, max(ALIGN, c.target.alignment)), _always
+        "interchange",
+        (each(propose_root_of_columns, repeat=True), each(propose_parts_of_rows), each(propose_interchange)),
+        _for_caches,
+    ),
+    KernelPass("polyphase", (each(propose_phases),)),
+    KernelPass("relayout", (each(propose_copies),), _for_caches),
+    KernelPass("split-k", (each(propose_parts),), _for_workgroups),
+    KernelPass("split-ranges", (each(propose_split_ranges),)),
+    # memory
+    KernelPass("narrow-storage", (narrow_buffers,), _for_workgroups),
+    KernelPass(
+        "separate-offsets", (), _always, lambda ks, c: separate_offsets(ks, max(ALIGN, c.target.alignment))
     ),
 )
+
+Choose = Callable[[Calls, Proposal], KernelOpt | None]  # what is done of a proposal about these kernels
 
 
 def kernels_of(sink: UOp, target: Target, optimized: bool) -> Schedule:
     """The schedule of a normalised graph for a machine, whose kernels are ready to be lowered."""
+    return decided(*scheduled(sink, target, optimized), given_opts())
+
+
+def scheduled(sink: UOp, target: Target, optimized: bool) -> tuple[Schedule, KernelContext]:
+    """The schedule of a normalised graph for a machine, before the kernel passes."""
     limits = target.workgroups
     scans = CORES if limits is None or limits.software else GPU
     plan = schedule(sink, optimized, target.max_buffers, limits is not None, scans)
-    context = KernelContext(target, optimized, frozenset(plan.roots))
-    *_, (_, calls) = steps(plan.calls, context)
-    return replace(plan, calls=tuple(calls))
+    return plan, KernelContext(target, optimized, frozenset(plan.roots), plan.apart)
+
+
+def decided(plan: Schedule, context: KernelContext, given: KernelOpts | None) -> Schedule:
+    """A schedule after the kernel passes. `given`: takes the place of what they decide. DEBUG=3 shows all
+    decisions as KERNEL_OPTS takes them."""
+    done = list(steps(plan.calls, context, given=given))
+    opts = [opt for step in done for opt in step.opts]
+    if opts and debug_level() >= 3:
+        print(f'# KERNEL_OPTS="{render_kernel_opts(opts)}"', file=sys.stderr)
+    return replace(plan, calls=tuple(done[-1].calls))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A pass, the decisions that were carried out in it, and the kernels after it."""
+
+    name: str
+    opts: KernelOpts
+    calls: Calls
+
+
+def choose_what_pays(calls: Calls, proposal: Proposal) -> KernelOpt | None:
+    """The decision of the heuristics."""
+    return proposal.opt if proposal.pays else None
 
 
 def steps(
-    calls: Sequence[KernelCall], context: KernelContext
-) -> Iterator[tuple[KernelPass, Sequence[KernelCall]]]:
-    """Each pass that applies, and the kernels after it.
+    calls: Sequence[KernelCall],
+    context: KernelContext,
+    choose: Choose = choose_what_pays,
+    given: KernelOpts | None = None,
+) -> Iterator[Step]:
+    """Each pass that applies. `given`: takes the place of those that decide, in optimised programs.
 
     DEBUG=3 shows which passes changed kernels, DEBUG=4 the kernels that each made; SPEC=1 checks these
     against uop/spec.py. Raises ArgumentError for a name in SKIP_PASSES that is none of a pass's, or of one
-    that programs cannot do without.
+    that programs cannot do without; OptError for a given KernelOpt that does not apply.
     """
     skipped = _skipped_passes()
+    given = given if context.optimized else None
+    now = list(calls)
     for p in KERNEL_PASSES:
-        if p.name in skipped or not p.applies(context):
+        if p.name in skipped or not p.applies(context) or (given is not None and p.decide):
             continue
-        before, calls = calls, p.run(list(calls), context)
-        _check_and_show(p.name, before, calls)
-        yield p, calls
+        before, opts = now, tuple[KernelOpt, ...]()
+        if p.rewrite is not None:
+            if given and p is KERNEL_PASSES[-1]:
+                yield (step := _apply_given(now, given, context))
+                before = now = step.calls
+            now = p.rewrite(now, context)
+        for decide in p.decide:
+            now, made = carry_out(decide, now, context, choose)
+            opts += made
+        _check_and_show(p.name, before, now, 0 if context.searching else debug_level())
+        yield Step(p.name, opts, now)
+
+
+def carry_out(
+    decide: Decide, calls: Calls, context: KernelContext, choose: Choose = choose_what_pays
+) -> tuple[Calls, KernelOpts]:
+    """The kernels after what is chosen of a pass's proposals, and these decisions."""
+    opts: list[KernelOpt] = []
+    decisions = decide(calls, context)
+    try:
+        proposal = next(decisions)
+        while True:
+            opt = choose(calls, proposal)
+            if opt is not None:
+                calls = apply(calls, opt, context)
+                opts.append(opt)
+            proposal = decisions.send(calls)
+    except StopIteration:
+        return calls, tuple(opts)
+
+
+def _apply_given(calls: Calls, given: KernelOpts, context: KernelContext) -> Step:
+    before = calls
+    for opt in given:
+        calls = apply(calls, opt, context)
+    _check_and_show("KERNEL_OPTS", before, calls, debug_level())
+    return Step("KERNEL_OPTS", given, calls)
+
+
+def given_opts() -> KernelOpts | None:
+    """What KERNEL_OPTS gives; None where it is not set."""
+    text = env_text("KERNEL_OPTS")
+    try:
+        return parse_kernel_opts(text) if text else None
+    except ArgumentError as error:
+        raise ArgumentError(f"environment variable KERNEL_OPTS: {error}") from None
 
 
 def _skipped_passes() -> frozenset[str]:
@@ -129,16 +225,15 @@ def _skipped_passes() -> frozenset[str]:
     return skipped
 
 
-def _check_and_show(name: str, before: Sequence[KernelCall], after: Sequence[KernelCall]) -> None:
-    level, checking = debug_level(), env_int("SPEC", 0)
+def _check_and_show(name: str, before: Calls, after: Calls, level: int) -> None:
+    checking = env_int("SPEC", 0)
     if level < 3 and not checking:
         return
     asts_before = {call.ast for call in before}
     new_asts = dict.fromkeys(call.ast for call in after if call.ast not in asts_before)
     if level >= 3 and new_asts:
-        print(
-            f"# {name}: {len(before)} kernels, now {len(after)}, {len(new_asts)} of them new", file=sys.stderr
-        )
+        change = f"{len(before)} kernels, now {len(after)}, {len(new_asts)} of them new"
+        print(f"# {name}: {change}", file=sys.stderr)
     for ast in new_asts:
         if level >= 4:
             print(f"# kernel after {name}\n{render(ast)}", file=sys.stderr)

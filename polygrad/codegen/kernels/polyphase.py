@@ -10,12 +10,15 @@ filter banks.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from polygrad.codegen.lower.reductions import canonicalize, guarded_load
+from polygrad.codegen.kernels.division import canonical_info, canonical_sum
+from polygrad.codegen.kernels.kernel_opt import KernelContext, KernelOpt, Kind, Proposal
+from polygrad.codegen.lower.reductions import guarded_load
 from polygrad.codegen.opts import cost
 from polygrad.codegen.opts.split import substituted
+from polygrad.errors import OptError
 from polygrad.helpers import ceildiv
 from polygrad.schedule.kernel_info import Sum, kernel_info, nest_info
 from polygrad.schedule.kernels import KernelCall
@@ -27,16 +30,21 @@ from polygrad.uop.rewrite import graph_rewrite
 from polygrad.uop.symbolic import simplify, symbolic
 
 
-def split_into_phases(calls: list[KernelCall]) -> list[KernelCall]:
-    """The kernels, with large ones that skip terms in polyphase form."""
-    return [replace(call, ast=ast) for call in calls for ast in _phases(call.ast)]
+def propose_phases(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:
+    """A large sum that skips terms, in polyphase form."""
+    info = kernel_info(call.ast)
+    if not info.has(Ops.MOD) or not info.is_sum_of(context.least(cost.MIN_COPIED_FOR)):
+        return
+    if _find_skipped(canonical_info(call.ast).ast) is not None:
+        yield Proposal(KernelOpt(Kind.POLYPHASE), info.is_sum_of(cost.MIN_COPIED_FOR))
 
 
-def _phases(ast: UOp) -> list[UOp]:
-    info = kernel_info(ast)
-    if not info.has(Ops.MOD) or not info.is_sum_of(cost.MIN_COPIED_FOR):
-        return [ast]
-    return _split_fully(canonicalize(ast))
+def polyphase(ast: UOp) -> tuple[UOp, ...]:
+    """The kernels of one in polyphase form."""
+    info, _ = canonical_sum(ast)
+    if _find_skipped(info.ast) is None:
+        raise OptError("expected a sum of terms that are 0 unless a position is a multiple of a number")
+    return tuple(_split_fully(info.ast))
 
 
 def _split_fully(kernel: UOp) -> list[UOp]:

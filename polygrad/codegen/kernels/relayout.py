@@ -15,18 +15,20 @@ axis for each sum and holds each element once: the bounding box of what is read.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from polygrad.codegen.kernels.dot_products import find_dot_form
-from polygrad.codegen.kernels.fission import Fission, Producer, divide_kernels, make_fission, make_producer
-from polygrad.codegen.lower.reductions import canonicalize
+from polygrad.codegen.kernels.division import axes_of, canonical_info, canonical_sum, store_value
+from polygrad.codegen.kernels.dot_products import DotForm, find_dot_form
+from polygrad.codegen.kernels.kernel_opt import AxisId, KernelContext, KernelOpt, Kind, Proposal
 from polygrad.codegen.opts import cost
 from polygrad.codegen.opts.tiling import Tiling
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
+from polygrad.errors import OptError
 from polygrad.helpers import dedup, prod
 from polygrad.schedule.index_maps import flat_index
-from polygrad.schedule.kernel_info import kernel_info, nest_info, rounds
+from polygrad.schedule.kernel_info import kernel_info
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.args import Param
 from polygrad.uop.linear import linear_terms
@@ -37,46 +39,66 @@ from polygrad.uop.symbolic import simplify
 Form = dict[UOp, int]  # a sum of ranges, with their coefficients
 
 
-def relayout(calls: list[KernelCall], target: Target) -> list[KernelCall]:
-    """The kernels, with copies of operands before those that read them. Equal copies are made once."""
-    return divide_kernels(calls, lambda call: _copy_operands(call, target))
-
-
-def _copy_operands(call: KernelCall, target: Target) -> Fission | None:
-    """A kernel divided into copies of operands and the product; None if that does not pay."""
-    ast, first = call.ast, len(call.args)
-    if not kernel_info(ast).is_sum_of(cost.MIN_COPIED_FOR):
-        return None
-    ast = canonicalize(ast)
-    only = nest_info(ast.src[0]).only_sum
+def propose_copies(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:
+    """The operands of a kernel's only sum that are worth a copy, or both as words of dot products."""
+    if not kernel_info(call.ast).is_sum_of(context.least(cost.MIN_COPIED_FOR)):
+        return
+    info, target = canonical_info(call.ast), context.target
+    only = info.nests[0].only_sum
     if only is None or only.factors is None:
-        return None
-    total = only.node
-    work = rounds(only.value.ranges)
-    copies: list[Producer] = []
-    changes: dict[UOp, UOp] = {}
-    tiles = Tiling(ast.src[0], target).choose()
+        return
+    large = kernel_info(call.ast).is_sum_of(cost.MIN_COPIED_FOR)
+    tiles = Tiling(info.ast.src[0], target).choose()
     lanes = next((r for r, tile in tiles.items() if tile.lanes > 1), None)
     tile = tiles[lanes].size if lanes is not None else 1
-    if (dots := find_dot_form(only, lanes, first, target)) is not None:
-        if work < cost.MIN_COPIED_READS * sum(p.size * p.dtype.itemsize for p in dots.packed):
-            return None
-        changes[total] = dots.total
-        copies += [make_producer(p.value, p.loops, p.dtype, p.size) for p in dots.packed]
-    for factor in dedup(only.factors) if dots is None else ():
+    if lanes is not None and (dots := find_dot_form(only, lanes, len(call.args), target)) is not None:
+        nbytes = sum(p.size * p.dtype.itemsize for p in dots.packed)
+        pays = large and only.work >= cost.MIN_COPIED_READS * nbytes
+        yield Proposal(KernelOpt(Kind.DOT_PRODUCT, (), (lanes.arg.id,)), pays)
+        return
+    for number, factor in enumerate(dedup(only.factors)):
         box = _box(factor)
-        if box is None or work < cost.MIN_COPIED_READS * box.size:
+        if box is None or (only.work < cost.MIN_COPIED_READS * box.size and not context.searching):
             continue
-        axes = _axes_in_order(box, total, lanes, tile, target)
-        if axes == box.axes and not box.guarded and not _is_computed(factor, box, lanes):
+        axes = _axes_in_order(box, only.node, lanes, tile, target)
+        pays = axes != box.axes or box.guarded or _is_computed(factor, box, lanes)
+        if not pays and not context.searching:
             continue
-        memory = UOp(Ops.PARAM, factor.dtype, (), Param(first + len(copies), box.size))
-        position = flat_index(tuple(a.size for a in axes), tuple(a.position for a in axes))
-        changes[factor] = UOp(Ops.LOAD, factor.dtype, (UOp(Ops.INDEX, factor.dtype, (memory, position)),))
-        copies.append(_make_copy(factor, axes))
-    if not copies:
-        return None
-    return make_fission(ast.substitute(changes), copies)
+        if not pays:
+            axes = sorted(box.axes, key=lambda a: a.ranges.issubset(only.loops))
+        order = tuple(box.axes.index(a) for a in axes)
+        pays = pays and large and only.work >= cost.MIN_COPIED_READS * box.size
+        yield Proposal(KernelOpt(Kind.RELAYOUT, (), (), (number, *order)), pays)
+
+
+# --- the mechanism
+
+
+def relayout(ast: UOp, slots: int, number: int, *order: int) -> tuple[UOp, ...]:
+    """A kernel that copies a factor of another's only sum, and that one, which reads the copy. `number`: of
+    the factor; `order`: of the copy's axes. `slots`: how many arguments the kernel has."""
+    info, only = canonical_sum(ast)
+    factors = dedup(only.factors or ())
+    if number >= len(factors) or (box := _box(factors[number])) is None:
+        raise OptError(f"expected a factor of a sum of products that depends on sums of loops, got {number}")
+    if sorted(order) != list(range(len(box.axes))):
+        raise OptError(f"expected an order of the {len(box.axes)} axes of the copy, got {list(order)}")
+    axes, factor = [box.axes[i] for i in order], factors[number]
+    memory = UOp(Ops.PARAM, factor.dtype, (), Param(slots, box.size))
+    position = flat_index(tuple(a.size for a in axes), tuple(a.position for a in axes))
+    load = UOp(Ops.LOAD, factor.dtype, (UOp(Ops.INDEX, factor.dtype, (memory, position)),))
+    return _make_copy(factor, axes, slots), info.ast.substitute({factor: load})
+
+
+def dot_product(ast: UOp, slots: int, lanes: Sequence[AxisId], target: Target) -> tuple[UOp, ...]:
+    """The kernels that pack a product's operands of narrow numbers, and that one as DOTs. `lanes`: the loop
+    that is in them. `slots`: how many arguments the kernel has."""
+    info, only = canonical_sum(ast)
+    dots: DotForm | None = find_dot_form(only, axes_of(info, lanes)[0], slots, target)
+    if dots is None:
+        raise OptError("expected a sum of products of narrow numbers, and a target with DOTs of them")
+    packs = [store_value(p.value, p.loops, slots + i) for i, p in enumerate(dots.packed)]
+    return *packs, info.ast.substitute({only.node: dots.total})
 
 
 # --- the box of elements that an operand has
@@ -242,7 +264,7 @@ def _is_computed(factor: UOp, box: _Box, lanes: UOp | None) -> bool:
 # --- the kernel that copies
 
 
-def _make_copy(value: UOp, axes: list[_Axis]) -> Producer:
+def _make_copy(value: UOp, axes: list[_Axis], slot: int) -> UOp:
     """copy[u, v, ...] = the operand where its sums are u, v, ..."""
     loops = [UOp.range(a.size, i) if a.size > 1 else UOp.index(0) for i, a in enumerate(axes)]
     changes: dict[UOp, UOp] = {}
@@ -250,6 +272,4 @@ def _make_copy(value: UOp, axes: list[_Axis]) -> Producer:
         unit = next(r for r, f in a.form.items() if abs(f) == 1)
         changes |= {r: UOp.index(0) for r in a.form}
         changes[unit] = (loop + a.low) * a.form[unit]
-    return make_producer(
-        value.substitute(changes), tuple(loops), value.dtype, int(prod(a.size for a in axes))
-    )
+    return store_value(value.substitute(changes), loops, slot)

@@ -11,86 +11,67 @@ keeps the sum unless its elements are very many: additions in order leave most o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from polygrad.codegen.kernels.accumulation import (
-    Accumulation,
     combine,
     is_compared,
     make_accumulator,
-    make_fill,
     make_ordered_nest,
-    replace_by_accumulations,
     substitute_positions,
 )
-from polygrad.codegen.lower.reductions import equality_with, factors, identity_element
+from polygrad.codegen.kernels.division import make_nest
+from polygrad.codegen.kernels.kernel_opt import KernelContext, KernelOpt, Kind, Proposal
+from polygrad.codegen.lower.reductions import identity_element
 from polygrad.codegen.opts import cost
-from polygrad.codegen.target import Target
-from polygrad.schedule.kernel_info import kernel_info, rounds
+from polygrad.errors import OptError
+from polygrad.schedule.kernel_info import KernelInfo, Selection, Sum, kernel_info, rounds
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
-from polygrad.uop.path_conditions import conjuncts
 from polygrad.uop.rewrite import graph_rewrite
 from polygrad.uop.symbolic import simplify, symbolic
 
 
-def scatter(calls: list[KernelCall], target: Target) -> list[KernelCall]:
-    """The kernels, with an Accumulation in the place of each reduction over one-hots."""
-    return replace_by_accumulations(calls, lambda call: _scatter(call, target))
+def propose_scatter(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:
+    """A reduction over one-hots that is accumulated at positions."""
+    if (found := _find_selection(call.ast)) is None:
+        return
+    info, total, selection = found
+    pays = not is_compared(total.outer, context.target)
+    pays = pays and min(rounds(selection.positions), total.terms) >= cost.MIN_SCATTERED
+    if info.nests[0].write.memory not in total.node.toposort():
+        yield Proposal(KernelOpt(Kind.SCATTER), pays)
 
 
-def _scatter(call: KernelCall, target: Target) -> Accumulation | None:
-    info = kernel_info(call.ast)
+def _find_selection(ast: UOp) -> tuple[KernelInfo, Sum, Selection] | None:
+    """A kernel, simplified, its only sum, if that is over one-hots, and what these select."""
+    info = kernel_info(ast)
     if info.only_nest is None or not info.only_nest.loops or not info.has(Ops.CMPEQ, Ops.CMPNE):
         return None
-    info = kernel_info(graph_rewrite(call.ast, symbolic))
+    if not info.has(Ops.REDUCE):
+        return None
+    info = kernel_info(graph_rewrite(ast, symbolic))
     only = info.nests[0].only_sum
-    if only is None or not info.is_static:
+    if only is None or not info.is_static or only.selection is None:
         return None
-    ast, total = info.ast, only.node
-    if is_compared(total.ranges, target) or (picked := _find_terms(total)) is None:
-        return None
-    positions, value = picked
-    if min(rounds(positions), rounds(total.src[1:])) < cost.MIN_SCATTERED:
-        return None
-    loops = sorted(total.ranges, key=lambda r: r.arg)
-    if (accumulator := make_accumulator(ast, total, loops, len(call.args))) is None:
-        return None
-    place, read = accumulator
-    fill = make_fill(place, identity_element(total.arg, total.dtype), loops)
-    return Accumulation(fill, _make_addition(total, positions, value, place, loops), read)
+    return info, only, only.selection
 
 
-def _find_terms(total: UOp) -> tuple[dict[UOp, UOp], UOp] | None:
-    """The position along each output loop that a term of a reduction over one-hots is added at, and the term.
+# --- the mechanism
 
-    sum(index[i] == v ? x[i] : 0 for i)  ->  {v: index[i]}, x[i]
-    """
-    value = total.src[0]
-    conditions: list[UOp] = []
-    if total.arg is Ops.ADD:
-        terms, conditions = factors(value)
-        value = UOp.const(total.dtype, 1) if not terms else terms[0]
-        for t in terms[1:]:
-            value = value * t
-    elif total.arg is Ops.MAX:
-        nothing = identity_element(Ops.MAX, total.dtype)
-        while value.op is Ops.WHERE and value.src[2] is nothing:
-            conditions += conjuncts(value.src[0])
-            value = value.src[1]
-    positions: dict[UOp, UOp] = {}
-    for condition in list(conditions):
-        for r in sorted(condition.ranges & total.ranges, key=lambda r: r.arg):
-            element = equality_with(condition, r)
-            if element is not None and r not in positions and not element.ranges.isdisjoint(total.src[1:]):
-                positions[r] = element
-                conditions.remove(condition)
-                break
-    others = (value, *conditions, *positions.values())
-    if not positions or any(not n.ranges.isdisjoint(positions) for n in others):
-        return None
-    for condition in conditions:
-        value = condition.where(value, identity_element(total.arg, total.dtype))
-    return positions, value
+
+def scatter(ast: UOp, slots: int) -> tuple[UOp, ...]:
+    """The kernels that accumulate the terms of a kernel's only sum at positions. `slots`: how many arguments
+    it has."""
+    if (found := _find_selection(ast)) is None:
+        raise OptError("expected a kernel with one sum, over one-hots of output elements")
+    info, only, selection = found
+    total = only.node
+    loops = sorted(only.outer, key=lambda r: r.arg)
+    place, read = make_accumulator(info.ast, total, loops, slots)
+    fill = make_nest(place, identity_element(total.arg, total.dtype), loops)
+    return fill, _make_addition(total, selection.positions, selection.value, place, loops), *read
 
 
 def _make_addition(total: UOp, positions: dict[UOp, UOp], value: UOp, place: UOp, loops: list[UOp]) -> UOp:

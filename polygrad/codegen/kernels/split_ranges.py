@@ -11,6 +11,14 @@ strip-mining.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Sequence
+
+from polygrad.codegen.kernels.division import axes_of
+from polygrad.codegen.kernels.kernel_opt import AxisId, KernelContext, KernelOpt, Kind, Proposal
+from polygrad.errors import OptError
+from polygrad.schedule.kernel_info import kernel_info
+from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -22,10 +30,19 @@ MIN_INNERMOST = 8  # elements: shorter loops are worse than a position that is n
 _KINDS = (AxisKind.REDUCE,)
 
 
-def split_ranges(ast: UOp) -> UOp:
-    """A kernel with its loops split where that makes positions linear."""
-    parts = {r: _parts(r, sizes) for r, sizes in _blocks(ast).items()}
-    return graph_rewrite(_with_parts(ast, parts), symbolic) if parts else ast
+def propose_split_ranges(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:
+    """Loops that are split where that makes positions linear."""
+    for r, sizes in _blocks(call.ast).items():
+        yield Proposal(KernelOpt(Kind.SPLIT_RANGE, (), (r.arg.id,), tuple(sizes)))
+
+
+def split_range(ast: UOp, axes: Sequence[AxisId], sizes: Sequence[int]) -> UOp:
+    """A kernel with a loop of a sum as loops over blocks of these sizes."""
+    (loop,) = axes_of(kernel_info(ast), axes)
+    divides = all(a and b % a == 0 for a, b in itertools.pairwise((*sizes, loop.src[0].arg)))
+    if loop.arg.kind not in _KINDS or not loop.src[0].is_const or not divides:
+        raise OptError("expected a loop of a sum, and sizes that divide each other and its rounds")
+    return graph_rewrite(_with_parts(ast, {loop: _parts(loop, list(sizes))}), symbolic)
 
 
 def _blocks(ast: UOp) -> dict[UOp, list[int]]:

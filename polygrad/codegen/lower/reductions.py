@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 from polygrad.dtype import DType, dtypes
+from polygrad.schedule.selection import equality_with, factors
 from polygrad.uop import alu
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -57,42 +59,6 @@ def _replace_one_hot(u: UOp) -> UOp | None:
         picked = valid.where(body, UOp.const(u.dtype, 0))
         left = tuple(k for k in u.src[1:] if k is not r)
         return UOp(Ops.REDUCE, u.dtype, (picked, *left), Ops.ADD) if left else picked
-    return None
-
-
-def factors(value: UOp) -> tuple[list[UOp], list[UOp]]:
-    """`value` as a product of terms and of conditions (1 where they hold, 0 elsewhere)."""
-    terms, picks, stack = [], [], [value]
-    while stack:
-        v = stack.pop()
-        if v.op is Ops.MUL:
-            stack.extend(reversed(v.src))
-        elif v.op is Ops.CAST and v.src[0].dtype.is_bool:
-            picks += conjuncts(v.src[0])
-        elif v.op is Ops.WHERE and v.src[2].is_const and v.src[2].arg == 0:
-            picks += conjuncts(v.src[0])
-            stack.append(v.src[1])
-        elif v.op is Ops.AND and v.dtype.is_bool:  # of integers it is none of conditions
-            stack.extend(reversed(v.src))
-        else:
-            terms.append(v)
-    return [t for t in terms if not (t.is_const and t.arg == 1)], picks
-
-
-def equality_with(condition: UOp, r: UOp) -> UOp | None:
-    """The i of a condition `i == r`, with i independent of r."""
-    if condition.op is Ops.CMPNE and condition.src[1].is_const and condition.src[1].arg is True:
-        inner = condition.src[0]  # not (i != r)
-        if inner.op is not Ops.CMPNE:
-            return None
-    elif condition.op is Ops.CMPEQ:
-        inner = condition
-    else:
-        return None
-    for a, b in (inner.src, inner.src[::-1]):
-        plain = b.src[0] if b.op is Ops.CAST and b.dtype.is_int else b
-        if plain is r and a.dtype.is_int and r not in a.ranges:
-            return a
     return None
 
 
@@ -190,6 +156,7 @@ simplify_reductions = PatternMatcher([
 flatten_reductions = PatternMatcher([(_reduce(Ops.ADD), _flatten)])
 
 
+@functools.lru_cache(maxsize=64)  # kernel passes ask one after the other
 def canonicalize(kernel: UOp) -> UOp:
     """A kernel whose reductions are as lowering is going to have them: simplified, without those that need no
     loop, a sum of sums as one. What divides kernels before lowering looks at that."""

@@ -7,6 +7,8 @@ bench/calibrate.py measures them on a machine and says how far off they are.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from polygrad.codegen.lower import strided_loads as strided
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
@@ -74,9 +76,44 @@ MIN_INTERCHANGED = 1 << 16  # terms of a sum of columns
 ROWS_AT_A_TIME = 8  # rows that are added in registers
 MIN_ROW_BLOCKS = 4  # blocks of so many rows
 MIN_FAR_ROW = 4 * FAR_BYTES  # bytes from one row to the next
-ROW_PARTS = 16  # parts of the rows, for threads to divide, if columns are few:
-MIN_PARTED, LONG_COLUMNS = 1 << 19, 16 << 10  # ... terms from which on; bytes of a row up to which
-MIN_ROW_PARTS, MIN_PART_ROWS = 4, 64  # ... parts, and rows of each, if rows are too few for all parts
+
+
+class Parts(NamedTuple):
+    """How a sum is divided where fewer than `few` are side by side: into parts of `min_terms` or more, but
+    `base` of them in any case, that are `wanted` side by side; at most `most`, and no fewer than `least`."""
+
+    few: int
+    wanted: int
+    most: int
+    min_terms: int
+    least: int
+    base: int = 0
+
+
+def sum_parts(terms: int, side_by_side: int, rule: Parts) -> range:
+    """The numbers of parts for a sum of so many terms if so many are side by side, the best one first."""
+    if side_by_side >= rule.few:
+        return range(0)
+    parts = min(rule.most, rule.wanted // side_by_side, max(rule.base, terms // rule.min_terms))
+    return range(parts, rule.least - 1, -1)
+
+
+# split-reduce: few sums of so many terms,
+MIN_REDUCED = 1 << 17
+FEW_PARTS = Parts(few=17, wanted=1 << 12, most=256, min_terms=1 << 14, least=8, base=64)
+# products whose operands are read so often, of so many terms; terms of a part, elements of all parts
+MIN_LONG_REUSE, MIN_LONG_PRODUCT, MAX_PART_TERMS, MAX_STORED = 16, 6 << 10, 4 << 10, 1 << 22
+
+
+def product_parts(terms: int, outputs: int) -> range:
+    """The numbers of parts for a product of so many terms whose operands should stay in the cache."""
+    least = ceildiv(terms, MAX_PART_TERMS)
+    return range(least, min(4 * least, MAX_STORED // outputs) + 1)
+
+
+# interchange: columns, for threads to divide the rows,
+COLUMN_PARTS = Parts(few=16, wanted=256, most=16, min_terms=64, least=4)
+MIN_PARTED, LONG_COLUMNS = 1 << 19, 16 << 10  # if terms are many; and bytes of a row few
 
 # relayout, polyphase, split-k
 MIN_COPIED_FOR = 1 << 18  # terms of a sum
@@ -196,9 +233,9 @@ ROUNDS = 4  # of a longer one, so many rounds,
 UNROLLED = 256  # if that makes no more operations,
 LONG_ROUND = 16  # and a round adds up fewer values: less than half of that for ROUNDS
 
-# split-k
-FEW_WORKGROUPS, BUSY_WORKGROUPS = 128, 256  # a grid with fewer is divided; into about so many
-MIN_PART_TERMS, MIN_PART_ROW = 256, 1 << 14  # terms of each part; if memory goes along the terms
+# split-k: workgroups of a grid; terms of each part if memory goes across the terms, or along
+GRID_PARTS = Parts(few=128, wanted=256, most=256, min_terms=256, least=1)
+MIN_PART_TERMS, MIN_PART_ROW = 256, 1 << 14
 MIN_LONG_ROW = 1 << 14  # elements of a row that few workgroups would compute after its sum
 
 # scatter and index-put

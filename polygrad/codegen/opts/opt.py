@@ -114,7 +114,7 @@ def _parse(words: list[str]) -> Opt:
 def apply(kernel: UOp, opt: Opt) -> UOp:
     """The kernel with one decision carried out. Raises OptError, which says why, where that cannot be."""
     axes, numbers = _ARITY[opt.kind]
-    if not _fits(len(opt.axes), axes) or not _fits(len(opt.numbers), numbers):
+    if not fits(len(opt.axes), axes) or not fits(len(opt.numbers), numbers):
         raise OptError(
             f"opt {str(opt)!r}: expected {axes} axes and {numbers} numbers, "
             f"got {len(opt.axes)} and {len(opt.numbers)}"
@@ -137,8 +137,12 @@ def apply_opts(kernel: UOp, opts: Iterable[Opt]) -> list[tuple[Opt, UOp]]:
     return steps
 
 
-def _fits(count: int, expected: str) -> bool:
-    return count >= int(expected[:-1]) if expected[-1] == "+" else count == int(expected)
+def fits(count: int, expected: str) -> bool:
+    """Whether there are as many as `2`, `2+` (2 or more) or `0 to 1` says."""
+    if expected[-1] == "+":
+        return count >= int(expected[:-1])
+    least, _, most = expected.partition(" to ")
+    return int(least) <= count <= int(most or least)
 
 
 def _ranges(kernel: UOp, opt: Opt) -> list[UOp]:

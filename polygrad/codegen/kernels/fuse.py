@@ -9,13 +9,25 @@ It costs nothing when the reader's outermost loops are just the loops over the r
 result is still computed once. A reader that reduces along its inner loops (a matrix product) is left alone:
 its loops get reordered.
 
-An optimisation: without it, kernels are those that tinygrad makes.
+compute_at.py, which has other reasons to, also moves a kernel into its only reader.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Collection
+from typing import NamedTuple
 
+from polygrad.codegen.kernels.kernel_opt import (
+    Calls,
+    Decide,
+    Decisions,
+    KernelContext,
+    KernelOpt,
+    Kind,
+    Proposal,
+)
+from polygrad.errors import OptError
 from polygrad.schedule import cost
 from polygrad.schedule.kernel_info import Access, NestInfo, kernel_info, rounds
 from polygrad.schedule.kernels import KernelCall
@@ -25,60 +37,96 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 _STAYS = frozenset({Ops.BUFFER, Ops.CONTIGUOUS})  # memory that is written, or was asked for
+_ProposePair = Callable[[KernelCall, KernelCall, KernelContext], Proposal | None]
 
 
-def fuse_reductions(calls: list[KernelCall], outputs: set[UOp], max_buffers: int = 0) -> list[KernelCall]:
-    """The kernels with row reductions moved into their readers. `outputs` stay stored; `max_buffers`: of a
-    kernel; 0: any number."""
-
-    def joined(producer: KernelCall, reader: KernelCall) -> KernelCall | None:
-        if max_buffers and len(join_args(producer, reader)) > max_buffers:
-            return None
-        if exceeds_limit(producer.ast, reader.ast):
-            return None
-        return _fuse_pair(producer, reader)
-
-    return fuse(calls, outputs, joined)
+def each_pair(propose: _ProposePair) -> Decide:
+    """What is proposed for each producer with one reader and that reader, from the last producer on."""
+    return lambda calls, context: _propose_for_pairs(calls, context, propose)
 
 
-def fuse(
-    calls: list[KernelCall],
-    outputs: set[UOp],
-    joined: Callable[[KernelCall, KernelCall], KernelCall | None],
-) -> list[KernelCall]:
-    """The kernels. A producer with one reader and that reader become the kernel that `joined` gives for them,
-    unless it gives None. `outputs` stay stored."""
-    out: list[KernelCall | None] = list(calls)
+def _propose_for_pairs(calls: Calls, context: KernelContext, propose: _ProposePair) -> Decisions:
     refused: set[tuple[UOp, UOp, tuple[int, ...]]] = set()  # equal layers and trips have equal pairs
-    readers: dict[UOp, set[int]] = {}
+    readers: dict[UOp, set[int]] = {}  # by number in the list at first
     for i, call in enumerate(calls):
         for arg in call.args[1:]:
             readers.setdefault(arg, set()).add(i)
+    gone: list[int] = []  # sorted
     for i in range(len(calls) - 1, -1, -1):
-        producer = out[i]
-        assert producer is not None
+        producer = calls[i]
         node = producer.args[0]
-        node_readers = readers.get(node, set())
-        if node in outputs or node.op in _STAYS or len(node_readers) != 1:
+        if len(own := readers.get(node, set())) != 1 or _stays(node, context.results):
             continue
-        j = next(iter(node_readers))
-        reader = out[j]
-        assert reader is not None
-        written = {c.args[0] for c in out[i + 1 : j + 1] if c is not None}
-        if written.intersection(producer.args):
+        (first,) = own
+        j = first - bisect_left(gone, first)
+        if not _is_kept_until(calls, i, j):
             continue
         numbers: dict[UOp, int] = {}
-        pattern = tuple([numbers.setdefault(a, len(numbers)) for a in (*producer.args, *reader.args)])
-        pair = (producer.ast, reader.ast, pattern)
-        fused = None if pair in refused else joined(producer, reader)
-        if fused is None:
+        pattern = tuple([numbers.setdefault(a, len(numbers)) for a in (*producer.args, *calls[j].args)])
+        pair = (producer.ast, calls[j].ast, pattern)
+        proposal = None if pair in refused else propose(producer, calls[j], context)
+        if proposal is None:
             refused.add(pair)
             continue
-        out[i], out[j] = None, fused
+        before = calls
+        calls = yield proposal._replace(opt=proposal.opt._replace(kernels=(i, j)))
+        if calls is before:
+            refused.add(pair)
+            continue
+        gone.insert(0, i)
         for arg in producer.args[1:]:
             readers[arg].discard(i)
-            readers[arg].add(j)
-    return [c for c in out if c is not None]
+            readers[arg].add(first)
+    return calls
+
+
+def require_only_reader(calls: Calls, i: int, j: int, results: Collection[UOp]) -> None:
+    """Raises OptError unless kernel `j` is the only reader of kernel `i`, which can be computed there."""
+    node = calls[i].args[0]
+    only = [k for k, c in enumerate(calls) if node in c.args[1:]] == [j]
+    if not only or i >= j or _stays(node, results) or not _is_kept_until(calls, i, j):
+        raise OptError("expected a kernel whose output one kernel reads, behind it, and no others need")
+
+
+def _stays(node: UOp, results: Collection[UOp]) -> bool:
+    return node in results or node.op in _STAYS
+
+
+def _is_kept_until(calls: Calls, i: int, j: int) -> bool:
+    """Whether nothing that kernel `i` reads or stores is written before kernel `j` is done."""
+    return {c.args[0] for c in calls[i + 1 : j + 1]}.isdisjoint(calls[i].args)
+
+
+# --- reductions of rows
+
+
+def propose_fuse(producer: KernelCall, reader: KernelCall, context: KernelContext) -> Proposal | None:
+    """A reduction of rows moved into its reader, if that has few enough buffers and operations then."""
+    most = context.target.max_buffers
+    if producer.args[0] in context.apart or exceeds_limit(producer.ast, reader.ast):
+        return None
+    if most and len(join_args(producer, reader)) > most:
+        return None
+    rows = _shared_rows(producer, reader)
+    return (
+        None if rows is None else Proposal(KernelOpt(Kind.FUSE), rounds(rows.loops.values()) >= cost.MIN_ROWS)
+    )
+
+
+def fuse(calls: Calls, opt: KernelOpt, context: KernelContext) -> Calls:
+    """The kernels, with the value of a reduction in the place of its load in the only kernel that reads
+    it."""
+    i, j = opt.kernels
+    producer, reader = calls[i], calls[j]
+    require_only_reader(calls, i, j, context.results)
+    if (rows := _shared_rows(producer, reader)) is None:
+        raise OptError(
+            "expected a kernel with a reduction, of rows that the outermost loops of the other have"
+        )
+    args = join_args(producer, reader)
+    value = move_value(rows.value, rows.loops, producer.args, args)
+    ast = renumber(reader.ast.substitute({rows.load: value}), reader, args)
+    return [*calls[:i], *calls[i + 1 : j], KernelCall(ast, tuple(args)), *calls[j + 1 :]]
 
 
 def join_args(producer: KernelCall, reader: KernelCall) -> list[UOp]:
@@ -87,8 +135,16 @@ def join_args(producer: KernelCall, reader: KernelCall) -> list[UOp]:
     return args + [a for a in dict.fromkeys(producer.args[1:]) if a not in args]
 
 
-def _fuse_pair(producer: KernelCall, reader: KernelCall) -> KernelCall | None:
-    """The reader with the value of `producer` in the place of its load; None if work would be done twice."""
+class _Rows(NamedTuple):
+    """A producer's value, the reader's load of it, and the reader's loop for each of the producer's."""
+
+    value: UOp
+    load: UOp
+    loops: dict[UOp, UOp]
+
+
+def _shared_rows(producer: KernelCall, reader: KernelCall) -> _Rows | None:
+    """The rows that a reduction and its reader share; None if work would be done twice."""
     info = kernel_info(reader.ast)
     source = kernel_info(producer.ast).only_nest
     if source is None or not source.loops or len(info.nests) != 1 or not source.sums:
@@ -102,9 +158,7 @@ def _fuse_pair(producer: KernelCall, reader: KernelCall) -> KernelCall | None:
     rows = _match_ranges(source.write, loads[0])
     if rows is None or not _are_rows(rows, info.nests[0]):
         return None
-    args = join_args(producer, reader)
-    value = move_value(source.value, rows, producer.args, args)
-    return KernelCall(renumber(reader.ast.substitute({loads[0].node: value}), reader, args), tuple(args))
+    return _Rows(source.value, loads[0].node, rows)
 
 
 def _match_ranges(write: Access, load: Access) -> dict[UOp, UOp] | None:
@@ -128,7 +182,7 @@ def _are_rows(rows: dict[UOp, UOp], nest: NestInfo) -> bool:
     outer, inner = nest.loops[: len(rows)], nest.loops[len(rows) :]
     if set(outer) != set(rows.values()) or any(r.arg.kind is AxisKind.SCAN for r in outer):
         return False
-    return rounds(outer) >= cost.MIN_ROWS and all(total.outer.isdisjoint(inner) for total in nest.sums)
+    return all(total.outer.isdisjoint(inner) for total in nest.sums)
 
 
 def move_value(value: UOp, rows: dict[UOp, UOp], args: tuple[UOp, ...], new_args: list[UOp]) -> UOp:

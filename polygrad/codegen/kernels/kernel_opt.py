@@ -1,0 +1,167 @@
+"""KernelOpts: what is done to the kernels of a graph before each is lowered, as data.
+
+    FUSE k2 k3                kernel 2, a reduction of rows, computed in each row of kernel 3
+    COMPUTE_AT k2 k3 r1 16    kernel 2 computed in kernel 3, for 16 rounds of its loop r1 at a time
+    INDEX_PUT k3              a loop over writers instead of all elements (after a copy of these, perhaps)
+    SCATTER k3                a sum over one-hots as additions at positions
+    COMPUTE_ROOT k4 0         sum number 0 of a kernel stored by a kernel of its own
+    SPLIT_REDUCE k4 r2 8      a sum over r2 as 8 parts, which a kernel stores, and the sum of these
+    INTERCHANGE k4 r2 r1 8    a sum over r2 that goes through the columns r1 for 8 terms at a time
+    POLYPHASE k3              a sum that skips terms as sums that skip none
+    RELAYOUT k4 1 0 2 1       operand 1 of a product copied, with its axes in the order 0 2 1
+    DOT_PRODUCT k4 r1         a product of narrow numbers as DOTs of words, with r1 in the lanes
+    SPLIT_RANGE k4 r2 16 32   a loop as loops over blocks of 32, over 16 of these, and in one
+    NARROW_STORAGE k3         what a kernel stores kept in 16 bits
+
+A kernel's number is its place in the list when its turn comes, and what it becomes stands in its place.
+`DEBUG=3` prints KernelOpts, KERNEL_OPTS gives them instead of the heuristics, and BEAM searches for others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from polygrad.codegen.target import Target
+from polygrad.errors import ArgumentError
+from polygrad.schedule.kernels import KernelCall
+from polygrad.uop.node import UOp
+from polygrad.uop.parser import axis_id
+from polygrad.uop.printer import axis_name
+
+AxisId = tuple[int, ...]
+Calls = list[KernelCall]
+
+
+class Kind(StrEnum):
+    """What a KernelOpt does: the module's docstring has an example of each."""
+
+    FUSE = "FUSE"
+    COMPUTE_AT = "COMPUTE_AT"
+    INDEX_PUT = "INDEX_PUT"
+    SCATTER = "SCATTER"
+    COMPUTE_ROOT = "COMPUTE_ROOT"
+    SPLIT_REDUCE = "SPLIT_REDUCE"
+    INTERCHANGE = "INTERCHANGE"
+    POLYPHASE = "POLYPHASE"
+    RELAYOUT = "RELAYOUT"
+    DOT_PRODUCT = "DOT_PRODUCT"
+    SPLIT_RANGE = "SPLIT_RANGE"
+    NARROW_STORAGE = "NARROW_STORAGE"
+
+
+class KernelOpt(NamedTuple):
+    """One decision: about kernels, some of their axes, and numbers."""
+
+    kind: Kind
+    kernels: tuple[int, ...] = ()
+    axes: tuple[AxisId, ...] = ()
+    numbers: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        kernels = [f"k{k}" for k in self.kernels]
+        return " ".join([self.kind.value, *kernels, *map(axis_name, self.axes), *map(str, self.numbers)])
+
+
+KernelOpts = tuple[KernelOpt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelContext:
+    """What kernels are made for. `results`: the nodes whose buffers are read when all have run; `apart`:
+    those whose kernels move into no other. `searching`: decisions that do not pay are proposed too. `made`:
+    what equal decisions made of equal kernels."""
+
+    target: Target
+    optimized: bool
+    results: frozenset[UOp]
+    apart: frozenset[UOp] = frozenset()
+    searching: bool = False
+    made: dict[tuple[UOp, int, KernelOpt], tuple[UOp, ...]] = field(default_factory=dict, compare=False)
+
+    def least(self, size: int) -> int:
+        """From what size on kernels are looked at that decisions pay for from `size` on."""
+        return 1 if self.searching else size
+
+
+class Proposal(NamedTuple):
+    """A KernelOpt that applies, and whether it pays: what does not is for searches."""
+
+    opt: KernelOpt
+    pays: bool = True
+
+
+Decisions = Generator[Proposal, Calls, Calls]  # sent the kernels after each proposal; returns the last
+
+
+Decide = Callable[[Calls, KernelContext], Decisions]
+Propose = Callable[[KernelCall, KernelContext], Iterable[Proposal]]
+
+
+def each(propose: Propose, repeat: bool = False) -> Decide:
+    """What is proposed for each kernel, equal ones asked once; `repeat`: and for all that it becomes."""
+    return lambda calls, context: _propose_for_each(calls, context, propose, repeat)
+
+
+def _propose_for_each(calls: Calls, context: KernelContext, propose: Propose, repeat: bool) -> Decisions:
+    """A kernel's proposals are about the last of the kernels that it became by those before."""
+    found: dict[tuple[UOp, int], tuple[Proposal, ...]] = {}
+    k = 0
+    while k < len(calls):
+        key = calls[k].ast, len(calls[k].args)
+        if key not in found:
+            found[key] = tuple(propose(calls[k], context))
+        for proposal in found[key]:
+            before = calls
+            calls = yield proposal._replace(opt=proposal.opt._replace(kernels=(k,)))
+            if repeat and calls is not before:
+                break
+            k += len(calls) - len(before)
+        else:
+            k += 1
+    return calls
+
+
+# --- as text
+
+
+def render_kernel_opts(opts: Iterable[KernelOpt]) -> str:
+    """KernelOpts as `parse_kernel_opts` reads them: `COMPUTE_AT k2 k3 r1 16, POLYPHASE k4`; `none`."""
+    return ", ".join(map(str, opts)) or "none"
+
+
+def parse_kernel_opts(text: str) -> KernelOpts:
+    """The KernelOpts of a text, separated by commas; of `none`, none. Raises ArgumentError that names what is
+    not understood.
+
+    >>> parse_kernel_opts("SPLIT_REDUCE k4 r2 8")[0].numbers
+    (8,)
+    """
+    if text.strip() == "none":
+        return ()
+    return tuple([_parse(part.split()) for part in text.split(",") if part.strip()])
+
+
+def _parse(words: list[str]) -> KernelOpt:
+    given = " ".join(words)
+    if words[0] not in Kind.__members__:
+        kinds = ", ".join(Kind.__members__)
+        raise ArgumentError(f"kernel opt {given!r}: expected one of {kinds}, got {words[0]!r}")
+    kernels: list[int] = []
+    axes: list[AxisId] = []
+    numbers: list[int] = []
+    for word in words[1:]:
+        axis = axis_id(word[1:]) if word[0] == "r" else ()
+        if word.isdecimal():
+            numbers.append(int(word))
+        elif axis and not numbers:
+            axes.append(axis)
+        elif word[0] == "k" and word[1:].isdecimal() and not axes and not numbers:
+            kernels.append(int(word[1:]))
+        else:
+            raise ArgumentError(
+                f"kernel opt {given!r}: expected kernels as k2, axes as r1.0, then numbers, got {word!r}"
+            )
+    return KernelOpt(Kind[words[0]], tuple(kernels), tuple(axes), tuple(numbers))
