@@ -14,9 +14,9 @@ import { session } from "./session";
 import { prepareTraining } from "./training";
 
 const [CONTEXT, EMBEDDED, HIDDEN, BATCH] = [10, 16, 256, 128];
-const [SAMPLE, MOST_SAMPLES, SECOND] = [160, 12, 1000];
+const [SAMPLE, MAX_SAMPLES, SECOND] = [160, 12, 1000];
 
-/** A text as numbers, and the characters that they stand for, in the order of their first use. */
+/** A text as numbers, and the characters of these numbers, in the order of their first use. */
 function encode(text: string): [codes: Int32Array, alphabet: string[]] {
   const codes = new Int32Array(text.length);
   const numbers = new Map<string, number>();
@@ -48,14 +48,14 @@ class Writer {
   }
 }
 
-/** A character by its scores: the lower the temperature, the likelier the best. */
+/** Draw a character by its scores. The lower the temperature, the likelier is the one with the best score. */
 function choose(scores: ArrayLike<number>, temperature: number): number {
   const list = Array.from(scores);
-  const most = Math.max(...list);
-  const weights = list.map((score) => Math.exp((score - most) / temperature));
-  let rest = Math.random() * weights.reduce((a, b) => a + b, 0);
-  const found = weights.findIndex((weight) => (rest -= weight) <= 0);
-  return Math.max(found, 0);
+  const greatest = Math.max(...list);
+  const weights = list.map((score) => Math.exp((score - greatest) / temperature));
+  let remaining = Math.random() * weights.reduce((a, b) => a + b, 0);
+  const index = weights.findIndex((weight) => (remaining -= weight) <= 0);
+  return Math.max(index, 0);
 }
 
 export function startCharacters(): void {
@@ -72,14 +72,14 @@ export function startCharacters(): void {
     const text = make("p", "");
     const entry = make("article", "sample writing", make("h3", "", title), text);
     samples.prepend(entry);
-    while (samples.childElementCount > MOST_SAMPLES) samples.lastElementChild?.remove();
+    while (samples.childElementCount > MAX_SAMPLES) samples.lastElementChild?.remove();
     const start = corpus.lastIndexOf("\n", Math.floor(Math.random() * (corpus.length - CONTEXT))) + 1;
     let context = Array.from(codes.slice(Math.max(start - CONTEXT, 0), Math.max(start, CONTEXT)));
     for (let i = 0; i < SAMPLE && training; i++) {
       const given = new pg.Tensor(Int32Array.from(context), { shape: [1, CONTEXT] });
-      const found = scores(given);
-      const next = choose((await found.data()) as Float32Array, Number(temperature.value));
-      pg.dispose(given, found);
+      const nextScores = scores(given);
+      const next = choose((await nextScores.data()) as Float32Array, Number(temperature.value));
+      pg.dispose(given, nextScores);
       context = [...context.slice(1), next];
       text.append(alphabet[next] ?? "");
     }

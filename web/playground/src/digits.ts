@@ -12,7 +12,7 @@ import { prepareTraining } from "./training";
 const [BATCH, HIDDEN, EPOCHS, HELD_OUT] = [64, 128, 30, 360];
 const PIXELS = SIDE * SIDE;
 
-/** Numbers from 0 to 1, the same ones every time (a linear congruential generator, Numerical Recipes' constants). */
+/** A generator of numbers from 0 to 1, the same in each visit (linear congruential, with Numerical Recipes' constants). */
 function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -33,7 +33,7 @@ function shuffled(count: number, random: () => number): number[] {
 interface Data {
   readonly images: ArrayLike<number>;
   readonly labels: ArrayLike<number>;
-  /** Which images to train on, and which are held out. */
+  /** The rows of images to train on, and of those that are held out. */
   readonly training: readonly number[];
   readonly test: readonly number[];
 }
@@ -42,13 +42,18 @@ async function loadData(pg: Polygrad): Promise<Data> {
   const { images, labels } = await pg.state.safeLoad("digits.safetensors");
   if (!images || !labels) throw new Error("digits.safetensors: expected the tensors images and labels");
   const pixels = (await images.data()) as Uint8Array;
-  const wanted = (await labels.data()) as Uint8Array;
+  const labelBytes = (await labels.data()) as Uint8Array;
   pg.dispose(images, labels);
-  const order = shuffled(wanted.length, randomFrom(0));
-  return { images: pixels, labels: wanted, training: order.slice(HELD_OUT), test: order.slice(0, HELD_OUT) };
+  const order = shuffled(labelBytes.length, randomFrom(0));
+  return {
+    images: pixels,
+    labels: labelBytes,
+    training: order.slice(HELD_OUT),
+    test: order.slice(0, HELD_OUT),
+  };
 }
 
-/** An image moved by up to one pixel, so that what is drawn need not lie as the data does. */
+/** Copy an image, moved by up to one pixel, so that drawings need not be placed as the data is. */
 function copyMoved(
   from: ArrayLike<number>,
   image: number,
@@ -124,7 +129,7 @@ export function startDigits(): void {
   let data: Data | undefined;
   let training = false;
   let guessing = false;
-  let asked = 0; // how often there was something new to guess
+  let requests = 0; // how often the drawing changed
   let shown: Float32Array<ArrayBuffer> | undefined; // an image of the data, in place of a drawing
 
   const drawing = new Drawing(element("drawing", HTMLCanvasElement), () => {
@@ -149,15 +154,15 @@ export function startDigits(): void {
     showSmall([]);
   };
 
-  /** Guess what is drawn now. While one guess is on its way others wait, and only the last of them is made. */
+  /** Guess the digit. Requests that come during a guess are answered by one more guess. */
   async function guess(): Promise<void> {
-    asked++;
+    requests++;
     if (guessing) return;
     guessing = true;
     let answered: number;
     try {
       do {
-        answered = asked;
+        answered = requests;
         if (drawing.isEmpty()) {
           nothing();
           continue;
@@ -166,16 +171,16 @@ export function startDigits(): void {
         showSmall(pixels);
         if (model === undefined) continue;
         const pg = await session();
-        const known: Classifier = model;
+        const classifier: Classifier = model;
         const scores = pg.scope(() =>
-          known.forward(new pg.Tensor(pixels, { shape: [1, PIXELS] })).softmax(1),
+          classifier.forward(new pg.Tensor(pixels, { shape: [1, PIXELS] })).softmax(1),
         );
         const probabilities = (await scores.data()) as Float32Array;
         scores.dispose();
         if (drawing.isEmpty()) continue;
         bars.show(probabilities);
         guessText.textContent = String(probabilities.indexOf(Math.max(...probabilities)));
-      } while (answered !== asked);
+      } while (answered !== requests);
     } catch (error) {
       note.textContent = messageOf(error);
     } finally {
@@ -183,7 +188,7 @@ export function startDigits(): void {
     }
   }
 
-  const wanted = (): boolean => training;
+  const isTraining = (): boolean => training;
 
   async function learn(pg: Polygrad, { images, labels, training: rows, test }: Data): Promise<string> {
     const { Tensor, nn, optim } = pg;
@@ -209,9 +214,9 @@ export function startDigits(): void {
     const started = performance.now();
     let accuracy = await measure();
     let done = 0;
-    for (let epoch = 1; epoch <= EPOCHS && wanted(); epoch++) {
+    for (let epoch = 1; epoch <= EPOCHS && isTraining(); epoch++) {
       const order = shuffled(rows.length, random).map((i) => rows[i] ?? 0);
-      for (let at = 0; at + BATCH <= order.length && wanted(); at += BATCH) {
+      for (let at = 0; at + BATCH <= order.length && isTraining(); at += BATCH) {
         for (let i = 0; i < BATCH; i++) {
           const row = order[at + i] ?? 0;
           const move = [Math.floor(random() * 3) - 1, Math.floor(random() * 3) - 1] as const;

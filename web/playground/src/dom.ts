@@ -2,9 +2,9 @@
 
 /** The element with this id. Throws when the page has none, or one of another class. */
 export function element<T extends Element>(id: string, type: abstract new (...args: never) => T): T {
-  const found = document.getElementById(id);
-  if (!(found instanceof type)) throw new Error(`internal: expected a ${type.name} with the id ${id}`);
-  return found;
+  const match = document.getElementById(id);
+  if (!(match instanceof type)) throw new Error(`internal: expected a ${type.name} with the id ${id}`);
+  return match;
 }
 
 export const button = (id: string): HTMLButtonElement => element(id, HTMLButtonElement);
@@ -22,7 +22,7 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** Until the page has painted. */
+/** Resolves once the page has painted. */
 export function nextFrame(): Promise<void> {
   return new Promise((resolve) => {
     requestAnimationFrame(() => {
@@ -31,7 +31,7 @@ export function nextFrame(): Promise<void> {
   });
 }
 
-/** A turn for whatever else the page has to do. */
+/** Resolves after other tasks of the page. */
 export function nextTask(): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, 0);
@@ -40,7 +40,7 @@ export function nextTask(): Promise<void> {
 
 let groups = 0;
 
-/** One of several, as a group of radio buttons, which arrow keys move in; `changed` is told of the number chosen. */
+/** A group of radio buttons, in which arrow keys move. `changed` is called with the index of the chosen button. */
 export class Choice {
   readonly element: HTMLFieldSetElement;
   readonly #inputs: HTMLInputElement[] = [];
@@ -69,7 +69,7 @@ export class Choice {
     return this.#inputs.findIndex(({ checked }) => checked);
   }
 
-  /** Choose without telling. */
+  /** Choose without calling `changed`. */
   choose(number: number): void {
     const input = this.#inputs[number];
     if (input) input.checked = true;

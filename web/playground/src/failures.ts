@@ -1,6 +1,6 @@
 /** Errors as they are shown. */
 
-/** Its name and message. A program in Python has its errors by the names that Python gives them. */
+/** The name and message of an error. Programs in Python see the names of Python's errors. */
 export function described(error: unknown): { readonly name: string; readonly message: string } {
   if (!(error instanceof Error)) return { name: "Error", message: String(error) };
   const { message, cause } = error;
@@ -11,7 +11,7 @@ export function described(error: unknown): { readonly name: string; readonly mes
   return { name: name ?? error.name, message };
 }
 
-/** The same as one line of text. */
+/** An error as one line of text. */
 export function messageOf(error: unknown): string {
   const { name, message } = described(error);
   return `${name}: ${message}`;

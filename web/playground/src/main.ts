@@ -1,7 +1,7 @@
 /**
  * The playground: an editor, and demonstrations that train as you watch.
  *
- * Each is loaded when it is first opened, and started in a task of its own, so that the page answers meanwhile.
+ * A panel is loaded when it is first opened, and started in a task of its own, so that the page stays responsive.
  */
 
 import { html, nextTask } from "./dom";
@@ -21,7 +21,7 @@ const PANELS: Readonly<Record<string, () => Promise<Start>>> = {
 
 async function open(id: string): Promise<void> {
   const panel = html(id);
-  panel.inert = true; // no button is pressed for nothing
+  panel.inert = true; // its buttons do not work yet
   try {
     const start = await PANELS[id]?.();
     await nextTask();

@@ -1,4 +1,4 @@
-/** What the page and the worker that runs the editor's programs tell each other. */
+/** The messages between the page and the worker that runs the editor's programs. */
 
 export type Language = "javascript" | "python";
 
@@ -6,7 +6,7 @@ export type Language = "javascript" | "python";
 export interface RunRequest {
   readonly language: Language;
   readonly source: string;
-  /** What the program is called, and the files beside it that it reads. */
+  /** The name of the program, and the files beside it that it reads. */
   readonly file: string;
   readonly data: readonly string[];
 }

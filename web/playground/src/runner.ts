@@ -15,7 +15,7 @@ import surroundings from "./surroundings.py";
 type Compiled = (...args: unknown[]) => Promise<unknown>;
 type Compile = new (...namesAndBody: string[]) => Compiled;
 
-/** What a program's import of polygrad looks like; it is given the session that is there already. */
+/** A program's import of polygrad, which is replaced by the session that is already open. */
 const IMPORT = /^[ \t]*import\s*\{[^}]*\}\s*from\s*["']polygrad["'];?/gm;
 
 const NAMES = ["create", "console", "plot"];
@@ -129,7 +129,7 @@ async function run(request: RunRequest): Promise<void> {
   try {
     const pg = await starting;
     started = performance.now();
-    pg.Tensor.training = false; // whatever the last program left
+    pg.Tensor.training = false; // the last program may have left it true
     await (request.language === "python" ? runPython(pg, request) : runJavaScript(pg, request.source));
     tell({ kind: "done", seconds: seconds() });
   } catch (error) {

@@ -1,4 +1,4 @@
-/** The one session of the demonstrations, in a worker, started when the first of them is opened. */
+/** The session of all demonstrations, in a worker. It starts when the first of them is opened. */
 
 import type { Polygrad } from "polygrad";
 
@@ -9,7 +9,7 @@ let started: Promise<Polygrad> | undefined;
 
 async function start(): Promise<Polygrad> {
   try {
-    const { create } = await import("polygrad"); // when it is wanted: pages with little else to do are sooner there
+    const { create } = await import("polygrad"); // loaded late, so that a page without demonstrations is ready sooner
     const pg = await create({
       worker: true,
       baseURL: "polygrad",
@@ -22,7 +22,7 @@ async function start(): Promise<Polygrad> {
     return pg;
   } catch (error) {
     showStatus("failed", messageOf(error));
-    started = undefined; // the next one to ask tries again
+    started = undefined; // the next caller tries again
     throw error;
   }
 }

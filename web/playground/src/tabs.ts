@@ -1,6 +1,6 @@
 /** Tabs, as WAI-ARIA's authoring practices have them: arrow keys, Home and End move, one tab stop. */
 
-/** Make the tabs of `list` work; `opened` is told of each panel when it is shown for the first time. */
+/** Make the tabs of `list` work. `opened` is called with the id of a panel when it is shown for the first time. */
 export function startTabs(list: HTMLElement, opened: (id: string) => void): void {
   const tabs = Array.from(list.querySelectorAll<HTMLElement>('[role="tab"]'));
   const seen = new Set<string>();
@@ -36,7 +36,7 @@ export function startTabs(list: HTMLElement, opened: (id: string) => void): void
       select(next, true);
     });
   });
-  const wanted = tabs.find((tab) => `#${tab.getAttribute("aria-controls") ?? ""}` === location.hash);
-  const first = wanted ?? tabs[0];
+  const linked = tabs.find((tab) => `#${tab.getAttribute("aria-controls") ?? ""}` === location.hash);
+  const first = linked ?? tabs[0];
   if (first !== undefined) select(first, false);
 }

@@ -42,17 +42,17 @@ export class Timeline {
   }
 
   /** Show what was launched, and choose the launch that took longest. */
-  show(found: Launched): void {
-    const total = found.launches.reduce((sum, { seconds }) => sum + seconds, 0);
+  show(launched: Launched): void {
+    const total = launched.launches.reduce((sum, { seconds }) => sum + seconds, 0);
     let start = 0;
     const words: string[] = [];
-    const rows = found.launches.map((launch, i) => {
+    const rows = launched.launches.map((launch, i) => {
       const bar = make("span", "launch-bar");
       bar.style.left = `${(100 * start) / total}%`;
       bar.style.width = `${(100 * launch.seconds) / total}%`;
-      words.push(this.#words(found, launch, i, start));
+      words.push(this.#words(launched, launch, i, start));
       start += launch.seconds;
-      const name = make("code", "", shortName(found.kernels[launch.kernel]?.name ?? ""));
+      const name = make("code", "", shortName(launched.kernels[launch.kernel]?.name ?? ""));
       const track = make("span", "launch-track", bar);
       return [name, track, make("span", "launch-time", timeOf(launch.seconds))];
     });
@@ -73,7 +73,7 @@ export class Timeline {
       });
     });
     this.#rows.replaceChildren(choice.element);
-    const times = found.launches.map(({ seconds }) => seconds);
+    const times = launched.launches.map(({ seconds }) => seconds);
     const longest = times.indexOf(Math.max(...times));
     choice.choose(longest);
     tell(longest);
