@@ -26,7 +26,7 @@ const COMMON = [
 const NATIVE = new RegExp(
   [
     String.raw`^polygrad/engine/backends/(cc|cpu|cuda|metal|native)\w*\.py$`,
-    String.raw`^polygrad/renderer/(host|cstyle/(c|c_compile|c_driver|cuda|cuda_compile|msl)|llvm/\w+)\.py$`,
+    String.raw`^polygrad/renderer/(host|cstyle/(c|c_compile|c_driver|cuda|cuda_compile|gpu|msl)|llvm/\w+)\.py$`,
     String.raw`^polygrad/hf/native_\w+\.py$`,
     String.raw`^polygrad/runtime/((cpu|cuda|metal)/\w+|webgpu/native)\.py$`,
     String.raw`^polygrad/(__main__|(cli|serve)/.*)\.py$`,

@@ -62,10 +62,9 @@ class AutogradMixin(TensorBase):
                 raise GradientError(f"gradient: expected float targets, got {t.dtype}")
         into = self._into(gradient)
         present = positions(self.uop.toposort(), list(targets))
-        unsaid = any(
-            t.requires_grad is None for t in targets
-        )  # else this Tensor would be known to depend on it
-        if unsaid and not present and is_stored(self.uop):
+        # If all targets require a gradient, this Tensor would be known not to depend on them.
+        has_undeclared = any(t.requires_grad is None for t in targets)
+        if has_undeclared and not present and is_stored(self.uop):
             raise GradientError(
                 f"gradient: a Tensor of shape {self.shape} has no graph to differentiate: it was computed "
                 "from Tensors none of which requires a gradient, and read: use requires_grad=True there"

@@ -26,7 +26,7 @@ def open_host() -> MetalHost:
     return _NativeHost(device)
 
 
-def _said(error: Any) -> str:
+def _message_of(error: Any) -> str:
     return str(error.localizedDescription()) if error is not None else "no reason"
 
 
@@ -77,11 +77,11 @@ class _NativeHost(MetalHost):
             options.setFastMathEnabled_(False)
         library, error = self._device.newLibraryWithSource_options_error_(text, options, None)
         if library is None:
-            raise CompileError(f"kernel {name}: expected MSL that compiles, got\n{_said(error)}\n{text}")
+            raise CompileError(f"kernel {name}: MSL does not compile:\n{_message_of(error)}\n{text}")
         function = library.newFunctionWithName_(name)
         pipeline, error = self._device.newComputePipelineStateWithFunction_error_(function, None)
         if pipeline is None:
-            raise CompileError(f"kernel {name}: expected a pipeline, got\n{_said(error)}\n{text}")
+            raise CompileError(f"kernel {name}: no pipeline can be made:\n{_message_of(error)}\n{text}")
         self.counters.pipelines += 1
         return self._add(self._pipelines, pipeline)
 
@@ -119,7 +119,7 @@ class _NativeHost(MetalHost):
         found.waitUntilCompleted()
         error = found.error()
         if error is not None:
-            raise DeviceError(f"device METAL: expected kernels that run to their end, got {_said(error)}")
+            raise DeviceError(f"device METAL: a kernel failed: {_message_of(error)}")
         return float(found.GPUEndTime() - found.GPUStartTime())
 
     def forget(self, command_buffer: int) -> None:

@@ -1,11 +1,11 @@
-"""Which Tensors share memory, and how a write through one of them reaches the others.
+"""Tensors that share memory, and how a write through one of them reaches the others.
 
-A `Storage` is memory, lazy or not: the newest version of a value that some Tensors are views of. A view is a
+A `Storage` is memory, lazy or not: the newest version of a value of which some Tensors are views. A view is a
 chain of movement ops (and DETACH, CONTIGUOUS, BITCAST to a dtype of the same size) over the storage's node. A
 write makes the next version of that node, and the chains of all live Tensors of the storage are put on top of
-it. What was computed from an older version keeps its nodes: a computed value is what it was.
+it. Values computed from an older version keep its nodes, and so do not change.
 
-What aliases and what does not is torch's rule. The names are torch's, too.
+The rules of aliasing are torch's, and so are the names.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.shapes import Shape
 
-# Ops of a view besides movement ops: they move no element. CONTIGUOUS is one over lazy values only, which it
-# makes contiguous when they are stored.
+# The ops of views other than movement ops: they move no element. CONTIGUOUS is one of them over lazy values
+# only: these are contiguous once they are stored.
 _ELEMENTS_STAY = frozenset({Ops.DETACH, Ops.CONTIGUOUS, Ops.BITCAST})
-# PAD is one, too: strided views and diagonals are padded, cut into rows, and lose again what they were padded
-# with. What a user pads is a value (`_with`).
+# PAD is an op of views because strided views and diagonals are padded, reshaped to rows and shrunk again.
+# Padding by a user makes a value (`_with`).
 _VIEWS = GroupOp.Movement | _ELEMENTS_STAY
 
 
 class Storage:
-    """What some Tensors share: `node` is its newest version."""
+    """Memory that some Tensors share. `node`: its newest version."""
 
     __slots__ = ("__weakref__", "_limit", "_tensors", "node")
 
@@ -66,7 +66,7 @@ class Storage:
         return list({id(t): t for t in live}.values())  # one that was added twice counts once
 
     def update(self, node: UOp) -> None:
-        """Make `node`, of as many elements, the newest version."""
+        """Make `node`, with as many elements, the newest version."""
         old, self.node = self.node, node.base
         if node is not old:
             new = node.reshape(old.shape)
@@ -76,7 +76,7 @@ class Storage:
 
 
 def storage_of(tensor: Any) -> Storage:
-    """The Storage of a Tensor: that of the memory it is a view of, or from now on one of its own."""
+    """The Storage of a Tensor: of the memory of which it is a view, or else a new one of its own."""
     storage: Storage | None = tensor._storage
     if storage is not None:
         return storage
@@ -97,7 +97,8 @@ def storage_of(tensor: Any) -> Storage:
 
 
 def live_values(since: int = 0) -> list[UOp]:
-    """What live Tensors (with serial numbers above `since`) hold: of views of a lazy value, that value."""
+    """The nodes of live Tensors (with serial numbers above `since`). For views of a lazy value: of that
+    value."""
     out = []
     for t in live_tensors(since):
         storage = t._storage
@@ -112,12 +113,12 @@ def live_values(since: int = 0) -> list[UOp]:
 
 
 def set_owner(allocation: Allocation, storage: Storage) -> None:
-    """Make `storage` the one whose memory `allocation` is."""
+    """Make `storage` the owner of the memory `allocation`."""
     allocation.owner = weakref.ref(storage)
 
 
 def owner_of(allocation: Allocation) -> Storage | None:
-    """The Storage that an allocation is the memory of."""
+    """The Storage that owns the memory `allocation`."""
     return allocation.owner() if allocation.owner is not None else None
 
 
@@ -130,7 +131,7 @@ def settle(storage: Storage) -> None:
 
 
 def memory_under(uop: UOp) -> UOp | None:
-    """The memory (BUFFER or AFTER) that a node is a view of; None for computed values."""
+    """The memory (BUFFER or AFTER) of which a node is a view; None for computed values."""
     while uop.op in _VIEWS and uop.op is not Ops.CONTIGUOUS:
         uop = uop.src[0]
     return uop if uop.op in GroupOp.Memory else None
@@ -173,7 +174,7 @@ _written: weakref.WeakSet[Storage] | None = None  # by a function under `watch_w
 
 @contextlib.contextmanager
 def watch_writes() -> Iterator[weakref.WeakSet[Storage]]:
-    """`with watch_writes() as written:` the Storages that are written to inside."""
+    """`with watch_writes() as written:` the Storages that are written in the block."""
     global _written
     outer, inner = _written, weakref.WeakSet[Storage]()
     _written = inner
@@ -254,8 +255,8 @@ def rebind(storage: Storage, values: dict[str, int]) -> None:
 
 @computing
 def realize_tensors(tensors: Iterable[Any]) -> None:
-    """Compute Tensors in one Program. What was lazy becomes memory, and pending writes are carried out; a
-    view of a lazy value that others see is computed, and stays a view."""
+    """Compute Tensors in one Program. Lazy values get memory, and pending writes are made. A view of a lazy
+    value that other Tensors share is computed, and stays a view."""
     storages: dict[Storage, None] = {}
     values: list[tuple[UOp, str | None]] = []
     for t in tensors:
@@ -291,12 +292,12 @@ def device_of(storage: Storage) -> Any:
 
 
 def is_derived(storage: Storage) -> bool:
-    """Whether a gradient may be asked for what a Storage holds, through the graph that it was computed by."""
+    """Whether the value of a Storage may be differentiated through the graph by which it was computed."""
     return any(t.requires_grad and t._derived for t in storage.tensors())
 
 
 def _store(todo: list[Storage], values: list[UOp], device: str | None) -> None:
-    """Give lazy Storages memory, and compute values. `device`: of what is made of constants."""
+    """Give lazy Storages memory, and compute values. `device`: for graphs of constants."""
     # a constant is stored through a CONTIGUOUS, so that its own node keeps no value
     roots = [s.node.clone() if is_constant(s.node) else s.node for s in todo]
     done = realize([*roots, *values], device)
@@ -363,7 +364,8 @@ def is_constant(uop: UOp) -> bool:
 
 
 def _check_capture(storage: Storage, recording: Recording) -> None:
-    """In every run, a captured write must find memory as in the capture, or as the last run left it.
+    """In every run, a captured write must find the memory's contents as in the capture, or as after the last
+    run.
 
     Raises CaptureError where it would not.
     """
@@ -379,7 +381,7 @@ def _check_capture(storage: Storage, recording: Recording) -> None:
 
 
 def as_value(uop: UOp) -> UOp:
-    """`uop` as a computed value: what is written to the memory that it is a view of does not change it."""
+    """`uop` as a computed value, which does not change when the memory of which it is a view is written."""
     return uop if memory_under(uop) is None else UOp(Ops.NOOP, uop.dtype, (uop,))
 
 
@@ -394,7 +396,7 @@ def is_view_of_memory(tensor: Any, uop: UOp) -> bool:
 
 
 def is_whole(tensor: Any) -> bool:
-    """Whether a Tensor shows all that its memory or lazy value holds, in order."""
+    """Whether a Tensor has all elements of its memory or lazy value, in order."""
     root = tensor._storage.node if tensor._storage is not None else lazy_root(tensor.uop)
     uop = tensor.uop
     while uop is not root:
@@ -442,7 +444,7 @@ def _is_detached(uop: UOp, root: UOp) -> bool:
 
 
 def _placed(uop: UOp, root: UOp, value: UOp) -> tuple[UOp, UOp]:
-    """A view as movement ops over `root` alone, and what to write there to have `value` in the view."""
+    """A view as movement ops over `root` only, and the value to write there so that the view is `value`."""
     target = root
     for node in _chain(uop, root):
         if node.op not in _ELEMENTS_STAY:
@@ -464,7 +466,7 @@ def _copied_once(merged: UOp, kept: UOp) -> UOp:
 
 
 def _check_distinct(uop: UOp, root: UOp) -> None:
-    """Raises ArgumentError when a view shows an element more than once, as far as its ops tell."""
+    """Raises ArgumentError when a view has an element more than once, as far as its ops tell."""
     repeated: list[bool] = [False] * root.ndim  # for each axis: whether elements repeat along it
     shape = root.shape
     for node in _chain(uop, root):

@@ -71,7 +71,8 @@ def check_fits(value: int, dtype: DType, subject: str) -> None:
 
 
 def declared_dtype(size: UOp) -> DType | None:
-    """The dtype that the Variables of a symbolic integer were said to have as numbers; None: none was."""
+    """The dtype that the Variables of a symbolic integer were given as operands of Tensors; None if they have
+    none."""
     out: DType | None = None
     for node in size.toposort():
         if node.op is Ops.DEFINE_VAR and node.arg.dtype:
@@ -439,8 +440,8 @@ class TensorBase(metaclass=TensorType):
         """
         if x.dtype.is_float:
             return self._scalar(0.0)
-        if (said := declared_dtype(x)) is not None:
-            return promote(self.uop.dtype, said)
+        if (declared := declared_dtype(x)) is not None:
+            return promote(self.uop.dtype, declared)
         if x.dtype is not dtypes.index:
             return promote(self.uop.dtype, x.dtype)
         self._scalar(x.vmin)

@@ -21,7 +21,7 @@ from polygrad.uop.ops import GroupOp, Ops
 
 
 def positions(order: list[UOp], targets: list[Any]) -> dict[UOp, list[int]]:
-    """Where the targets are in a graph.
+    """The positions of targets in a graph.
 
     A leaf that requires a gradient is the DETACHs that say so, one for each version of its value that was
     used. Any other target is its node or, where that is not in the graph, an older one over the same memory.
@@ -64,9 +64,9 @@ def leaves_of(order: list[UOp], live: list[Any]) -> tuple[list[Any], dict[UOp, l
     marked = {n.arg: t for n in order if is_leaf(n) and (t := n.arg.tensor()) is not None}
     required = [t for t in marked.values() if t.requires_grad]
     read = _read_by(order)
-    concerned = [t for t in live if t._requires_grad is None and _origin(t.uop) in read]
-    unsaid = [t for t in concerned if t.uop.dtype.is_float and not is_constant(t.uop)]
-    tensors = [*required, *unsaid]
+    candidates = [t for t in live if t._requires_grad is None and _origin(t.uop) in read]
+    undeclared = [t for t in candidates if t.uop.dtype.is_float and not is_constant(t.uop)]
+    tensors = [*required, *undeclared]
     present = positions(order, tensors)
     sources = set(present)  # and what is computed from one of them
     leaves: set[int] = set()
@@ -94,7 +94,7 @@ def _read_by(order: list[UOp]) -> set[Any]:
 
 
 def _origin(uop: UOp) -> Any:
-    """What tells at once whether a graph has to do with a Tensor: the memory that it is a version of, or its
+    """A key that tells quickly whether a graph contains a Tensor: the memory of which it is a version, or its
     node."""
     stored = uop
     while stored.op is Ops.RESHAPE or stored.op is Ops.AFTER:
@@ -103,7 +103,7 @@ def _origin(uop: UOp) -> Any:
 
 
 def live_derived(since: int = 0) -> list[UOp]:
-    """The values of live Tensors (with serial numbers above `since`) that `backward` may be called on."""
+    """The values of live Tensors (with serial numbers above `since`) on which `backward` may be called."""
     return [t.uop for t in live_tensors(since) if t._derived]
 
 
@@ -156,7 +156,7 @@ def _freed(spent: UOp) -> UOp | None:
 
 
 def above_leaves(uops: list[UOp]) -> set[UOp]:
-    """The nodes under `uops` that a gradient takes to a leaf which requires one."""
+    """The nodes under `uops` on the paths of gradients to leaves that require one."""
     found: set[UOp] = set()
     for n in UOp.sink(*uops).toposort(lambda n: n.op is Ops.SINK or carries_gradient(n)):
         if is_leaf(n) or (carries_gradient(n) and not found.isdisjoint(n.src)):
@@ -165,19 +165,20 @@ def above_leaves(uops: list[UOp]) -> set[UOp]:
 
 
 def is_stored(uop: UOp) -> bool:
-    """Whether a node is memory: what it was computed from is not known."""
+    """Whether a node is memory, so that its graph is not known."""
     while uop.op in GroupOp.Movement or uop.op in (Ops.DETACH, Ops.NOOP):
         uop = uop.src[0]
     return uop.op is Ops.BUFFER
 
 
 def _is_lost(node: UOp) -> bool:
-    """Whether a node is a version of memory that was overwritten, and not kept."""
+    """Whether a node is a version of memory that was overwritten and not preserved."""
     return node.op is Ops.BUFFER and node.arg.overwritten and node.value is None
 
 
 def check_versions(order: list[UOp], grads: list[UOp]) -> None:
-    """Raises GradientError when gradients read memory that was overwritten. `order`: what they passed."""
+    """Raises GradientError when gradients read memory that was overwritten. `order`: the nodes on their
+    way."""
     passed = set(order)
     others = [s for n in order for s in n.src if s not in passed]
     below = UOp.sink(*others).toposort(lambda n: n not in passed)

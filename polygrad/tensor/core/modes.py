@@ -1,4 +1,4 @@
-"""What a thread is inside of: training mode, and whether gradients are recorded.
+"""The modes of a thread: training mode, and whether gradients are recorded.
 
 Both belong to a thread, as torch's grad mode does: `with Tensor.train():` in one changes nothing in others.
 What `Tensor.training = ...` sets is the mode of every thread that is inside of no `train`.

@@ -1,4 +1,4 @@
-"""Which Tensors are alive, and which of them are new.
+"""The live Tensors, in the order in which they were made.
 
 The engine asks, before memory is overwritten, for lazy values that still read it.
 """
@@ -17,7 +17,7 @@ _forget: Any = _alive.pop
 
 @dataclass(slots=True)
 class _Changes:
-    """`count`: how often live Tensors were given other nodes."""
+    """`count`: the number of times that a live Tensor got another node."""
 
     count: int = 0
 

@@ -49,7 +49,7 @@ def buffer_of_file(path: pathlib.Path, device: str, dtype: DType) -> UOp | None:
         runtime = Device[device]
         try:
             handle, owner = runtime.map_file(file.fileno(), nbytes)
-        except DeviceError:  # memory of its own: a copy
+        except DeviceError:  # the device has memory of its own, which gets a copy
             buffer = Buffer(runtime, nbytes // dtype.itemsize, dtype)
             buffer.write(memoryview(file.read()))
         else:
@@ -58,7 +58,7 @@ def buffer_of_file(path: pathlib.Path, device: str, dtype: DType) -> UOp | None:
 
 
 def buffer_at(address: int, count: int, device: str, dtype: DType, owner: Any) -> UOp:
-    """A 1-D BUFFER over memory that is there already. Raises DeviceError, ArgumentError."""
+    """A 1-D BUFFER over existing memory. Raises DeviceError, ArgumentError."""
     if not isinstance(address, int) or address <= 0 or address % dtype.itemsize:
         raise ArgumentError(
             f"from_blob: expected an address that is a multiple of {dtype.itemsize} for {dtype}, "

@@ -10,7 +10,8 @@ from polygrad.tensor.core.base import TensorBase
 
 
 def mapped(value: Any, change: Callable[[Any], Any], what: str) -> Any:
-    """A Tensor, or lists, tuples and dicts of such, changed. Raises ArgumentError, which names `what`."""
+    """Apply a function to a Tensor, or to those in lists, tuples and dicts. Raises ArgumentError, which names
+    `what`."""
     if isinstance(value, TensorBase):
         return change(value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
