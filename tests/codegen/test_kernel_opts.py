@@ -136,13 +136,20 @@ def test_what_does_not_apply_says_why(graph: Callable[[], Tensor], text: str, me
 
 def test_not_to_a_kernel_with_opts_by_hand() -> None:
     plan, context = plan_of((data(64, 64) @ data(64, 64)).contiguous(opts="UPCAST r0 4"))
-    with pytest.raises(OptError, match="expected a kernel without Opts given by hand, got 0"):
+    with pytest.raises(OptError, match=r"expected a kernel with .* no Opts given by hand"):
         apply(list(plan.calls), parse_kernel_opts("SPLIT_REDUCE k0 r2 2")[0], context)
 
 
 def softmax(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     exponentials: np.ndarray = np.exp(x)
     return exponentials / exponentials.sum(1, keepdims=True)
+
+
+def test_passes_leave_kernels_with_opts_by_hand_whole() -> None:
+    """But a reduction moves into one, and its loops are split."""
+    plan, context = plan_of(data(64, 512).softmax().contiguous(opts="UPCAST r0 4"))
+    opts = [opt for step in steps(plan.calls, context) for opt in step.opts]
+    assert render_kernel_opts(opts) == "FUSE k1 k2, FUSE k0 k1"
 
 
 BY_HAND: list[tuple[str, Callable[[Tensor, Tensor], Tensor], Callable[..., np.ndarray], int]] = [

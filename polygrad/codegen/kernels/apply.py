@@ -73,8 +73,6 @@ def _apply(calls: Calls, opt: KernelOpt, context: KernelContext) -> Calls:
     for k in opt.kernels:
         if k >= len(calls):
             raise OptError(f"expected kernels from 0 to {len(calls) - 1}, got {k}")
-        if calls[k].ast.arg is not None and opt.kind is not Kind.FUSE:  # Opts are of the joined kernel
-            raise OptError(f"expected a kernel without Opts given by hand, got {k}")
     if opt.kind in _REWRITE:
         return _REWRITE[opt.kind](calls, opt, context)
     (k,) = opt.kernels

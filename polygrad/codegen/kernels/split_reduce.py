@@ -149,11 +149,13 @@ def split_reduce(ast: UOp, slots: int, axes: Sequence[AxisId], parts: Sequence[i
     for r in only.loops:
         count = counts.get(r, 1)
         size = r.src[0].arg // count
-        block = UOp.range(count, next(numbers)) if count > 1 else UOp.index(0)
-        term = UOp.range(size, next(numbers), AxisKind.REDUCE) if size > 1 else UOp.index(0)
-        at[r] = block * size + term
-        blocks += [block] if count > 1 else []
-        inner += [term] if size > 1 else []
+        at[r] = UOp.index(0)
+        if count > 1:
+            blocks.append(UOp.range(count, next(numbers)))
+            at[r] = blocks[-1] * size
+        if size > 1:
+            inner.append(UOp.range(size, next(numbers), AxisKind.REDUCE))
+            at[r] = at[r] + inner[-1] if count > 1 else inner[-1]
     named = [r.replace(arg=Axis((next(numbers),), AxisKind.LOOP)) for r in outside]
     at |= dict(zip(outside, named, strict=True))
     for n in total.src[0].toposort():
