@@ -147,9 +147,14 @@ def softmax(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def test_passes_leave_kernels_with_opts_by_hand_whole() -> None:
     """But a reduction moves into one, and its loops are split."""
-    plan, context = plan_of(data(64, 512).softmax().contiguous(opts="UPCAST r0 4"))
-    opts = [opt for step in steps(plan.calls, context) for opt in step.opts]
-    assert render_kernel_opts(opts) == "FUSE k1 k2, FUSE k0 k1"
+    packed = CASES["split-ranges"][1]()
+    for graph, expected in (
+        (data(64, 512).softmax(), "FUSE k1 k2, FUSE k0 k1"),
+        (packed, "SPLIT_RANGE k0 r1 32"),
+    ):
+        plan, context = plan_of(graph.contiguous(opts="UPCAST r0 4"))
+        opts = [opt for step in steps(plan.calls, context) for opt in step.opts]
+        assert render_kernel_opts(opts) == expected
 
 
 BY_HAND: list[tuple[str, Callable[[Tensor, Tensor], Tensor], Callable[..., np.ndarray], int]] = [
