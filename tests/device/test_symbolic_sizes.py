@@ -288,7 +288,7 @@ def test_a_replay_whose_values_decide_otherwise_is_refused(a):
     f = TinyJit(lambda x: x[:, 2].realize())
     for n in (3, 4, 5, 10):
         np.testing.assert_array_equal(f(a[:, : I.bind(n)]).numpy(), A[:, 2])
-    with pytest.raises(CaptureError, match=r"expected i - 3 to be at least 0.*got \{'i': 2\}"):
+    with pytest.raises(CaptureError, match=r"\{'i': 2\}: expected i - 3 to be at least 0"):
         f(a[:, : I.bind(2)])
     np.testing.assert_array_equal(f(a[:, : I.bind(7)]).numpy(), A[:, 2])
     h = TinyJit(lambda x: x[:, :5].sum(1).realize())
