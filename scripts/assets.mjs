@@ -22,7 +22,7 @@ const COMMON = [
   ...["ascii", "cp437", "latin_1", "utf_16", "utf_8_sig"].map((name) => `encodings.${name}`),
 ];
 
-/** What only native hosts have: their devices, the command line, what installers read. None is sent to pages. */
+/** What only native hosts use: their devices, the command line, files for installers and type checkers. None is sent to pages. */
 const NATIVE = new RegExp(
   [
     String.raw`^polygrad/engine/backends/(cc|cpu|cuda|metal|native)\w*\.py$`,
@@ -30,12 +30,12 @@ const NATIVE = new RegExp(
     String.raw`^polygrad/hf/native_\w+\.py$`,
     String.raw`^polygrad/runtime/((cpu|cuda|metal)/\w+|webgpu/native)\.py$`,
     String.raw`^polygrad/(__main__|(cli|serve)/.*)\.py$`,
-    String.raw`\.dist-info/RECORD$`,
+    String.raw`\.dist-info/RECORD$|\.pyi$|/py\.typed$`,
   ].join("|"),
 );
 
 /** What calls of users' programs do not lead to when they are wrong: tracebacks need not quote it. */
-const COMPILER = /^polygrad\/(codegen|export|manifest|renderer|schedule|uop|wasm)\//;
+const COMPILER = /^polygrad\/(codegen|export|manifest|renderer|runtime|schedule|uop|wasm)\//;
 
 /** Packages that a page fetches when one of them is imported. */
 const APPLICATIONS = ["generation", "hf", "models", "onnx", "tuning"];
