@@ -50,6 +50,15 @@ def test_what_is_summed_up_first_are_the_rows_that_are_left():
     assert nest(add) == [(AxisKind.SCAN, 1023 // ROWS), (AxisKind.LOOP, WIDE)]
 
 
+def test_rows_that_are_looked_up_are_no_sums_of_columns():
+    """The embeddings of a token and of its position: sums over one-hots until they are loads."""
+    token, place = Tensor([3], dtype="int32").realize(), Tensor([5], dtype="int32").realize()
+    assert len(kernels(empty(50_257, 768)[token] + empty(1024, 768)[place])) == 1
+    words, places = (np.random.default_rng(i).random((2000, 64), np.float32) for i in (5, 6))
+    got = Tensor(words).realize()[token] + Tensor(places).realize()[place]
+    np.testing.assert_array_equal(got.numpy(), words[[3]] + places[[5]])
+
+
 def test_few_columns_have_parts_of_rows_for_threads():
     fill, add, total = kernels(empty(16_400, 200).sum(0))
     rows = 16_400 // PARTS

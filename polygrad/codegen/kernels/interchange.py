@@ -29,10 +29,11 @@ from polygrad.uop.ops import Ops
 
 def propose_root_of_columns(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:
     """The innermost of several sums, if it is of columns: a variance needs the mean."""
-    info = kernel_info(call.ast)
-    if info.is_sum_of(context.least(cost.MIN_INTERCHANGED)) and len(sums := info.nests[0].sums) > 1:
-        if _find_columns(sums[0]) is not None:
-            yield Proposal(KernelOpt(Kind.COMPUTE_ROOT, numbers=(0,)))
+    if not kernel_info(call.ast).is_sum_of(context.least(cost.MIN_INTERCHANGED)):
+        return
+    sums = canonical_info(call.ast).nests[0].sums  # without those that are loads
+    if len(sums) > 1 and _find_columns(sums[0]) is not None:
+        yield Proposal(KernelOpt(Kind.COMPUTE_ROOT, numbers=(0,)))
 
 
 def propose_parts_of_rows(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:
