@@ -40,10 +40,10 @@ def test_nothing_that_was_recorded_is_far_away() -> None:
 
 @pytest.mark.parametrize("name", ["GPT2LMHeadModel", "DistilBertForMaskedLM"])
 def test_a_measurement_repeats(name: str) -> None:
-    """To the order of rounding: another processor adds sums up in another order."""
+    """Within a factor of four: sums are added up in another order on another processor."""
     found, recorded = families.measure(families.cases()[name]), RECORD[name]
-    assert 0 < max(found.cpu, found.wasm) < 1e-5
-    assert 1e-4 < found.bfloat16 < 4 * recorded["bfloat16"]
+    for key in ("cpu", "wasm", "bfloat16"):
+        assert recorded[key] / 4 < getattr(found, key) < recorded[key] * 4, key
     assert (found.tokens, found.same_cached, found.same_whole) == tuple(
         recorded[key] for key in ("tokens", "same_cached", "same_whole")
     )
