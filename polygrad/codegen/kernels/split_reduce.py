@@ -120,10 +120,13 @@ def propose_parts(call: KernelCall, context: KernelContext) -> Iterator[Proposal
 def compute_root(ast: UOp, slots: int, number: int) -> tuple[UOp, ...]:
     """A kernel that stores one sum of another, and the rest of that. `slots`: how many arguments it has."""
     info = canonical_info(ast)
-    sums = info.nests[0].sums
-    if number >= len(sums) or sums[number].node is info.nests[0].value:
-        raise OptError(f"expected the number of a sum of which more is computed, got {number} of {len(sums)}")
-    return store_sum_before(info.ast, sums[number].node, slots)
+    (nest,) = info.nests
+    if number >= len(nest.sums):
+        raise OptError(f"sum {number}: the kernel has {len(nest.sums)} sums")
+    total = nest.sums[number]
+    if total.node is nest.value and total.outer.issuperset(nest.loops):
+        raise OptError(f"sum {number}: it is all that the kernel computes")
+    return store_sum_before(info.ast, total.node, slots)
 
 
 def split_reduce(ast: UOp, slots: int, axes: Sequence[AxisId], parts: Sequence[int]) -> tuple[UOp, ...]:
