@@ -82,7 +82,7 @@ class KernelContext:
     made: dict[tuple[UOp, int, KernelOpt], tuple[UOp, ...]] = field(default_factory=dict, compare=False)
 
     def least(self, size: int) -> int:
-        """From what size on kernels are looked at that decisions pay for from `size` on."""
+        """The least size of kernels that a pass looks at: `size`, from which it pays, or 1 in a search."""
         return 1 if self.searching else size
 
 
@@ -94,8 +94,6 @@ class Proposal(NamedTuple):
 
 
 Decisions = Generator[Proposal, Calls, Calls]  # sent the kernels after each proposal; returns the last
-
-
 Decide = Callable[[Calls, KernelContext], Decisions]
 Propose = Callable[[KernelCall, KernelContext], Iterable[Proposal]]
 

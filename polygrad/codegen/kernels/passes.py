@@ -69,9 +69,8 @@ def _for_workgroups(context: KernelContext) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class KernelPass:
-    """One transformation of all kernels of a graph: what it proposes, one thing after the other, or what it
-    does to them in any case.
-    `applies`: whether those of a context go through it."""
+    """One transformation of all kernels of a graph. `decide`: its proposals, in order. `rewrite`: what it
+    always does. `applies`: whether the kernels of a context go through it."""
 
     name: str
     decide: tuple[Decide, ...]
