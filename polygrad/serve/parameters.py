@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from polygrad.hf.instances import LanguageModel
 from polygrad.serve.body import Body
 from polygrad.serve.limits import Limits
 from polygrad.serve.refusal import Refusal
-from polygrad.serve.tools import read_calls, read_tools
+from polygrad.serve.tools import NO_TOOLS, OfferedTools, read_calls, read_tools
 
 _MOST_STOPS = 16
 _MOST_TOKENS = 1 << 31
@@ -65,7 +65,7 @@ class Reader:
 
     def chat(self, body: Body) -> Asked:
         """The body of /v1/chat/completions. Raises Refusal."""
-        messages, tools = _messages(body), read_tools(body)
+        messages, offered = _messages(body), read_tools(body)
         most = body.integer("max_completion_tokens", 1, _MOST_TOKENS)
         most = most or body.integer("max_tokens", 1, _MOST_TOKENS) or _MOST_TOKENS
         body.ignore("max_tokens")
@@ -74,7 +74,7 @@ class Reader:
             top = top or 0
         elif top is not None:
             raise Refusal(400, "top_logprobs: expected logprobs to be true, too", "top_logprobs")
-        return self._asked(body, [messages], "messages", most, top, is_chat=True, tools=tools)
+        return self._asked(body, [messages], "messages", most, top, is_chat=True, offered=offered)
 
     def completion(self, body: Body) -> Asked:
         """The body of /v1/completions. Raises Refusal."""
@@ -107,7 +107,7 @@ class Reader:
         most: int,
         top: int | None,
         is_chat: bool,
-        tools: Sequence[dict[str, Any]] = (),
+        offered: OfferedTools = NO_TOOLS,
     ) -> Asked:
         count = body.integer("n", 1, self._limits.answers) or 1
         if count * len(prompts) > self._limits.answers:
@@ -117,6 +117,8 @@ class Reader:
         stops = _stops(body)
         sampling = self._sampling(body)
         grammar = self._response_format(body)
+        if offered.required:
+            grammar = self._call_of_tool(offered, grammar)
         streamed = body.flag("stream")
         options = body.section("stream_options")
         if options is not None and not streamed:
@@ -128,8 +130,8 @@ class Reader:
         body.ignore("model", "echo", "best_of", "suffix", *_IGNORED)
         body.refuse_others()
         most = min(most, self._limits.answer_tokens or most)
-        if tools:
-            sampling["tools"] = tools
+        if offered.tools:
+            sampling["tools"] = offered.tools
         requests: list[Request] = []
         for i, prompt in enumerate(prompts):
             place = where if len(prompts) == 1 else f"{where}[{i}]"
@@ -140,9 +142,8 @@ class Reader:
             )  # fmt: skip
             self._check_length(request, place)
             requests += request.answers(count)
-        names = tuple(tool["function"]["name"] for tool in tools)
         prefixes = ("",) * len(requests)
-        return Asked(is_chat, tuple(requests), count, prefixes, top, streamed, includes_usage, names)
+        return Asked(is_chat, tuple(requests), count, prefixes, top, streamed, includes_usage, offered.names)
 
     def _check_length(self, request: Request, where: str) -> None:
         capacity = self._model.scheduler.engine.capacity
@@ -197,6 +198,14 @@ class Reader:
                 )
         text = json.dumps(schema)
         return _refusing("response_format", lambda: self._grammar(text))
+
+    def _call_of_tool(self, offered: OfferedTools, response_format: Grammar | None) -> Grammar:
+        if response_format is not None:
+            raise Refusal(
+                400, "response_format: an answer that has to call a tool has none", "response_format"
+            )
+        text = json.dumps(offered.call_schema())
+        return _refusing("tools", lambda: self._grammar(text))
 
     def _make_grammar(self, schema: str) -> Grammar:
         return self._model.json_schema(schema)

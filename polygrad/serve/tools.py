@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 from polygrad.serve.body import Body
 from polygrad.serve.refusal import Refusal
@@ -11,26 +11,67 @@ from polygrad.serve.refusal import Refusal
 _MOST = 128  # as many as OpenAI takes
 
 
-def read_tools(body: Body) -> list[dict[str, Any]]:
-    """The tools that the model may call, none if `tool_choice` says so. Raises Refusal."""
+class OfferedTools(NamedTuple):
+    """The tools that a model may call, and the names of those of which it has to call one (none: it may
+    answer with text)."""
+
+    tools: tuple[dict[str, Any], ...] = ()
+    required: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all tools."""
+        return tuple(tool["function"]["name"] for tool in self.tools)
+
+    def call_schema(self) -> dict[str, Any]:
+        """The JSON schema of a call of one of the required tools."""
+        functions = [t["function"] for t in self.tools if t["function"]["name"] in self.required]
+        return {
+            "anyOf": [
+                {
+                    "type": "object",
+                    "properties": {
+                        "name": {"const": function["name"]},
+                        "arguments": function.get("parameters") or {"type": "object"},
+                    },
+                    "required": ["name", "arguments"],
+                    "additionalProperties": False,
+                }
+                for function in functions
+            ],
+            "x-guidance": {"whitespace_flexible": False},  # a model could write spaces without end
+        }
+
+
+NO_TOOLS = OfferedTools()
+
+
+def read_tools(body: Body) -> OfferedTools:
+    """The tools that the client offers, and whether `tool_choice` requires a call. Raises Refusal."""
     if body.value("functions"):
         raise Refusal(400, "functions: give them as tools", "functions", "unsupported_parameter")
-    choice = body.value("tool_choice")
-    if choice is not None and choice not in ("none", "auto"):
-        raise Refusal(
-            400,
-            "tool_choice: expected none or auto: that a tool is called cannot be forced",
-            "tool_choice",
-            "unsupported_parameter",
-        )
-    found = body.value("tools")
-    if found is None:
-        return []
-    if not isinstance(found, list) or len(found) > _MOST:
-        raise body.wrong("tools", f"a list of up to {_MOST} tools", found)
-    for i, tool in enumerate(found):
+    tools = body.value("tools")
+    tools = [] if tools is None else tools
+    if not isinstance(tools, list) or len(tools) > _MOST:
+        raise body.wrong("tools", f"a list of up to {_MOST} tools", tools)
+    for i, tool in enumerate(tools):
         _check_tool(tool, f"tools[{i}]")
-    return [] if choice == "none" else found
+    offered = OfferedTools(tuple(tools))
+    choice = body.value("tool_choice")
+    if choice is None or choice == "auto":
+        return offered
+    if choice == "none":
+        return NO_TOOLS
+    if choice == "required":
+        if not tools:
+            raise Refusal(400, "tool_choice: required, and tools has none to call", "tool_choice")
+        return offered._replace(required=offered.names)
+    function = choice.get("function") if isinstance(choice, dict) else None
+    if not isinstance(function, dict) or choice.get("type") != "function":
+        raise body.wrong("tool_choice", "auto, none, required, or an object of type function", choice)
+    if function.get("name") not in offered.names:
+        raise body.wrong("tool_choice", "the name of one of tools", function.get("name"))
+    return offered._replace(required=(function["name"],))
 
 
 def _check_tool(tool: Any, where: str) -> None:

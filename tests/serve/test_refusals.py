@@ -105,7 +105,9 @@ def test_what_is_no_json_object_is_a_400(server, body):
             "tools[0].function.parameters",
         ),
         ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "messages"),  # no place for them
-        ({"tool_choice": "required"}, "tool_choice"),
+        ({"tool_choice": "required"}, "tool_choice"),  # and there are no tools
+        ({"tool_choice": "always"}, "tool_choice"),
+        ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "tool_choice"),
         ({"functions": [{"name": "f"}]}, "functions"),
         (
             {

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import openai
 import pytest
 import tiny_text_models
 from served import Server, serving
@@ -72,6 +73,42 @@ def test_without_tools_the_same_is_text(server: Server, options: dict[str, Any])
 def test_a_tool_that_is_not_offered_is_text(server: Server) -> None:
     choice = ask(server, response_format=calling("water", "Oslo")).choices[0]
     assert choice.finish_reason == "stop" and json.loads(choice.message.content)["name"] == "water"
+
+
+OTHER = {"type": "function", "function": {"name": "clock"}}
+WEATHER: dict[str, Any] = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"enum": ["Oslo", "Rome"]}},
+            "required": ["city"],
+            "additionalProperties": False,
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "weather"}}])
+def test_a_required_call_is_made_with_arguments_of_its_schema(
+    server: Server, choice: Any, stream: bool
+) -> None:
+    tools = [WEATHER] if choice == "required" else [OTHER, WEATHER]
+    answer = ask(server, tools=tools, tool_choice=choice, temperature=1, seed=3, stream=stream)
+    if stream:
+        ((call,),) = [d.tool_calls for d in (c.choices[0].delta for c in answer) if d.tool_calls]
+    else:
+        assert answer.choices[0].finish_reason == "tool_calls"
+        (call,) = answer.choices[0].message.tool_calls
+    assert call.function.name == "weather"
+    assert json.loads(call.function.arguments) in ({"city": "Oslo"}, {"city": "Rome"})
+
+
+def test_a_required_call_and_a_response_format_contradict_each_other(server: Server) -> None:
+    with pytest.raises(openai.BadRequestError, match="response_format"):
+        ask(server, tool_choice="required", response_format={"type": "json_object"})
 
 
 def test_tools_and_calls_are_a_part_of_the_prompt(server: Server) -> None:
