@@ -61,6 +61,9 @@ class Blocks:
     data: memoryview
 
 
+_LENGTH = struct.Struct("<Q")
+
+
 class _Reader:
     def __init__(self, data: memoryview) -> None:
         self.data, self.at = data, 0
@@ -84,6 +87,21 @@ class _Reader:
         except UnicodeDecodeError:
             return str(refuse("text in UTF-8", repr(bytes(raw[:40]))))
 
+    def texts(self, count: int) -> list[str]:
+        """As many texts one after the other: vocabularies have some hundred thousand, so this loop is short.
+        `text` reads those that are damaged, to say so."""
+        data, size, unpack = self.data, len(self.data), _LENGTH.unpack_from
+        out: list[str] = []
+        for _ in range(count):
+            start = self.at + _LENGTH.size
+            end = start + unpack(data, self.at)[0] if start <= size else start
+            try:
+                out.append(str(data[start:end], "utf-8") if end <= size else self.text())
+            except UnicodeDecodeError:
+                out.append(self.text())
+            self.at = end
+        return out
+
     def value(self, kind: int, depth: int = 0) -> Any:
         if kind in _SCALARS:
             return self.number(_SCALARS[kind])
@@ -100,6 +118,8 @@ class _Reader:
             out = list(struct.unpack_from(f"<{count}{code}", self.data, self.at))
             self.at += count * least
             return out
+        if inner == _STRING:
+            return self.texts(count)
         return [self.value(inner, depth + 1) for _ in range(count)]
 
 
