@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2, a sentence encoder with real weights: what it says of sentences, judged by transformers."""
+"""all-MiniLM-L6-v2, a sentence encoder with real weights, judged by transformers."""
 
 from __future__ import annotations
 
