@@ -17,7 +17,17 @@ PACKAGE = Path(__file__).resolve().parent.parent / "polygrad"
 
 # From the foundations upwards: a layer may import those before it, and itself. The public API is one.
 ORDER = [
-    {"helpers", "environment", "errors", "dtype", "missing", "missing_names", "monitor", "shared_words"},
+    {
+        "background",
+        "dtype",
+        "environment",
+        "errors",
+        "helpers",
+        "missing",
+        "missing_names",
+        "monitor",
+        "shared_words",
+    },
     {"wasm"},
     {"uop"},
     {"gradient"},

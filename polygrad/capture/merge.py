@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from polygrad.capture.captured_program import CapturedProgram, CopyStep, ProgramStep
 from polygrad.dtype import to_dtype
-from polygrad.engine.barriers import place_barriers
+from polygrad.engine.assembler import Call, assemble, plan_arena
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import stored_value, uncomputed
 from polygrad.engine.recording import Recording, Run, Transfer
@@ -24,9 +24,7 @@ from polygrad.engine.write_hazards import live_roots
 from polygrad.errors import CaptureError
 from polygrad.helpers import THREAD_VARIABLES
 from polygrad.runtime.buffer import Allocation, Buffer
-from polygrad.runtime.grid import GridSize
-from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
-from polygrad.schedule.memory import Lifetime, lower_bound, plan
+from polygrad.runtime.program import BufferSpec, Variable
 from polygrad.uop.node import UOp
 
 
@@ -37,23 +35,11 @@ class _Scratch(NamedTuple):
     buffer: int
 
 
-class _Launch(NamedTuple):
-    """A launch. Its pointers are pairs of memory and byte offset."""
+@dataclass(frozen=True, slots=True)
+class _Launch(Call):
+    """A launch on `device`. The keys of its buffers are allocations, or `_Scratch`."""
 
-    device: str
-    kernel: Kernel
-    pointers: tuple[tuple[Hashable, int], ...]
-    grid: tuple[GridSize, GridSize, GridSize] | None
-
-    @property
-    def used(self) -> list[Hashable]:
-        """The memory that it reads or writes."""
-        return [key for key, _ in self.pointers]
-
-    @property
-    def written(self) -> list[Hashable]:
-        """The memory that it writes."""
-        return [self.pointers[i][0] for i in self.kernel.writes]
+    device: str = field(kw_only=True)
 
     @property
     def varies(self) -> bool:
@@ -165,9 +151,9 @@ def merge(
         for key in dict.fromkeys(key for x in constant_items for key in x.written):
             if key in read and roles[key] in ("scratch", "state"):
                 memory.allocate(key, "param")
-        once = _assemble(constant_items, [], memory, runs, {}, {})
+        once = _assemble(constant_items, [], memory, {}, {})
     first += [b.allocation for b in outputs if b.allocation not in first]
-    return Merged(_assemble(varying_items, first, memory, runs, values, bounds), once)
+    return Merged(_assemble(varying_items, first, memory, values, bounds), once)
 
 
 def _constant(items: list[_Item], inputs: set[Hashable], roles: dict[Hashable, str]) -> set[int]:
@@ -193,65 +179,38 @@ def _assemble(
     items: list[_Item],
     first: list[Hashable],
     memory: _Memory,
-    runs: list[Run],
     values: dict[str, int],
     bounds: dict[str, Variable],
 ) -> CapturedProgram:
     """Number the buffers, `first` first, plan the scratch memory of each device, and load the Programs."""
-    roles, specs = memory.roles, memory.specs
-    keys = list(first)
-    used = dict.fromkeys(key for x in items for key in x.used)
-    keys += [key for key in used if roles[key] != "scratch" and key not in keys]
-    offsets: dict[Hashable, int] = {}
-    arenas: dict[str, int] = {}
-    arena_lower_bound = 0
-    for device in dict.fromkeys(x.device for x in items if isinstance(x, _Launch)):
-        lifetimes = _lifetimes(items, memory, device)
-        places, arenas[device] = plan(list(lifetimes.values()), Device.backend(device).target.alignment)
-        offsets.update(zip(lifetimes, places, strict=True))
-        arena_lower_bound += lower_bound(list(lifetimes.values()))
-    keys += list(offsets)
+    roles = memory.roles
+    used = dict.fromkeys([*first, *(key for x in items for key in x.used)])
+    keys = sorted(used, key=lambda key: roles[key] == "scratch")
+    specs = [memory.specs[key] for key in keys]
+    buffers = {k: BufferSpec(s.size, s.dtype, roles[k]) for k, s in zip(keys, specs, strict=True)}
     number = {key: i for i, key in enumerate(keys)}
-    all_specs = [BufferSpec(specs[k].size, specs[k].dtype, roles[k], offsets.get(k, -1)) for k in keys]
-    variables = tuple(bounds[name] for name in sorted(bounds))
-    targets = {run.program.device: run.program for run in runs}
+    devices = dict.fromkeys(x.device for x in items if isinstance(x, _Launch))
+    own = dict.fromkeys(devices, buffers)
+    if len(devices) > 1:
+        for device in devices:
+            own[device] = {key: spec for key, spec in buffers.items() if memory.devices[key] == device}
+    arenas = {device: plan_arena(device, own[device], [x.used for x in items]) for device in devices}
     steps: list[ProgramStep | CopyStep] = []
     for device, group in itertools.groupby(items, lambda x: x.device if isinstance(x, _Launch) else ""):
         launches = []
-        own = keys if len(arenas) == 1 else [key for key in keys if memory.devices[key] == device]
-        own_number = {key: i for i, key in enumerate(own)}
         for x in group:
             if isinstance(x, _Launch):
                 launches.append(x)
             else:
                 steps.append(CopyStep(number[x.source], number[x.target]))
-        if not launches:
-            continue
-        kernels = list(dict.fromkeys(x.kernel for x in launches))
-        kernel_number = {kernel: i for i, kernel in enumerate(kernels)}
-        threads = max(run.program.threads for run in runs) if any(k.parallel for k in kernels) else 1
-        program = Program(
-            device,
-            targets[device].target,
-            tuple([all_specs[number[key]] for key in own]),
-            tuple(kernels),
-            tuple(
-                Launch(
-                    kernel_number[x.kernel],
-                    tuple(Binding(own_number[key], offset) for key, offset in x.pointers),
-                    x.grid,
-                )
-                for x in launches
-            ),
-            variables,
-            arenas[device],
-            threads=threads,
-            shared_memory=targets[device].shared_memory,
-        )
-        positions = None if len(arenas) == 1 else [number[key] for key in own]
-        steps.append(ProgramStep(place_barriers(program), positions))
-    buffers = [memory.buffers.get(key) for key in keys]
-    return CapturedProgram(steps, buffers, [roles[key] for key in keys], values, arena_lower_bound)
+        if launches:
+            variables = [bounds[name] for name in sorted(bounds)]
+            program = assemble(device, own[device], launches, arenas[device], variables)
+            positions = None if len(devices) == 1 else [number[key] for key in own[device]]
+            steps.append(ProgramStep(program, positions))
+    smallest = sum(arena.lower_bound for arena in arenas.values())
+    held = [memory.buffers.get(key) for key in keys]
+    return CapturedProgram(steps, held, [roles[key] for key in keys], values, smallest)
 
 
 def _existed(buffer: Buffer) -> bool:
@@ -292,7 +251,8 @@ def _gather(runs: Iterable[Run | Transfer], memory: _Memory, live: set[Allocatio
             note(key, spec, buffer, program.device)
         for launch in program.launches:
             pointers = tuple((keys[b.buffer], b.offset) for b in launch.bindings)
-            items.append(_Launch(program.device, program.kernels[launch.kernel], pointers, launch.grid))
+            kernel = program.kernels[launch.kernel]
+            items.append(_Launch(kernel, pointers, launch.grid, device=program.device))
     return items
 
 
@@ -305,23 +265,6 @@ def _eliminate_dead(items: list[_Item], roles: dict[Hashable, str]) -> list[_Ite
             needed.update(item.used)
             live.append(item)
     return live[::-1]
-
-
-def _lifetimes(items: list[_Item], memory: _Memory, device: str) -> dict[Hashable, Lifetime]:
-    """The lifetimes of a device's scratch memory, in numbers of items."""
-    first: dict[Hashable, int] = {}
-    last: dict[Hashable, int] = {}
-    for i, item in enumerate(items):
-        if isinstance(item, _Launch) and item.device == device:
-            for key in item.used:
-                if memory.roles[key] == "scratch":
-                    first.setdefault(key, i)
-                    last[key] = i
-    return {key: Lifetime(_nbytes(memory.specs[key]), first[key], last[key]) for key in first}
-
-
-def _nbytes(spec: BufferSpec) -> int:
-    return spec.size * to_dtype(spec.dtype).itemsize
 
 
 def _variables(runs: list[Run]) -> tuple[dict[str, int], dict[str, Variable]]:

@@ -1,37 +1,26 @@
-"""From a normalised graph to a Program: schedule, lower and compile each distinct kernel once, plan the
-arena."""
+"""From a normalised graph to a Program: schedule, lower and compile each distinct kernel once, and say what
+each launch reads and writes."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 
 from polygrad.codegen.kernels.passes import decided, given_opts, scheduled
-from polygrad.codegen.lower.passes import Context, kernel_name, lower, parameters, signature
-from polygrad.engine.barriers import place_barriers
+from polygrad.codegen.lower.passes import Context, lower
+from polygrad.engine.assembler import Call, assemble, plan_arena
 from polygrad.engine.cache import DiskCache
-from polygrad.engine.compiled_kernels import Built, built_key, kernel_of
+from polygrad.engine.compiled_kernels import Built, built_key, described
 from polygrad.engine.devices import Backend, Device
-from polygrad.engine.launch_grid import launch_grid
 from polygrad.engine.search import search, search_graph
 from polygrad.engine.stats import stats
 from polygrad.errors import InternalError, OutOfMemoryError
 from polygrad.helpers import LRU, debug_level, env_int
-from polygrad.runtime.program import (
-    Binding,
-    BufferSpec,
-    Kernel,
-    Launch,
-    Program,
-    Variable,
-)
+from polygrad.runtime.program import BufferSpec, Kernel, Program, Variable
 from polygrad.schedule.kernel_info import forget_kernels
-from polygrad.schedule.kernels import KernelCall
-from polygrad.schedule.memory import Lifetime, lower_bound, plan
 from polygrad.schedule.schedule import Schedule
-from polygrad.uop.args import AddrSpace
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import render
@@ -73,7 +62,7 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
 
     def build(done: Schedule, width: int) -> Compiled:
         kernels = compile_kernels([call.ast for call in done.calls], device, backend, width)
-        return _assemble(sink, done, kernels, device, backend, n_slots)
+        return _program(sink, done, kernels, device, n_slots)
 
     if opts is None and width:
         opts = search_graph(plan, context, backend, width, lambda done: build(done, 0).program)
@@ -155,24 +144,17 @@ def _compile_missing(
         if opts is None and optimized and width:
             opts = search(body, device, backend, width)
         linear = lower(body, target, optimized, opts)
-        text = signature(linear)
-        name = kernel_name(linear, text)
+        built = described(linear, Context(target, optimized, opts), backend)
+        name = built.kernel.name
         if debug_level() >= 3:
             print(f"# {name}\n{render(linear)}", file=sys.stderr)
-        params = parameters(linear)
-        slots = tuple(n.arg.slot for n in params if n.arg.space is AddrSpace.GLOBAL)
-        local = tuple(n.arg.size * n.dtype.itemsize for n in params[len(slots) :])
         if debug_level() >= 1:
             print(f"kernel {name}: compiled", file=sys.stderr)
-        grid = launch_grid(linear) if target.workgroups else None
-        kernel = kernel_of(name, linear, params, backend)
-        built = Built(kernel, slots, local, Context(target, optimized, opts), grid)
         waiting.append((ast, built, key, backend.compile(name, linear)))
     stats.codegen_seconds += time.perf_counter() - started
     started = time.perf_counter()
     for ast, built, key, finish in waiting:
-        built = replace(built, kernel=replace(built.kernel, code=finish()))
-        made[ast] = built
+        built = made[ast] = built.with_code(finish())
         if disk is not None:
             disk.put(key, built.to_bytes())
     stats.kernels_compiled += len(waiting)
@@ -180,72 +162,40 @@ def _compile_missing(
     return made
 
 
-def _assemble(
-    sink: UOp, done: Schedule, kernels: list[Built], device: str, backend: Backend, n_slots: int
-) -> Compiled:
-    """Number the buffers (slots, outputs, scratch), plan the scratch, list the launches, place barriers."""
-    specs: list[BufferSpec | None] = [None] * n_slots
-    number: dict[UOp, int] = {}
-    for node in sink.toposort():
-        if node.op is Ops.BUFFER:
-            number[node] = node.arg.slot
-            specs[node.arg.slot] = BufferSpec(node.arg.size, node.dtype.name, "input")
+def _program(sink: UOp, done: Schedule, kernels: list[Built], device: str, n_slots: int) -> Compiled:
+    """The Program of scheduled kernels: its buffers are the slots, the outputs, then what is scratch."""
+    slots = {node: node.arg.slot for node in sink.toposort() if node.op is Ops.BUFFER}
+
+    def key(node: UOp) -> Hashable:
+        return slots.get(node, node)
+
+    buffers: dict[Hashable, BufferSpec] = {slot: BufferSpec(0, "uint8", "input") for slot in range(n_slots)}
+    for node, slot in slots.items():
+        buffers[slot] = BufferSpec(node.arg.size, node.dtype.name, "input")
     written = {call.args[0] for call in done.calls}
-    outputs = []
     for root in done.roots:
-        if root not in number:
-            if root not in written and max_numel(root.shape):
-                raise InternalError(f"{root.op} was asked for but no kernel computes it")
-            number[root] = len(specs)
-            specs.append(BufferSpec(max_numel(root.shape), root.dtype.name, "output"))
-        elif root in written and number[root] < n_slots:
-            specs[number[root]] = BufferSpec(max_numel(root.shape), root.dtype.name, "state")
-        outputs.append(number[root])
-    first: dict[UOp, int] = {}
-    last: dict[UOp, int] = {}
-    for i, call in enumerate(done.calls):
-        for arg in call.args:
-            if arg not in number:
-                first.setdefault(arg, i)
-                last[arg] = i
-    lives = [Lifetime(max_numel(n.shape) * n.dtype.itemsize, first[n], last[n]) for n in first]
-    lives += [Lifetime(nbytes, i, i) for i, k in enumerate(kernels) for nbytes in k.local]
-    offsets, arena = plan(lives, backend.target.alignment)
-    stats.arena_bytes, stats.arena_lower_bound = arena, lower_bound(lives)
-    for node, offset in zip(first, offsets, strict=False):
-        number[node] = len(specs)
-        specs.append(BufferSpec(max_numel(node.shape), node.dtype.name, "scratch", offset))
-    locals_: list[list[Binding]] = [[] for _ in kernels]
-    for life, offset in zip(lives[len(first) :], offsets[len(first) :], strict=True):
-        locals_[life.first].append(Binding(len(specs)))
-        specs.append(BufferSpec(life.nbytes, "uint8", "scratch", offset))
-    distinct = list(dict.fromkeys(k.kernel for k in kernels))
-    where = {k: i for i, k in enumerate(distinct)}
-    launches = tuple(
-        Launch(where[k.kernel], (*(_binding(call, slot, number) for slot in k.slots), *own), k.grid)
-        for k, call, own in zip(kernels, done.calls, locals_, strict=True)
-    )
-    variables = tuple(Variable(*v.arg[:3]) for v in _variables(done))
-    buffers = tuple(s if s is not None else BufferSpec(0, "uint8", "input") for s in specs)
-    threads = backend.target.threads if any(k.parallel for k in distinct) else 1
-    program = Program(
-        device,
-        backend.target.key,
-        buffers,
-        tuple(distinct),
-        launches,
-        variables,
-        arena,
-        threads=threads,
-        shared_memory=backend.shared_memory,
-    )
-    return Compiled(place_barriers(program), tuple(outputs))
+        if root in written or root not in slots:
+            buffers[key(root)] = _spec(root, "state" if root in slots else "output")
+        if root not in written and root not in slots and max_numel(root.shape):
+            raise InternalError(f"{root.op} was asked for but no kernel computes it")
+    calls = []
+    for i, (call, built) in enumerate(zip(done.calls, kernels, strict=True)):
+        pointers: list[tuple[Hashable, int]] = []
+        for slot in built.slots:
+            arg = call.args[slot]
+            buffers.setdefault(key(arg), _spec(arg, "scratch"))
+            pointers.append((key(arg), call.offsets[slot] if call.offsets else 0))
+        for n, nbytes in enumerate(built.local):
+            buffers[i, n] = BufferSpec(nbytes, "uint8", "scratch")
+            pointers.append(((i, n), 0))
+        calls.append(Call(built.kernel, tuple(pointers), built.grid))
+    arena = plan_arena(device, buffers, [call.used for call in calls])
+    stats.arena_bytes, stats.arena_lower_bound = arena.nbytes, arena.lower_bound
+    variables = sorted({v for call in done.calls for v in call.ast.variables()}, key=lambda v: v.arg)
+    program = assemble(device, buffers, calls, arena, [Variable(*v.arg[:3]) for v in variables])
+    number = {k: i for i, k in enumerate(buffers)}
+    return Compiled(program, tuple(number[key(root)] for root in done.roots))
 
 
-def _binding(call: KernelCall, slot: int, number: dict[UOp, int]) -> Binding:
-    return Binding(number[call.args[slot]], call.offsets[slot] if call.offsets else 0)
-
-
-def _variables(done: Schedule) -> list[UOp]:
-    asts = {call.ast for call in done.calls}
-    return sorted({v for ast in asts for v in ast.variables()}, key=lambda v: v.arg)
+def _spec(node: UOp, role: str) -> BufferSpec:
+    return BufferSpec(max_numel(node.shape), node.dtype.name, role)

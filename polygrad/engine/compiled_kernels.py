@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from polygrad.codegen.lower.bind_workgroups import subgroup_of, workgroup_of
-from polygrad.codegen.lower.passes import Context, signature
+from polygrad.codegen.lower.passes import Context, kernel_name, parameters, signature
 from polygrad.codegen.opts.opt import parse_opts, render_opts
 from polygrad.codegen.target import Target
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.devices import Backend
+from polygrad.engine.launch_grid import launch_grid
 from polygrad.helpers import THREAD_VARIABLES
-from polygrad.runtime.grid import GridSize, as_tuples
+from polygrad.runtime.grid import Grid, as_tuples
 from polygrad.runtime.program import Kernel
+from polygrad.uop.args import AddrSpace
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -31,24 +34,15 @@ class Built:
     slots: tuple[int, ...]
     local: tuple[int, ...]
     context: Context
-    grid: tuple[GridSize, GridSize, GridSize] | None = None
+    grid: Grid | None = None
 
     def to_bytes(self) -> bytes:
         """u32 length (little-endian) | JSON | the kernel's code."""
-        k = self.kernel
+        of_kernel = {f.name: getattr(self.kernel, f.name) for f in dataclasses.fields(Kernel)}
+        code = of_kernel.pop("code")
         opts = None if self.context.opts is None else render_opts(self.context.opts)
-        of_kernel = [
-            k.name,
-            k.n_buffers,
-            k.variables,
-            k.language,
-            k.writes,
-            k.parallel,
-            k.workgroup,
-            k.subgroup,
-        ]
-        head = json.dumps([*of_kernel, self.slots, self.local, opts, self.grid]).encode()
-        return _LENGTH.pack(len(head)) + head + k.code
+        head = json.dumps([of_kernel, self.slots, self.local, opts, self.grid]).encode()
+        return _LENGTH.pack(len(head)) + head + code
 
     @staticmethod
     def from_bytes(data: bytes, target: Target, optimized: bool) -> Built:
@@ -56,32 +50,26 @@ class Built:
         undamaged."""
         (length,) = _LENGTH.unpack_from(data)
         start = _LENGTH.size + length
-        fields = json.loads(data[_LENGTH.size : start])
-        *of_kernel, slots, local, opts, grid = fields
-        name, n_buffers, variables, language, writes, parallel, workgroup, subgroup = of_kernel
-        kernel = Kernel(
-            name,
-            data[start:],
-            n_buffers,
-            tuple(variables),
-            language=language,
-            writes=tuple(writes),
-            parallel=parallel,
-            workgroup=None if workgroup is None else tuple(workgroup),
-            subgroup=subgroup,
-        )
+        of_kernel, slots, local, opts, grid = json.loads(data[_LENGTH.size : start])
+        kernel = Kernel(code=data[start:], **{name: as_tuples(value) for name, value in of_kernel.items()})
         context = Context(target, optimized, None if opts is None else parse_opts(opts))
-        sizes = None if grid is None else tuple(map(as_tuples, grid))
-        return Built(kernel, tuple(slots), tuple(local), context, sizes)
+        return Built(kernel, tuple(slots), tuple(local), context, as_tuples(grid))
+
+    def with_code(self, code: bytes) -> Built:
+        """The same kernel with its code."""
+        return replace(self, kernel=replace(self.kernel, code=code))
 
 
-def kernel_of(name: str, linear: list[UOp], params: list[UOp], backend: Backend, code: bytes = b"") -> Kernel:
-    """The Kernel of a Program for a linear kernel."""
+def described(linear: list[UOp], context: Context, backend: Backend) -> Built:
+    """A linear kernel that `context` lowered, without its code."""
+    params = parameters(linear)
+    buffers = [n for n in params if n.arg.space is AddrSpace.GLOBAL]
+    own = params[len(buffers) :]
     variables = tuple(sorted(n.arg.name for n in linear if n.op is Ops.DEFINE_VAR))
     limits = backend.target.workgroups
-    return Kernel(
-        name,
-        code,
+    kernel = Kernel(
+        kernel_name(linear, signature(linear)),
+        b"",
         len(params),
         variables,
         language=backend.language,
@@ -89,6 +77,13 @@ def kernel_of(name: str, linear: list[UOp], params: list[UOp], backend: Backend,
         parallel=not THREAD_VARIABLES.isdisjoint(variables),
         workgroup=workgroup_of(linear) if limits else None,
         subgroup=subgroup_of(linear, limits) if limits else 0,
+    )
+    return Built(
+        kernel,
+        tuple(n.arg.slot for n in buffers),
+        tuple(n.arg.size * n.dtype.itemsize for n in own),
+        context,
+        launch_grid(linear) if limits else None,
     )
 
 

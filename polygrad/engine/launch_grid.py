@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from polygrad.codegen.lower.bind_workgroups import grid_of
 from polygrad.errors import InternalError
-from polygrad.runtime.grid import GRID_OPS, GridSize
+from polygrad.runtime.grid import GRID_OPS, Grid, GridSize
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 
-def launch_grid(linear: Iterable[UOp]) -> tuple[GridSize, GridSize, GridSize]:
+def launch_grid(linear: Iterable[UOp]) -> Grid:
     """The number of workgroups of a linear kernel along x, y and z. Raises InternalError for a size that is
     no arithmetic on Variables."""
     x, y, z = map(_size, grid_of(linear))

@@ -11,13 +11,14 @@ import time
 from typing import Any
 
 from polygrad.dtype import dtypes
+from polygrad.engine.assembler import Call, assemble
 from polygrad.engine.devices import Device
 from polygrad.errors import DeviceError
 from polygrad.helpers import THREAD, THREADS
 from polygrad.renderer.builder import Builder
 from polygrad.runtime.buffer import Buffer
 from polygrad.runtime.interface import Executable
-from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program
+from polygrad.runtime.program import BufferSpec, Kernel, Program
 from polygrad.uop.ops import Ops
 
 _NAME = "multiply_adds"
@@ -70,15 +71,9 @@ def multiply_adds(device: str) -> Program:
         raise DeviceError(f"peak: device {device} runs no instructions of its own: use CPU or WASM")
     lanes, threads = _lanes(device), backend.target.threads
     code = backend.assemble(lambda builder: _write(builder, lanes))
-    return Program(
-        device,
-        backend.target.key,
-        (BufferSpec(lanes * (1 + threads), "float32", "state"),),
-        (Kernel(_NAME, code, 1, (THREAD, THREADS), language=backend.language, writes=(0,), parallel=True),),
-        (Launch(0, (Binding(0),)),),
-        threads=threads,
-        shared_memory=backend.shared_memory,
-    )
+    kernel = Kernel(_NAME, code, 1, (THREAD, THREADS), language=backend.language, writes=(0,), parallel=True)
+    memory = BufferSpec(lanes * (1 + threads), "float32", "state")
+    return assemble(device, {0: memory}, [Call(kernel, ((0, 0),))])
 
 
 def _lanes(device: str) -> int:

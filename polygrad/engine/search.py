@@ -9,7 +9,7 @@ kept on disk, so a graph or a kernel is searched for once on a machine, until th
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
@@ -27,7 +27,6 @@ from polygrad.codegen.kernels.passes import steps
 from polygrad.codegen.lower.passes import (
     UNOPTIMIZED,
     Context,
-    kernel_name,
     lower,
     parameters,
     run_passes,
@@ -37,15 +36,14 @@ from polygrad.codegen.opts.heuristics import optimize
 from polygrad.codegen.opts.opt import Opt, parse_opts, render_opts
 from polygrad.codegen.opts.search_space import neighbours
 from polygrad.dtype import to_dtype
+from polygrad.engine.assembler import Call, assemble, plan_arena
 from polygrad.engine.cache import DiskCache
-from polygrad.engine.compiled_kernels import kernel_of
+from polygrad.engine.compiled_kernels import described
 from polygrad.engine.devices import Backend
-from polygrad.engine.launch_grid import launch_grid
 from polygrad.errors import ArgumentError, CompileError, InternalError, OptError, OutOfMemoryError
-from polygrad.helpers import THREAD_VARIABLES, debug_level
+from polygrad.helpers import debug_level
 from polygrad.runtime.interface import Handle, Runtime
-from polygrad.runtime.program import Binding, BufferSpec, Launch, Program, Variable
-from polygrad.schedule.memory import ALIGN, GUARD
+from polygrad.runtime.program import BufferSpec, Program
 from polygrad.schedule.schedule import Schedule
 from polygrad.uop.args import AddrSpace
 from polygrad.uop.node import UOp
@@ -140,33 +138,20 @@ class _Beam:
 
 def _seconds(kernel: UOp, device: str, backend: Backend) -> float:
     runtime = backend.open()
+    context = Context(backend.target)
     try:
-        linear = run_passes(kernel, Context(backend.target), after="optimize")
+        linear = run_passes(kernel, context, after="optimize")
         assert isinstance(linear, list)
-        name = kernel_name(linear, signature(linear))
-        code = backend.compile(name, linear)()
+        built = described(linear, context, backend)
+        built = built.with_code(backend.compile(built.kernel.name, linear)())
     except (CompileError, InternalError, OptError):  # OptError: more than a workgroup has
         return float("inf")
-    params = parameters(linear)
-    grid = launch_grid(linear) if backend.target.workgroups else None
-    described = kernel_of(name, linear, params, backend, code)
-    specs, at = [], 0
-    for n in params:
-        own = n.arg.space is AddrSpace.LOCAL
-        specs.append(BufferSpec(n.arg.size, n.dtype.name, "scratch" if own else "input", at if own else -1))
-        if own:
-            at += -(-(n.arg.size * n.dtype.itemsize + GUARD) // ALIGN) * ALIGN
-    program = Program(
-        device=device,
-        target=backend.target.key,
-        buffers=tuple(specs),
-        kernels=(described,),
-        launches=(Launch(0, tuple(Binding(i) for i in range(len(params))), grid),),
-        variables=tuple(
-            Variable(v, 0, backend.target.threads) for v in described.variables if v not in THREAD_VARIABLES
-        ),
-        arena=at,
-    )
+    buffers: dict[Hashable, BufferSpec] = {}
+    for n in parameters(linear):
+        role = "scratch" if n.arg.space is AddrSpace.LOCAL else "input"
+        buffers[n] = BufferSpec(n.arg.size, n.dtype.name, role)
+    call = Call(built.kernel, tuple((key, 0) for key in buffers), built.grid)
+    program = assemble(device, buffers, [call], plan_arena(device, buffers, [buffers]))
     return _time_program(program, runtime)
 
 

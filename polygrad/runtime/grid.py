@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 GridSize = Any  # int | str | tuple[str, GridSize] | tuple[str, GridSize, GridSize]
+Grid = tuple[GridSize, GridSize, GridSize]  # the numbers of workgroups along x, y and z
 
 _UNARY: dict[str, Callable[[int], int]] = {"NEG": operator.neg}
 _BINARY: dict[str, Callable[[int, int], int]] = {

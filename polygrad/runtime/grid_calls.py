@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from polygrad.errors import ProgramError
-from polygrad.runtime.grid import GridSize, grid_size
+from polygrad.runtime.grid import Grid, grid_size
 from polygrad.runtime.program import Launch, Program
 
 Size3 = tuple[int, int, int]
@@ -29,7 +29,7 @@ class _Unbound(NamedTuple):
     pointer."""
 
     kernel: int
-    grid: tuple[GridSize, GridSize, GridSize]
+    grid: Grid
     workgroup: Size3
     places: tuple[tuple[int, int], ...]
     variables: tuple[str, ...]

@@ -57,7 +57,7 @@ from typing import Any
 from polygrad.dtype import to_dtype
 from polygrad.errors import ProgramError
 from polygrad.helpers import THREAD_VARIABLES, prod
-from polygrad.runtime.grid import GridSize, as_tuples, is_grid_size
+from polygrad.runtime.grid import Grid, as_tuples, is_grid_size
 
 MAGIC, VERSION = b"PGRD", 8
 ROLES = ("input", "output", "param", "state", "scratch")
@@ -123,7 +123,7 @@ class Launch:
 
     kernel: int
     bindings: tuple[Binding, ...]
-    grid: tuple[GridSize, GridSize, GridSize] | None = None
+    grid: Grid | None = None
     barrier: bool = False
 
 

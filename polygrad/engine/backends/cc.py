@@ -7,12 +7,11 @@ several kernels are compiled together, in the background, while others are writt
 from __future__ import annotations
 
 import concurrent.futures
-import functools
-import os
 import threading
 from collections.abc import Callable
 from typing import Any
 
+from polygrad.background import compilers
 from polygrad.engine.backends.native import cached, linker
 from polygrad.engine.devices import Backend
 from polygrad.renderer.builder import Builder
@@ -36,15 +35,6 @@ _target = host_target()
 _native_half = host_has_half()
 
 
-@functools.cache
-def _pool() -> concurrent.futures.ThreadPoolExecutor:
-    return concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1, "polygrad-cc")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not live through a fork
-
-
 class _Batch:
     """Kernels that are compiled together, as soon as there are enough of them or the code of one is
     needed."""
@@ -63,7 +53,7 @@ class _Batch:
 
     def submit(self) -> concurrent.futures.Future[bytes]:
         if self._code is None:
-            self._code = _pool().submit(compile_c, module(list(self.functions.values())))
+            self._code = compilers().submit(compile_c, module(list(self.functions.values())))
         return self._code
 
     def code(self) -> bytes:

@@ -16,13 +16,13 @@ import concurrent.futures
 import ctypes
 import functools
 import hashlib
-import os
 import re
 import threading
 from typing import Any
 
 import llvmlite.binding as llvm
 
+from polygrad.background import compilers
 from polygrad.codegen.target import Target
 from polygrad.errors import CompileError
 from polygrad.helpers import env_int
@@ -184,20 +184,11 @@ def _explain_refusal(lib: Any, what: str, error: ctypes.c_char_p, text: str) -> 
 
 
 def submit(text: str) -> concurrent.futures.Future[bytes]:
-    """`compile_ir` in the background, on as many threads as there are processors."""
-    return _pool().submit(compile_ir, text)
+    """`compile_ir` in the background."""
+    return compilers().submit(compile_ir, text)
 
 
 @functools.cache
 def warm_up() -> None:
     """Initialise LLVM in the background: its first function takes 40 ms."""
     submit("define void @warm_up(ptr %p) {\n  store <4 x float> zeroinitializer, ptr %p\n  ret void\n}\n")
-
-
-@functools.cache
-def _pool() -> concurrent.futures.ThreadPoolExecutor:
-    return concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1, "polygrad-llvm")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not live through a fork

@@ -10,13 +10,12 @@ launches. Where a buffer or a Variable has changed, the nodes of its kernels are
 
 from __future__ import annotations
 
-import concurrent.futures
 import functools
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from polygrad.background import compilers
 from polygrad.runtime.cuda.host import COMPUTE, COPY, CUDAHost, KernelCall, Pinned
 from polygrad.runtime.gpu import GPURuntime, KernelSource, when_dropped
 from polygrad.runtime.grid_calls import GridCall, GridCalls
@@ -144,18 +143,9 @@ class CUDARuntime(GPURuntime):
 
     def _compile(self, sources: Sequence[KernelSource]) -> Iterator[int]:
         texts = [source.text for source in sources]
-        codes = _compilers().map(self._to_code, texts) if len(texts) > 1 else map(self._to_code, texts)
+        codes = compilers().map(self._to_code, texts) if len(texts) > 1 else map(self._to_code, texts)
         for source, code in zip(sources, list(codes), strict=True):
             yield self.host.load(code, source.name)
-
-
-@functools.cache
-def _compilers() -> concurrent.futures.ThreadPoolExecutor:
-    return concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1, "polygrad-cuda")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_compilers.cache_clear)  # threads do not live through a fork
 
 
 class CUDAExecutable(Executable):

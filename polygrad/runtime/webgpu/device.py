@@ -23,7 +23,7 @@ from polygrad.dtype import to_dtype
 from polygrad.errors import DeviceError, OutOfMemoryError, ProgramError
 from polygrad.helpers import round_up
 from polygrad.runtime.gpu import GPURuntime, KernelSource, when_dropped
-from polygrad.runtime.grid import GridSize, grid_size
+from polygrad.runtime.grid import Grid, grid_size
 from polygrad.runtime.interface import Executable
 from polygrad.runtime.memory_pool import MemoryPool
 from polygrad.runtime.program import BufferSpec, Kernel, Launch, Program
@@ -151,7 +151,7 @@ def _check_extensions(kernel: Kernel, adapter: Adapter) -> None:
         )
 
 
-def _grid(program: Program, launch: Launch) -> tuple[GridSize, GridSize, GridSize]:
+def _grid(program: Program, launch: Launch) -> Grid:
     if launch.grid is None:
         raise ProgramError(
             f"kernel {program.kernels[launch.kernel].name}: a launch has no grid of workgroups"
