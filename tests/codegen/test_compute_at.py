@@ -22,7 +22,7 @@ from polygrad.engine.normalize import normalize  # noqa: E402
 from polygrad.engine.programs import clear_caches  # noqa: E402
 from polygrad.uop.node import UOp  # noqa: E402
 from polygrad.uop.ops import Ops  # noqa: E402
-from tests.codegen.grid_kernels import decided  # noqa: E402
+from tests.codegen.grid_kernels import arranged, decided  # noqa: E402
 from tests.schedules import schedule  # noqa: E402
 
 TARGET = Target("test", simd_bytes=64, registers=31, fma=True, threads=4, cache=(32 << 10, 1 << 20))
@@ -74,6 +74,14 @@ def test_weights_of_a_layer_are_not_read_again_for_each_block_of_rows():
 def test_fewer_rounds_than_threads_stay_apart():
     assert len(kernels(attention(1, 512))) == 1 and len(kernels(attention(1, 520))) == 1
     assert len(kernels(attention(1, 509))) == 3  # a prime: no blocks
+
+
+@pytest.mark.parametrize("width, rows", [(768, 2), (1024, 2), (2048, 1), (3000, 1)])
+def test_rows_that_share_no_operand_are_few_at_a_time(width, rows):
+    x = empty(1 << 10, width).requires_grad_()
+    x.layernorm().backward(empty(1 << 10, width))
+    found = [stages(call) for call in arranged(x.grad, target=TARGET)]
+    assert [sizes for sizes in found if sizes] == [[rows * width]]
 
 
 def test_both_products_and_the_rows_between_are_tiled():

@@ -21,6 +21,7 @@ from polygrad.codegen.opts import cost
 from polygrad.codegen.opts.loops import split_loop
 from polygrad.codegen.target import Target
 from polygrad.errors import OptError
+from polygrad.schedule.cost import MIN_REUSE
 from polygrad.schedule.index_maps import flat_index
 from polygrad.schedule.kernel_info import Access, kernel_info, rounds
 from polygrad.schedule.kernels import KernelCall
@@ -53,14 +54,13 @@ def propose_compute_at(producer: KernelCall, reader: KernelCall, context: Kernel
     rows: tuple[int, ...] = ()
     if own_loops == 1 and shared[-1].block == 1:  # a round makes a row: several are better
         size = shared[-1].producer.src[0].arg
-        fits = [
-            n
-            for n in range(max(cost.MIN_BLOCK_ROWS, 2), size + 1)
-            if size % n == 0 and n * row_bytes <= cost.stage_bytes(target)
-        ]
-        if not fits:
+        block = _rows_of_block(size, row_bytes, _has_product(producer, reader), target)
+        if block is None:
             return None
-        shared, rows = (shared[:-1], ()) if fits[-1] == size else (shared, (fits[-1],))
+        if block == size:
+            shared = shared[:-1]
+        elif block > 1:
+            rows = (block,)
     elif row_bytes > cost.stage_bytes(target):
         pays = False
     axes = tuple(s.reader.arg.id for s in shared[-1:])
@@ -70,6 +70,29 @@ def propose_compute_at(producer: KernelCall, reader: KernelCall, context: Kernel
     pays = pays and _is_cached(producer, {s.producer for s in shared}, target)
     pays = pays and _is_cached(reader, {s.reader for s in shared}, target)
     return Proposal(KernelOpt(Kind.COMPUTE_AT, (), axes, rows), pays)
+
+
+def _has_product(producer: KernelCall, reader: KernelCall) -> bool:
+    """Whether the rows of a block share what one of the kernels reads."""
+    sums = [s for call in (producer, reader) for nest in kernel_info(call.ast).nests for s in nest.sums]
+    return any(s.is_static and s.reuse >= MIN_REUSE for s in sums)
+
+
+def _rows_of_block(size: int, row_bytes: int, has_product: bool, target: Target) -> int | None:
+    """The number of rows in a block: of `size` rows an equal part, as large as the cache permits. Rows of a
+    product share the other operand, so a block has many, in the second cache. Other rows share nothing: a
+    block stays in the first cache."""
+    least, limit = (
+        (max(cost.MIN_BLOCK_ROWS, 2), cost.stage_bytes(target))
+        if has_product
+        else (1, max(cost.row_block_bytes(target), row_bytes))
+    )
+    if least * row_bytes > cost.stage_bytes(target):
+        return None
+    return max(
+        (n for n in range(least, min(size, limit // row_bytes) + 1) if size % n == 0),
+        default=None,
+    )
 
 
 def _divide_last_loop(
