@@ -3,7 +3,8 @@
 **Caches.** `programs.py` finds Programs by the graph's structure, which one walk over the uncomputed nodes
 gives (`pending.py`). In it nodes are numbers in the order of the walk, buffers are slots, and constants are
 left out, so a graph that was seen before makes no new node. Kernels are found by AST: in memory, bounded by
-bytes, and on disk, by a digest of the AST, the target and polygrad's own source (`compiled_kernels.py`). A
+bytes, and on disk, by a digest of the AST, the target and polygrad's own source (`compiled_kernels.py`).
+Programs are on disk, too, by their graphs, so that another process schedules nothing (`kept_programs.py`). A
 damaged entry is a miss. In Node the folder is mounted in Pyodide's file system. A page reads its kernels from
 IndexedDB when it starts (`loader/src/kernels.ts`).
 

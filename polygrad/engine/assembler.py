@@ -46,6 +46,16 @@ class Arena:
     lower_bound: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The Program of a graph and where its results are: the SINK's source i lies in buffer `outputs[i]`, the
+    first buffers are the slots. `arena_lower_bound`: see `Arena`."""
+
+    program: Program
+    outputs: tuple[int, ...]
+    arena_lower_bound: int = 0
+
+
 def plan_arena(
     device: str, buffers: Mapping[Hashable, BufferSpec], used: Sequence[Iterable[Hashable]]
 ) -> Arena:

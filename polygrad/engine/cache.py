@@ -30,8 +30,8 @@ _MEMORY_BYTES = 16 << 20
 _DISK_BYTES = 512 << 20
 _SHARDS = 256
 _DAY = 86400.0
-# The code that compiles a kernel's AST: packages, and the modules beside them.
-_COMPILERS = ("uop", "codegen", "renderer", "wasm", os.path.join("engine", "backends"), "")
+# The code that makes Programs of graphs: packages, and the modules beside them.
+_COMPILERS = ("uop", "schedule", "codegen", "renderer", "wasm", "engine", "")
 
 
 @functools.cache

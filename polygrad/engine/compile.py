@@ -10,15 +10,17 @@ from dataclasses import dataclass
 
 from polygrad.codegen.kernels.passes import decided, given_opts, scheduled
 from polygrad.codegen.lower.passes import Context, lower
-from polygrad.engine.assembler import Call, assemble, plan_arena
+from polygrad.engine.assembler import Call, Compiled, assemble, plan_arena
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.compiled_kernels import Built, built_key, described
 from polygrad.engine.devices import Backend, Device
+from polygrad.engine.kept_programs import keep_program, program_key, read_program
 from polygrad.engine.search import search, search_graph
 from polygrad.engine.stats import stats
 from polygrad.errors import InternalError, OutOfMemoryError
-from polygrad.helpers import LRU, debug_level, env_int
-from polygrad.runtime.program import BufferSpec, Kernel, Program, Variable
+from polygrad.helpers import LRU, debug_level, env_int, env_text
+from polygrad.helpers import Context as Settings
+from polygrad.runtime.program import BufferSpec, Kernel, Variable
 from polygrad.schedule.kernel_info import forget_kernels
 from polygrad.schedule.schedule import Schedule
 from polygrad.uop.node import UOp
@@ -27,16 +29,8 @@ from polygrad.uop.printer import render
 from polygrad.uop.shapes import max_numel
 
 _KERNEL_BYTES = 16 << 20  # of compiled kernels kept
+_GRAPH_BYTES = 8 << 20  # of graphs whose Programs came from the disk
 _NODE_BYTES = 400  # of a node of an AST, about
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """A Program and where its results are: the SINK's source i lies in buffer `outputs[i]`, the first buffers
-    are the slots."""
-
-    program: Program
-    outputs: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,32 +42,82 @@ class Origin:
     context: Context
 
 
+@dataclass(frozen=True, slots=True)
+class _KeptGraph:
+    """A graph whose Program came from the disk, and the names of its kernels."""
+
+    sink: UOp
+    device: str
+    n_slots: int
+    names: frozenset[str]
+
+
 _kernels: LRU[tuple[UOp, str, bool, int], Built] = LRU(_KERNEL_BYTES)
+_kept_graphs: LRU[str, _KeptGraph] = LRU(_GRAPH_BYTES)
 
 
 def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
-    """Make the Program of a normalised graph with `n_slots` BUFFERs."""
+    """The Program of a normalised graph with `n_slots` BUFFERs, from the disk or newly made."""
     started = time.perf_counter()
     backend = Device.backend(device)
     backend.prepare()
     optimized = backend.optimized and optimizing()
+    key = _program_key(sink, device, backend, optimized, n_slots)
+    kept = read_program(key, backend.target, optimized) if key and not _is_observed() else None
+    if key is None or kept is None:
+        stats.schedule_seconds += time.perf_counter() - started
+        compiled, kernels = _compile(sink, device, backend, optimized, n_slots)
+        if key is not None:
+            keep_program(key, compiled, kernels)
+    else:
+        compiled = kept
+        names = frozenset(kernel.name for kernel in kept.program.kernels)
+        graph = _KeptGraph(sink, device, n_slots, names)
+        _kept_graphs.put(key, graph, _NODE_BYTES * len(sink.toposort()))
+        if debug_level() >= 1:
+            print(f"program of {len(names)} kernels: from the disk", file=sys.stderr)
+        stats.kernels_found += len(names)
+        stats.schedule_seconds += time.perf_counter() - started
+    stats.arena_bytes, stats.arena_lower_bound = compiled.program.arena, compiled.arena_lower_bound
+    stats.programs += 1
+    return compiled
+
+
+def _program_key(sink: UOp, device: str, backend: Backend, optimized: bool, n_slots: int) -> str | None:
+    """None for a Program that is not kept: decisions that the environment gives are tried, not used."""
+    if not backend.caches_on_disk or any(map(env_text, Settings.TEXTS)):
+        return None
+    width = env_int("BEAM", 0)
+    how = (device, backend.target.key, backend.language, backend.shared_memory, optimized, width)
+    return program_key(sink, n_slots, *how)
+
+
+def _is_observed() -> bool:
+    """Whether somebody looks at how kernels are made, so that they are made."""
+    return debug_level() >= 3 or bool(env_int("SPEC", 0))
+
+
+def _compile(
+    sink: UOp, device: str, backend: Backend, optimized: bool, n_slots: int
+) -> tuple[Compiled, list[Built]]:
+    """The Program of a graph, and a compiled kernel for each of its launches."""
+    started = time.perf_counter()
     plan, context = scheduled(sink, backend.target, optimized)
     opts, width = given_opts(), env_int("BEAM", 0) if optimized else 0
 
-    def build(done: Schedule, width: int) -> Compiled:
+    def build(done: Schedule, width: int) -> tuple[Compiled, list[Built]]:
         kernels = compile_kernels([call.ast for call in done.calls], device, backend, width)
-        return _program(sink, done, kernels, device, n_slots)
+        return _program(sink, done, kernels, device, n_slots), kernels
 
     if opts is None and width:
-        opts = search_graph(plan, context, backend, width, lambda done: build(done, 0).program)
+        opts = search_graph(plan, context, backend, width, lambda done: build(done, 0)[0].program)
     done = decided(plan, context, opts)
     stats.schedule_seconds += time.perf_counter() - started
     if backend.target.workgroups is not None:
         _check_sizes(done, device, backend)
-    compiled = build(done, width)
+    out = build(done, width)
     forget_kernels()
-    stats.programs += 1
-    return compiled
+    return out
 
 
 def _check_sizes(scheduled: Schedule, device: str, backend: Backend) -> None:
@@ -109,11 +153,22 @@ def compile_kernels(asts: list[UOp], device: str, backend: Backend, width: int =
 
 
 def origin_of(name: str, device: str) -> Origin | None:
-    """What the kernel of this name was compiled from; None unless it is among the kernels in memory.
+    """What the kernel of this name was compiled from; None unless it, or a graph that has it, is in memory.
 
     A captured step's driver holds the code of its kernels; this one has its own.
     """
-    target = Device.backend(device).target.key
+    backend = Device.backend(device)
+    found = _origin_in_memory(name, backend.target.key)
+    if found is not None:
+        return found
+    for _, graph in _kept_graphs.items():
+        if graph.device == device and name in graph.names:
+            _compile(graph.sink, device, backend, backend.optimized and optimizing(), graph.n_slots)
+            return _origin_in_memory(name, backend.target.key)
+    return None
+
+
+def _origin_in_memory(name: str, target: str) -> Origin | None:
     for (ast, key, *_), built in _kernels.items():
         if built.kernel.name == name and key == target:
             return Origin(built.kernel, ast.replace(arg=None), built.context)
@@ -127,15 +182,14 @@ def _compile_missing(
     made: dict[UOp, Built] = {}
     target = backend.target
     disk = DiskCache.default() if backend.caches_on_disk else None
-    looking = debug_level() >= 3 or env_int("SPEC", 0)  # at what is done to a kernel: so it is done
     waiting: list[tuple[UOp, Built, str, Callable[[], bytes]]] = []
     for ast in asts:
         key = ""
         if disk is not None:
             key = built_key(ast, target.key, backend.language, backend.shared_memory, optimized, width)
-            kept = None if looking else disk.get(key)
+            kept = None if _is_observed() else disk.get(key)
             if kept is not None:
-                found = made[ast] = Built.from_bytes(kept, target, optimized)
+                found = made[ast] = Built.from_bytes(kept, target, optimized, key)
                 if debug_level() >= 1:
                     print(f"kernel {found.kernel.name}: from the disk", file=sys.stderr)
                 stats.kernels_found += 1
@@ -154,7 +208,7 @@ def _compile_missing(
     stats.codegen_seconds += time.perf_counter() - started
     started = time.perf_counter()
     for ast, built, key, finish in waiting:
-        built = made[ast] = built.with_code(finish())
+        built = made[ast] = built.with_code(finish(), key)
         if disk is not None:
             disk.put(key, built.to_bytes())
     stats.kernels_compiled += len(waiting)
@@ -190,11 +244,10 @@ def _program(sink: UOp, done: Schedule, kernels: list[Built], device: str, n_slo
             pointers.append(((i, n), 0))
         calls.append(Call(built.kernel, tuple(pointers), built.grid))
     arena = plan_arena(device, buffers, [call.used for call in calls])
-    stats.arena_bytes, stats.arena_lower_bound = arena.nbytes, arena.lower_bound
     variables = sorted({v for call in done.calls for v in call.ast.variables()}, key=lambda v: v.arg)
     program = assemble(device, buffers, calls, arena, [Variable(*v.arg[:3]) for v in variables])
     number = {k: i for i, k in enumerate(buffers)}
-    return Compiled(program, tuple(number[key(root)] for root in done.roots))
+    return Compiled(program, tuple(number[key(root)] for root in done.roots), arena.lower_bound)
 
 
 def _spec(node: UOp, role: str) -> BufferSpec:

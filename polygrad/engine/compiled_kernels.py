@@ -28,13 +28,14 @@ _LENGTH = struct.Struct("<I")
 class Built:
     """A compiled kernel. `slots`: the PARAMs of its AST that it still has; simplification may have dropped
     some. `local`: the bytes of each scratch buffer of its own. `context`: the options of its lowering.
-    `grid`: of workgroups, on a device that has them."""
+    `grid`: of workgroups, on a device that has them. `key`: of its entry on disk, if it has one."""
 
     kernel: Kernel
     slots: tuple[int, ...]
     local: tuple[int, ...]
     context: Context
     grid: Grid | None = None
+    key: str = ""
 
     def to_bytes(self) -> bytes:
         """u32 length (little-endian) | JSON | the kernel's code."""
@@ -45,19 +46,19 @@ class Built:
         return _LENGTH.pack(len(head)) + head + code
 
     @staticmethod
-    def from_bytes(data: bytes, target: Target, optimized: bool) -> Built:
-        """The kernel for `target` that `to_bytes` wrote. The cache has checked that the bytes are
-        undamaged."""
+    def from_bytes(data: bytes, target: Target, optimized: bool, key: str = "") -> Built:
+        """The kernel for `target` that `to_bytes` wrote, from the entry `key`. The cache has checked that the
+        bytes are undamaged."""
         (length,) = _LENGTH.unpack_from(data)
         start = _LENGTH.size + length
         of_kernel, slots, local, opts, grid = json.loads(data[_LENGTH.size : start])
         kernel = Kernel(code=data[start:], **{name: as_tuples(value) for name, value in of_kernel.items()})
         context = Context(target, optimized, None if opts is None else parse_opts(opts))
-        return Built(kernel, tuple(slots), tuple(local), context, as_tuples(grid))
+        return Built(kernel, tuple(slots), tuple(local), context, as_tuples(grid), key)
 
-    def with_code(self, code: bytes) -> Built:
-        """The same kernel with its code."""
-        return replace(self, kernel=replace(self.kernel, code=code))
+    def with_code(self, code: bytes, key: str = "") -> Built:
+        """The same kernel with its code, which the entry `key` has."""
+        return replace(self, kernel=replace(self.kernel, code=code), key=key)
 
 
 def described(linear: list[UOp], context: Context, backend: Backend) -> Built:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from polygrad.engine.compile import Compiled, compile_graph, optimizing
+from polygrad.engine.assembler import Compiled
+from polygrad.engine.compile import compile_graph, optimizing
 from polygrad.engine.devices import Device, reopened
 from polygrad.engine.normalize import normalize, stored_value
 from polygrad.engine.pending import PendingGraph

@@ -46,9 +46,8 @@ class SequenceToSequence(HFInstance):
         request = Request(begin, count, Sampling(**sampling), ends)
         answers: list[Completion] = []
         for first in range(0, len(items), self.max_batch):
-            answers += self._answers(
-                [self._encoded(x) for x in items[first : first + self.max_batch]], request
-            )
+            batch = [self._tensor(self._encoded(x)) for x in items[first : first + self.max_batch]]
+            answers += self._answers(batch, request)
         return answers[0] if is_one else answers
 
     def _answers(self, inputs: list[Tensor], request: Request) -> list[Completion]:

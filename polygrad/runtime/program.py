@@ -288,9 +288,14 @@ def _tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value)
 
 
+@functools.cache
+def _field_names(cls: Any) -> frozenset[str]:
+    return frozenset(f.name for f in dataclasses.fields(cls))
+
+
 def _read(cls: Any, fields: dict[str, Any], **changed: Any) -> Any:
     """An object of a header, which has exactly the fields of its class."""
-    if fields.keys() != {f.name for f in dataclasses.fields(cls)}:
+    if fields.keys() != _field_names(cls):
         raise ValueError(f"a {cls.__name__} with the fields {sorted(fields)}")
     return cls(**{**fields, **changed})
 

@@ -53,6 +53,16 @@ def test_whisper_writes_what_transformers_writes(tmp_path: Path) -> None:
     assert [list(a.tokens) for a in answers] == expected
 
 
+def test_sound_from_another_device_is_read(tmp_path: Path) -> None:
+    _, ours = _pair("whisper", tmp_path, 1)
+    encoder = ours.module.encoder
+    sound = np.random.default_rng(1).standard_normal((encoder.bands, 2 * encoder.length)).astype(np.float32)
+    other = "WASM" if Tensor.zeros(1).device == "CPU" else "CPU"
+    there = hf.load_hf(tmp_path, device=other)
+    expected = ours.generate(Tensor(sound), max_new_tokens=_COUNT, stop_tokens=())
+    assert there.generate(Tensor(sound), max_new_tokens=_COUNT, stop_tokens=()).tokens == expected.tokens
+
+
 def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
     _, ours = _pair("t5", tmp_path, 1)
     with pytest.raises(ArgumentError, match="text needs a tokenizer"):

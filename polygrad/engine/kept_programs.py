@@ -1,0 +1,95 @@
+"""Programs on disk, by the graphs that they compute: a process that meets a graph again schedules nothing.
+
+An entry has the Program without the code of its kernels, and the keys of their own entries
+(`compiled_kernels.py`). Where one of these is gone, so is the Program.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import Enum
+from typing import Any
+
+from polygrad.codegen.target import Target
+from polygrad.dtype import DType
+from polygrad.engine.assembler import Compiled
+from polygrad.engine.cache import DiskCache
+from polygrad.engine.compiled_kernels import Built
+from polygrad.errors import ProgramError
+from polygrad.runtime.program import Program
+from polygrad.uop.node import UOp
+
+_LENGTH = struct.Struct("<I")
+
+
+def program_key(sink: UOp, n_slots: int, *how: object) -> str | None:
+    """The key of a normalised graph's Program; None for a graph that has no text. `how`: everything else
+    that the Program depends on, apart from polygrad's own code."""
+    text = graph_text(sink)
+    return None if text is None else DiskCache.key(f"program {n_slots} {how!r}", text)
+
+
+def graph_text(sink: UOp) -> str | None:
+    """A text that two graphs share exactly when they are the same, in every process; None for a graph with
+    an argument that is neither data nor a UOp."""
+    position: dict[UOp, int] = {}
+    lines: list[str] = []
+
+    def text_of(arg: Any) -> str:
+        if isinstance(arg, UOp):  # a symbolic size, or the body of a loop
+            add(arg)
+            return f"%{position[arg]}"
+        if isinstance(arg, tuple):
+            return f"{type(arg).__name__}({','.join([text_of(part) for part in arg])})"
+        if isinstance(arg, Enum):
+            return f"{type(arg).__name__}.{arg.name}"
+        if arg is None or isinstance(arg, (bool, int, float, str, DType)):
+            return repr(arg)
+        raise TypeError(arg)
+
+    def add(root: UOp) -> None:
+        for node in root.toposort():
+            if node not in position:
+                arg = "" if node.arg is None else text_of(node.arg)
+                sources = ",".join([str(position[s]) for s in node.src])
+                position[node] = len(position)
+                lines.append(f"{int(node.op)} {node.dtype} {sources} {arg}")
+
+    try:
+        add(sink)
+    except TypeError:
+        return None
+    return "\n".join(lines)
+
+
+def read_program(key: str, target: Target, optimized: bool) -> Compiled | None:
+    """What `keep_program` wrote under `key`; None unless all of it is there."""
+    disk = DiskCache.default()
+    data = disk.get(key)
+    if data is None:
+        return None
+    (length,) = _LENGTH.unpack_from(data)
+    start = _LENGTH.size + length
+    outputs, keys, lower_bound = json.loads(data[_LENGTH.size : start])
+    entries = [disk.get(k) for k in keys]
+    if any(entry is None for entry in entries):
+        return None
+    try:
+        program = Program.from_bytes(data[start:])
+    except ProgramError:  # of another version
+        return None
+    kernels = tuple(Built.from_bytes(entry, target, optimized).kernel for entry in entries if entry)
+    return Compiled(replace(program, kernels=kernels), tuple(outputs), lower_bound)
+
+
+def keep_program(key: str, compiled: Compiled, kernels: Sequence[Built]) -> None:
+    """Write a Program, of which these are the kernels, under `key`."""
+    program = compiled.program
+    keys = {built.kernel: built.key for built in kernels}
+    bare = replace(program, kernels=tuple(replace(kernel, code=b"") for kernel in program.kernels))
+    head = [compiled.outputs, [keys[kernel] for kernel in program.kernels], compiled.arena_lower_bound]
+    text = json.dumps(head).encode()
+    DiskCache.default().put(key, _LENGTH.pack(len(text)) + text + bare.to_bytes())
