@@ -5,20 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any, Self
 
-from polygrad.dtype import dtypes, to_dtype
+from polygrad.dtype import to_dtype
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.tensor.core.base import DTypeLike
-from polygrad.tensor.core.expressions import polynomial
+from polygrad.tensor.core.expressions import with_sign
+from polygrad.tensor.core.tanh import TANH_DTYPES, tanh_of_magnitude
 from polygrad.tensor.reduce import Axes, ReduceMixin
-
-# tanh(s)/s less 1, over s², of s²: interpolations at Chebyshev nodes, for float32 and float64
-_TANH = (
-    (-0.006942941750416007, 0.02147068302533676, -0.05393346914596769, 0.13333225775482527,
-     -0.33333332796631665),
-    (5.946956589774769e-05, -0.00022107222975864635, 0.0005849653729022644, -0.001454959384380466,
-     0.0035920334653723926, -0.008863229270067843, 0.021869488297234514, -0.05396825396361009,
-     0.13333333333329825, -0.3333333333333333),
-)  # fmt: skip
 
 
 class ActivationsMixin(ReduceMixin):
@@ -101,17 +93,15 @@ class ActivationsMixin(ReduceMixin):
         return -(-self).softplus()
 
     def tanh(self) -> Self:
-        """The hyperbolic tangent, within 4 ulp: 2 sigmoid(2 self) - 1, and a polynomial of self² near 0.
+        """The hyperbolic tangent, within 4 ulp.
 
         >>> Tensor([1.0]).tanh().tolist()
         [0.76159...]
         """
         x = self._in_floats()
-        small = x.abs() < 0.5
-        z = small.where(x, 0.0)
-        square = z * z
-        near = z * (square * polynomial(square, _TANH[x.dtype is dtypes.float64]) + 1.0)
-        out = small.where(near, (x * 2.0).sigmoid() * 2.0 - 1.0)
+        wide = x if x.dtype in TANH_DTYPES else x.float()
+        magnitude = wide.abs()
+        out = with_sign(magnitude._with(tanh_of_magnitude(magnitude.uop)), wide).cast(x.dtype)
         return out._with_backward([x], lambda g, y, _: g * (1.0 - y * y))
 
     def gelu(self, approximate: str = "tanh") -> Self:

@@ -78,6 +78,20 @@ def test_few_terms_of_a_sum_do_not_fill_lanes(device: str) -> None:
     assert simd.axes == ((2,),)  # columns of the output
 
 
+def test_a_sum_over_loops_that_go_through_memory_in_order_has_one_loop() -> None:
+    image = empty(8, 64, 56, 56)
+    (merged,) = chosen(image.mean((0, 2, 3)), OptKind.MERGE)
+    assert merged.axes == ((2,), (3,))  # rows and columns, not images
+    assert not chosen(image[:, :, :, :50].mean((0, 2, 3)), OptKind.MERGE)
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+def test_a_mean_of_each_channel_within_1e_6(device: str) -> None:
+    x = np.random.default_rng(0).standard_normal((3, 5, 7, 9)).astype(np.float32)
+    got = Tensor(x, device=device).mean((0, 2, 3)).numpy()
+    np.testing.assert_allclose(got, x.mean((0, 2, 3), dtype=np.float64), rtol=1e-5, atol=1e-6)
+
+
 def test_a_long_sum_fills_lanes() -> None:
     opts = choose(ast_of(empty(64, 1024).sum(1)), Device.backend("WASM").target)
     (simd,) = (o for o in opts if o.kind is OptKind.SIMD)

@@ -18,7 +18,7 @@ from polygrad.codegen.opts import cost  # noqa: E402
 from polygrad.codegen.target import Target  # noqa: E402
 from polygrad.engine.normalize import normalize  # noqa: E402
 from polygrad.engine.programs import clear_caches  # noqa: E402
-from polygrad.schedule.kernel_info import rounds  # noqa: E402
+from polygrad.schedule.kernel_info import kernel_info, rounds  # noqa: E402
 from polygrad.uop.node import UOp  # noqa: E402
 from polygrad.uop.ops import Ops  # noqa: E402
 from tests.codegen.grid_kernels import decided  # noqa: E402
@@ -99,6 +99,31 @@ def test_taps_that_do_not_divide_are_filled_up_with_zeros():
     )
     assert sizes(product) == [2, 2, 2, 2, 14, 14, 32, 32]
     assert guards(weights) and not guards(product)
+
+
+def strided_gradient(taps):
+    x = empty(2, 32, 28, 28)
+    return gradient_of(x.conv2d(empty(64, 32, taps, taps), stride=2, padding=1), x)
+
+
+@pytest.mark.parametrize(
+    "taps, phases", [(3, {(1, 1), (1, 2), (2, 1), (2, 2)}), (5, {(2, 2), (2, 3), (3, 2), (3, 3)})]
+)
+def test_phases_of_a_large_product_have_kernels_and_their_own_taps(taps, phases):
+    made = kernels(strided_gradient(taps))
+    products = [call for call in made if kernel_info(call.ast).has(Ops.REDUCE)]
+    found = [sorted(r.src[0].arg for r in only_sum(call).loops if 1 < r.src[0].arg < 4) for call in products]
+    assert sorted(found) == sorted(sorted(n for n in p if n > 1) for p in phases)
+    assert not any(guards(call) for call in products)
+
+
+def test_phases_with_as_many_taps_each_are_one_kernel():
+    made = kernels(strided_gradient(4))
+    assert sum(kernel_info(call.ast).has(Ops.REDUCE) for call in made) == 1
+
+
+def only_sum(call):
+    return kernel_info(call.ast).nests[0].only_sum
 
 
 def gradient_of(y, x):

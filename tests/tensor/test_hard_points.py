@@ -108,6 +108,24 @@ def test_cosh_and_sinh_are_finite_up_to_the_end_of_float32(device: str) -> None:
     assert Tensor([89.5], device=device).cosh().tolist() == [math.inf]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("device", DEVICES)
+def test_tanh_within_4_ulp_and_at_most_1(device: str, dtype: Any) -> None:
+    count = 2_000 if device == "INTERP" else 200_000
+    x = np.concatenate([np.geomspace(1e-6, 25, count), np.linspace(0, 2, count)]).astype(dtype)
+    expected = np.tanh(x.astype(np.longdouble))
+    for sign in (1, -1):
+        got = sign * Tensor(x * dtype(sign), device=device).tanh().numpy()
+        errors = np.abs(got - expected) / np.spacing(expected.astype(dtype))
+        assert errors.max() <= 4 and got.max() <= 1, f"{errors.max()} ulp at {x[errors.argmax()]!r}"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_tanh_of_16_bits_is_that_of_float32_rounded(dtype: str) -> None:
+    x = Tensor(np.linspace(-6, 6, 999, dtype=np.float32)).cast(dtype).realize()
+    np.testing.assert_array_equal(x.tanh().float().numpy(), x.float().tanh().cast(dtype).float().numpy())
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_sinc_is_1_at_denormal_numbers_and_0_at_whole_ones(device: str) -> None:
     assert Tensor([1e-40, -1e-40, 1e-45, 1e-20], device=device).sinc().tolist() == [1.0] * 4

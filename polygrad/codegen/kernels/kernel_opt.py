@@ -7,7 +7,7 @@
     COMPUTE_ROOT k4 0         sum number 0 of a kernel stored by a kernel of its own
     SPLIT_REDUCE k4 r2 8      a sum over r2 as 8 parts, which a kernel stores, and the sum of these
     INTERCHANGE k4 r2 r1 8    a sum over r2 that goes through the columns r1 for 8 terms at a time
-    POLYPHASE k3              a sum that skips terms as sums that skip none
+    POLYPHASE k3 1            a sum that skips terms as sums that skip none; 1: a kernel for each of them
     RELAYOUT k4 1 0 2 1       operand 1 of a product copied, with its axes in the order 0 2 1
     DOT_PRODUCT k4 r1         a product of narrow numbers as DOTs of words, with r1 in the lanes
     SPLIT_RANGE k4 r2 16 32   a loop as loops over blocks of 32, over 16 of these, and in one

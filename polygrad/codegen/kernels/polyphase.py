@@ -6,6 +6,10 @@
 Transposed convolutions with a stride, and gradients of convolutions and poolings with one, have zeros between
 the elements that they read. Each phase p of the output has every other tap, and no zero. The word is that of
 filter banks.
+
+Of 3 taps, one phase has 2 and the other 1. Where one kernel computes all phases, each has 2, and a weight
+that is 0. With a kernel for each phase, each has its own taps: of a filter of 3 x 3 with stride 2, phases
+have 9 terms in all instead of 16.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from polygrad.codegen.opts import cost
 from polygrad.codegen.opts.split import substituted
 from polygrad.errors import OptError
 from polygrad.helpers import ceildiv
-from polygrad.schedule.kernel_info import Sum, kernel_info, nest_info
+from polygrad.schedule.kernel_info import Sum, kernel_info, nest_info, rounds
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.linear import linear_terms, sum_of
 from polygrad.uop.node import UOp
@@ -35,19 +39,33 @@ def propose_phases(call: KernelCall, context: KernelContext) -> Iterator[Proposa
     info = kernel_info(call.ast)
     if not info.has(Ops.MOD) or not info.is_sum_of(context.least(cost.MIN_COPIED_FOR)):
         return
-    if _find_skipped(canonical_info(call.ast).ast) is not None:
-        yield Proposal(KernelOpt(Kind.POLYPHASE), info.is_sum_of(cost.MIN_COPIED_FOR))
+    if _find_skipped(canonical_info(call.ast).ast) is None:
+        return
+    pays = info.is_sum_of(cost.MIN_COPIED_FOR)
+    apart = context.target.workgroups is None and _saves_terms(call.ast)
+    yield Proposal(KernelOpt(Kind.POLYPHASE, numbers=(1,) if apart else ()), pays)
 
 
-def polyphase(ast: UOp) -> tuple[UOp, ...]:
-    """The kernels of one in polyphase form."""
+def _saves_terms(ast: UOp) -> bool:
+    """Whether a kernel for each phase computes far fewer terms than one of all phases, and each has as many
+    as a product needs to be worth a copy."""
+    one, each = (
+        [rounds(kernel_info(kernel).ranges) for kernel in polyphase(ast, int(apart))]
+        for apart in (False, True)
+    )
+    return min(each) >= cost.MIN_COPIED_FOR and sum(each) * cost.MIN_PHASE_GAIN <= sum(one)
+
+
+def polyphase(ast: UOp, apart: int = 0) -> tuple[UOp, ...]:
+    """The kernels of one in polyphase form. `apart`: whether phases of products with different numbers of
+    taps have kernels of their own."""
     info, _ = canonical_sum(ast)
     if _find_skipped(info.ast) is None:
         raise OptError("expected a sum of terms that are 0 unless a position is a multiple of a number")
-    return tuple(_split_fully(info.ast))
+    return tuple(_split_fully(info.ast, bool(apart)))
 
 
-def _split_fully(kernel: UOp) -> list[UOp]:
+def _split_fully(kernel: UOp, apart: bool) -> list[UOp]:
     """A kernel in polyphase form along every axis on which terms are skipped. Where the period does not
     divide the axis, the last rounds are peeled off: a kernel of their own stores that part of the output."""
     done, todo = [], [kernel]
@@ -60,8 +78,12 @@ def _split_fully(kernel: UOp) -> list[UOp]:
         size = skipped.output.src[0].arg
         if size > skipped.period and size % skipped.period:
             todo += _peel(kernel, skipped.output, size - size % skipped.period)
-        else:
-            todo.append(graph_rewrite(_divide(kernel, skipped), symbolic))
+            continue
+        phases: list[UOp | None] = [None]
+        taps = skipped.taps.src[0].arg
+        if apart and skipped.weights is not None and taps % skipped.period and taps > skipped.period:
+            phases = [UOp.index(p) for p in range(min(size, skipped.period))]
+        todo += [graph_rewrite(_divide(kernel, skipped, phase), symbolic) for phase in phases]
     return done
 
 
@@ -78,21 +100,23 @@ def _peel(kernel: UOp, loop: UOp, count: int) -> list[UOp]:
     return parts
 
 
-def _divide(kernel: UOp, skipped: _Skipped) -> UOp:
-    """The kernel with `output = period * block + phase` and `taps = period * k + q`. Each phase has terms for
-    one q: with it `start + sign * taps` is a multiple of the period for any block and k."""
+def _divide(kernel: UOp, skipped: _Skipped, only_phase: UOp | None) -> UOp:
+    """The kernel with `output = period * block + phase` and `taps = period * k + q`, for all phases or one.
+    Each phase has terms for one q: with it `start + sign * taps` is a multiple of the period for any block
+    and k."""
     output, taps, sign, period = skipped.output, skipped.taps, skipped.sign, skipped.period
     count = output.src[0].arg
     block = UOp.range(max(count // period, 1), output.arg.child(0))
-    phase = UOp.range(min(count, period), output.arg.child(1))
-    k = UOp.range(ceildiv(taps.src[0].arg, period), taps.arg.child(0))
+    phase = UOp.range(min(count, period), output.arg.child(1)) if only_phase is None else only_phase
     start = simplify(skipped.start.substitute({output: phase}))
     first = (start // period) * period if sign < 0 else ((start + (period - 1)) // period) * period
     at = {output: block * period + phase}
-    tap = k * period + simplify((start * -sign) % period)
+    first_tap = simplify((start * -sign) % period)
+    k = UOp.range(ceildiv(taps.src[0].arg - first_tap.vmin, period), taps.arg.child(0))
+    tap = k * period + first_tap
     value = substituted(skipped.data, at | {taps: k * period + (first - start) * sign})
     weights = skipped.weights
-    if taps.src[0].arg % period:
+    if first_tap.vmin < first_tap.vmax and taps.src[0].arg % period:
         if weights is None:
             value = _guard(value, tap < taps.src[0].arg)
         else:
@@ -104,7 +128,8 @@ def _divide(kernel: UOp, skipped: _Skipped) -> UOp:
     loops = tuple(k if r is taps else r for r in total.src[1:])
     summed = UOp(Ops.REDUCE, total.dtype, (value, *loops), total.arg)
     store = substituted(nest.src[0], at | {total: summed})
-    outputs = tuple(x for r in nest.src[1:] for x in ((block, phase) if r is output else (r,)))
+    divided = (block, phase) if only_phase is None else (block,)
+    outputs = tuple(x for r in nest.src[1:] for x in (divided if r is output else (r,)))
     return UOp.sink(UOp(Ops.END, nest.dtype, (store, *outputs)))
 
 

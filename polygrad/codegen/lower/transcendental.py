@@ -289,14 +289,9 @@ def power(a: UOp, e: UOp, fused: bool = False) -> UOp:
     head, tail = _log2_in_two(magnitude, f, fused)
     if a.is_const:
         head, tail = simplify(head), simplify(tail)
-    e_head = _leading(e, f)
-    e_tail = _sub(e, e_head)
-    if exponent is not None and not math.isnan(exponent):
-        e_head = simplify(e_head)
-        e_tail = const(dtype, e.arg - e_head.arg)  # of the number as it was written: 0.3, not float32's
-    product = e_head * head
+    product, rest = _product_in_two(e, exponent, head, tail, f, fused)
     inside = (product < 2.0 * f.bias) & (const(dtype, -2.0 * f.bias) < product)
-    rest = _where(inside, e_tail * head + e * tail, const(dtype, 0.0))
+    rest = _where(inside, rest, const(dtype, 0.0))
     out = lean_exp2(product, fused, rest)
     if exponent is None or not math.isfinite(exponent) or exponent == 0:
         out = _where(magnitude.eq(1.0) | e.eq(0.0), const(dtype, 1.0), out)  # of NaN too
@@ -309,6 +304,24 @@ def power(a: UOp, e: UOp, fused: bool = False) -> UOp:
     out = (out.bitcast(f.unsigned) ^ of_odd).bitcast(dtype)
     finite_negative = (a < 0.0) & (magnitude < math.inf)
     return _where(finite_negative & whole.logical_not(), const(dtype, math.nan), out)
+
+
+def _product_in_two(
+    e: UOp, exponent: float | None, head: UOp, tail: UOp, f: _Format, fused: bool
+) -> tuple[UOp, UOp]:
+    """e (head + tail) as a sum: a product, and the rest. `exponent`: of a constant e, its rounded value. The
+    rest takes the constant as it was written: 0.3, not float32's."""
+    e_head = e if fused else _leading(e, f)
+    e_tail = None if fused else _sub(e, e_head)
+    if exponent is not None and not math.isnan(exponent):
+        e_head = UOp.const(e.dtype, exponent) if fused else simplify(e_head)
+        e_tail = UOp.const(e.dtype, e.arg - e_head.arg)
+    product = e_head * head
+    if not fused:
+        assert e_tail is not None
+        return product, e_tail * head + e * tail
+    rest = _fma(e, tail, _fma(e, head, product * -1.0))
+    return product, rest if e_tail is None else _fma(e_tail, head, rest)
 
 
 def _short_power(a: UOp, exponent: float) -> UOp:
@@ -339,9 +352,51 @@ def _log2_e(piece: int) -> tuple[float, float]:
 
 
 def _log2_in_two(d: UOp, f: _Format, fused: bool) -> tuple[UOp, UOp]:
-    """log2 of a d >= 0 (or NaN) as a sum: its leading half of the digits, and the rest."""
+    """log2 of a d >= 0 (or NaN) as a sum: a head, and the rest. Where nothing fuses, the head has the leading
+    half of the digits."""
     dtype, const = d.dtype, UOp.const
     e, m = _exponent_and_significand(d, f)
+    whole = e.cast(dtype)
+    if fused:
+        product, product_tail = _log2_of_significand(m, f)
+        head = product + whole
+        tail = _sub(product, _sub(head, whole)) + product_tail
+    else:
+        head, tail = _log2_by_halves(m, whole, f)
+    head = _where(d < math.inf, head, d)
+    return _where(d.eq(0.0), const(dtype, -math.inf), head), tail
+
+
+def _log2_of_significand(m: UOp, f: _Format) -> tuple[UOp, UOp]:
+    """log2 of an m between the roots of 1/2 and 2 as a sum, with fused operations, which give the error of a
+    product (T. J. Dekker, 1971, without his splitting)."""
+    x, y = m + -1.0, m + 1.0
+    inverse = _fdiv(UOp.const(m.dtype, 1.0), y)
+    s = x * inverse
+    minus_s = s * -1.0
+    # x / (m + 1) less s; m + 1 is y and what its rounding took
+    s_tail = _fma(minus_s, _sub(m, y + -1.0), _fma(minus_s, y, x)) * inverse
+    # 3/2 ln(m) = s (3 + s^2 + s^4 Q(s^2))
+    z = s * s
+    z_tail = _fma(s + s, s_tail, _fma(s, s, z * -1.0))
+    series = z + 3.0
+    series_tail = _sub(z, series + -3.0) + _fma(z * z, _polynomial(z, f.log_tail, fused=True), z_tail)
+    ln = s * series
+    ln_tail = _fma(s, series_tail, _fma(s_tail, series, _fma(s, series, ln * -1.0)))
+    head, tail = _log2_e(f.digits)
+    product = ln * head
+    return product, _fma(ln, tail, _fma(ln_tail, head, _fma(ln, head, product * -1.0)))
+
+
+def _fma(a: UOp, b: UOp | float, c: UOp) -> UOp:
+    """a b + c, rounded once."""
+    b = b if isinstance(b, UOp) else UOp.const(a.dtype, b)
+    return UOp(Ops.MULACC, a.dtype, (a, b, c))
+
+
+def _log2_by_halves(m: UOp, whole: UOp, f: _Format) -> tuple[UOp, UOp]:
+    """`whole` + log2 of an m between the roots of 1/2 and 2 as a sum. Products of numbers with half as many
+    digits are exact."""
     x, y = m + -1.0, m + 1.0
     s = _fdiv(x, y)
     # x / (m + 1) as a head and what it lacks: the products are exact, and m + 1 is taken in two parts
@@ -350,7 +405,7 @@ def _log2_in_two(d: UOp, f: _Format, fused: bool) -> tuple[UOp, UOp]:
     s_tail = _fdiv(_sub(_sub(x, s_head * y_head), s_head * y_tail), y)
     # 3/2 ln(m) = s (3 + s^2 + s^4 Q(s^2)), what is in the brackets as a head and a rest too
     z, z_head = s * s, s_head * s_head
-    small = z * z * _polynomial(z, f.log_tail, fused) + s_tail * (s_head + s)
+    small = z * z * _polynomial(z, f.log_tail, fused=False) + s_tail * (s_head + s)
     series_head = _leading(z_head + 3.0 + small, f)
     series_tail = _sub(small, _sub(series_head + -3.0, z_head))
     high, low = s_head * series_head, s_tail * series_head + series_tail * s
@@ -359,11 +414,9 @@ def _log2_in_two(d: UOp, f: _Format, fused: bool) -> tuple[UOp, UOp]:
     # times 2/3 log2(e), and with the exponent
     c_head, c_tail = _log2_e(f.digits // 2)
     high, low = ln_head * c_head, ln_head * c_tail + ln_tail * (c_head + c_tail)
-    whole = e.cast(dtype)
     head = _leading(low + high + whole, f)
     tail = _sub(low, _sub(_sub(head, whole), high))
-    head = _where(d < math.inf, head, d)
-    return _where(d.eq(0.0), const(dtype, -math.inf), head), tail
+    return head, tail
 
 
 # --- sin --------------------------------------------------------------------------------------------------

@@ -118,6 +118,7 @@ MIN_PARTED, LONG_COLUMNS = 1 << 19, 16 << 10  # if terms are many; and bytes of 
 # relayout, polyphase, split-k
 MIN_COPIED_FOR = 1 << 18  # terms of a sum
 MIN_COPIED_READS = 5  # reads of each element of a copied operand
+MIN_PHASE_GAIN = 1.2  # factor by which kernels of one phase each have fewer terms, for these to be apart
 
 
 def is_counted(node: UOp) -> bool:
@@ -174,8 +175,9 @@ def stage_bytes(target: Target) -> int:
 
 
 def row_block_bytes(target: Target) -> int:
-    """The most that a block of rows takes that share nothing: with the rows it is computed of, it stays in the
-    first cache. Gradients of a layer normalisation, rows of 3 KB: 0.97 ms for 1 or 2 rows, 1.77 ms for 64."""
+    """The most that a block of rows takes that share nothing: with the rows it is computed of, it stays in
+    the first cache. Gradients of a layer normalisation, rows of 3 KB: 0.97 ms for 1 or 2 rows, 1.77 ms for
+    64."""
     return target.cache[0] // 4
 
 

@@ -64,6 +64,18 @@ def _decisions(target: Target) -> Sequence[Decide]:
 # --- what loops there are
 
 
+def _merged_sums(kernel: UOp, target: Target) -> Decisions:
+    """Neighbouring loops of a sum that goes through memory in order (the rows and columns of an image): SIMD
+    values overlap at the end of the one loop, not at the end of each row."""
+    while True:
+        sums = [(nest, total) for nest in kernel.src for total in nest_info(nest).sums if total.is_static]
+        pairs = ((nest, *pair) for nest, total in sums for pair in itertools.pairwise(total.loops))
+        found = next(((a, b) for nest, a, b in pairs if mergeable(kernel, a, b)), None)
+        if found is None:
+            return
+        kernel = yield _opt(OptKind.MERGE, *found)
+
+
 def _partitions(kernel: UOp, target: Target) -> Decisions:
     """The loops of each output nest where conditions on them change few times and far apart, and those where
     windows at their ends look beyond a row."""
@@ -416,5 +428,5 @@ def _work(kernel: UOp) -> int:
     return total
 
 
-_LOOP_DECISIONS: tuple[Decide, ...] = (merges, _partitions, _periods, _rows)
+_LOOP_DECISIONS: tuple[Decide, ...] = (merges, _merged_sums, _partitions, _periods, _rows)
 _DECISIONS = (*_LOOP_DECISIONS, _tiles, _operands, _orders, _epilogues, _parallel)
