@@ -190,6 +190,15 @@ def sort(o: Operation) -> str:
     return largest(o, o.shapes[0][-1], False)
 
 
+def argsort(o: Operation) -> str:
+    return f"{sort(o)}_at"
+
+
+def scatter_add(o: Operation) -> str:
+    zeros = o.graph.constant(np.zeros(o.attributes["size"], np.float32))
+    return o("ScatterElements", zeros, o.names[1], o.names[0], axis=0, reduction="add")
+
+
 def quantize(o: Operation) -> str:
     return o("Cast", o("Round", o("Mul", o.names[0], o.number(64))), to=TYPES["int8"])
 
@@ -234,6 +243,7 @@ OPERATIONS: dict[str, Callable[[Operation], str]] = {
     "logsumexp": reduction("ReduceLogSumExp"),
     "cumsum": lambda o: o("CumSum", *o.names, o.axes),
     "sort": sort,
+    "argsort": argsort,
     "topk": lambda o: largest(o, o.attributes["k"]),
     "softmax": over_axis("Softmax"),
     "log_softmax": over_axis("LogSoftmax"),
@@ -263,6 +273,7 @@ OPERATIONS: dict[str, Callable[[Operation], str]] = {
     "dropout": dropout,
     "take_rows": simple("Gather", axis=0),
     "gather": simple("GatherElements", axis=1),
+    "scatter_add": scatter_add,
 }
 PARAMETERS = {
     **dict.fromkeys(("linear", "batch_norm", "layer_norm", "group_norm"), (1, 2)),

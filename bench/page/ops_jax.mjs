@@ -65,6 +65,7 @@ const OPERATIONS = {
   cumsum: ([x], { axis }) => np.cumsum(x, axis),
   cumprod: ([x], { axis }) => np.cumprod(x, axis),
   sort: ([x]) => np.sort(x, -1),
+  argsort: ([x]) => np.argsort(x, -1),
   topk: ([x], { k }) => {
     const [values, indices] = lax.topK(x, k);
     indices.dispose();

@@ -83,6 +83,52 @@ def test_a_vector_and_a_matrix_are_multiplied_row_by_row():
     assert [kind for kind, _ in nest(kernels(empty(1024) @ empty(1024, WIDE))[-1])].count(AxisKind.SCAN) == 1
 
 
+NARROW = replace(TARGET, simd_bytes=16, registers=15)  # WebAssembly's
+
+
+@pytest.mark.parametrize("rows", [2, 8, 12])
+def test_few_rows_are_multiplied_with_a_few_rows_of_a_large_matrix_at_a_time(rows):
+    fill, add = decided("interchange", scheduled(empty(rows, 4096) @ empty(4096, 1000)), NARROW)
+    assert nest(fill) == [(AxisKind.LOOP, 1000), (AxisKind.LOOP, rows)]
+    assert nest(add) == [(AxisKind.SCAN, 4096 // ROWS), *nest(fill)]
+    assert fill.args == (add.args[0],)
+
+
+def test_what_is_computed_of_a_product_of_few_rows_reads_it():
+    *_, add, rest = decided("interchange", scheduled((empty(8, 4096) @ empty(4096, 1000)).relu()), NARROW)
+    assert AxisKind.SCAN in [kind for kind, _ in nest(add)] and rest.args[-1] is add.args[0]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "target"),
+    [
+        ((8, 4096), (4096, 1000), TARGET),  # a tile reads whole cache lines
+        ((8, 512), (512, 512), NARROW),  # the matrix stays in the cache
+        ((96, 4096), (4096, 1000), NARROW),  # the results do not
+        ((8, 20), (20, 300_000), NARROW),  # few rows of a matrix
+    ],
+)
+def test_other_products_are_tiles_in_registers(left, right, target):
+    calls = scheduled(empty(*left) @ empty(*right))
+    assert decided("interchange", calls, target) == calls
+
+
+def test_a_matrix_whose_rows_are_summed_up_is_read_along_them():
+    calls = scheduled(empty(8, 4096) @ empty(1000, 4096).T)
+    assert decided("interchange", calls, NARROW) == calls
+
+
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float16])
+def test_products_of_few_rows_on_every_device(device, dtype):
+    """Two of them, of rows and columns that are no multiples of a tile, with what the product is for."""
+    rows, terms, columns = (9, 2051, 603) if device != "INTERP" else (3, 70, 5)
+    rng = np.random.default_rng(7)
+    a, b = (rng.integers(-9, 10, shape) for shape in ((2, rows, terms), (2, terms, columns)))
+    x, y = (Tensor(v.astype(np.float32), device=device).cast(dtype).realize() for v in (a, b))
+    got = (x.float() @ y.float() * 2).numpy()
+    np.testing.assert_array_equal(got, 2 * np.matmul(a, b))
+
+
 def test_each_of_two_sums_goes_through_memory_row_by_row():
     calls = kernels(empty(1024, WIDE).var(0))
     assert [kind for call in calls for kind, _ in nest(call)].count(AxisKind.SCAN) == 2

@@ -66,8 +66,9 @@ INLINE float reduce_max_float32x8(float32x8 x) {
   float32x2 x1 = max_float32x2(__builtin_shufflevector(x0, x0, 0, 1), __builtin_shufflevector(x0, x0, 2, 3));
   return max_float32(x1[0], x1[1]);
 }
-INLINE int32x8 splat_int32x8(int32_t x) {
-  return (int32x8){x, x, x, x, x, x, x, x};
+typedef uint32_t uint32x8 __attribute__((vector_size(32)));
+INLINE uint32x8 splat_uint32x8(uint32_t x) {
+  return (uint32x8){x, x, x, x, x, x, x, x};
 }
 INLINE float32x4 splat_float32x4(float x) {
   return (float32x4){x, x, x, x};
@@ -110,6 +111,9 @@ INLINE uint16x8 float32x8_to_half(float32x8 x) {
 }
 INLINE void store_uint16x8(uint16_t *p, uint16x8 x) {
   *(uint16x8_unaligned *)p = x;
+}
+INLINE int32x8 splat_int32x8(int32_t x) {
+  return (int32x8){x, x, x, x, x, x, x, x};
 }
 typedef int32x8 int32x8_unaligned __attribute__((aligned(sizeof(int32_t)), may_alias));
 INLINE int32x8 load_int32x8(const int32_t *p) {
@@ -248,45 +252,40 @@ void softmax_1(char **buffers, int64_t *variables) {
     float32x8 x0 = splat_float32x8(data2[i0]);
     float32x8 x1 = load_float32x8(data1 + p0) - x0;
     float32x8 x2 = load_float32x8(data1 + p0 + 8) - x0;
-    float32x8 x3 = x1 * 1.442695f;
-    float32x8 x4 = x2 * 1.442695f;
-    int32x8 m1 = x3 < -151.0f;
-    int32x8 m2 = x4 < -151.0f;
-    float32x8 x5 = select_float32x8(m1, splat_float32x8(0.0f), x3);
-    float32x8 x6 = select_float32x8(m2, splat_float32x8(0.0f), x4);
-    float32x8 x7 = select_float32x8(129.0f < x5, splat_float32x8(129.0f), x5) + 12582912.0f;
-    float32x8 x8 = select_float32x8(129.0f < x6, splat_float32x8(129.0f), x6) + 12582912.0f;
-    float32x8 x9 = load_float32x8(data1 + p0 + 12) - x0;
-    float32x8 x10 = x9 * 1.442695f;
-    int32x8 m3 = x10 < -151.0f;
-    float32x8 x11 = select_float32x8(m3, splat_float32x8(0.0f), x10);
-    float32x8 x12 = select_float32x8(129.0f < x11, splat_float32x8(129.0f), x11) + 12582912.0f;
-    int32x8 x13 = (int32x8)x7 - 1262485504;
-    int32x8 x14 = (int32x8)x8 - 1262485504;
-    int32x8 x15 = x13 >> 1;
-    int32x8 x16 = x14 >> 1;
-    int32x8 x17 = (int32x8)x12 - 1262485504;
-    int32x8 x18 = x17 >> 1;
-    float32x8 x19 = fma_float32x8(x1, splat_float32x8(1.925963e-08f), fma_float32x8(x1, splat_float32x8(1.442695f), 12582912.0f - x7));
-    float32x8 x20 = fma_float32x8(x2, splat_float32x8(1.925963e-08f), fma_float32x8(x2, splat_float32x8(1.442695f), 12582912.0f - x8));
+    float32x8 x3 = select_float32x8(x1 < -175.8861f, splat_float32x8(-175.8861f), x1);
+    float32x8 x4 = select_float32x8(x2 < -175.8861f, splat_float32x8(-175.8861f), x2);
+    float32x8 x5 = select_float32x8(89.415985f < x3, splat_float32x8(89.415985f), x3);
+    float32x8 x6 = select_float32x8(89.415985f < x4, splat_float32x8(89.415985f), x4);
+    float32x8 x7 = x5 * 1.442695f + 12583166.0f;
+    float32x8 x8 = x6 * 1.442695f + 12583166.0f;
+    uint32x8 x9 = (uint32x8)x7;
+    uint32x8 x10 = (uint32x8)x8;
+    float32x8 x11 = load_float32x8(data1 + p0 + 12) - x0;
+    float32x8 x12 = select_float32x8(x11 < -175.8861f, splat_float32x8(-175.8861f), x11);
+    float32x8 x13 = select_float32x8(89.415985f < x12, splat_float32x8(89.415985f), x12);
+    float32x8 x14 = x13 * 1.442695f + 12583166.0f;
+    uint32x8 x15 = (uint32x8)x14;
+    uint32x8 x16 = x9 >> 1u;
+    uint32x8 x17 = x10 >> 1u;
+    uint32x8 x18 = x15 >> 1u;
+    float32x8 x19 = fma_float32x8(x5, splat_float32x8(1.925963e-08f), fma_float32x8(x5, splat_float32x8(1.442695f), 12583166.0f - x7));
+    float32x8 x20 = fma_float32x8(x6, splat_float32x8(1.925963e-08f), fma_float32x8(x6, splat_float32x8(1.442695f), 12583166.0f - x8));
     float32x8 x21 = fma_float32x8(splat_float32x8(0.00015453163f), x19, splat_float32x8(0.0013390863f));
     float32x8 x22 = fma_float32x8(splat_float32x8(0.00015453163f), x20, splat_float32x8(0.0013390863f));
     float32x8 x23 = fma_float32x8(fma_float32x8(x21, x19, splat_float32x8(0.009618083f)), x19, splat_float32x8(0.05550357f));
     float32x8 x24 = fma_float32x8(fma_float32x8(x22, x20, splat_float32x8(0.009618083f)), x20, splat_float32x8(0.05550357f));
     float32x8 x25 = fma_float32x8(fma_float32x8(x23, x19, splat_float32x8(0.2402265f)), x19, splat_float32x8(0.6931472f));
     float32x8 x26 = fma_float32x8(fma_float32x8(x24, x20, splat_float32x8(0.2402265f)), x20, splat_float32x8(0.6931472f));
-    float32x8 x27 = fma_float32x8(x25, x19, splat_float32x8(1.0f)) * (float32x8)((x15 + 127) << 23);
-    float32x8 x28 = fma_float32x8(x26, x20, splat_float32x8(1.0f)) * (float32x8)((x16 + 127) << 23);
-    float32x8 x29 = fma_float32x8(x9, splat_float32x8(1.925963e-08f), fma_float32x8(x9, splat_float32x8(1.442695f), 12582912.0f - x12));
+    float32x8 x27 = fma_float32x8(x25, x19, splat_float32x8(1.0f)) * (float32x8)(x16 << 23u);
+    float32x8 x28 = fma_float32x8(x26, x20, splat_float32x8(1.0f)) * (float32x8)(x17 << 23u);
+    float32x8 x29 = fma_float32x8(x13, splat_float32x8(1.925963e-08f), fma_float32x8(x13, splat_float32x8(1.442695f), 12583166.0f - x14));
     float32x8 x30 = fma_float32x8(splat_float32x8(0.00015453163f), x29, splat_float32x8(0.0013390863f));
     float32x8 x31 = fma_float32x8(fma_float32x8(x30, x29, splat_float32x8(0.009618083f)), x29, splat_float32x8(0.05550357f));
     float32x8 x32 = fma_float32x8(fma_float32x8(x31, x29, splat_float32x8(0.2402265f)), x29, splat_float32x8(0.6931472f));
-    float32x8 x33 = fma_float32x8(x32, x29, splat_float32x8(1.0f)) * (float32x8)((x18 + 127) << 23);
-    float32x8 x34 = select_float32x8(m1, splat_float32x8(0.0f), x27 * (float32x8)((x13 - x15 + 127) << 23));
-    float32x8 x35 = select_float32x8(m2, splat_float32x8(0.0f), x28 * (float32x8)((x14 - x16 + 127) << 23));
-    float32x8 x36 = select_float32x8(m3, splat_float32x8(0.0f), x33 * (float32x8)((x17 - x18 + 127) << 23));
-    float x37 = reduce_add_float32x8(x34 + x35) + reduce_add_float32x8(select_float32x8(m0, splat_float32x8(0.0f), x36));
-    data0[i0] = 1.0f / x37;
+    float32x8 x33 = fma_float32x8(x32, x29, splat_float32x8(1.0f)) * (float32x8)(x18 << 23u);
+    float32x8 x34 = select_float32x8(m0, splat_float32x8(0.0f), x33 * (float32x8)((x15 - x18) << 23u));
+    float32x8 x35 = x27 * (float32x8)((x9 - x16) << 23u) + x28 * (float32x8)((x10 - x17) << 23u);
+    data0[i0] = 1.0f / (reduce_add_float32x8(x35) + reduce_add_float32x8(x34));
   }
 }
 
@@ -302,19 +301,17 @@ void softmax_2(char **buffers, int64_t *variables) {
     for (int64_t i1 = 0; i1 < 3; i1++) {
       int64_t p1 = p0 + (i1 < 2 ? i1 << 3 : 12);
       float32x8 x2 = load_float32x8(data1 + p1) - x0;
-      float32x8 x3 = x2 * 1.442695f;
-      int32x8 m0 = x3 < -151.0f;
-      float32x8 x4 = select_float32x8(m0, splat_float32x8(0.0f), x3);
-      float32x8 x5 = select_float32x8(129.0f < x4, splat_float32x8(129.0f), x4) + 12582912.0f;
-      int32x8 x6 = (int32x8)x5 - 1262485504;
-      int32x8 x7 = x6 >> 1;
-      float32x8 x8 = fma_float32x8(x2, splat_float32x8(1.925963e-08f), fma_float32x8(x2, splat_float32x8(1.442695f), 12582912.0f - x5));
+      float32x8 x3 = select_float32x8(x2 < -175.8861f, splat_float32x8(-175.8861f), x2);
+      float32x8 x4 = select_float32x8(89.415985f < x3, splat_float32x8(89.415985f), x3);
+      float32x8 x5 = x4 * 1.442695f + 12583166.0f;
+      uint32x8 x6 = (uint32x8)x5;
+      uint32x8 x7 = x6 >> 1u;
+      float32x8 x8 = fma_float32x8(x4, splat_float32x8(1.925963e-08f), fma_float32x8(x4, splat_float32x8(1.442695f), 12583166.0f - x5));
       float32x8 x9 = fma_float32x8(splat_float32x8(0.00015453163f), x8, splat_float32x8(0.0013390863f));
       float32x8 x10 = fma_float32x8(fma_float32x8(x9, x8, splat_float32x8(0.009618083f)), x8, splat_float32x8(0.05550357f));
       float32x8 x11 = fma_float32x8(fma_float32x8(x10, x8, splat_float32x8(0.2402265f)), x8, splat_float32x8(0.6931472f));
-      float32x8 x12 = fma_float32x8(x11, x8, splat_float32x8(1.0f)) * (float32x8)((x7 + 127) << 23);
-      float32x8 x13 = select_float32x8(m0, splat_float32x8(0.0f), x12 * (float32x8)((x6 - x7 + 127) << 23));
-      store_float32x8(data0 + p1, x13 * x1);
+      float32x8 x12 = fma_float32x8(x11, x8, splat_float32x8(1.0f)) * (float32x8)(x7 << 23u) * (float32x8)((x6 - x7) << 23u);
+      store_float32x8(data0 + p1, x12 * x1);
     }
   }
 }
@@ -490,34 +487,30 @@ void local_memory_0(char **buffers, int64_t *variables) {
       float32x8 x1 = load_float32x8(data1 + p2 + 8);
       float32x8 x2 = load_float32x8(data1 + p2 + 16);
       float32x8 x3 = load_float32x8(data1 + p2 + 24);
-      int32x8 m0 = x0 < -151.0f;
-      int32x8 m1 = x1 < -151.0f;
-      int32x8 m2 = x2 < -151.0f;
-      int32x8 m3 = x3 < -151.0f;
-      float32x8 x4 = select_float32x8(m0, splat_float32x8(0.0f), x0);
-      float32x8 x5 = select_float32x8(m1, splat_float32x8(0.0f), x1);
-      float32x8 x6 = select_float32x8(m2, splat_float32x8(0.0f), x2);
-      float32x8 x7 = select_float32x8(m3, splat_float32x8(0.0f), x3);
+      float32x8 x4 = select_float32x8(x0 < -253.75f, splat_float32x8(-253.75f), x0);
+      float32x8 x5 = select_float32x8(x1 < -253.75f, splat_float32x8(-253.75f), x1);
+      float32x8 x6 = select_float32x8(x2 < -253.75f, splat_float32x8(-253.75f), x2);
+      float32x8 x7 = select_float32x8(x3 < -253.75f, splat_float32x8(-253.75f), x3);
       float32x8 x8 = select_float32x8(129.0f < x4, splat_float32x8(129.0f), x4);
       float32x8 x9 = select_float32x8(129.0f < x5, splat_float32x8(129.0f), x5);
       float32x8 x10 = select_float32x8(129.0f < x6, splat_float32x8(129.0f), x6);
       float32x8 x11 = select_float32x8(129.0f < x7, splat_float32x8(129.0f), x7);
-      float32x8 x12 = x8 + 12582912.0f;
-      float32x8 x13 = x9 + 12582912.0f;
-      float32x8 x14 = x10 + 12582912.0f;
-      float32x8 x15 = x11 + 12582912.0f;
-      int32x8 x16 = (int32x8)x12 - 1262485504;
-      int32x8 x17 = (int32x8)x13 - 1262485504;
-      int32x8 x18 = (int32x8)x14 - 1262485504;
-      int32x8 x19 = (int32x8)x15 - 1262485504;
-      int32x8 x20 = x16 >> 1;
-      int32x8 x21 = x17 >> 1;
-      int32x8 x22 = x18 >> 1;
-      int32x8 x23 = x19 >> 1;
-      float32x8 x24 = x8 - (x12 - 12582912.0f);
-      float32x8 x25 = x9 - (x13 - 12582912.0f);
-      float32x8 x26 = x10 - (x14 - 12582912.0f);
-      float32x8 x27 = x11 - (x15 - 12582912.0f);
+      float32x8 x12 = x8 + 12583166.0f;
+      float32x8 x13 = x9 + 12583166.0f;
+      float32x8 x14 = x10 + 12583166.0f;
+      float32x8 x15 = x11 + 12583166.0f;
+      uint32x8 x16 = (uint32x8)x12;
+      uint32x8 x17 = (uint32x8)x13;
+      uint32x8 x18 = (uint32x8)x14;
+      uint32x8 x19 = (uint32x8)x15;
+      uint32x8 x20 = x16 >> 1u;
+      uint32x8 x21 = x17 >> 1u;
+      uint32x8 x22 = x18 >> 1u;
+      uint32x8 x23 = x19 >> 1u;
+      float32x8 x24 = x8 - (x12 - 12583166.0f);
+      float32x8 x25 = x9 - (x13 - 12583166.0f);
+      float32x8 x26 = x10 - (x14 - 12583166.0f);
+      float32x8 x27 = x11 - (x15 - 12583166.0f);
       float32x8 x28 = fma_float32x8(splat_float32x8(0.00015453163f), x24, splat_float32x8(0.0013390863f));
       float32x8 x29 = fma_float32x8(splat_float32x8(0.00015453163f), x25, splat_float32x8(0.0013390863f));
       float32x8 x30 = fma_float32x8(splat_float32x8(0.00015453163f), x26, splat_float32x8(0.0013390863f));
@@ -530,18 +523,14 @@ void local_memory_0(char **buffers, int64_t *variables) {
       float32x8 x37 = fma_float32x8(fma_float32x8(x33, x25, splat_float32x8(0.2402265f)), x25, splat_float32x8(0.6931472f));
       float32x8 x38 = fma_float32x8(fma_float32x8(x34, x26, splat_float32x8(0.2402265f)), x26, splat_float32x8(0.6931472f));
       float32x8 x39 = fma_float32x8(fma_float32x8(x35, x27, splat_float32x8(0.2402265f)), x27, splat_float32x8(0.6931472f));
-      float32x8 x40 = fma_float32x8(x36, x24, splat_float32x8(1.0f)) * (float32x8)((x20 + 127) << 23);
-      float32x8 x41 = fma_float32x8(x37, x25, splat_float32x8(1.0f)) * (float32x8)((x21 + 127) << 23);
-      float32x8 x42 = fma_float32x8(x38, x26, splat_float32x8(1.0f)) * (float32x8)((x22 + 127) << 23);
-      float32x8 x43 = fma_float32x8(x39, x27, splat_float32x8(1.0f)) * (float32x8)((x23 + 127) << 23);
-      float32x8 x44 = select_float32x8(m0, splat_float32x8(0.0f), x40 * (float32x8)((x16 - x20 + 127) << 23));
-      float32x8 x45 = select_float32x8(m1, splat_float32x8(0.0f), x41 * (float32x8)((x17 - x21 + 127) << 23));
-      float32x8 x46 = select_float32x8(m2, splat_float32x8(0.0f), x42 * (float32x8)((x18 - x22 + 127) << 23));
-      float32x8 x47 = select_float32x8(m3, splat_float32x8(0.0f), x43 * (float32x8)((x19 - x23 + 127) << 23));
-      store_float32x8(data2 + p1, x44);
-      store_float32x8(data2 + p1 + 8, x45);
-      store_float32x8(data2 + p1 + 16, x46);
-      store_float32x8(data2 + p1 + 24, x47);
+      float32x8 x40 = fma_float32x8(x36, x24, splat_float32x8(1.0f)) * (float32x8)(x20 << 23u);
+      float32x8 x41 = fma_float32x8(x37, x25, splat_float32x8(1.0f)) * (float32x8)(x21 << 23u);
+      float32x8 x42 = fma_float32x8(x38, x26, splat_float32x8(1.0f)) * (float32x8)(x22 << 23u);
+      float32x8 x43 = fma_float32x8(x39, x27, splat_float32x8(1.0f)) * (float32x8)(x23 << 23u);
+      store_float32x8(data2 + p1, x40 * (float32x8)((x16 - x20) << 23u));
+      store_float32x8(data2 + p1 + 8, x41 * (float32x8)((x17 - x21) << 23u));
+      store_float32x8(data2 + p1 + 16, x42 * (float32x8)((x18 - x22) << 23u));
+      store_float32x8(data2 + p1 + 24, x43 * (float32x8)((x19 - x23) << 23u));
     }
     float32x8 acc0 = splat_float32x8(0.0f);
     float32x8 acc1 = splat_float32x8(0.0f);
@@ -554,17 +543,17 @@ void local_memory_0(char **buffers, int64_t *variables) {
       acc2 += load_float32x8(data2 + p3 + 16);
       acc3 += load_float32x8(data2 + p3 + 24);
     }
-    float32x8 x48 = splat_float32x8(reduce_add_float32x8(acc0 + acc2 + (acc1 + acc3)));
+    float32x8 x44 = splat_float32x8(reduce_add_float32x8(acc0 + acc2 + (acc1 + acc3)));
     for (int64_t i3 = 0; i3 < 2; i3++) {
       int64_t p4 = i3 << 5;
-      float32x8 x49 = load_float32x8(data2 + p4 + 8);
-      float32x8 x50 = load_float32x8(data2 + p4 + 16);
-      float32x8 x51 = load_float32x8(data2 + p4 + 24);
+      float32x8 x45 = load_float32x8(data2 + p4 + 8);
+      float32x8 x46 = load_float32x8(data2 + p4 + 16);
+      float32x8 x47 = load_float32x8(data2 + p4 + 24);
       int64_t p5 = p0 + p4;
-      store_float32x8(data0 + p5, load_float32x8(data2 + p4) / x48);
-      store_float32x8(data0 + p5 + 8, x49 / x48);
-      store_float32x8(data0 + p5 + 16, x50 / x48);
-      store_float32x8(data0 + p5 + 24, x51 / x48);
+      store_float32x8(data0 + p5, load_float32x8(data2 + p4) / x44);
+      store_float32x8(data0 + p5 + 8, x45 / x44);
+      store_float32x8(data0 + p5 + 16, x46 / x44);
+      store_float32x8(data0 + p5 + 24, x47 / x44);
     }
   }
 }

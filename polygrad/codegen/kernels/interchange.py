@@ -7,6 +7,10 @@
 Column by column, a sum would read one element of each row. No prefetcher follows that, and rows that lie a
 power of two apart evict each other from the caches. A few rows at a time are added in registers. The order of
 the additions depends on sizes alone.
+
+A product of few rows and a large matrix, sum(a[m, k] * x[k, c]), is the same: a few rows of the matrix are
+multiplied with all rows of the other operand before the next few are read. A register tile would read a piece
+of each row of the matrix, and all of these pieces again for the next tile of rows.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from polygrad.codegen.kernels.kernel_opt import AxisId, KernelContext, KernelOpt
 from polygrad.codegen.lower.reductions import identity_element
 from polygrad.codegen.opts import cost
 from polygrad.errors import OptError
-from polygrad.schedule.kernel_info import Sum, kernel_info, rounds
+from polygrad.schedule.kernel_info import Access, Sum, kernel_info, rounds
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp
@@ -49,11 +53,16 @@ def propose_parts_of_rows(call: KernelCall, context: KernelContext) -> Iterator[
 
 
 def propose_interchange(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:
-    """A sum of columns row by row."""
+    """A sum of columns row by row, or a product with few rows."""
+    pays = True
     if (found := _only_columns(call, context)) is not None:
         total, columns = found
-        axes = tuple(r.arg.id for r in (*columns.outside, *total.loops, *columns.inside))
-        yield Proposal(KernelOpt(Kind.INTERCHANGE, (), axes, (cost.ROWS_AT_A_TIME,)))
+    elif (product := _matrix_of_few_rows(call, context)) is not None:
+        total, columns, pays = product
+    else:
+        return
+    axes = tuple(r.arg.id for r in (*columns.outside, *total.loops, *columns.inside))
+    yield Proposal(KernelOpt(Kind.INTERCHANGE, (), axes, (cost.ROWS_AT_A_TIME,)), pays)
 
 
 class _Columns(NamedTuple):
@@ -63,34 +72,62 @@ class _Columns(NamedTuple):
     inside: list[UOp]
 
 
-def _only_columns(call: KernelCall, context: KernelContext) -> tuple[Sum, _Columns] | None:
-    """The only sum of a large kernel, if it is of columns of other memory than the output."""
+def _only_sum(call: KernelCall, context: KernelContext) -> Sum | None:
+    """The only sum of a large kernel, if it reads other memory than the output."""
     if not kernel_info(call.ast).is_sum_of(context.least(cost.MIN_INTERCHANGED)):
         return None
     nest = canonical_info(call.ast).nests[0]
     only = nest.only_sum
-    if only is None or nest.write.memory in only.node.toposort():
+    return None if only is None or nest.write.memory in only.node.toposort() else only
+
+
+def _only_columns(call: KernelCall, context: KernelContext) -> tuple[Sum, _Columns] | None:
+    """The only sum of a large kernel, if it is of columns."""
+    only = _only_sum(call, context)
+    columns = _find_columns(only) if only is not None else None
+    return None if only is None or columns is None else (only, columns)
+
+
+def _matrix_of_few_rows(call: KernelCall, context: KernelContext) -> tuple[Sum, _Columns, bool] | None:
+    """The only sum of a large kernel, if it is a product with a matrix that is read along its rows; and
+    whether the other operand has few rows."""
+    if (found := _only_sum(call, context)) is None or found.factors is None or found.reuse < 2:
         return None
-    columns = _find_columns(only)
-    return None if columns is None else (only, columns)
+    if len(found.loops) != 1 or found.terms < cost.MIN_ROW_BLOCKS * cost.ROWS_AT_A_TIME:
+        return None
+    (k,) = found.loops
+    matrices: list[tuple[_Columns, bool]] = []
+    for matrix in found.loads:
+        rows = sorted(found.value.ranges - matrix.ranges, key=lambda r: r.arg)
+        if not rows or (columns := _columns_of(matrix, k)) is None:
+            continue
+        inside = [*columns.inside, *rows]
+        span = found.terms * abs(matrix.stride(k)) * matrix.itemsize
+        few = cost.has_few_rows(span, rounds(inside) * found.node.dtype.itemsize, context.target)
+        matrices.append((_Columns(columns.outside, inside), few))
+    best = max(matrices, key=lambda matrix: matrix[1], default=None)  # the first of equals
+    return None if best is None else (found, *best)
 
 
 def _find_columns(total: Sum) -> _Columns | None:
     """The columns of a sum that reads some memory once, and has many rows; None for another sum."""
     if len(total.loops) != 1 or total.terms < cost.MIN_ROW_BLOCKS * cost.ROWS_AT_A_TIME:
         return None
-    (k,) = total.loops
-    for load in total.loads:
-        if load.ranges != total.value.ranges:
-            continue
-        if load.terms.keys() != load.ranges or 1 not in load.terms.values():
-            continue
-        step = abs(load.stride(k))
-        if step * load.itemsize >= cost.MIN_FAR_ROW:
-            loops = sorted(load.ranges - {k}, key=lambda r: -abs(load.stride(r)))
-            inside = [r for r in loops if abs(load.stride(r)) < step]
-            return _Columns([r for r in loops if r not in inside], inside) if inside else None
-    return None
+    loads = (load for load in total.loads if load.ranges == total.value.ranges)
+    found = (_columns_of(load, total.loops[0]) for load in loads)
+    return next((columns for columns in found if columns is not None), None)
+
+
+def _columns_of(load: Access, k: UOp) -> _Columns | None:
+    """The columns of memory that a sum over `k` reads in long steps; None for another load."""
+    if load.terms.keys() != load.ranges or 1 not in load.terms.values():
+        return None
+    step = abs(load.stride(k))
+    if step * load.itemsize < cost.MIN_FAR_ROW:
+        return None
+    loops = sorted(load.ranges - {k}, key=lambda r: -abs(load.stride(r)))
+    inside = [r for r in loops if abs(load.stride(r)) < step]
+    return _Columns([r for r in loops if r not in inside], inside) if inside else None
 
 
 # --- the mechanism

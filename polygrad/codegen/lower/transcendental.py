@@ -143,15 +143,16 @@ def lean_exp2(d: UOp, fused: bool = False, rest: UOp | None = None) -> UOp:
     """2^d for a float32 or float64 node in less than half the operations: for optimised kernels.
 
     With `rest`, a number between -1 and 1, it is 2^(d + rest). Adding 1.5 * 2^(digits - 1) leaves the nearest
-    integer in the low bits. Infinity is clamped to where the result overflows by itself, and a NaN goes
-    through every step.
+    integer in the low bits. Infinities are clamped to where the result is 0, or overflows by itself; a NaN
+    goes through every step.
     """
     f = _FORMATS[d.dtype]
-    vanishes, x = _clamp(d, f)
+    least, most = _exponents(f)
+    x = _clamp(d, least if rest is None else least + 1.0, most)
     shifted, magic = _shift(x if rest is None else x + rest, f)
     s = _sub(x, _sub(shifted, magic))
     s = s if rest is None else s + rest
-    return _where(vanishes, UOp.const(d.dtype, 0.0), _scaled_exp2(s, shifted, f, fused))
+    return _scaled_exp2(s, shifted, f, fused)
 
 
 def lean_exp2_of_product(x: UOp, c: float, fused: bool = False) -> UOp:
@@ -165,8 +166,9 @@ def lean_exp2_of_product(x: UOp, c: float, fused: bool = False) -> UOp:
     head, tail = _in_two(c, f)
     if tail == 0 and math.frexp(c)[0] in (0.5, -0.5):
         return lean_exp2(x * c, fused)  # the product of a power of two is exact
-    vanishes, d = _clamp(x * head, f)
-    shifted, magic = _shift(d, f)
+    least, most = sorted(limit / head for limit in _exponents(f))
+    x = _clamp(x, least, most)
+    shifted, magic = _shift(x * head, f)
     if fused:
         s = UOp(Ops.MULACC, dtype, (x, UOp.const(dtype, head), _sub(magic, shifted)))
         s = s if tail == 0 else UOp(Ops.MULACC, dtype, (x, UOp.const(dtype, tail), s))
@@ -174,29 +176,41 @@ def lean_exp2_of_product(x: UOp, c: float, fused: bool = False) -> UOp:
         whole = _sub(shifted, magic)
         step, step_tail = _inverse_in_two(c, f)
         s = _sub(_sub(x, whole * step), whole * step_tail) * c
-    return _where(vanishes, UOp.const(dtype, 0.0), _scaled_exp2(s, shifted, f, fused))
+    return _scaled_exp2(s, shifted, f, fused)
 
 
-def _clamp(d: UOp, f: _Format) -> tuple[UOp, UOp]:
-    """Whether 2^d vanishes, and a d whose nearest integer fits: 0 where it does, as processors underflow
-    slowly (masked scores do)."""
-    const = UOp.const
-    vanishes, most = d < const(d.dtype, f.least - 1), const(d.dtype, f.bias + 2.0)
-    x = _where(vanishes, const(d.dtype, 0.0), d)
-    return vanishes, _where(most < x, most, x)
+def _exponents(f: _Format) -> tuple[float, float]:
+    """Arguments of exp2 that make it 0 and infinity, and what depends on them finite.
+
+    The nearest integer of the first is -2 bias. Its halves make two factors of 0: masked scores, of -inf or
+    -1e9, do not underflow, which processors take long for.
+    """
+    return 0.25 - 2.0 * f.bias, f.bias + 2.0
+
+
+def _clamp(x: UOp, least: float, most: float) -> UOp:
+    """x between two numbers; a NaN stays."""
+    low, high = UOp.const(x.dtype, rounded(x.dtype, least)), UOp.const(x.dtype, rounded(x.dtype, most))
+    x = _where(x < low, low, x)
+    return _where(high < x, high, x)
 
 
 def _shift(d: UOp, f: _Format) -> tuple[UOp, UOp]:
-    """d + m, whose low bits are the integer nearest to d, and m."""
-    magic = UOp.const(d.dtype, 1.5 * 2.0 ** (f.digits - 1))
+    """d + m, whose low bits are 2 bias and the integer nearest to d, and m."""
+    magic = UOp.const(d.dtype, 1.5 * 2.0 ** (f.digits - 1) + 2 * f.bias)
     return d + magic, magic
 
 
 def _scaled_exp2(s: UOp, shifted: UOp, f: _Format, fused: bool) -> UOp:
-    """2^s times 2 to the integer in the low bits of `shifted`, in two steps: for what is not normal, too."""
-    n = _sub(shifted.bitcast(f.signed), _magic_bits(f))
-    half = n >> 1
-    return _polynomial(s, f.exp2, fused) * _power(half, f, s.dtype) * _power(_sub(n, half), f, s.dtype)
+    """2^s times 2 to the integer in the low bits of `shifted`, in two steps: for what is not normal, too.
+
+    The halves of 2 bias + n are the exponents of the two powers. Of the bits above them those that half of
+    `shifted` has are zeros, so shifting them to their place drops the rest.
+    """
+    bits, shift = shifted.bitcast(f.unsigned), f.digits - 1
+    half = bits >> 1
+    first, second = ((n << shift).bitcast(s.dtype) for n in (half, _sub(bits, half)))
+    return _polynomial(s, f.exp2, fused) * first * second
 
 
 _LOG2_E = Fraction(0xB8AA3B295C17F0BBBE87FED0691D3E88EB57, 1 << 143)
@@ -229,12 +243,6 @@ def _cut(x: Fraction, digits: int) -> Fraction:
     """The leading binary digits of x."""
     unit = Fraction(2) ** (math.frexp(float(x))[1] - digits)
     return int(x / unit) * unit
-
-
-def _magic_bits(f: _Format) -> UOp:
-    """The bits of 1.5 * 2^(digits - 1) as an integer."""
-    exponent = f.bias + f.digits - 1
-    return UOp.const(f.signed, (exponent << (f.digits - 1)) | (1 << (f.digits - 2)))
 
 
 def _power(n: UOp, f: _Format, dtype: DType) -> UOp:

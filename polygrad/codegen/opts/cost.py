@@ -164,6 +164,16 @@ def conflicts(step: int, count: int, target: Target) -> bool:
     return step > 0 and count >= target.cache[1] // (step & -step)
 
 
+def has_few_rows(span: int, sums: int, target: Target) -> bool:
+    """Whether a product adds up `sums` bytes of results faster row by row of its matrix, whose columns span
+    `span` bytes. Where a register tile, two SIMD values wide, reads less than a cache line of each row, it
+    reads lines again for the next tile; and the more pages a column touches, the longer that takes. Row by
+    row, results go through the caches once for every few rows instead."""
+    if 2 * target.simd_bytes >= FAR_BYTES // 2:
+        return False
+    return span > target.cache[1] and 2 * sums * target.cache[1] <= span * target.cache[0]
+
+
 def worth_staging(target: Target) -> int:
     """The least that goes through memory between two kernels of which one computes it for the other."""
     return target.cache[1]
