@@ -8,6 +8,7 @@ Three passes over the graph; the first two are after tinygrad's rangeify:
    a reduction over memory, or reads more than three buffers; otherwise it is duplicated into its consumers.
    With optimisation, a short reduction to a scalar is duplicated too: it costs less than a launch; and what
    is broadcast widely, as an operand of a matrix product is, is materialised unless it is next to no work.
+   Of an integer that is converted to more bytes, the fewer bytes are.
 3. What one kernel would still compute at very many indices is materialised too, and expressions of very many
    operations are divided (`operation_limit.py`).
 
@@ -199,6 +200,23 @@ def _materialize_expensive(
                 optimized and node_work > cost.CHEAP and node_work * duplication.repeats > cost.MAX_BROADCAST
             ):
                 points.add(node)
+        if (
+            optimized
+            and node in points
+            and node not in required
+            and (stored := _find_narrow(node)) is not None
+        ):
+            points.discard(node)
+            reduces.discard(node)
+            if stored not in points:
+                points.add(stored)
+                reduces.discard(stored)
+                if copies[stored] > cost.MAX_COPIES:
+                    copying.append(stored)
+                operations[stored] = length[stored]
+                reads[stored], length[stored], copies[stored] = frozenset((stored,)), 1, 1
+            node_reads, node_length, node_copies = reads[stored], 1 + cost.compile_cost(op), 1
+            node_reduced, node_work = 0, cost.run_cost(op)
         if node in points:
             if node_copies > cost.MAX_COPIES:
                 copying.append(node)
@@ -212,6 +230,18 @@ def _materialize_expensive(
             if node_reduced:
                 reduced[node] = node_reduced
     return points, copying, operations
+
+
+def _find_narrow(node: UOp) -> UOp | None:
+    """The computed integer that a node is a conversion of to more bytes: the fewer are worth storing."""
+    if node.op is not Ops.CAST or not node.dtype.is_int:
+        return None
+    source = node.src[0]
+    while source.op in (Ops.RESHAPE, Ops.PERMUTE):
+        source = source.src[0]
+    if source.op not in _ENDS_RANGES or not source.dtype.is_int:
+        return None
+    return source if source.dtype.itemsize < node.dtype.itemsize else None
 
 
 def _elements_of_short(reduction: UOp) -> int:

@@ -139,3 +139,23 @@ def test_an_operand_that_takes_long_is_stored_for_few_rows_too():
 def test_what_is_added_and_not_multiplied_with_rows_is_stored():
     total = (matrix(4, 1, 512) + unpacked(512, 512).unsqueeze(0)).sum(-1)
     assert len(kernels(total, optimized=True)) == 2
+
+
+def codes(n: int) -> Tensor:
+    """Computed bytes."""
+    return (matrix(n, n) * 3).round().clamp(0, 255).cast("uint8")
+
+
+def stored_dtypes(*outputs: Tensor) -> list[str]:
+    return [call.args[0].dtype.name for call in kernels(*outputs, optimized=True)]
+
+
+def test_of_integers_that_are_converted_to_more_bytes_the_fewer_are_stored():
+    w = Tensor.empty(512, 512, dtype="int8").contiguous().realize()
+    assert stored_dtypes(codes(512).dot(w, dtype="int32")) == ["uint8", "int32"]
+    assert stored_dtypes(codes(512).int().contiguous() + 1) == ["int32", "int32"]  # what is asked for
+
+
+def test_floats_are_stored_as_they_are_converted():
+    half = (matrix(512, 512) * 3).gelu().half()
+    assert stored_dtypes(half.float() @ matrix(512, 512)) == ["float32", "float32"]

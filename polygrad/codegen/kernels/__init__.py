@@ -33,7 +33,9 @@ SPEC=1 verifies these. Most passes are for a processor's caches.
   gradients, become the one case that product kernels are good at. With AVX-512 output channels are in the
   lanes and the weights are the panel; with WebAssembly's narrow vectors columns are in the lanes.
 - `dot_products.py`: products of narrow numbers become sums of DOT: 32-bit words that hold 4 or 2 elements.
-  To tiles and panels a word is an element. `Target.dots` says which kinds a machine has.
+  To tiles and panels a word is an element. `Target.dots` says which kinds a machine has. `window_dots.py`
+  does so to convolutions, whose channels become words, and to computed operands. `boxes.py` says what an
+  operand reads.
 - `narrow_storage.py`, for tensor cores: an operand has to be a conversion from the core's dtype, so such a
   value is kept in 16 bits where the scheduler had stored the float32 that products read.
 - `separate_offsets.py`, last: the constant part of indices moves into the launch's bindings, in multiples

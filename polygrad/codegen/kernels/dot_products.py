@@ -26,10 +26,10 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 _BYTES = (dtypes.int8, dtypes.uint8)
-_MIXED = Dot(dtypes.uint8, dtypes.int8)
+MIXED = Dot(dtypes.uint8, dtypes.int8)
 _WORDS = Dot(dtypes.int16, dtypes.int16)
 _HALVES = Dot(dtypes.bfloat16, dtypes.bfloat16)
-_NARROW = (*_BYTES, dtypes.int16, dtypes.bfloat16)
+NARROW = (*_BYTES, dtypes.int16, dtypes.bfloat16)
 _TOTALS = (dtypes.int32, dtypes.uint32, dtypes.float32)
 
 
@@ -76,16 +76,10 @@ def find_dot_form(total: Sum, lanes: UOp, first: int, target: Target) -> DotForm
     a, b = (_operand(factor, k) for factor in total.factors)
     if a is None or b is None or a.dtype.is_float is not dtype.is_float:
         return None
-    if a.dtype in _BYTES and b.dtype in _BYTES and _MIXED in target.dots:
-        kinds = _MIXED
-        if not a.dtype.is_unsigned and b.dtype.is_unsigned:
-            a, b = b, a
-    elif all(x.dtype in (*_BYTES, dtypes.int16) for x in (a, b)) and _WORDS in target.dots:
-        kinds = _WORDS
-    elif a.dtype is b.dtype is dtypes.bfloat16 and _HALVES in target.dots:
-        kinds = _HALVES
-    else:
+    if (kinds := dot_of(a.dtype, b.dtype, target)) is None:
         return None
+    if kinds is MIXED and not a.dtype.is_unsigned and b.dtype.is_unsigned:
+        a, b = b, a
     words = UOp.range(ceildiv(k.src[0].arg, kinds.elements), k.arg)
     sides = []
     packed: list[Packed] = []
@@ -96,19 +90,28 @@ def find_dot_form(total: Sum, lanes: UOp, first: int, target: Target) -> DotForm
         else:
             outer = (*x.outer, words)
             packed.append(_pack_in_order(x, k, words, kind, kinds.elements))
-        sides.append(_load_packed(first + len(packed) - 1, packed[-1], outer))
+        sides.append(load_packed(first + len(packed) - 1, packed[-1], outer))
     product = UOp(Ops.DOT, kinds.total, (*sides, UOp.const(kinds.total, 0)), kinds)
     out = UOp(Ops.REDUCE, kinds.total, (product, words), Ops.ADD)
-    if kinds is _MIXED and a.dtype.is_unsigned is b.dtype.is_unsigned:
+    if kinds is MIXED and a.dtype.is_unsigned is b.dtype.is_unsigned:
         other, sign = (a, 128) if a.dtype.is_unsigned else (b, -128)
         packed.append(_pack_sums(other, k, sign))
-        out = out + _load_packed(first + 2, packed[-1], other.outer)
+        out = out + load_packed(first + 2, packed[-1], other.outer)
     return DotForm(out.bitcast(dtype) if dtype is not out.dtype else out, tuple(packed))
+
+
+def dot_of(a: DType, b: DType, target: Target) -> Dot | None:
+    """The target's DOT of elements of these dtypes, one of them converted if need be; None: there is none."""
+    if a in _BYTES and b in _BYTES and MIXED in target.dots:
+        return MIXED
+    if all(x in (*_BYTES, dtypes.int16) for x in (a, b)) and _WORDS in target.dots:
+        return _WORDS
+    return _HALVES if a is b is dtypes.bfloat16 and _HALVES in target.dots else None
 
 
 def _operand(factor: UOp, k: UOp) -> _Operand | None:
     load = factor.src[0] if factor.op is Ops.CAST else factor
-    if load.op is not Ops.LOAD or len(load.src[0].src) != 2 or load.dtype not in _NARROW:
+    if load.op is not Ops.LOAD or len(load.src[0].src) != 2 or load.dtype not in NARROW:
         return None
     terms = Access(load).terms
     if not terms.get(k) or any(r.op is not Ops.RANGE for r in terms):
@@ -117,7 +120,7 @@ def _operand(factor: UOp, k: UOp) -> _Operand | None:
     return _Operand(load, tuple(outer), terms[k])
 
 
-def _load_packed(slot: int, packed: Packed, ranges: tuple[UOp, ...]) -> UOp:
+def load_packed(slot: int, packed: Packed, ranges: tuple[UOp, ...]) -> UOp:
     """The element of packed memory for these ranges."""
     memory = UOp(Ops.PARAM, packed.dtype, (), Param(slot, packed.size))
     at = flat_index(tuple(r.src[0].arg for r in ranges), ranges)
@@ -165,15 +168,16 @@ def _load_element(x: _Operand, ranges: dict[UOp, UOp], k: UOp, length: int, kind
     if length > k.src[0].arg:
         gate = ranges[k] < k.src[0].arg
         index, other = (*index, gate), (UOp.const(x.dtype, 0),)
-    load = UOp(Ops.LOAD, x.dtype, (UOp(Ops.INDEX, x.dtype, index), *other))
+    return bits_as(UOp(Ops.LOAD, x.dtype, (UOp(Ops.INDEX, x.dtype, index), *other)), kind)
+
+
+def bits_as(x: UOp, kind: DType) -> UOp:
+    """The bits of an element converted to `kind`; offset by 128 if the dtypes only differ in being signed."""
+    unsigned = dtypes.uint8 if kind.itemsize == 1 else dtypes.uint16
     if kind.itemsize > x.dtype.itemsize:
-        return load.cast(kind).bitcast(_bits(kind))
-    bits = load.bitcast(_bits(kind))
+        return x.cast(kind).bitcast(unsigned)
+    bits = x.bitcast(unsigned)
     return bits if x.dtype.is_unsigned is kind.is_unsigned else bits ^ 128
-
-
-def _bits(kind: DType) -> DType:
-    return dtypes.uint8 if kind.itemsize == 1 else dtypes.uint16
 
 
 def _pack_sums(x: _Operand, k: UOp, factor: int) -> Packed:
