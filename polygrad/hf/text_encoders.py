@@ -73,7 +73,9 @@ class _TextReader(HFInstance):
         out = parts[0] if len(parts) == 1 else Tensor.cat(*parts)
         places = sorted(range(len(rows)), key=order.__getitem__)
         with Tensor.no_grad():
-            return (out if order == sorted(order) else out[Tensor(places, self.device, dtype="int32")]).realize()
+            if order != sorted(order):
+                out = out[Tensor(places, self.device, dtype="int32")]
+            return out.realize()
 
     def _row(self, text: str | Sequence[int], index: int) -> list[int]:
         if isinstance(text, str):
