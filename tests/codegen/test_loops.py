@@ -155,8 +155,9 @@ def test_a_factor_keeps_a_condition_of_its_own(device: str) -> None:
 
 
 def transcendentals(nodes: list[UOp]) -> int:
-    """How many exponentials a linear kernel has: each rounds once by adding 1.5 * 2^23."""
-    magic = [n for n in nodes if n.op is Ops.CONST and n.arg == 1.5 * 2.0**23]
+    """How many exponentials a linear kernel has: each rounds once by adding 1.5 * 2^23, and twice the
+    bias of exponents."""
+    magic = [n for n in nodes if n.op is Ops.CONST and n.arg == 1.5 * 2.0**23 + 2 * 127]
     return sum(n.op is Ops.ADD and not set(n.src).isdisjoint(magic) for n in nodes)
 
 
