@@ -13,6 +13,7 @@ import numpy as np
 import wasmtime
 
 from polygrad.dtype import DType, dtypes
+from polygrad.renderer.builder import Address
 from polygrad.renderer.wasm.builder import WasmBuilder, wasm_module
 from polygrad.uop.ops import Ops
 
@@ -70,8 +71,8 @@ def elementwise(
     (to, *pointers), (n,) = b.begin(name, [out, *sources], ["n"])
     rounds = b.alu(Ops.IDIV, INDEX, [n, b.const(INDEX, lanes, 1)], 1)
     i = b.alu(Ops.MUL, INDEX, [b.loop(rounds), b.const(INDEX, lanes, 1)], 1)
-    values = [b.load(p, i, 0, d, lanes) for p, d in zip(pointers, sources, strict=True)]
-    b.store(to, i, 0, body(b, *values), out, lanes)
+    values = [b.load(Address(p, i), d, lanes) for p, d in zip(pointers, sources, strict=True)]
+    b.store(Address(to, i), body(b, *values), out, lanes)
     b.end_loop()
     return b.finish()
 

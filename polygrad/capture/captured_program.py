@@ -12,10 +12,9 @@ from typing import Any
 
 from polygrad.engine.barriers import place_barriers
 from polygrad.engine.devices import Device
-from polygrad.engine.programs import arena_for
+from polygrad.engine.programs import run_loaded
 from polygrad.engine.recording import watch
-from polygrad.engine.running import Outcome, await_run, outcome, run_program
-from polygrad.engine.stats import stats
+from polygrad.engine.running import Outcome, await_run, outcome
 from polygrad.errors import CaptureError
 from polygrad.runtime.buffer import Buffer
 from polygrad.runtime.interface import Executable, Handle
@@ -142,12 +141,7 @@ class CapturedProgram:
             if isinstance(step, CopyStep):
                 self._copy(step)
                 continue
-            program, handles = step.program, step.own(self._handles)
-            if watch.runner is None:
-                run_program(step.executable, program, handles, arena_for(program), variables)
-            else:
-                watch.runner(program, handles, arena_for(program), variables)
-            stats.count(program)
+            run_loaded(step.executable, step.program, step.own(self._handles), variables)
 
     def _after_exception(self) -> None:
         """After an exception, mark memory as half-written: results, and state unless the run has written all

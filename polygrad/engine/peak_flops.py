@@ -15,7 +15,7 @@ from polygrad.engine.assembler import Call, assemble
 from polygrad.engine.devices import Device
 from polygrad.errors import DeviceError
 from polygrad.helpers import THREAD, THREADS
-from polygrad.renderer.builder import Builder
+from polygrad.renderer.builder import Address, Builder
 from polygrad.runtime.buffer import Buffer
 from polygrad.runtime.interface import Executable
 from polygrad.runtime.program import BufferSpec, Kernel, Program
@@ -84,7 +84,7 @@ def _write(builder: Builder, lanes: int) -> Any:
     """Write the function. Its threads share the rounds, and each stores the total of its sums."""
     dtype, index = dtypes.float32, dtypes.index
     (memory,), (thread, threads) = builder.begin(_NAME, [dtype], [THREAD, THREADS])
-    factor = builder.load(memory, None, 0, dtype, lanes)
+    factor = builder.load(Address(memory), dtype, lanes)
     sums = [builder.register(dtype, lanes) for _ in range(_SUMS)]
     for sum_ in sums:
         builder.set(sum_, builder.const(dtype, 0.0, lanes))
@@ -97,5 +97,5 @@ def _write(builder: Builder, lanes: int) -> Any:
     for sum_ in sums[1:]:
         total = builder.alu(Ops.ADD, dtype, [total, builder.get(sum_)], lanes)
     place = builder.alu(Ops.MUL, index, [thread, builder.const(index, lanes, 1)], 1)
-    builder.store(memory, place, lanes, total, dtype, lanes)
+    builder.store(Address(memory, place, lanes), total, dtype, lanes)
     return builder.finish()

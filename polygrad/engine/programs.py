@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -217,19 +217,32 @@ def _perform(
         ready.executable = Device[program.device].load(program)
     handles = [b.allocation.handle if b is not None else None for b in buffers]
     started = time.perf_counter()
-    if watch.runner is None:
-        run_program(ready.executable, program, handles, arena_for(program), variables, repeatable)
-    else:
-        watch.runner(program, handles, arena_for(program), variables)
+    run_loaded(ready.executable, program, handles, variables, repeatable)
     if debug_level() >= 2:
         milliseconds = (time.perf_counter() - started) * 1e3
         size = f"{len(program.launches)} launches, {len(program.kernels)} different"
         print(f"{program.device}: {size}, {milliseconds:.3f} ms", file=sys.stderr)
     watch.executed += 1
+
+
+def run_loaded(
+    executable: Executable,
+    program: Program,
+    buffers: Sequence[Handle | None],
+    variables: Mapping[str, int],
+    repeatable: Callable[[], bool] = lambda: False,
+) -> None:
+    """Run a loaded Program, or let the profile run it that is being taken, and count the run. `repeatable`:
+    as of `run_program`."""
+    arena = _arena_for(program)
+    if watch.runner is None:
+        run_program(executable, program, buffers, arena, variables, repeatable)
+    else:
+        watch.runner(program, buffers, arena, variables)
     stats.count(program)
 
 
-def arena_for(program: Program) -> Handle | None:
+def _arena_for(program: Program) -> Handle | None:
     """The device's scratch memory, grown as needed. All Programs share it: they run one after the other."""
     if not program.arena:
         return None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
@@ -27,6 +27,22 @@ Block = Any
 
 HALF_DTYPES = (dtypes.float16, dtypes.bfloat16)
 _NO_WORKGROUPS = "the device has no workgroups"
+
+
+class Address(NamedTuple):
+    """Element number `base` + `offset` of the memory at `pointer`. `base`: an index scalar; None for 0."""
+
+    pointer: Pointer
+    base: Value | None = None
+    offset: int = 0
+
+    def plus(self, elements: int) -> Address:
+        """The address of a later element."""
+        return Address(self.pointer, self.base, self.offset + elements)
+
+    def moved(self, base: Value) -> Address:
+        """The address with another base."""
+        return Address(self.pointer, base, self.offset)
 
 
 class Builder(ABC):
@@ -135,43 +151,29 @@ class Builder(ABC):
         """How many elements one block has, in a kernel of this many lanes."""
 
     @abstractmethod
-    def load_block(
-        self, pointer: Pointer, index: Value | None, offset: int, dtype: DType, lanes: int
-    ) -> Block:
-        """A block of consecutive elements (addresses as below)."""
+    def load_block(self, address: Address, dtype: DType, lanes: int) -> Block:
+        """A block of consecutive elements."""
 
     @abstractmethod
     def permute(self, blocks: Sequence[Block], positions: Sequence[int], dtype: DType) -> Value:
         """The SIMD value whose lane i is element `positions[i]` of the concatenated blocks."""
 
-    # --- memory. An address is pointer + (index + offset) elements; `index` is an index scalar, or None for
-    # 0.
+    # --- memory
 
     @abstractmethod
-    def load(self, pointer: Pointer, index: Value | None, offset: int, dtype: DType, lanes: int) -> Value:
+    def load(self, address: Address, dtype: DType, lanes: int) -> Value:
         """`lanes` consecutive elements."""
 
     @abstractmethod
-    def load_masked(
-        self,
-        pointer: Pointer,
-        index: Value | None,
-        offset: int,
-        dtype: DType,
-        lanes: int,
-        mask: Value,
-        other: Value,
-    ) -> Value:
+    def load_masked(self, address: Address, dtype: DType, lanes: int, mask: Value, other: Value) -> Value:
         """`lanes` (> 1) consecutive elements where the bool `mask` holds, `other` elsewhere. Elements whose
         mask is false may lie outside of memory."""
 
     @abstractmethod
-    def store(
-        self, pointer: Pointer, index: Value | None, offset: int, value: Value, dtype: DType, lanes: int
-    ) -> None:
+    def store(self, address: Address, value: Value, dtype: DType, lanes: int) -> None:
         """Write `lanes` consecutive elements."""
 
-    def prefetch(self, pointer: Pointer, index: Value | None, offset: int) -> None:
+    def prefetch(self, address: Address) -> None:
         """Have the cache line at an address fetched, which may lie outside memory. Only where `has_prefetch`
         says so."""
         raise self._missing("prefetch", "the device does not fetch ahead")

@@ -21,7 +21,7 @@ from polygrad.codegen.opts.tile import is_tile
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
 from polygrad.helpers import prod
-from polygrad.renderer.builder import Block, Builder, Value
+from polygrad.renderer.builder import Address, Block, Builder, Pointer, Value
 from polygrad.renderer.neighbours import load_runs, store_runs
 from polygrad.renderer.safepoints import safepoints
 from polygrad.renderer.streams import AHEAD, LINE, streamed_loads
@@ -31,8 +31,7 @@ from polygrad.uop.linear import Steps
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
-Address = tuple[Value | None, int]  # an index value and a constant offset
-Place = tuple[Value | None, Sequence[int]]  # a scalar index value and the constant offset of each lane
+Place = tuple[Address, Sequence[int]]  # the address of the first lane, and the offset of each lane
 Blocks = dict[Address, Block]
 
 _COMPUTING = GroupOp.Elementwise | {Ops.LOAD, Ops.STORE, Ops.REDUCE}
@@ -51,6 +50,12 @@ def pointer_of(index: UOp) -> UOp:
     while node.op is Ops.AFTER:
         node = node.src[0]
     return node
+
+
+def _each(place: Place) -> list[Address]:
+    """The address of each lane."""
+    first, offsets = place
+    return [Address(first.pointer, first.base, offset) for offset in offsets]
 
 
 class _Emitter:
@@ -370,20 +375,23 @@ class _Emitter:
 
     # --- memory
 
-    def _addresses(self, index: UOp, axes: Axes) -> list[tuple[Value | None, int]]:
-        """For each coordinate over `axes`: the index value (scalar, SIMD if it is not linear) and constant
-        offset."""
-        base = index.src[1]
+    def _memory(self, index: UOp) -> Pointer:
+        """The memory under an INDEX."""
+        return self.values[pointer_of(index)][0]
+
+    def _addresses(self, index: UOp, axes: Axes) -> list[Address]:
+        """The address for each coordinate over `axes`. Its index is a scalar, or SIMD if it is not linear."""
+        memory, base = self._memory(index), index.src[1]
         steps = index.arg or _NO_STEPS
         positions = self._project(axes, self.axes[base])
         sizes = [(axes.index(r), step) for r, step in steps.steps if r.arg.kind is not AxisKind.LANE]
-        out: list[tuple[Value | None, int]] = []
+        out: list[Address] = []
         for k, coordinate in enumerate(coordinates(axes)):
             offset = steps.offset + sum(coordinate[i] * step for i, step in sizes)
             if base.op is Ops.CONST:
-                out.append((None, offset + base.arg))
+                out.append(Address(memory, None, offset + base.arg))
             else:
-                out.append((self.values[base][positions[k]], offset))
+                out.append(Address(memory, self.values[base][positions[k]], offset))
         return out
 
     def _lane_step(self, index: UOp) -> int | None:
@@ -393,13 +401,11 @@ class _Emitter:
         return sum(step for r, step in (index.arg or _NO_STEPS).steps if r.arg.kind is AxisKind.LANE)
 
     def _places(self, index: UOp, axes: Axes) -> list[Place] | None:
-        """For each coordinate over `axes`: the index value, a scalar, and the constant offset of each lane.
-        None when the differences between lanes are not constant."""
+        """The place for each coordinate over `axes`. None when the differences between lanes are not
+        constant."""
         step, lanes = self._lane_step(index), range(self.lanes)
         if step is not None:
-            return [
-                (base, [offset + step * i for i in lanes]) for base, offset in self._addresses(index, axes)
-            ]
+            return [(a, [a.offset + step * i for i in lanes]) for a in self._addresses(index, axes)]
         base: UOp | None = None
         constants = index.src[1]
         if constants.op is Ops.ADD and not self.simd[constants.src[0]]:  # as the pass split-indices leaves it
@@ -407,10 +413,10 @@ class _Emitter:
         offsets = tile_constants(constants, axes, self.lanes)
         if offsets is None:
             return None
-        if base is None:
-            return [(None, o) for o in offsets]
-        positions = self._project(axes, self.axes[base])
-        return [(self.values[base][positions[k]], o) for k, o in enumerate(offsets)]
+        memory, bases = self._memory(index), [None] * len(offsets)
+        if base is not None:
+            bases = [self.values[base][k] for k in self._project(axes, self.axes[base])]
+        return [(Address(memory, b, row[0]), row) for b, row in zip(bases, offsets, strict=True)]
 
     def _emit_load(self, node: UOp) -> None:
         index = node.src[0]
@@ -422,8 +428,7 @@ class _Emitter:
         axes, simd = self.axes[node], self.simd[node]
         gate = index.src[2] if len(index.src) > 2 else None
         if self.has_wmma and gate is None and not simd:
-            source = self.values[pointer][0]
-            self.values[node] = load_runs(self.builder, source, node.dtype, self._addresses(index, axes))
+            self.values[node] = load_runs(self.builder, node.dtype, self._addresses(index, axes))
             return
         if simd and gate is None and (across := self._across(index)) is not None:
             self.values[node] = self._load_transposed(node, axes, across)
@@ -432,7 +437,7 @@ class _Emitter:
         if self.simd[index]:
             places = self._places(index, axes)
         else:
-            places = [(base, [offset]) for base, offset in self._addresses(index, axes)]
+            places = [(a, [a.offset]) for a in self._addresses(index, axes)]
         if node in self.streamed:
             self._prefetch(index, axes)
         addresses = self._addresses(index, axes) if places is None else []
@@ -440,34 +445,32 @@ class _Emitter:
         others = self._project(axes, self.axes[node.src[1]]) if gate is not None else None
         # By condition and base: the offsets of all loads, and an index that may be read in any case.
         readable: dict[tuple[int, Value | None], list[int]] = {}
-        for position, (base, offsets) in zip(gates, places or (), strict=False):
-            readable.setdefault((position, base), []).extend(offsets)
+        for position, (first, offsets) in zip(gates, places or (), strict=False):
+            readable.setdefault((position, first.base), []).extend(offsets)
         safe: dict[tuple[int, Value | None], Value] = {}
         blocks: Blocks = {}
 
         def make(k: int) -> Value:
             if gate is None:
                 if places is None:
-                    return self._load_lanes(node, [self._lane(*addresses[k], i) for i in range(self.lanes)])
-                base, offsets = places[k]
-                return self._load(node, (base, offsets), readable[0, base], blocks, simd)
+                    return self._load_lanes(node, self._lanes(addresses[k]))
+                return self._load(node, places[k], readable[0, places[k][0].base], blocks, simd)
             assert others is not None
             other = self._value(node.src[1], others[k], simd)
             predicate = self.values[gate][gates[k]]
             if places is None:
-                return self._load_gated_lanes(
-                    node, [self._lane(*addresses[k], i) for i in range(self.lanes)], gate, predicate, other
-                )
+                return self._load_gated_lanes(node, self._lanes(addresses[k]), gate, predicate, other)
             if self.simd[gate]:
                 return self._load_masked(node, places[k], gate, predicate, other)
-            base, offsets = places[k]
-            key = (gates[k], base)
+            first, offsets = places[k]
+            key = (gates[k], first.base)
             all_offsets = readable[key]
             if max(all_offsets) - min(all_offsets) >= pointer.arg.size:  # the condition never holds
                 return other
             if key not in safe:
-                safe[key] = self._safe(predicate, base, min(all_offsets))
-            loaded = self._load(node, (safe[key], offsets), all_offsets, blocks, simd)
+                safe[key] = self._safe(predicate, first.base, min(all_offsets))
+            first = first.moved(safe[key])
+            loaded = self._load(node, (first, offsets), all_offsets, blocks, simd)
             b = self.builder
             if simd:
                 predicate = b.splat(predicate, dtypes.bool, self.lanes)
@@ -477,13 +480,12 @@ class _Emitter:
 
     def _prefetch(self, index: UOp, axes: Axes) -> None:
         """Fetch what the loads of a tile read some rounds later, once for each line."""
-        pointer = pointer_of(index)
-        itemsize, asked = pointer.dtype.itemsize, set()
-        for base, offset in self._addresses(index, axes):
-            line = (base, offset * itemsize // LINE)
+        itemsize, asked = index.dtype.itemsize, set()
+        for address in self._addresses(index, axes):
+            line = (address.base, address.offset * itemsize // LINE)
             if line not in asked:
                 asked.add(line)
-                self.builder.prefetch(self.values[pointer][0], base, offset + AHEAD // itemsize)
+                self.builder.prefetch(address.plus(AHEAD // itemsize))
 
     def _across(self, index: UOp) -> UOp | None:
         """For a load whose lanes are not consecutive: a tile axis along which its elements are, and which is
@@ -497,7 +499,7 @@ class _Emitter:
 
     def _load_transposed(self, node: UOp, axes: Axes, across: UOp) -> list[Value]:
         b, index, lanes = self.builder, node.src[0], self.lanes
-        pointer, step = self.values[pointer_of(index)][0], self._lane_step(index)
+        step = self._lane_step(index)
         assert step is not None
         stride = prod(r.src[0].arg for r in axes[axes.index(across) + 1 :])
         addresses = self._addresses(index, axes)
@@ -505,8 +507,7 @@ class _Emitter:
         for k, coordinate in enumerate(coordinates(axes)):
             if coordinate[axes.index(across)]:
                 continue
-            base, offset = addresses[k]
-            rows = [b.load(pointer, base, offset + step * i, node.dtype, lanes) for i in range(lanes)]
+            rows = [b.load(addresses[k].plus(step * i), node.dtype, lanes) for i in range(lanes)]
             width = lanes
             while width > 1:  # interleave the first half of the rows with the second
                 pairs = [
@@ -522,51 +523,48 @@ class _Emitter:
         """One value of a load. `readable`: the offsets of all loads at the same index; these loads share
         `blocks`."""
         b, dtype, lanes = self.builder, node.dtype, self.lanes
-        pointer = self.values[pointer_of(node.src[0])][0]
-        base, offsets = place
+        first, offsets = place
         if not simd or len(set(offsets)) == 1:
-            value = b.load(pointer, base, offsets[0], dtype, 1)
+            value = b.load(first, dtype, 1)
             return b.splat(value, dtype, lanes) if simd else value
         if are_consecutive(offsets):
-            return b.load(pointer, base, offsets[0], dtype, lanes)
+            return b.load(first, dtype, lanes)
         size = b.block_size(dtype, lanes)
         if not strided.pays(offsets, size):
-            return self._load_lanes(node, [(base, offset) for offset in offsets])
+            return self._load_lanes(node, _each(place))
         plan = strided.plan(offsets, size, min(readable), max(readable))
-        for start in plan.starts:
-            if (base, start) not in blocks:
-                blocks[base, start] = b.load_block(pointer, base, start, dtype, lanes)
-        return b.permute([blocks[base, start] for start in plan.starts], plan.positions, dtype)
+        starts = _each((first, plan.starts))
+        for start in starts:
+            if start not in blocks:
+                blocks[start] = b.load_block(start, dtype, lanes)
+        return b.permute([blocks[start] for start in starts], plan.positions, dtype)
 
     def _load_lanes(self, node: UOp, addresses: Sequence[Address]) -> Value:
         b, dtype = self.builder, node.dtype
-        pointer = self.values[pointer_of(node.src[0])][0]
-        return b.pack([b.load(pointer, *address, dtype, 1) for address in addresses], dtype)
+        return b.pack([b.load(address, dtype, 1) for address in addresses], dtype)
 
-    def _lane(self, base: Value, offset: int, lane: int) -> Address:
-        """The address of one lane of an index that is a SIMD value."""
-        return self.builder.extract(base, dtypes.index, lane, self.lanes), offset
+    def _lanes(self, address: Address) -> list[Address]:
+        """The address of each lane of one whose index is a SIMD value."""
+        extract, lanes = self.builder.extract, self.lanes
+        return [address.moved(extract(address.base, dtypes.index, i, lanes)) for i in range(lanes)]
 
     def _load_masked(self, node: UOp, place: Place, gate: UOp, predicate: Value, other: Value) -> Value:
         """A SIMD value of a load with a condition for each lane."""
-        base, offsets = place
+        first, offsets = place
         if are_consecutive(offsets):
-            pointer = self.values[pointer_of(node.src[0])][0]
-            b = self.builder
-            return b.load_masked(pointer, base, offsets[0], node.dtype, self.lanes, predicate, other)
-        if len(offsets) == 1:
-            offsets = [*offsets] * self.lanes
-        return self._load_gated_lanes(node, [(base, o) for o in offsets], gate, predicate, other)
+            return self.builder.load_masked(first, node.dtype, self.lanes, predicate, other)
+        addresses = [first] * self.lanes if len(offsets) == 1 else _each(place)
+        return self._load_gated_lanes(node, addresses, gate, predicate, other)
 
     def _load_gated_lanes(
         self, node: UOp, addresses: Sequence[Address], gate: UOp, predicate: Value, other: Value
     ) -> Value:
         b, dtype, lanes = self.builder, node.dtype, self.lanes
-        pointer = self.values[pointer_of(node.src[0])][0]
         elements = []
-        for i, (index, offset) in enumerate(addresses):
+        for i, address in enumerate(addresses):
             condition = b.extract(predicate, dtypes.bool, i, lanes) if self.simd[gate] else predicate
-            elements.append(b.load(pointer, self._safe(condition, index, offset), offset, dtype, 1))
+            safe = self._safe(condition, address.base, address.offset)
+            elements.append(b.load(address.moved(safe), dtype, 1))
         mask = predicate if self.simd[gate] else b.splat(predicate, dtypes.bool, lanes)
         return b.alu(Ops.WHERE, dtype, [mask, b.pack(elements, dtype), other], lanes)
 
@@ -575,6 +573,12 @@ class _Emitter:
         b = self.builder
         index = b.const(dtypes.index, 0, 1) if base is None else base
         return b.alu(Ops.WHERE, dtypes.index, [predicate, index, b.const(dtypes.index, -offset, 1)], 1)
+
+    def _store_lanes(self, addresses: Sequence[Address], value: Value, dtype: DType) -> None:
+        """Store a SIMD value lane by lane."""
+        b = self.builder
+        for i, address in enumerate(addresses):
+            b.store(address, b.extract(value, dtype, i, self.lanes), dtype, 1)
 
     def _emit_store(self, node: UOp) -> None:
         b, (index, value) = self.builder, node.src
@@ -587,8 +591,7 @@ class _Emitter:
             return
         axes = tuple(sorted({*self.axes[index], *self.axes[value]}, key=by_id))
         positions = self._project(axes, self.axes[value])
-        target = self.values[pointer][0]
-        simd, lanes = self.simd[index], range(self.lanes)
+        simd = self.simd[index]
         places = self._places(index, axes) if simd else None
         gate = index.src[2] if len(index.src) > 2 else None
         gates = self._project(axes, self.axes[gate]) if gate is not None else []
@@ -601,28 +604,24 @@ class _Emitter:
         if self.has_wmma and not simd:
             made = values if one_gate else [self._value(value, p, False) for p in positions]
             conditions = None if one_gate or gate is None else [self.values[gate][g] for g in gates]
-            store_runs(b, target, value.dtype, self._addresses(index, axes), made, conditions)
+            store_runs(b, value.dtype, self._addresses(index, axes), made, conditions)
             if one_gate:
                 b.end_if()
             return
-        for k, (base, offset) in enumerate(self._addresses(index, axes)):
+        for k, address in enumerate(self._addresses(index, axes)):
             stored = values[k] if one_gate else self._value(value, positions[k], simd)
             if gate is not None and not one_gate:
                 b.begin_if(self.values[gate][gates[k]])
             if not simd:
-                addresses = [(base, offset)]
+                b.store(address, stored, value.dtype, 1)
             elif places is None:
-                addresses = [self._lane(base, offset, i) for i in lanes]
+                self._store_lanes(self._lanes(address), stored, value.dtype)
             else:
-                base, offsets = places[k]
-                addresses = [(base, o) for o in offsets]
-            if simd and places is not None and are_consecutive(offsets):
-                b.store(target, base, offsets[0], stored, value.dtype, self.lanes)
-            elif simd:
-                for i, address in enumerate(addresses):
-                    b.store(target, *address, b.extract(stored, value.dtype, i, self.lanes), value.dtype, 1)
-            else:
-                b.store(target, base, offset, stored, value.dtype, 1)
+                first, offsets = places[k]
+                if are_consecutive(offsets):
+                    b.store(first, stored, value.dtype, self.lanes)
+                else:
+                    self._store_lanes(_each(places[k]), stored, value.dtype)
             if gate is not None and not one_gate:
                 b.end_if()
         if one_gate:

@@ -129,12 +129,9 @@ class SourceText:
         self._items.append(out)
         return out
 
-    def statement(
-        self, template: str, args: Sequence[Expression], needs: Sequence[int] | int = ANY, writes: bool = True
-    ) -> None:
-        """A line of its own; `writes`: it may write any memory."""
-        if writes:
-            self._writes.append(len(self._items))
+    def statement(self, template: str, args: Sequence[Expression], needs: Sequence[int] | int = ANY) -> None:
+        """A line of its own, which may write any memory."""
+        self._writes.append(len(self._items))
         self._items.append(_Statement(template, args, _each(needs, args), self._block))
 
     def open(self, template: str, args: Sequence[Expression], needs: Sequence[int] | int = ANY) -> None:

@@ -51,9 +51,9 @@ class UPat:
         return UPat(None, dtype, name=name)
 
     @staticmethod
-    def cvar(name: str | None = None, dtype: DType | tuple[DType, ...] | None = None) -> UPat:
+    def cvar(name: str) -> UPat:
         """Any CONST."""
-        return UPat(Ops.CONST, dtype, name=name)
+        return UPat(Ops.CONST, name=name)
 
     @staticmethod
     def const(dtype: DType | tuple[DType, ...] | None, value: Any) -> UPat:
@@ -68,9 +68,9 @@ class UPat:
 class PatternMatcher:
     """Rows (pattern, function), tried in order.
 
-    The parameters of a function are names of nodes in its pattern, and `ctx`. It returns the replacement, or
-    None if its row does not apply after all. The first use of an op's rows raises InternalError for a
-    parameter that no node in the pattern has as its name.
+    The parameters of a function are names of nodes in its pattern. It returns the replacement, or None if its
+    row does not apply after all. The first use of an op's rows raises InternalError for a parameter that no
+    node in the pattern has as its name.
     """
 
     __slots__ = ("compiled", "rows")
@@ -82,11 +82,11 @@ class PatternMatcher:
     def __add__(self, other: PatternMatcher) -> PatternMatcher:
         return PatternMatcher(self.rows + other.rows)
 
-    def rewrite(self, node: UOp, ctx: Any = None) -> UOp | None:
+    def rewrite(self, node: UOp) -> UOp | None:
         """The replacement of `node` by the first row that applies; None if none does or nothing changes."""
         op = node.op
         match = self.compiled[op] if op in self.compiled else self.compile(op)
-        return None if match is None else match(node, ctx)
+        return None if match is None else match(node)
 
     def compile(self, op: Ops) -> Rewriter | None:
         """The compiled function for nodes of `op`, from the cache if it is there; None when no row can
@@ -133,7 +133,7 @@ class _Writer:
             values = [self._argument(p, row.bound, function) for p in parameters]
             body.append(f"{indent}r = {self.name('f', function, i)}({', '.join(values)})")
             body.append(f"{indent}if r is not None and r is not u: return r")
-        head = ["def match(u, ctx):"]
+        head = ["def match(u):"]
         asked = {k for k in range(arity) if any(f"o{k} " in line for line in body)}
         if self.op in GroupOp.ALU:  # no source is missing
             head.append(f" {''.join(f's{k}, ' for k in range(_arity(self.op)))}= u.src")
@@ -147,13 +147,10 @@ class _Writer:
         return "\n".join([*head, *body, " return None"]) + "\n", self.names
 
     def _argument(self, parameter: str, bound: dict[str, str], function: Rewriter) -> str:
-        if parameter == "ctx":
-            return "ctx"
         if parameter not in bound:
             where = f"{function.__module__}.{function.__qualname__}"
             raise InternalError(
-                f"pattern for {self.op}: {where} takes {parameter!r}, "
-                f"expected one of {sorted(bound)} or 'ctx'"
+                f"pattern for {self.op}: {where} takes {parameter!r}, expected one of {sorted(bound)}"
             )
         return bound[parameter]
 

@@ -15,18 +15,18 @@ from polygrad.uop.pattern import PatternMatcher
 _NO_ROW: Any = object()
 
 
-def graph_rewrite(root: UOp, pm: PatternMatcher, ctx: Any = None) -> UOp:
+def graph_rewrite(root: UOp, pm: PatternMatcher) -> UOp:
     """Apply the rows of `pm` wherever they match in the graph of `root`, until none does; the new root.
 
         ADD(x, MUL(CONST 2, CONST 3))  ->  ADD(x, CONST 6)      with a row that folds constants
 
-    A node is matched after its sources have been rewritten. `ctx` is passed to rows that have it as a
-    parameter. Raises InternalError when a rewrite leads back to an earlier form of the node.
+    A node is matched after its sources have been rewritten. Raises InternalError when a rewrite leads back to
+    an earlier form of the node.
     """
-    return rewrite_into({}, root, pm, ctx)
+    return rewrite_into({}, root, pm)
 
 
-def rewrite_into(done: dict[UOp, UOp], root: UOp, pm: PatternMatcher, ctx: Any = None) -> UOp:
+def rewrite_into(done: dict[UOp, UOp], root: UOp, pm: PatternMatcher) -> UOp:
     """`graph_rewrite` with a memo: `done` has the results of nodes, and gets the new ones."""
     becomes: dict[UOp, UOp] = {}  # by node: its replacement, or the node itself over its rewritten sources
     opened: set[UOp] = set()  # nodes that wait for their sources
@@ -66,7 +66,7 @@ def rewrite_into(done: dict[UOp, UOp], root: UOp, pm: PatternMatcher, ctx: Any =
             match = compiled.get(node.op, _NO_ROW)
             if match is _NO_ROW:
                 match = pm.compile(node.op)
-            if match is None or (new := match(node, ctx)) is None:
+            if match is None or (new := match(node)) is None:
                 done[node] = node
                 stack.pop()
                 continue

@@ -11,6 +11,7 @@ from renderer.llvm_functions import numpy_type, same
 
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
+from polygrad.renderer.builder import Address
 from polygrad.renderer.cstyle.base import Function, module
 from polygrad.renderer.cstyle.c import CBuilder
 from polygrad.renderer.cstyle.c_compile import compile_c
@@ -73,8 +74,8 @@ class Functions:
             (result, *operands), _ = b.begin(self.name, [out, *(d for d, _ in args)], [])
             i = b.loop(b.const(dtypes.index, n // lanes, 1))
             at = b.alu(Ops.MUL, dtypes.index, [i, b.const(dtypes.index, lanes, 1)], 1)
-            loaded = [b.load(p, at, 0, d, lanes) for p, (d, _) in zip(operands, args, strict=True)]
-            b.store(result, at, 0, body(b, loaded, lanes), out, lanes)
+            loaded = [b.load(Address(p, at), d, lanes) for p, (d, _) in zip(operands, args, strict=True)]
+            b.store(Address(result, at), body(b, loaded, lanes), out, lanes)
             b.end_loop()
             arrays = [np.zeros(n, numpy_type(out)), *(a for _, a in args)]
             self.add(f"{what}, {lanes} lanes", b.finish(), arrays, want, out, loose_zero)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from polygrad.dtype import DType, dtypes
+from polygrad.renderer.builder import Address
 from polygrad.renderer.llvm.builder import LLVMBuilder
 from polygrad.renderer.llvm.compile import compile_ir, host_has_half, host_target
 from polygrad.runtime.cpu.device import CPURuntime
@@ -62,8 +63,8 @@ def elementwise(
     (result, *operands), _ = b.begin("k", [out, *(d for d, _ in args)], [])
     i = b.loop(b.const(dtypes.index, n // lanes, 1))
     at = b.alu(Ops.MUL, dtypes.index, [i, b.const(dtypes.index, lanes, 1)], 1)
-    loaded = [b.load(p, at, 0, d, lanes) for p, (d, _) in zip(operands, args, strict=True)]
-    b.store(result, at, 0, body(b, loaded, lanes), out, lanes)
+    loaded = [b.load(Address(p, at), d, lanes) for p, (d, _) in zip(operands, args, strict=True)]
+    b.store(Address(result, at), body(b, loaded, lanes), out, lanes)
     b.end_loop()
     return run(b.finish(), [np.zeros(n, numpy_type(out)), *(a for _, a in args)])[0]
 

@@ -25,6 +25,7 @@ from renderer.llvm_functions import (
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import CompileError, InternalError
+from polygrad.renderer.builder import Address
 from polygrad.renderer.cstyle.c import CBuilder
 from polygrad.renderer.cstyle.c_compile import compile_c, host_has_half
 from polygrad.uop.ops import GroupOp, Ops
@@ -89,12 +90,12 @@ def test_selection_and_lanes(dtype: DType) -> None:
     for lanes in LANES:
         b, values = f.builder(), x[:lanes]
         (p, q), _ = b.begin(f.name, [dtype, dtype], [])
-        parts = [b.load(q, None, i, dtype, 1) for i in range(lanes)]
-        b.store(p, None, 0, b.pack(parts, dtype), dtype, lanes)
-        whole = b.load(q, None, 0, dtype, lanes)
+        parts = [b.load(Address(q, None, i), dtype, 1) for i in range(lanes)]
+        b.store(Address(p), b.pack(parts, dtype), dtype, lanes)
+        whole = b.load(Address(q), dtype, lanes)
         backwards = [b.extract(whole, dtype, i, lanes) for i in reversed(range(lanes))]
-        b.store(p, None, lanes, b.pack(backwards, dtype), dtype, lanes)
-        b.store(p, None, 2 * lanes, b.splat(parts[-1], dtype, lanes), dtype, lanes)
+        b.store(Address(p, None, lanes), b.pack(backwards, dtype), dtype, lanes)
+        b.store(Address(p, None, 2 * lanes), b.splat(parts[-1], dtype, lanes), dtype, lanes)
         want = np.concatenate([values, values[::-1], np.full(lanes, values[-1])])
         f.add("pack, extract, splat", b.finish(), [np.zeros(3 * lanes, x.dtype), values], want, dtype)
     for lanes in (4, 16):
@@ -102,13 +103,13 @@ def test_selection_and_lanes(dtype: DType) -> None:
         orders += [list(range(lanes))[::-1], [3 * lanes] * lanes]
         b = f.builder()
         (p, q), _ = b.begin(f.name, [dtype] * 2, [])
-        blocks = [b.load_block(q, None, k * lanes + k, dtype, lanes) for k in range(4)]
+        blocks = [b.load_block(Address(q, None, k * lanes + k), dtype, lanes) for k in range(4)]
         for k, order in enumerate(orders):
-            b.store(p, None, k * lanes, b.permute(blocks, order, dtype), dtype, lanes)
-        first, second = (b.load(q, None, k * lanes, dtype, lanes) for k in range(2))
+            b.store(Address(p, None, k * lanes), b.permute(blocks, order, dtype), dtype, lanes)
+        first, second = (b.load(Address(q, None, k * lanes), dtype, lanes) for k in range(2))
         low, high = b.interleave(first, second, dtype, lanes)
-        b.store(p, None, len(orders) * lanes, low, dtype, lanes)
-        b.store(p, None, (len(orders) + 1) * lanes, high, dtype, lanes)
+        b.store(Address(p, None, len(orders) * lanes), low, dtype, lanes)
+        b.store(Address(p, None, (len(orders) + 1) * lanes), high, dtype, lanes)
         elements = np.concatenate([x[k * lanes + k :][:lanes] for k in range(4)])
         zipped = np.stack([x[:lanes], x[lanes : 2 * lanes]], 1).reshape(-1)
         want = np.concatenate([elements[order] for order in orders] + [zipped])
@@ -122,11 +123,16 @@ def test_masked_loads_read_nothing_where_the_mask_is_false(dtype: DType) -> None
     for lanes in LANES[1:]:
         b = f.builder()
         (p, q, r, m), _ = b.begin(f.name, [dtype, dtype, dtype, dtypes.bool], [])
-        values, some = b.load(r, None, 0, dtype, lanes), b.load(m, None, 0, dtypes.bool, lanes)
-        b.store(p, None, 0, b.load_masked(q, None, 0, dtype, lanes, some, values), dtype, lanes)
+        values, some = b.load(Address(r), dtype, lanes), b.load(Address(m), dtypes.bool, lanes)
+        b.store(Address(p), b.load_masked(Address(q), dtype, lanes, some, values), dtype, lanes)
         none = b.alu(Ops.XOR, dtypes.bool, [some, some], lanes)
         outside = b.const(dtypes.index, 1 << 44, 1)
-        b.store(p, None, lanes, b.load_masked(q, outside, 0, dtype, lanes, none, values), dtype, lanes)
+        b.store(
+            Address(p, None, lanes),
+            b.load_masked(Address(q, outside), dtype, lanes, none, values),
+            dtype,
+            lanes,
+        )
         want = np.concatenate([np.where(mask, x, other)[:lanes], other[:lanes]])
         f.add("masked", b.finish(), [np.zeros(2 * lanes, x.dtype), x, other, mask], want, dtype)
     f.check()
@@ -142,7 +148,7 @@ def test_constants(dtype: DType) -> None:
     for lanes, value in itertools.product(LANES, values):
         b = f.builder()
         (p,), _ = b.begin(f.name, [dtype], [])
-        b.store(p, None, 0, b.const(dtype, value, lanes), dtype, lanes)
+        b.store(Address(p), b.const(dtype, value, lanes), dtype, lanes)
         source = np.array([value] * lanes, np.float64 if dtype.is_float else numpy_type(dtype))
         want = converted(source, dtypes.float64, dtype) if dtype.is_float else source
         f.add(f"{value}", b.finish(), [np.zeros(lanes, numpy_type(dtype))], want, dtype)
@@ -156,7 +162,7 @@ def test_reduce_halves_until_one_is_left(dtype: DType) -> None:
         want = x = samples(dtype, 12)[:lanes]
         b = f.builder()
         (p, q), _ = b.begin(f.name, [dtype, dtype], [])
-        b.store(p, None, 0, b.reduce(op, b.load(q, None, 0, dtype, lanes), dtype, lanes), dtype, 1)
+        b.store(Address(p), b.reduce(op, b.load(Address(q), dtype, lanes), dtype, lanes), dtype, 1)
         with np.errstate(all="ignore"):
             while len(want) > 1:
                 want = BINARY[op](want[: len(want) // 2], want[len(want) // 2 :])
@@ -238,8 +244,8 @@ def test_a_register_is_read_before_it_is_written() -> None:
     b.set(first, y)
     b.set(second, x)
     b.end_loop()
-    b.store(p, None, 0, b.get(first), i64, 1)
-    b.store(p, None, 1, b.get(second), i64, 1)
+    b.store(Address(p), b.get(first), i64, 1)
+    b.store(Address(p, None, 1), b.get(second), i64, 1)
     f.add("swapped", b.finish(), [np.zeros(2, np.int64)], np.array([2, 1]), i64)
     f.check()
 
@@ -248,9 +254,9 @@ def test_a_load_stays_before_a_store_to_the_same_place() -> None:
     f, i64 = Functions(), dtypes.int64
     b = f.builder()
     (p,), _ = b.begin(f.name, [i64], [])
-    old = b.load(p, None, 0, i64, 1)
-    b.store(p, None, 0, b.const(i64, 5, 1), i64, 1)
-    b.store(p, None, 1, old, i64, 1)
+    old = b.load(Address(p), i64, 1)
+    b.store(Address(p), b.const(i64, 5, 1), i64, 1)
+    b.store(Address(p, None, 1), old, i64, 1)
     f.add("in order", b.finish(), [np.array([7, 0])], np.array([5, 7]), i64)
     f.check()
 

@@ -7,6 +7,7 @@ import pytest
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import DeviceError, InternalError
+from polygrad.renderer.builder import Address
 from polygrad.renderer.cstyle.base import module
 from polygrad.renderer.cstyle.c import CBuilder
 from polygrad.renderer.cstyle.cuda import CUDABuilder
@@ -54,10 +55,10 @@ def test_workgroups(builder: type, expected: list[str]) -> None:
     tile, size = b.shared("tile", f, 64), b.const(index, 64, 1)
     group, place = b.special("workgroup", 1, size), b.special("invocation", 0, size)
     at = b.alu(Ops.ADD, index, [b.alu(Ops.MUL, index, [group, size], 1), place], 1)
-    b.store(tile, place, 0, b.load(p, at, 0, f, 1), f, 1)
+    b.store(Address(tile, place), b.load(Address(p, at), f, 1), f, 1)
     b.barrier()
     back = b.alu(Ops.SUB, index, [b.const(index, 63, 1), place], 1)
-    b.store(p, place, 0, b.load(tile, back, 0, f, 1), f, 1)
+    b.store(Address(p, place), b.load(Address(tile, back), f, 1), f, 1)
     assert body(b.finish()) == expected
 
 
@@ -96,7 +97,7 @@ def test_memory_takes_vectors_just_where_positions_are_multiples_of_their_size(
     (to, source), _ = b.begin("k", [dtype, dtype], [])
     i = b.loop(b.const(dtypes.index, 9, 1))
     at = b.alu(Ops.MUL, dtypes.index, [i, b.const(dtypes.index, step, 1)], 1)
-    b.store(to, at, offset, b.load(source, at, offset, dtype, 4), dtype, 4)
+    b.store(Address(to, at, offset), b.load(Address(source, at, offset), dtype, 4), dtype, 4)
     b.end_loop()
     lines = [line for line in body(b.finish()) if "data1" in line]
     assert len(lines) == (4 // size if aligned else 4)
@@ -106,8 +107,13 @@ def test_memory_takes_vectors_just_where_positions_are_multiples_of_their_size(
 def test_signed_arithmetic_is_done_in_unsigned_integers(builder: type) -> None:
     b, i32 = builder(GPU), dtypes.int32
     (p,), _ = b.begin("k", [i32], [])
-    x = b.load(p, None, 0, i32, 1)
-    b.store(p, None, 1, b.alu(Ops.ADD, i32, [b.alu(Ops.MUL, i32, [x, x], 1), b.const(i32, -1, 1)], 1), i32, 1)
+    x = b.load(Address(p), i32, 1)
+    b.store(
+        Address(p, None, 1),
+        b.alu(Ops.ADD, i32, [b.alu(Ops.MUL, i32, [x, x], 1), b.const(i32, -1, 1)], 1),
+        i32,
+        1,
+    )
     u = {CUDABuilder: "unsigned", MSLBuilder: "uint"}[builder]
     assert body(b.finish()) == ["int x0 = data0[0];", f"data0[1] = (int)(({u})x0 * ({u})x0 + 4294967295u);"]
 
@@ -122,6 +128,6 @@ def test_what_kernels_share_stands_once_before_them() -> None:
     for name in ("k", "l"):
         b, f = CUDABuilder(GPU), dtypes.float32
         (p,), _ = b.begin(name, [f], [])
-        b.store(p, None, 0, b.alu(Ops.MAX, f, [b.load(p, None, i, f, 1) for i in (1, 2)], 1), f, 1)
+        b.store(Address(p), b.alu(Ops.MAX, f, [b.load(Address(p, None, i), f, 1) for i in (1, 2)], 1), f, 1)
         functions.append(b.finish())
     assert module(functions).count("float max_float32(") == 1

@@ -27,6 +27,7 @@ from renderer.llvm_functions import (
 
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
+from polygrad.renderer.builder import Address
 from polygrad.renderer.llvm.builder import X86_DOTS, LLVMBuilder
 from polygrad.renderer.llvm.compile import host_target
 from polygrad.uop.args import Dot
@@ -113,9 +114,9 @@ def test_lanes_are_any_elements_of_blocks(dtype: DType, lanes: int) -> None:
     orders = [np.random.default_rng(k).integers(0, (k + 1) * lanes, lanes).tolist() for k in range(4)]
     orders += [list(range(lanes))[::-1], [3 * lanes] * lanes]
     (to, source), _ = b.begin("k", [dtype] * 2, [])
-    blocks = [b.load_block(source, None, k * lanes + k, dtype, lanes) for k in range(4)]
+    blocks = [b.load_block(Address(source, None, k * lanes + k), dtype, lanes) for k in range(4)]
     for k, order in enumerate(orders):
-        b.store(to, None, k * lanes, b.permute(blocks, order, dtype), dtype, lanes)
+        b.store(Address(to, None, k * lanes), b.permute(blocks, order, dtype), dtype, lanes)
     got = run(b.finish(), [np.zeros(len(orders) * lanes, x.dtype), x])[0]
     elements = np.concatenate([x[k * lanes + k :][:lanes] for k in range(4)])
     same(got, np.concatenate([elements[order] for order in orders]), dtype)
@@ -221,7 +222,7 @@ def test_constants(dtype: DType) -> None:
     for lanes, value in itertools.product(LANES, values):
         b = builder()
         (p,), _ = b.begin("k", [dtype], [])
-        b.store(p, None, 0, b.const(dtype, value, lanes), dtype, lanes)
+        b.store(Address(p), b.const(dtype, value, lanes), dtype, lanes)
         source = np.array([value] * lanes, np.float64 if dtype.is_float else numpy_type(dtype))
         want = converted(source, dtypes.float64, dtype) if dtype.is_float else source
         same(run(b.finish(), [np.zeros(lanes, numpy_type(dtype))])[0], want, dtype)
@@ -233,13 +234,13 @@ def test_lanes_constants_splat_extract_and_pack(dtype: DType, lanes: int) -> Non
     x = samples(dtype, 11)[:lanes]
     b = builder()
     (p, q), _ = b.begin("k", [dtype, dtype], [])
-    parts = [b.load(q, None, i, dtype, 1) for i in range(lanes)]
-    b.store(p, None, 0, b.pack(parts, dtype), dtype, lanes)
-    whole = b.load(q, None, 0, dtype, lanes)
+    parts = [b.load(Address(q, None, i), dtype, 1) for i in range(lanes)]
+    b.store(Address(p), b.pack(parts, dtype), dtype, lanes)
+    whole = b.load(Address(q), dtype, lanes)
     backwards = [b.extract(whole, dtype, i, lanes) for i in reversed(range(lanes))]
-    b.store(p, None, lanes, b.pack(backwards, dtype), dtype, lanes)
-    b.store(p, None, 2 * lanes, b.splat(parts[-1], dtype, lanes), dtype, lanes)
-    b.store(p, None, 3 * lanes, b.splat(b.const(dtype, 1, 1), dtype, lanes), dtype, lanes)
+    b.store(Address(p, None, lanes), b.pack(backwards, dtype), dtype, lanes)
+    b.store(Address(p, None, 2 * lanes), b.splat(parts[-1], dtype, lanes), dtype, lanes)
+    b.store(Address(p, None, 3 * lanes), b.splat(b.const(dtype, 1, 1), dtype, lanes), dtype, lanes)
     got = run(b.finish(), [np.zeros(4 * lanes, x.dtype), x])[0]
     one = converted(np.ones(lanes), dtypes.float64, dtype) if dtype.is_float else np.ones(lanes, x.dtype)
     want = np.concatenate([x, x[::-1], np.full(lanes, x[-1]), one])
@@ -250,7 +251,7 @@ def test_lane_constants() -> None:
     for dtype, values in ((dtypes.int32, range(16)), (dtypes.float32, [i / 3 for i in range(16)])):
         b = builder()
         (p,), _ = b.begin("k", [dtype], [])
-        b.store(p, None, 0, b.const_lanes(dtype, list(values)), dtype, 16)
+        b.store(Address(p), b.const_lanes(dtype, list(values)), dtype, 16)
         same(
             run(b.finish(), [np.zeros(16, numpy_type(dtype))])[0],
             np.array(list(values), numpy_type(dtype)),
@@ -265,7 +266,7 @@ def test_reduce_halves_until_one_is_left(op: Ops, dtype: DType) -> None:
         x = samples(dtype, 12)[:lanes]
         b = builder()
         (p, q), _ = b.begin("k", [dtype, dtype], [])
-        b.store(p, None, 0, b.reduce(op, b.load(q, None, 0, dtype, lanes), dtype, lanes), dtype, 1)
+        b.store(Address(p), b.reduce(op, b.load(Address(q), dtype, lanes), dtype, lanes), dtype, 1)
         want = x
         with np.errstate(all="ignore"):
             while len(want) > 1:
@@ -282,13 +283,15 @@ def test_masked_load(dtype: DType, lanes: int) -> None:
     x, other, mask = samples(dtype, 13)[:lanes], samples(dtype, 14)[:lanes], samples(dtypes.bool, 15)[:lanes]
     b = builder()
     (p, q, r, m), _ = b.begin("k", [dtype, dtype, dtype, dtypes.bool], [])
-    values = b.load(r, None, 0, dtype, lanes)
-    got = b.load_masked(q, None, 0, dtype, lanes, b.load(m, None, 0, dtypes.bool, lanes), values)
-    b.store(p, None, 0, got, dtype, lanes)
-    far = b.load(m, None, 0, dtypes.bool, lanes)
+    values = b.load(Address(r), dtype, lanes)
+    got = b.load_masked(Address(q), dtype, lanes, b.load(Address(m), dtypes.bool, lanes), values)
+    b.store(Address(p), got, dtype, lanes)
+    far = b.load(Address(m), dtypes.bool, lanes)
     never = b.alu(Ops.XOR, dtypes.bool, [far, far], lanes)
     outside = b.const(dtypes.index, 1 << 44, 1)
-    b.store(p, None, lanes, b.load_masked(q, outside, 0, dtype, lanes, never, values), dtype, lanes)
+    b.store(
+        Address(p, None, lanes), b.load_masked(Address(q, outside), dtype, lanes, never, values), dtype, lanes
+    )
     out = run(b.finish(), [np.zeros(2 * lanes, x.dtype), x, other, mask])[0]
     np.testing.assert_array_equal(
         out.view(np.uint8), np.concatenate([np.where(mask, x, other), other]).view(np.uint8)
@@ -303,7 +306,7 @@ def test_addresses_add_index_and_offset() -> None:
     for i, (index, offset) in enumerate(
         [(None, 0), (None, 3), (fixed, 0), (fixed, 2), (start, 0), (start, -4)]
     ):
-        b.store(p, None, 4 * i, b.load(q, index, offset, f, 4), f, 4)
+        b.store(Address(p, None, 4 * i), b.load(Address(q, index, offset), f, 4), f, 4)
     got = run(b.finish(), [np.zeros(24, np.float32), x], {"start": 20})[0]
     assert got[::4].tolist() == [0, 3, 5, 7, 20, 16]
 
@@ -322,7 +325,7 @@ def summed(sizes: Sequence[int], symbolic: bool) -> int:
     b.set(count, b.alu(Ops.ADD, i64, [b.get(count), b.const(i64, 1, 1)], 1))
     for _ in sizes:
         b.end_loop()
-    b.store(p, None, 0, b.get(count), i64, 1)
+    b.store(Address(p), b.get(count), i64, 1)
     variables = {f"n{i}": size for i, size in enumerate(sizes)} if symbolic else {}
     return int(run(b.finish(), [np.full(1, -1)], variables)[0][0])
 
@@ -363,7 +366,7 @@ def test_registers_keep_their_values_across_loops(inner_size: int, symbolic: boo
     b.set(total, add(b.get(total), b.get(inner)))
     b.end_loop()
     for at, register in enumerate((read, last, total, first, second)):
-        b.store(p, None, at, b.get(register), i64, 1)
+        b.store(Address(p, None, at), b.get(register), i64, 1)
     got = run(b.finish(), [np.zeros(5, np.int64)], {"n": inner_size} if symbolic else {})[0].tolist()
 
     want_last, want_total, pair = -1, 0, (1, 2)
@@ -383,8 +386,8 @@ def test_registers_of_every_dtype(dtype: DType, lanes: int) -> None:
     b.set(register, b.const(dtype, 0, lanes))
     i = b.loop(b.const(dtypes.index, 4, 1))
     at = b.alu(Ops.MUL, dtypes.index, [i, b.const(dtypes.index, lanes, 1)], 1)
-    b.store(p, at, 0, b.get(register), dtype, lanes)
-    b.set(register, b.load(q, at, 0, dtype, lanes))
+    b.store(Address(p, at), b.get(register), dtype, lanes)
+    b.set(register, b.load(Address(q, at), dtype, lanes))
     b.end_loop()
     got = run(b.finish(), [np.zeros(4 * lanes, x.dtype), x])[0]
     want = np.concatenate([np.zeros(lanes, x.dtype), x[: 3 * lanes]])

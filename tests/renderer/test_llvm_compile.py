@@ -13,6 +13,7 @@ from renderer.llvm_functions import BINARY, LANES, UNARY, builder, takes
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.errors import CompileError
+from polygrad.renderer.builder import Address
 from polygrad.renderer.llvm.builder import LLVMBuilder
 from polygrad.renderer.llvm.compile import _make_target_machine, compile_ir, host_target, submit
 from polygrad.uop.ops import GroupOp, Ops
@@ -30,14 +31,14 @@ def matmul_tile(rows: int, vectors: int, lanes: int) -> str:
     k = b.loop(b.const(index, 64, 1))
     at = b.alu(Ops.MUL, index, [k, b.const(index, rows, 1)], 1)
     bt = b.alu(Ops.MUL, index, [k, b.const(index, vectors * lanes, 1)], 1)
-    columns = [b.load(w, bt, v * lanes, f, lanes) for v in range(vectors)]
+    columns = [b.load(Address(w, bt, v * lanes), f, lanes) for v in range(vectors)]
     for r in range(rows):
-        x = b.splat(b.load(a, at, r, f, 1), f, lanes)
+        x = b.splat(b.load(Address(a, at, r), f, 1), f, lanes)
         for v, register in enumerate(tile[r]):
             b.set(register, b.alu(Ops.MULACC, f, [x, columns[v], b.get(register)], lanes))
     b.end_loop()
     for i, register in enumerate(itertools.chain(*tile)):
-        b.store(out, None, i * lanes, b.get(register), f, lanes)
+        b.store(Address(out, None, i * lanes), b.get(register), f, lanes)
     return b.finish()
 
 
@@ -62,14 +63,14 @@ def test_nothing_calls_a_library_on_an_old_processor(lanes: int) -> None:
         pytest.skip("about x86-64 only")
     b = LLVMBuilder(Target("CPU", 16, 16), native_half=False)
     pointers, _ = b.begin("k", dtypes.all, [])
-    x = {d: b.load(p, None, 0, d, lanes) for d, p in zip(dtypes.all, pointers, strict=True)}
+    x = {d: b.load(Address(p), d, lanes) for d, p in zip(dtypes.all, pointers, strict=True)}
     for (src, value), (dst, out) in itertools.product(x.items(), zip(dtypes.all, pointers, strict=True)):
-        b.store(out, None, 0, b.cast(value, src, dst, lanes), dst, lanes)
+        b.store(Address(out), b.cast(value, src, dst, lanes), dst, lanes)
     for op, (dtype, out) in itertools.product((*UNARY, *BINARY), zip(dtypes.all, pointers, strict=True)):
         if takes(op, dtype) and dtype not in (dtypes.float16, dtypes.bfloat16):
             kept = dtypes.bool if op in GroupOp.Comparison else dtype
             value = b.alu(op, dtype, [x[dtype]] * (1 if op in UNARY else 2), lanes)
-            b.store(pointers[0] if kept.is_bool else out, None, 0, value, kept, lanes)
+            b.store(Address(pointers[0] if kept.is_bool else out), value, kept, lanes)
     target = llvm.Target.from_triple(llvm.get_process_triple())
     machine = target.create_target_machine("x86-64-v2", "", opt=2, reloc="pic", codemodel="default")
     assert "call" not in machine.emit_assembly(llvm.parse_assembly(b.finish(), llvm.create_context()))

@@ -12,6 +12,7 @@ from wasm_kernel import LANES, NUMPY, Machine, apply, elementwise, same, sample
 
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import CompileError, InternalError
+from polygrad.renderer.builder import Address
 from polygrad.renderer.wasm.builder import WASM_DOTS, WasmBuilder
 from polygrad.uop.ops import Ops
 from polygrad.wasm.opcodes import opcode
@@ -202,7 +203,9 @@ def test_reduce_exactly(dtype: DType, lanes: int) -> None:
         (to, source), (n,) = b.begin("f", [dtype, dtype], ["n"])
         i = b.loop(n)
         at = b.alu(Ops.MUL, dtypes.index, [i, b.const(dtypes.index, lanes, 1)], 1)
-        b.store(to, i, 0, b.reduce(op, b.load(source, at, 0, dtype, lanes), dtype, lanes), dtype, 1)
+        b.store(
+            Address(to, i), b.reduce(op, b.load(Address(source, at), dtype, lanes), dtype, lanes), dtype, 1
+        )
         b.end_loop()
         rounds = len(x) // lanes
         got = Machine([b.finish()]).call("f", [np.empty(rounds, x.dtype), x], rounds)[0]
@@ -270,7 +273,7 @@ def test_too_many_values_are_refused() -> None:
     (p,), _ = b.begin("f", [dtypes.int32], [])
     with pytest.raises(CompileError, match="50000"):
         for k in range(50_001):
-            b.load(p, None, k, dtypes.int32, 1)
+            b.load(Address(p, None, k), dtypes.int32, 1)
 
 
 @pytest.mark.parametrize("lanes", [4, 8])

@@ -15,6 +15,7 @@ from wasm_kernel import INDEX, LANES, NUMPY, Machine, engine, same, sample
 
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
+from polygrad.renderer.builder import Address
 from polygrad.renderer.wasm.builder import WasmBuilder, wasm_module
 from polygrad.uop.ops import Ops
 from polygrad.wasm.wat import print_module
@@ -41,7 +42,12 @@ def test_index_and_offset_make_the_address(dtype: DType, lanes: int) -> None:
         constant = None if index is None else number(b, index)
         unknown = None if index is None else b.alu(Ops.ADD, INDEX, [zero, number(b, index)], 1)
         for j, at in enumerate((constant, unknown)):
-            b.store(to, None, (2 * k + j) * lanes, b.load(source, at, offset, dtype, lanes), dtype, lanes)
+            b.store(
+                Address(to, None, (2 * k + j) * lanes),
+                b.load(Address(source, at, offset), dtype, lanes),
+                dtype,
+                lanes,
+            )
     got = Machine([b.finish()]).call("f", [np.empty(2 * len(cases) * lanes, x.dtype), x], 0)[0]
     starts = [(index or 0) + offset for index, offset in cases for _ in range(2)]
     assert got.tobytes() == np.concatenate([x[s : s + lanes] for s in starts]).tobytes()
@@ -54,7 +60,7 @@ def test_an_index_below_the_pointer_is_not_left_to_a_static_offset() -> None:
     (to, source), _ = b.begin("f", [dtypes.int32] * 2, [])
     i = b.loop(number(b, n))
     back = b.alu(Ops.MUL, INDEX, [i, number(b, -1)], 1)
-    b.store(to, i, 0, b.load(source, back, n - 1, dtypes.int32, 1), dtypes.int32, 1)
+    b.store(Address(to, i), b.load(Address(source, back, n - 1), dtypes.int32, 1), dtypes.int32, 1)
     b.end_loop()
     x = np.arange(n, dtype=np.int32)
     same(Machine([b.finish()]).call("f", [np.empty_like(x), x])[0], x[::-1].copy(), "reversed")
@@ -66,7 +72,7 @@ def test_a_store_writes_its_elements_only(dtype: DType, lanes: int) -> None:
     x, out = sample(dtype, 4, 64), sample(dtype, 5, 64)
     b = WasmBuilder()
     (to, source), _ = b.begin("f", [dtype] * 2, [])
-    b.store(to, None, 20, b.load(source, None, 3, dtype, lanes), dtype, lanes)
+    b.store(Address(to, None, 20), b.load(Address(source, None, 3), dtype, lanes), dtype, lanes)
     expected = out.copy()
     expected[20 : 20 + lanes] = x[3 : 3 + lanes]
     got = Machine([b.finish()]).call("f", [out, x])[0]
@@ -88,7 +94,7 @@ def test_masked_load_takes_other_where_the_mask_is_false_and_never_traps(dtype: 
         high = b.alu(Ops.CMPLT, INDEX, [each, b.const(INDEX, n, lanes)], lanes)
         mask = b.alu(Ops.AND, dtypes.bool, [low, high], lanes)
         other = b.const(dtype, 1, lanes)
-        b.store(to, i, 0, b.load_masked(source, at, 0, dtype, lanes, mask, other), dtype, lanes)
+        b.store(Address(to, i), b.load_masked(Address(source, at), dtype, lanes, mask, other), dtype, lanes)
         b.end_loop()
         got = Machine([b.finish()]).call("f", [np.empty_like(x), x], shift)[0]
         one = 0x3F80 if dtype is dtypes.bfloat16 else 1
@@ -109,9 +115,9 @@ def test_lanes_are_any_elements_of_blocks(dtype: DType, lanes: int) -> None:
     orders = [np.random.default_rng(k).integers(0, (k + 1) * size, lanes).tolist() for k in range(4)]
     orders += [list(range(lanes))[::-1] if lanes <= 4 * size else [0] * lanes, [3 * size] * lanes]
     (to, source), _ = b.begin("f", [dtype] * 2, [])
-    blocks = [b.load_block(source, None, 2 * k * size, dtype, lanes) for k in range(4)]
+    blocks = [b.load_block(Address(source, None, 2 * k * size), dtype, lanes) for k in range(4)]
     for k, order in enumerate(orders):
-        b.store(to, None, k * lanes, b.permute(blocks, order, dtype), dtype, lanes)
+        b.store(Address(to, None, k * lanes), b.permute(blocks, order, dtype), dtype, lanes)
     got = Machine([b.finish()]).call("f", [np.empty(len(orders) * lanes, x.dtype), x])[0]
     elements = np.concatenate([x[2 * k * size : (2 * k + 1) * size] for k in range(4)])
     assert got.tobytes() == np.concatenate([elements[order] for order in orders]).tobytes()
@@ -126,14 +132,14 @@ def test_nested_loops_of_any_size(sizes: tuple[int, int], known: bool) -> None:
     b = WasmBuilder()
     (to,), variables = b.begin("f", [dtypes.int32], ["n", "m"])
     n, m = (number(b, s) for s in sizes) if known else variables
-    b.store(to, None, 0, b.const(dtypes.int32, 0, 1), dtypes.int32, 1)
+    b.store(Address(to), b.const(dtypes.int32, 0, 1), dtypes.int32, 1)
     i = b.loop(n)
     j = b.loop(m)
-    old = b.load(to, None, 0, dtypes.int32, 1)
+    old = b.load(Address(to), dtypes.int32, 1)
     new = b.alu(
         Ops.ADD, dtypes.int32, [old, b.cast(b.alu(Ops.ADD, INDEX, [i, j], 1), INDEX, dtypes.int32, 1)], 1
     )
-    b.store(to, None, 0, new, dtypes.int32, 1)
+    b.store(Address(to), new, dtypes.int32, 1)
     b.end_loop()
     b.end_loop()
     got = Machine([b.finish()]).call("f", [np.full(1, 9, np.int32)], *sizes)[0]
@@ -154,7 +160,7 @@ def test_a_value_read_from_a_register_stays_when_the_register_is_set(dtype: DTyp
     b.set(first, y)
     b.set(second, b.alu(Ops.ADD, dtype, [x, y], lanes))
     b.end_loop()
-    b.store(to, None, 0, b.get(first), dtype, lanes)
+    b.store(Address(to), b.get(first), dtype, lanes)
     got = Machine([b.finish()]).call("f", [np.empty(lanes, NUMPY[dtype])], 10)[0]
     assert got.tolist() == [55] * lanes
 
@@ -162,12 +168,12 @@ def test_a_value_read_from_a_register_stays_when_the_register_is_set(dtype: DTyp
 def test_what_a_loop_does_not_change_is_computed_before_it() -> None:
     b = WasmBuilder()
     (to, source), (n,) = b.begin("f", [F32] * 2, ["n"])
-    scale = b.load(source, None, 0, F32, 1)
+    scale = b.load(Address(source), F32, 1)
     i = b.loop(n)
     twice = b.alu(Ops.MUL, F32, [scale, scale], 1)
     vector = b.splat(twice, F32, 4)
     at = b.alu(Ops.MUL, INDEX, [i, number(b, 4)], 1)
-    b.store(to, at, 0, vector, F32, 4)
+    b.store(Address(to, at), vector, F32, 4)
     b.end_loop()
     text = print_module(wasm_module([b.finish()]))
     loop = text[text.index("loop") :]
@@ -179,7 +185,9 @@ def test_locals_of_a_closed_loop_are_used_again() -> None:
     (p,), (n,) = b.begin("f", [F32], ["n"])
     for _ in range(50):
         i = b.loop(n)
-        b.store(p, i, 0, b.alu(Ops.ADD, F32, [b.load(p, i, 0, F32, 1), b.const(F32, 1, 1)], 1), F32, 1)
+        b.store(
+            Address(p, i), b.alu(Ops.ADD, F32, [b.load(Address(p, i), F32, 1), b.const(F32, 1, 1)], 1), F32, 1
+        )
         b.end_loop()
     assert len(b.w.types) < 10
     same(
@@ -193,17 +201,17 @@ def test_code_moved_out_of_a_loop_shares_no_local_with_it() -> None:
     """Hoisted values and constants, after a loop has given its locals back, in loops that go round twice."""
     b = WasmBuilder()
     (to, source), (n,) = b.begin("f", [F32] * 2, ["n"])
-    scale = b.load(source, None, 7, F32, 1)
+    scale = b.load(Address(source, None, 7), F32, 1)
     for _ in range(2):
         outer = b.loop(n)
         for _ in range(2):
             i = b.loop(n)
-            x = b.load(source, i, 0, F32, 4)
+            x = b.load(Address(source, i), F32, 4)
             y = b.alu(Ops.MUL, F32, [x, b.splat(scale, F32, 4)], 4)
             z = b.alu(Ops.ADD, F32, [y, b.const(F32, 0.5, 4)], 4)
             row = b.alu(Ops.MUL, INDEX, [outer, number(b, 4)], 1)
             half = b.splat(b.alu(Ops.ADD, F32, [scale, b.const(F32, 1, 1)], 1), F32, 4)
-            b.store(to, row, 0, b.alu(Ops.ADD, F32, [z, half], 4), F32, 4)
+            b.store(Address(to, row), b.alu(Ops.ADD, F32, [z, half], 4), F32, 4)
             b.end_loop()
         b.end_loop()
     x = np.arange(16, dtype=np.float32)
@@ -214,11 +222,11 @@ def test_code_moved_out_of_a_loop_shares_no_local_with_it() -> None:
 def test_a_scalar_load_becomes_a_splatting_load_and_stays_a_scalar() -> None:
     b = WasmBuilder()
     (to, source), _ = b.begin("f", [F32] * 2, [])
-    s = b.load(source, None, 1, F32, 1)
+    s = b.load(Address(source, None, 1), F32, 1)
     early = b.alu(Ops.ADD, F32, [s, s], 1)
-    b.store(to, None, 0, b.splat(s, F32, 4), F32, 4)
-    b.store(to, None, 4, b.splat(s, F32, 4), F32, 4)
-    b.store(to, None, 8, b.alu(Ops.ADD, F32, [early, s], 1), F32, 1)
+    b.store(Address(to), b.splat(s, F32, 4), F32, 4)
+    b.store(Address(to, None, 4), b.splat(s, F32, 4), F32, 4)
+    b.store(Address(to, None, 8), b.alu(Ops.ADD, F32, [early, s], 1), F32, 1)
     f = b.finish()
     text = print_module(wasm_module([f]))
     assert text.count("v128.load32_splat") == 1 and "f32x4.splat" not in text
@@ -250,16 +258,16 @@ def matmul(relaxed: bool) -> Any:
             b.set(register, b.const(F32, 0.0, 4))
     i = b.loop(k)
     at = b.alu(Ops.MUL, INDEX, [i, number(b, 8)], 1)
-    columns = [b.load(pb, at, 4 * c, F32, 4) for c in range(2)]
+    columns = [b.load(Address(pb, at, 4 * c), F32, 4) for c in range(2)]
     for r, row in enumerate(tile):
         start = b.alu(Ops.ADD, INDEX, [b.alu(Ops.MUL, INDEX, [k, number(b, r)], 1), i], 1)
-        x = b.splat(b.load(pa, start, 0, F32, 1), F32, 4)
+        x = b.splat(b.load(Address(pa, start), F32, 1), F32, 4)
         for register, y in zip(row, columns, strict=True):
             b.set(register, b.alu(Ops.MULACC, F32, [x, y, b.get(register)], 4))
     b.end_loop()
     for r, row in enumerate(tile):
         for c, register in enumerate(row):
-            b.store(pc, None, 8 * r + 4 * c, b.get(register), F32, 4)
+            b.store(Address(pc, None, 8 * r + 4 * c), b.get(register), F32, 4)
     return b.finish()
 
 

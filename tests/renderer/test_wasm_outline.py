@@ -13,6 +13,7 @@ from polygrad.codegen.lower.passes import lower, parameters
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.engine.normalize import normalize
+from polygrad.renderer.builder import Address
 from polygrad.renderer.driver import Call, Driver, TablePointer
 from polygrad.renderer.emit import emit
 from polygrad.renderer.wasm import outline as wasm_outline
@@ -49,10 +50,10 @@ def rows(name: str, n: int, m: int, lanes: int = 4) -> Kernel:
     at = b.alu(Ops.MUL, INDEX, [i, number(b, lanes)], 1)
     b.set(total, b.const(F32, 0.0, lanes))
     j = b.loop(number(b, m))
-    x = b.load(source, b.alu(Ops.ADD, INDEX, [at, j], 1), 0, F32, lanes)
+    x = b.load(Address(source, b.alu(Ops.ADD, INDEX, [at, j], 1)), F32, lanes)
     b.set(total, b.alu(Ops.ADD, F32, [b.get(total), b.alu(Ops.MUL, F32, [x, half], lanes)], lanes))
     b.end_loop()
-    b.store(to, at, 0, b.get(total), F32, lanes)
+    b.store(Address(to, at), b.get(total), F32, lanes)
     b.end_loop()
     return b.finish()
 
@@ -81,9 +82,9 @@ def test_a_sum_that_goes_on_in_every_round_is_not_divided(everything: None) -> N
     total = b.register(F32, 4)
     b.set(total, b.const(F32, 0.0, 4))
     i = b.loop(number(b, 1000))
-    b.set(total, b.alu(Ops.ADD, F32, [b.get(total), b.load(source, i, 0, F32, 4)], 4))
+    b.set(total, b.alu(Ops.ADD, F32, [b.get(total), b.load(Address(source, i), F32, 4)], 4))
     b.end_loop()
-    b.store(to, None, 0, b.get(total), F32, 4)
+    b.store(Address(to), b.get(total), F32, 4)
     assert b.finish().outlined == ()
 
 
@@ -95,9 +96,9 @@ def test_what_the_next_round_reads_is_not_outlined(everything: None) -> None:
     last = b.register(F32, 1)
     b.set(last, b.const(F32, -1.0, 1))
     i = b.loop(number(b, n))
-    b.store(to, i, 0, b.get(last), F32, 1)
+    b.store(Address(to, i), b.get(last), F32, 1)
     j = b.loop(number(b, m))
-    b.set(last, b.load(source, b.alu(Ops.ADD, INDEX, [i, j], 1), 0, F32, 1))
+    b.set(last, b.load(Address(source, b.alu(Ops.ADD, INDEX, [i, j], 1)), F32, 1))
     b.end_loop()
     b.end_loop()
     x = np.arange(n + m, dtype=np.float32)

@@ -9,6 +9,7 @@ import pytest
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.dtype import dtypes
 from polygrad.errors import DeviceError
+from polygrad.renderer.builder import Address
 from polygrad.renderer.wgsl.builder import WGSLBuilder
 from polygrad.renderer.wgsl.library import FUNCTIONS, source
 from polygrad.uop.ops import Ops
@@ -21,7 +22,7 @@ def written(dtype, write, result=None):
     """The kernel that stores `write(builder, x)` for the first element x of a buffer of `dtype`."""
     b = WGSLBuilder(TARGET)
     (out, data), _ = b.begin("k", [result or dtype, dtype], [])
-    b.store(out, None, 0, write(b, b.load(data, None, 1, dtype, 1)), result or dtype, 1)
+    b.store(Address(out), write(b, b.load(Address(data, None, 1), dtype, 1)), result or dtype, 1)
     return str(b.finish())
 
 
@@ -88,9 +89,9 @@ def test_a_buffer_used_by_fours_alone_is_one_of_vectors():
         b = WGSLBuilder(TARGET)
         (out, data), _ = b.begin("k", [F32, F32], [])
         i = b.alu(Ops.MUL, INDEX, [b.special("invocation", 0, b.const(INDEX, 8, 1)), b.const(INDEX, 4, 1)], 1)
-        b.store(out, i, 0, b.load(data, i, 4, F32, 4), F32, 4)
+        b.store(Address(out, i), b.load(Address(data, i, 4), F32, 4), F32, 4)
         if scalar:
-            b.store(out, i, 0, b.load(data, i, 1, F32, 1), F32, 1)
+            b.store(Address(out, i), b.load(Address(data, i, 1), F32, 1), F32, 1)
         return str(b.finish())
 
     assert kernel(False).count("array<vec4<f32>>") == 2 and "data0[i >> 2u] = value;" in kernel(False)

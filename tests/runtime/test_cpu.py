@@ -12,6 +12,7 @@ import pytest
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.errors import CompileError, OutOfMemoryError, ProgramError
+from polygrad.renderer.builder import Address
 from polygrad.renderer.llvm.builder import LLVMBuilder
 from polygrad.renderer.llvm.compile import compile_ir
 from polygrad.runtime.cpu.device import CPURuntime
@@ -34,7 +35,7 @@ def add_kernel(name: str = "add", constant: int = 1, scaled: bool = False) -> Ke
     if scaled:
         addend = b.alu(Ops.MUL, i64, [addend, variables[0]], 1)
     i = b.loop(b.const(dtypes.index, COUNT, 1))
-    b.store(out, i, 0, b.alu(Ops.ADD, i64, [b.load(source, i, 0, i64, 1), addend], 1), i64, 1)
+    b.store(Address(out, i), b.alu(Ops.ADD, i64, [b.load(Address(source, i), i64, 1), addend], 1), i64, 1)
     b.end_loop()
     return Kernel(name, compile_ir(b.finish()), 2, ("n",) if scaled else (), language="object", writes=(0,))
 

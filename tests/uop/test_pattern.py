@@ -114,13 +114,6 @@ def test_the_next_row_is_tried_when_the_function_declines() -> None:
     assert table.rewrite(r1 + r1) is None
 
 
-def test_ctx_goes_to_the_functions_that_name_it() -> None:
-    table = PatternMatcher([(op(Ops.ADD, x, y), lambda ctx, x: ctx.append(x))])
-    found: list[UOp] = []
-    table.rewrite(r0 + r1, found)
-    assert found == [r0]
-
-
 def test_tables_add_up_in_order() -> None:
     first, second = (
         PatternMatcher([(op(Ops.ADD, x, y), lambda x: x)]),
@@ -146,7 +139,7 @@ def test_a_function_that_asks_for_an_unknown_name_is_an_internal_error() -> None
 
 def test_the_ops_of_sources_are_asked_before_anything_else() -> None:
     assert PatternMatcher([(op(Ops.ADD, op(Ops.MUL, x, c), const(0)), lambda x: x)]).source(Ops.ADD) == (
-        "def match(u, ctx):\n"
+        "def match(u):\n"
         " s0, s1, = u.src\n"
         " o0 = s0.op\n"
         " o1 = s1.op\n"

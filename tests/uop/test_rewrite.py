@@ -40,15 +40,15 @@ def test_nothing_matches_nothing_is_made() -> None:
 
 def test_a_shared_node_is_matched_once() -> None:
     seen: list[UOp] = []
-    table = PatternMatcher([(UPat(Ops.RANGE, name="r"), lambda ctx, r: ctx.append(r))])
-    graph_rewrite((r0 + r0) * (r0 + 1), table, seen)
+    table = PatternMatcher([(UPat(Ops.RANGE, name="r"), lambda r: seen.append(r))])
+    graph_rewrite((r0 + r0) * (r0 + 1), table)
     assert seen == [r0]
 
 
 def test_sources_come_first() -> None:
-    table = PatternMatcher([(UPat((Ops.ADD, Ops.MUL), name="u"), lambda ctx, u: ctx.append(u.op))])
     order: list[Ops] = []
-    graph_rewrite((r0 + 1) * 2, table, order)
+    table = PatternMatcher([(UPat((Ops.ADD, Ops.MUL), name="u"), lambda u: order.append(u.op))])
+    graph_rewrite((r0 + 1) * 2, table)
     assert order == [Ops.ADD, Ops.MUL]
 
 

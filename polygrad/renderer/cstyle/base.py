@@ -23,7 +23,7 @@ from polygrad.dtype import DType, dtypes, float_to_bits, rounded
 from polygrad.errors import DeviceError, InternalError
 from polygrad.helpers import is_pow2
 from polygrad.renderer import convert
-from polygrad.renderer.builder import HALF_DTYPES, Builder
+from polygrad.renderer.builder import HALF_DTYPES, Address, Builder
 from polygrad.renderer.source_text import (
     ATOM,
     BITS,
@@ -475,8 +475,9 @@ class CStyleBuilder(Builder):
 
     # --- memory
 
-    def place(self, pointer: Pointer, index: Expression | None, offset: int) -> Expression:
+    def place(self, address: Address) -> Expression:
         """The position of an element."""
+        index, offset = address.base, address.offset
         if index is None or index.data.value is not None:
             return self.const(dtypes.index, offset + (index.data.value if index else 0), 1)
         if not offset:
@@ -484,15 +485,16 @@ class CStyleBuilder(Builder):
         sign, constant = Ops.ADD if offset > 0 else Ops.SUB, self.const(dtypes.index, abs(offset), 1)
         return self.index(sign, index, constant, 1)
 
-    def address(self, pointer: Pointer, index: Expression | None, offset: int, dtype: DType) -> Expression:
-        """The address of an element."""
-        place, t = self.place(pointer, index, offset), f"{pointer.space} {self.memory_type(dtype)} *".lstrip()
+    def address_of(self, address: Address, dtype: DType) -> Expression:
+        """The address of an element, as an expression."""
+        pointer, place = address.pointer, self.place(address)
+        t = f"{pointer.space} {self.memory_type(dtype)} *".lstrip()
         if place.data.value == 0:
             return self._source.atom(pointer.name, t)
         return self._source.value(f"{pointer.name} + {{}}", [place], t, needs=SUM, precedence=SUM, hint="at")
 
-    def load(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> Any:
-        return self.load_scalar(pointer, self.place(pointer, index, offset), dtype)
+    def load(self, address: Address, dtype: DType, lanes: int) -> Any:
+        return self.load_scalar(address.pointer, self.place(address), dtype)
 
     def load_scalar(self, pointer: Pointer, place: Expression, dtype: DType) -> Expression:
         value = self._source.value(f"{pointer.name}[{{}}]", [place], self.memory_type(dtype), reads="memory")
@@ -506,8 +508,8 @@ class CStyleBuilder(Builder):
             )
         return value
 
-    def store(self, pointer: Pointer, index: Any, offset: int, value: Any, dtype: DType, lanes: int) -> None:
-        self.store_scalar(pointer, self.place(pointer, index, offset), value, dtype)
+    def store(self, address: Address, value: Any, dtype: DType, lanes: int) -> None:
+        self.store_scalar(address.pointer, self.place(address), value, dtype)
 
     def store_scalar(self, pointer: Pointer, place: Expression, value: Expression, dtype: DType) -> None:
         self._source.statement(f"{pointer.name}[{{}}] = {{}};", [place, self.to_memory(value, dtype)])

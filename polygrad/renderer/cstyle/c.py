@@ -15,7 +15,8 @@ from typing import Any
 
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
-from polygrad.renderer.cstyle.base import NO_INFO, CStyleBuilder, Pointer, ValueInfo, parameter_names
+from polygrad.renderer.builder import Address
+from polygrad.renderer.cstyle.base import NO_INFO, CStyleBuilder, ValueInfo, parameter_names
 from polygrad.renderer.source_text import ANY, ATOM, COMPARE, UNARY, Expression
 from polygrad.shared_words import STOP_SYMBOL
 from polygrad.uop.ops import Ops
@@ -383,10 +384,9 @@ class CBuilder(CStyleBuilder):
         self.need(name, f"INLINE {t} {name}(const {scalar} *p) {{\n  return *(const {t}_unaligned *)p;\n}}")
         return name
 
-    def load_block(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> Any:
+    def load_block(self, address: Address, dtype: DType, lanes: int) -> Any:
         name, t = self._loader(dtype, lanes), self.type(dtypes.uint8 if dtype.is_bool else dtype, lanes)
-        address = self.address(pointer, index, offset, dtype)
-        return self._source.value(f"{name}({{}})", [address], t, reads="memory")
+        return self._source.value(f"{name}({{}})", [self.address_of(address, dtype)], t, reads="memory")
 
     def _need_unaligned(self, type_: str, scalar: str) -> None:
         self.need(
@@ -416,21 +416,12 @@ class CBuilder(CStyleBuilder):
             value = shuffled(value, block, chosen)
         return self._loaded(value, dtype, lanes)
 
-    def load(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> Any:
+    def load(self, address: Address, dtype: DType, lanes: int) -> Any:
         if lanes == 1:
-            return super().load(pointer, index, offset, dtype, 1)
-        return self._loaded(self.load_block(pointer, index, offset, dtype, lanes), dtype, lanes)
+            return super().load(address, dtype, 1)
+        return self._loaded(self.load_block(address, dtype, lanes), dtype, lanes)
 
-    def load_masked(
-        self,
-        pointer: Pointer,
-        index: Any,
-        offset: int,
-        dtype: DType,
-        lanes: int,
-        mask: Any,
-        other: Any,
-    ) -> Any:
+    def load_masked(self, address: Address, dtype: DType, lanes: int, mask: Any, other: Any) -> Any:
         stored = dtypes.int8 if dtype.is_bool else dtype
         t, scalar = self.type(stored, lanes), self.memory_type(dtype)
         m, _ = self._mask_type(stored, lanes)
@@ -451,22 +442,22 @@ class CBuilder(CStyleBuilder):
             other = self._mask(other, stored, lanes)
         return self._source.value(
             f"{name}({{}}, {{}}, {{}})",
-            [self.address(pointer, index, offset, dtype), self._mask(mask, stored, lanes), other],
+            [self.address_of(address, dtype), self._mask(mask, stored, lanes), other],
             t,
             reads="memory",
             data=ValueInfo(dtype=dtypes.int8) if dtype.is_bool else NO_INFO,
         )
 
-    def store(self, pointer: Pointer, index: Any, offset: int, value: Any, dtype: DType, lanes: int) -> None:
+    def store(self, address: Address, value: Any, dtype: DType, lanes: int) -> None:
         if lanes == 1:
-            return super().store(pointer, index, offset, value, dtype, 1)
+            return super().store(address, value, dtype, 1)
         t, scalar = self.type(dtypes.uint8 if dtype.is_bool else dtype, lanes), self.memory_type(dtype)
         if dtype.is_bool:
             value = self.binary(Ops.AND, self._converted(value, t), self.const(dtypes.uint8, 1, lanes), t)
         self._need_unaligned(t, scalar)
         name = f"store_{t}"
         self.need(name, f"INLINE void {name}({scalar} *p, {t} x) {{\n  *({t}_unaligned *)p = x;\n}}")
-        self._source.statement(f"{name}({{}}, {{}});", [self.address(pointer, index, offset, dtype), value])
+        self._source.statement(f"{name}({{}}, {{}});", [self.address_of(address, dtype), value])
 
     # --- registers
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from polygrad.dtype import DType, dtypes
 from polygrad.helpers import prod
-from polygrad.renderer.cstyle.base import ValueInfo, parameter_names
+from polygrad.renderer.cstyle.base import Pointer, ValueInfo, parameter_names
 from polygrad.renderer.cstyle.gpu import GPUBuilder
 from polygrad.renderer.source_text import BITS, UNARY, Expression
 from polygrad.uop.ops import Ops
@@ -165,11 +165,11 @@ class CUDABuilder(GPUBuilder):
     def has_vector(self, dtype: DType, size: int) -> bool:
         return dtype in _VECTORS and (size <= 4 or dtype in _HEADERS)
 
-    def load_vector(self, address: Expression, space: str, dtype: DType, size: int) -> Expression:
+    def load_vector(self, pointer: Pointer, start: Expression, dtype: DType, size: int) -> Expression:
         """float16 and bfloat16 have vector types of two elements only. More are loaded as words of two."""
         if dtype in _HEADERS and size > 2:
-            return super().load_vector(address, space, dtypes.uint32, size // 2)
-        return super().load_vector(address, space, dtype, size)
+            return super().load_vector(pointer, start, dtypes.uint32, size // 2)
+        return super().load_vector(pointer, start, dtype, size)
 
     def vector_elements(self, vector: Expression, dtype: DType, size: int) -> list[Expression]:
         if dtype not in _HEADERS or size == 2:
@@ -182,10 +182,10 @@ class CUDABuilder(GPUBuilder):
             for text in ("{}", "({} >> 16)")
         ]
 
-    def store_vector(self, address: Expression, space: str, dtype: DType, values: Sequence[Any]) -> None:
+    def store_vector(self, pointer: Pointer, start: Expression, dtype: DType, values: Sequence[Any]) -> None:
         """See `load_vector`."""
         if dtype not in _HEADERS or len(values) == 2:
-            return super().store_vector(address, space, dtype, values)
+            return super().store_vector(pointer, start, dtype, values)
         bits = _BITS[dtype, dtypes.uint16]
         words = [
             self._source.value(
@@ -196,7 +196,7 @@ class CUDABuilder(GPUBuilder):
             )
             for pair in zip(values[::2], values[1::2], strict=True)
         ]
-        super().store_vector(address, space, dtypes.uint32, words)
+        super().store_vector(pointer, start, dtypes.uint32, words)
 
     def vector_type(self, dtype: DType, size: int) -> str:
         return "__nv_bfloat162" if dtype == dtypes.bfloat16 else f"{_VECTORS[dtype]}{size}"

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType
+from polygrad.renderer.builder import Address
 from polygrad.renderer.cstyle.base import CStyleBuilder, Pointer
 from polygrad.renderer.source_text import ANY, ATOM, SELECT, UNARY, Expression
 from polygrad.uop.ops import Ops
@@ -95,50 +96,48 @@ class LanesBuilder(CStyleBuilder):
     def block_size(self, dtype: DType, lanes: int) -> int:
         return lanes
 
-    def load_block(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> Any:
-        return self.load(pointer, index, offset, dtype, lanes)
+    def load_block(self, address: Address, dtype: DType, lanes: int) -> Any:
+        return self.load(address, dtype, lanes)
 
     def permute(self, blocks: Sequence[Any], positions: Sequence[int], dtype: DType) -> Any:
         elements = [v for block in blocks for v in block]
         return tuple(elements[p] for p in positions)
 
-    def load(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> Any:
+    def load(self, address: Address, dtype: DType, lanes: int) -> Any:
         if lanes == 1:
-            return super().load(pointer, index, offset, dtype, 1)
-        size = self._vector_size(pointer, index, offset, dtype, lanes)
+            return super().load(address, dtype, 1)
+        size = self._vector_size(address, dtype, lanes)
         if size == 1:
-            return tuple(
-                super(LanesBuilder, self).load(pointer, index, offset + i, dtype, 1) for i in range(lanes)
-            )
+            return tuple(super(LanesBuilder, self).load(address.plus(i), dtype, 1) for i in range(lanes))
         out: list[Any] = []
         for first in range(0, lanes, size):
-            address = self.address(pointer, index, offset + first, dtype)
-            vector = self.load_vector(address, pointer.space, dtype, size)
+            start = self.address_of(address.plus(first), dtype)
+            vector = self.load_vector(address.pointer, start, dtype, size)
             out += [self.from_memory(e, dtype) for e in self.vector_elements(vector, dtype, size)]
         return tuple(out)
 
-    def _vector_size(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> int:
+    def _vector_size(self, address: Address, dtype: DType, lanes: int) -> int:
         """The number of elements of each load or store."""
         if not self.aligned:
             return 1
-        multiple = 0 if index is None else index.data.multiple
+        multiple = 0 if address.base is None else address.base.data.multiple
         for size in self.vector_sizes:
             if (
                 lanes % size == 0
                 and size * dtype.itemsize <= 16
                 and multiple % size == 0
-                and offset % size == 0
+                and address.offset % size == 0
                 and self.has_vector(dtype, size)
             ):
                 return size
         return 1
 
-    def load_vector(self, address: Expression, space: str, dtype: DType, size: int) -> Expression:
-        """`size` elements from an address that is a multiple of their size."""
+    def load_vector(self, pointer: Pointer, start: Expression, dtype: DType, size: int) -> Expression:
+        """`size` elements from an address in a buffer, which is a multiple of their size."""
         t = self.vector_type(dtype, size)
         return self._source.value(
-            f"*({f'{space} {t}'.lstrip()} *){{}}",
-            [address],
+            f"*({f'{pointer.space} {t}'.lstrip()} *){{}}",
+            [start],
             t,
             needs=UNARY,
             precedence=UNARY,
@@ -152,12 +151,12 @@ class LanesBuilder(CStyleBuilder):
         components = _COMPONENTS[:size]
         return [self._source.value(f"{{}}.{c}", [vector], t, needs=ATOM) for c in components]
 
-    def store_vector(self, address: Expression, space: str, dtype: DType, values: Sequence[Any]) -> None:
+    def store_vector(self, pointer: Pointer, start: Expression, dtype: DType, values: Sequence[Any]) -> None:
         t, make = self.vector_type(dtype, len(values)), self.vector_maker(dtype, len(values))
         each = ", ".join(["{}"] * len(values))
         self._source.statement(
-            f"*({f'{space} {t}'.lstrip()} *){{}} = {make}({each});",
-            [address, *values],
+            f"*({f'{pointer.space} {t}'.lstrip()} *){{}} = {make}({each});",
+            [start, *values],
             (UNARY, *[ANY] * len(values)),
         )
 
@@ -165,20 +164,11 @@ class LanesBuilder(CStyleBuilder):
         """Whether the language has a vector type of `size` elements."""
         return not dtype.is_bool
 
-    def load_masked(
-        self,
-        pointer: Pointer,
-        index: Any,
-        offset: int,
-        dtype: DType,
-        lanes: int,
-        mask: Any,
-        other: Any,
-    ) -> Any:
+    def load_masked(self, address: Address, dtype: DType, lanes: int, mask: Any, other: Any) -> Any:
         """One conditional load for each lane: `mask ? data[i] : other` reads memory only where `mask`
         holds."""
         return tuple(
-            self.guarded_load(pointer, self.place(pointer, index, offset + i), dtype, mask[i], other[i])
+            self.guarded_load(address.pointer, self.place(address.plus(i)), dtype, mask[i], other[i])
             for i in range(lanes)
         )
 
@@ -196,17 +186,17 @@ class LanesBuilder(CStyleBuilder):
             reads="memory",
         )
 
-    def store(self, pointer: Pointer, index: Any, offset: int, value: Any, dtype: DType, lanes: int) -> None:
+    def store(self, address: Address, value: Any, dtype: DType, lanes: int) -> None:
         if lanes == 1:
-            return super().store(pointer, index, offset, value, dtype, 1)
-        size = self._vector_size(pointer, index, offset, dtype, lanes)
+            return super().store(address, value, dtype, 1)
+        size = self._vector_size(address, dtype, lanes)
         for first in range(0, lanes, size):
             if size == 1:
-                self.store_scalar(pointer, self.place(pointer, index, offset + first), value[first], dtype)
+                super().store(address.plus(first), value[first], dtype, 1)
             else:
                 stored = [self.to_memory(v, dtype) for v in value[first : first + size]]
-                address = self.address(pointer, index, offset + first, dtype)
-                self.store_vector(address, pointer.space, dtype, stored)
+                start = self.address_of(address.plus(first), dtype)
+                self.store_vector(address.pointer, start, dtype, stored)
 
     # --- registers
 

@@ -22,7 +22,7 @@ from polygrad.dtype import DType, dtypes, float_to_bits, rounded
 from polygrad.errors import InternalError
 from polygrad.helpers import is_pow2
 from polygrad.renderer import convert
-from polygrad.renderer.builder import HALF_DTYPES, Builder
+from polygrad.renderer.builder import HALF_DTYPES, Address, Builder
 from polygrad.shared_words import STOP_SYMBOL
 from polygrad.uop.args import Dot
 from polygrad.uop.ops import Ops
@@ -372,10 +372,10 @@ class LLVMBuilder(Builder):
     def block_size(self, dtype: DType, lanes: int) -> int:
         return lanes
 
-    def load_block(self, pointer: Pointer, index: str | None, offset: int, dtype: DType, lanes: int) -> str:
+    def load_block(self, address: Address, dtype: DType, lanes: int) -> str:
         """See `Builder.load_block`. Bools stay bytes, as memory holds them."""
-        t = vector(pointer.type, lanes)
-        return self._emit(f"load {t}, ptr {self._address(pointer, index, offset)}, align {pointer.itemsize}")
+        t = vector(address.pointer.type, lanes)
+        return self._emit(f"load {t}, ptr {self._address(address)}, align {dtype.itemsize}")
 
     def permute(self, blocks: Sequence[str], positions: Sequence[int], dtype: DType) -> str:
         """Shuffle the first two blocks, then insert the elements of each further block."""
@@ -392,7 +392,7 @@ class LLVMBuilder(Builder):
             first = number * lanes
             chosen = [p - first + lanes if first <= p < first + lanes else i for i, p in enumerate(positions)]
             value = shuffled(value, block, chosen)
-        return self._emit(f"icmp ne {t} {value}, zeroinitializer") if dtype.is_bool else value
+        return self._loaded(value, dtype, lanes)
 
     def reduce(self, op: Ops, value: str, dtype: DType, lanes: int) -> str:
         """Combine the low half with the high half until one lane is left. For bools: whether any or all
@@ -418,15 +418,16 @@ class LLVMBuilder(Builder):
 
     # --- memory
 
-    def _address(self, pointer: Pointer, index: str | None, offset: int) -> str:
-        base = pointer.address
-        if index is not None and index in self._ints:
-            offset += self._ints[index]
-        elif index is not None:
-            base = self._element(pointer, index)
+    def _address(self, address: Address) -> str:
+        pointer, base, offset = address
+        start = pointer.address
+        if base is not None and base in self._ints:
+            offset += self._ints[base]
+        elif base is not None:
+            start = self._element(pointer, base)
         if offset == 0:
-            return base
-        return self._emit(f"getelementptr i8, ptr {base}, i64 {offset * pointer.itemsize}")
+            return start
+        return self._emit(f"getelementptr i8, ptr {start}, i64 {offset * pointer.itemsize}")
 
     def _element(self, pointer: Pointer, index: str) -> str:
         key = (pointer.address, index)
@@ -437,43 +438,35 @@ class LLVMBuilder(Builder):
         self._levels[-1].addresses[key] = out
         return out
 
-    def load(self, pointer: Pointer, index: str | None, offset: int, dtype: DType, lanes: int) -> str:
-        t = vector(pointer.type, lanes)
-        value = self._emit(f"load {t}, ptr {self._address(pointer, index, offset)}, align {pointer.itemsize}")
-        return self._emit(f"icmp ne {t} {value}, zeroinitializer") if dtype.is_bool else value
+    def load(self, address: Address, dtype: DType, lanes: int) -> str:
+        return self._loaded(self.load_block(address, dtype, lanes), dtype, lanes)
 
-    def load_masked(
-        self,
-        pointer: Pointer,
-        index: str | None,
-        offset: int,
-        dtype: DType,
-        lanes: int,
-        mask: str,
-        other: str,
-    ) -> str:
-        t = vector(pointer.type, lanes)
+    def _loaded(self, elements: str, dtype: DType, lanes: int) -> str:
+        """Elements as memory holds them, as a value: of bools, memory holds bytes."""
+        if not dtype.is_bool:
+            return elements
+        return self._emit(f"icmp ne {vector('i8', lanes)} {elements}, zeroinitializer")
+
+    def load_masked(self, address: Address, dtype: DType, lanes: int, mask: str, other: str) -> str:
+        scalar = address.pointer.type
+        t = vector(scalar, lanes)
         if dtype.is_bool:
             other = self._emit(f"zext <{lanes} x i1> {other} to {t}")
-        name = f"@llvm.masked.load.{_mangled(pointer.type, lanes)}.p0"
-        address = self._address(pointer, index, offset)
-        value = self._emit(
-            f"call {t} {name}(ptr align {pointer.itemsize} {address}, <{lanes} x i1> {mask}, {t} {other})"
-        )
-        return self._emit(f"icmp ne {t} {value}, zeroinitializer") if dtype.is_bool else value
+        place = f"ptr align {dtype.itemsize} {self._address(address)}"
+        name = f"@llvm.masked.load.{_mangled(scalar, lanes)}.p0"
+        elements = self._emit(f"call {t} {name}({place}, <{lanes} x i1> {mask}, {t} {other})")
+        return self._loaded(elements, dtype, lanes)
 
-    def store(
-        self, pointer: Pointer, index: str | None, offset: int, value: str, dtype: DType, lanes: int
-    ) -> None:
-        t = vector(pointer.type, lanes)
+    def store(self, address: Address, value: str, dtype: DType, lanes: int) -> None:
+        t = vector(address.pointer.type, lanes)
         if dtype.is_bool:
             value = self._emit(f"zext {vector('i1', lanes)} {value} to {t}")
-        address = self._address(pointer, index, offset)
-        self._lines.append(f"  store {t} {value}, ptr {address}, align {pointer.itemsize}")
+        self._lines.append(f"  store {t} {value}, ptr {self._address(address)}, align {dtype.itemsize}")
 
-    def prefetch(self, pointer: Pointer, index: str | None, offset: int) -> None:
-        address = self._address(pointer, index, offset)
-        self._lines.append(f"  call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 3, i32 1)")
+    def prefetch(self, address: Address) -> None:
+        self._lines.append(
+            f"  call void @llvm.prefetch.p0(ptr {self._address(address)}, i32 0, i32 3, i32 1)"
+        )
 
     # --- control
 

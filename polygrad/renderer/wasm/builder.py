@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from polygrad.dtype import DType, dtypes
-from polygrad.renderer.builder import Builder
+from polygrad.renderer.builder import Address, Builder
 from polygrad.renderer.convert import HALF_CONVERSIONS
 from polygrad.renderer.wasm.alu import reduce, scalar_alu, simd_alu
 from polygrad.renderer.wasm.cast import (
@@ -159,8 +159,8 @@ class WasmBuilder(Builder):
     def block_size(self, dtype: DType, lanes: int) -> int:
         return 16 // dtype.itemsize
 
-    def load_block(self, pointer: int, index: Value | None, offset: int, dtype: DType, lanes: int) -> int:
-        return load_block(self.w, pointer, index, offset, dtype)
+    def load_block(self, address: Address, dtype: DType, lanes: int) -> int:
+        return load_block(self.w, address, dtype)
 
     def permute(self, blocks: Sequence[int], positions: Sequence[int], dtype: DType) -> Vectors:
         return permute(self.w, blocks, positions, dtype)
@@ -170,23 +170,19 @@ class WasmBuilder(Builder):
 
     # --- memory
 
-    def load(self, pointer: int, index: Value | None, offset: int, dtype: DType, lanes: int) -> Any:
+    def load(self, address: Address, dtype: DType, lanes: int) -> Any:
         if lanes == 1:
-            return scalar_load(self.w, pointer, index, offset, dtype)
-        return simd_load(self.w, pointer, index, offset, dtype, lanes)
+            return scalar_load(self.w, address, dtype)
+        return simd_load(self.w, address, dtype, lanes)
 
-    def load_masked(
-        self, pointer: int, index: Value | None, offset: int, dtype: DType, lanes: int, mask: Any, other: Any
-    ) -> Any:
-        return simd_load_masked(self.w, self.relaxed, pointer, index, offset, dtype, lanes, mask, other)
+    def load_masked(self, address: Address, dtype: DType, lanes: int, mask: Any, other: Any) -> Any:
+        return simd_load_masked(self.w, self.relaxed, address, dtype, lanes, mask, other)
 
-    def store(
-        self, pointer: int, index: Value | None, offset: int, value: Any, dtype: DType, lanes: int
-    ) -> None:
+    def store(self, address: Address, value: Any, dtype: DType, lanes: int) -> None:
         if lanes == 1:
-            scalar_store(self.w, pointer, index, offset, value, dtype)
+            scalar_store(self.w, address, value, dtype)
         else:
-            simd_store(self.w, pointer, index, offset, value, dtype, lanes)
+            simd_store(self.w, address, value, dtype, lanes)
 
     # --- control
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from polygrad.dtype import DType, dtypes
+from polygrad.renderer.builder import Address
 from polygrad.renderer.wasm.alu import code, is_non_negative, scalar_alu, simd_alu
 from polygrad.renderer.wasm.function import FunctionWriter, Value, constant_value
 from polygrad.renderer.wasm.lanes import SCALAR_NAME, VALTYPE, Vectors, extract, load_info, pack
@@ -17,7 +18,7 @@ from polygrad.wasm.instructions import i32_const, instruction, memarg, v128_cons
 from polygrad.wasm.opcodes import opcode
 from polygrad.wasm.types import I32, V128
 
-Address = tuple[tuple[Value, ...], int]  # postfix code, static offset
+Place = tuple[tuple[Value, ...], int]  # of an element: postfix code, and a static offset in bytes
 GUARD = 64  # bytes before and after every buffer, which may be read
 
 _LOAD: dict[DType, bytes] = {
@@ -49,7 +50,8 @@ def _base(w: FunctionWriter, pointer: int, index: int, align: int) -> int:
     return base
 
 
-def _address(w: FunctionWriter, pointer: int, index: Value | None, offset: int, align: int) -> Address:
+def _place(w: FunctionWriter, address: Address, align: int) -> Place:
+    pointer, index, offset = address
     if isinstance(index, bytes):
         offset, index = offset + constant_value(index), None
     base = pointer if index is None else _base(w, pointer, index, align)
@@ -61,40 +63,38 @@ def _address(w: FunctionWriter, pointer: int, index: Value | None, offset: int, 
 # --- scalars
 
 
-def scalar_load(w: FunctionWriter, pointer: int, index: Value | None, offset: int, dtype: DType) -> Value:
+def scalar_load(w: FunctionWriter, address: Address, dtype: DType) -> Value:
     """One element."""
     align = _ALIGN[dtype.itemsize]
-    address, static = _address(w, pointer, index, offset, align)
-    out = w.here(VALTYPE[dtype], *address, _LOAD[dtype] + memarg(align, static))
+    pieces, static = _place(w, address, align)
+    out = w.here(VALTYPE[dtype], *pieces, _LOAD[dtype] + memarg(align, static))
     if align >= 2:
         load_info(w, out, align, static)
     return out
 
 
-def scalar_store(
-    w: FunctionWriter, pointer: int, index: Value | None, offset: int, value: Value, dtype: DType
-) -> None:
+def scalar_store(w: FunctionWriter, address: Address, value: Value, dtype: DType) -> None:
     """Store one element."""
     align = _ALIGN[dtype.itemsize]
-    address, static = _address(w, pointer, index, offset, align)
-    w.do(*address, value, _STORE[dtype] + memarg(align, static))
+    pieces, static = _place(w, address, align)
+    w.do(*pieces, value, _STORE[dtype] + memarg(align, static))
 
 
 # --- lanes
 
 
-def _single(w: FunctionWriter, address: Address, repeats: bool) -> Address:
-    """The address, in one local if it `repeats`."""
-    pieces, static = address
-    return address if len(pieces) == 1 or not repeats else ((w.expr(I32, *pieces),), static)
+def _single(w: FunctionWriter, place: Place, repeats: bool) -> Place:
+    """The place, in one local if it `repeats`."""
+    pieces, static = place
+    return place if len(pieces) == 1 or not repeats else ((w.expr(I32, *pieces),), static)
 
 
-def _read(w: FunctionWriter, address: Address, dtype: DType, lanes: int) -> Vectors:
-    """`lanes` elements from `address`. Of small elements it may read some bytes beyond the last one."""
+def _read(w: FunctionWriter, place: Place, dtype: DType, lanes: int) -> Vectors:
+    """`lanes` elements from `place` on. Of small elements it may read some bytes beyond the last one."""
     size, align = dtype.itemsize, _ALIGN[dtype.itemsize]
     step = 16 if size >= 4 else 8  # bytes of memory to one load
     loads = max(1, lanes * size // step)
-    pieces, static = _single(w, address, loads > 1)
+    pieces, static = _single(w, place, loads > 1)
     sign = "s" if dtype.kind == "int" else "u"
     if lanes * size < 8 and size < 4:
         widen = code(f"i32x4.extend_low_i16x8_{sign}")
@@ -119,17 +119,15 @@ def _read(w: FunctionWriter, address: Address, dtype: DType, lanes: int) -> Vect
     return tuple(out)
 
 
-def simd_load(
-    w: FunctionWriter, pointer: int, index: Value | None, offset: int, dtype: DType, lanes: int
-) -> Vectors:
+def simd_load(w: FunctionWriter, address: Address, dtype: DType, lanes: int) -> Vectors:
     """`lanes` consecutive elements."""
-    return _read(w, _address(w, pointer, index, offset, _ALIGN[dtype.itemsize]), dtype, lanes)
+    return _read(w, _place(w, address, _ALIGN[dtype.itemsize]), dtype, lanes)
 
 
-def load_block(w: FunctionWriter, pointer: int, index: Value | None, offset: int, dtype: DType) -> int:
+def load_block(w: FunctionWriter, address: Address, dtype: DType) -> int:
     """16 bytes of consecutive elements, of which the last may be in the guard."""
     align = _ALIGN[dtype.itemsize]
-    pieces, static = _address(w, pointer, index, offset, align)
+    pieces, static = _place(w, address, align)
     return w.here(V128, *pieces, _FULL + memarg(align, static))
 
 
@@ -171,14 +169,19 @@ def _shuffle(w: FunctionWriter, sources: Sequence[int], chosen: Sequence[int]) -
 
 
 def simd_load_masked(
-    w: FunctionWriter, relaxed: bool, pointer: int, index: Value | None, offset: int, dtype: DType,
-    lanes: int, mask: Vectors, other: Vectors,
-) -> Vectors:  # fmt: skip
+    w: FunctionWriter,
+    relaxed: bool,
+    address: Address,
+    dtype: DType,
+    lanes: int,
+    mask: Vectors,
+    other: Vectors,
+) -> Vectors:
     """`lanes` consecutive elements where `mask` is set, else `other`. It reads address 0 if no lane is
     set."""
     align = _ALIGN[dtype.itemsize]
     # The whole offset is in the address: one in the instruction would be added to address 0, too.
-    pieces, static = _address(w, pointer, index, offset, align)
+    pieces, static = _place(w, address, align)
     pieces = (*pieces, i32_const(static), _ADD) if static else pieces
     zero = i32_const(0)
     if lanes * dtype.itemsize > GUARD:
@@ -209,28 +212,20 @@ def simd_load_masked(
     return simd_alu(w, relaxed, Ops.WHERE, dtype, (mask, loaded, other), lanes)
 
 
-def simd_store(
-    w: FunctionWriter,
-    pointer: int,
-    index: Value | None,
-    offset: int,
-    value: Vectors,
-    dtype: DType,
-    lanes: int,
-) -> None:
+def simd_store(w: FunctionWriter, address: Address, value: Vectors, dtype: DType, lanes: int) -> None:
     """Store `lanes` consecutive elements."""
     size, align = dtype.itemsize, _ALIGN[dtype.itemsize]
     packed = _packed(value, dtype)
     nbytes = lanes * size
-    address, static = _single(w, _address(w, pointer, index, offset, align), len(packed) > 1)
-    for i, pieces in enumerate(packed):
+    place, static = _single(w, _place(w, address, align), len(packed) > 1)
+    for i, vector in enumerate(packed):
         if dtype is dtypes.bool:
-            pieces = (*pieces, w.vector(b"\1" * 16), code("v128.and"))
+            vector = (*vector, w.vector(b"\1" * 16), code("v128.and"))
         if nbytes >= 16:
             store = code("v128.store") + memarg(align, static + 16 * i)
         else:
             store = code(f"v128.store{8 * nbytes}_lane") + memarg(align, static) + b"\0"
-        w.do(*address, *pieces, store)
+        w.do(*place, *vector, store)
 
 
 def _packed(value: Vectors, dtype: DType) -> list[tuple[Value, ...]]:

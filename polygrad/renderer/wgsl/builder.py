@@ -20,9 +20,10 @@ from typing import Any, ClassVar
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes, float_to_bits, rounded
 from polygrad.errors import InternalError
+from polygrad.renderer.builder import Address
 from polygrad.renderer.cstyle.base import NO_INFO, Function, Pointer, ValueInfo
 from polygrad.renderer.cstyle.lanes import LanesBuilder
-from polygrad.renderer.source_text import ANY, ATOM, BITS, COMPARE, SHIFT, SUM, UNARY, Expression
+from polygrad.renderer.source_text import ATOM, BITS, COMPARE, SHIFT, SUM, UNARY, Expression
 from polygrad.renderer.wgsl.accessors import Use, packed_accessors, vector_accessors
 from polygrad.renderer.wgsl.library import source
 from polygrad.uop.ops import Ops
@@ -66,7 +67,6 @@ class WGSLBuilder(LanesBuilder):
         self._params: list[DType] = []
         self._variables: list[str] = []
         self._uses: dict[str, set[Use]] = {}  # of each buffer
-        self._buffer_of: dict[Expression, str] = {}  # the buffer of an address
         self._functions: dict[str, None] = {}  # of the library
         self._shared: list[str] = []
         self._sizes = [1, 1, 1]  # of a workgroup
@@ -454,17 +454,14 @@ class WGSLBuilder(LanesBuilder):
     def has_vector(self, dtype: DType, size: int) -> bool:
         return dtype in _WORDS or dtype.itemsize < 4
 
-    def _vector_size(self, pointer: Pointer, index: Any, offset: int, dtype: DType, lanes: int) -> int:
-        if pointer.name not in self._uses:  # memory of a workgroup
+    def _vector_size(self, address: Address, dtype: DType, lanes: int) -> int:
+        if address.pointer.name not in self._uses:  # memory of a workgroup
             return 1
-        return super()._vector_size(pointer, index, offset, dtype, lanes)
+        return super()._vector_size(address, dtype, lanes)
 
-    def address(self, pointer: Pointer, index: Any, offset: int, dtype: DType) -> Expression:
-        """The position of an element, as WGSL has no addresses; `_buffer_of` has its buffer."""
-        place = self.place(pointer, index, offset)
-        out = self._source.value("{}", [place], "i32", precedence=ANY)
-        self._buffer_of[out] = pointer.name
-        return out
+    def address_of(self, address: Address, dtype: DType) -> Expression:
+        """The position of an element, as WGSL has no addresses."""
+        return self.place(address)
 
     def vector_type(self, dtype: DType, size: int) -> str:
         return f"vec{size}<{self.type(dtype, 1)}>"
@@ -472,15 +469,15 @@ class WGSLBuilder(LanesBuilder):
     def vector_maker(self, dtype: DType, size: int) -> str:
         return self.vector_type(dtype, size)
 
-    def load_vector(self, address: Expression, space: str, dtype: DType, size: int) -> Expression:
-        name, t = self._buffer_of[address], self.vector_type(dtype, size)
+    def load_vector(self, pointer: Pointer, start: Expression, dtype: DType, size: int) -> Expression:
+        name, t = pointer.name, self.vector_type(dtype, size)
         self._uses[name].add(Use.LOAD_VECTOR)
-        return self._source.value(f"load4_{name}({{}})", [address], t, hint="v", reads="memory")
+        return self._source.value(f"load4_{name}({{}})", [start], t, hint="v", reads="memory")
 
-    def store_vector(self, address: Expression, space: str, dtype: DType, values: Sequence[Any]) -> None:
-        name, make = self._buffer_of[address], self.vector_maker(dtype, len(values))
+    def store_vector(self, pointer: Pointer, start: Expression, dtype: DType, values: Sequence[Any]) -> None:
+        name, make = pointer.name, self.vector_maker(dtype, len(values))
         self._uses[name].add(Use.STORE_VECTOR)
-        self._source.statement(f"store4_{name}({{}}, {make}({{}}, {{}}, {{}}, {{}}));", [address, *values])
+        self._source.statement(f"store4_{name}({{}}, {make}({{}}, {{}}, {{}}, {{}}));", [start, *values])
 
     # --- control
 
