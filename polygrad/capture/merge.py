@@ -19,7 +19,7 @@ from polygrad.dtype import to_dtype
 from polygrad.engine.barriers import place_barriers
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import stored_value, uncomputed
-from polygrad.engine.recording import Recording, Run, Transfer
+from polygrad.engine.recording import RecordedRun, Recording, Transfer
 from polygrad.engine.write_hazards import live_roots
 from polygrad.errors import CaptureError
 from polygrad.helpers import THREAD_VARIABLES
@@ -136,7 +136,7 @@ def merge(
     Variables are a Program of their own. Raises CaptureError when nothing was recorded, unless it
     `may_be_empty`, and for a Variable with two values.
     """
-    runs = [run for run in recording.runs if isinstance(run, Run)]
+    runs = [run for run in recording.runs if isinstance(run, RecordedRun)]
     if not runs and not may_be_empty:
         raise CaptureError("captured function: it does no work on a device: return or realize its results")
     values, bounds = _variables(runs)
@@ -193,7 +193,7 @@ def _assemble(
     items: list[_Item],
     first: list[Hashable],
     memory: _Memory,
-    runs: list[Run],
+    runs: list[RecordedRun],
     values: dict[str, int],
     bounds: dict[str, Variable],
 ) -> CapturedProgram:
@@ -259,7 +259,7 @@ def _existed(buffer: Buffer) -> bool:
     return buffer.allocation.is_allocated
 
 
-def _gather(runs: Iterable[Run | Transfer], memory: _Memory, live: set[Allocation]) -> list[_Item]:
+def _gather(runs: Iterable[RecordedRun | Transfer], memory: _Memory, live: set[Allocation]) -> list[_Item]:
     """All launches and copies. Their memory is noted in `memory`."""
     items: list[_Item] = []
 
@@ -324,7 +324,7 @@ def _nbytes(spec: BufferSpec) -> int:
     return spec.size * to_dtype(spec.dtype).itemsize
 
 
-def _variables(runs: list[Run]) -> tuple[dict[str, int], dict[str, Variable]]:
+def _variables(runs: list[RecordedRun]) -> tuple[dict[str, int], dict[str, Variable]]:
     """The value of every Variable, and its bounds."""
     values: dict[str, int] = {}
     bounds: dict[str, Variable] = {}

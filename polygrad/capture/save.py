@@ -17,7 +17,7 @@ from polygrad.engine.devices import kind_of
 from polygrad.errors import ArgumentError
 from polygrad.helpers import prod
 from polygrad.monitor import computing
-from polygrad.nn.safetensors import Entry, write_entries
+from polygrad.nn.safetensors import TensorEntry, write_entries
 from polygrad.runtime.buffer import Borrowed, Buffer
 from polygrad.runtime.program import Program, Variable
 from polygrad.tensor.core.aliasing import is_whole, memory_under
@@ -99,7 +99,7 @@ def save_step(
         if value.role in ("param", "state"):
             assert buffer is not None
             shape: Any = value.shape  # of ints: parameters and state have no other
-            entries[value.name] = Entry(to_dtype(value.dtype), shape, _contents(buffer))
+            entries[value.name] = TensorEntry(to_dtype(value.dtype), shape, _contents(buffer))
     data = program.to_bytes(write_entries(entries))
     with open(path, "wb") as f:
         f.write(data)

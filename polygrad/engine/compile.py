@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from polygrad.codegen.kernels.passes import decided, given_opts, scheduled
-from polygrad.codegen.lower.passes import Context, kernel_name, lower, parameters, signature
+from polygrad.codegen.lower.passes import LoweringContext, kernel_name, lower, parameters, signature
 from polygrad.engine.barriers import place_barriers
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.compiled_kernels import Built, built_key, kernel_of
@@ -56,7 +56,7 @@ class Origin:
 
     kernel: Kernel
     ast: UOp
-    context: Context
+    context: LoweringContext
 
 
 _kernels: LRU[tuple[UOp, str, bool, int], Built] = LRU(_KERNEL_BYTES)
@@ -166,7 +166,7 @@ def _compile_missing(
             print(f"kernel {name}: compiled", file=sys.stderr)
         grid = launch_grid(linear) if target.workgroups else None
         kernel = kernel_of(name, linear, params, backend)
-        built = Built(kernel, slots, local, Context(target, optimized, opts), grid)
+        built = Built(kernel, slots, local, LoweringContext(target, optimized, opts), grid)
         waiting.append((ast, built, key, backend.compile(name, linear)))
     stats.codegen_seconds += time.perf_counter() - started
     started = time.perf_counter()

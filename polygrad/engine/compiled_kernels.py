@@ -7,7 +7,7 @@ import struct
 from dataclasses import dataclass
 
 from polygrad.codegen.lower.bind_workgroups import subgroup_of, workgroup_of
-from polygrad.codegen.lower.passes import Context, signature
+from polygrad.codegen.lower.passes import LoweringContext, signature
 from polygrad.codegen.opts.opt import parse_opts, render_opts
 from polygrad.codegen.target import Target
 from polygrad.engine.cache import DiskCache
@@ -30,7 +30,7 @@ class Built:
     kernel: Kernel
     slots: tuple[int, ...]
     local: tuple[int, ...]
-    context: Context
+    context: LoweringContext
     grid: tuple[GridSize, GridSize, GridSize] | None = None
 
     def to_bytes(self) -> bytes:
@@ -70,7 +70,7 @@ class Built:
             workgroup=None if workgroup is None else tuple(workgroup),
             subgroup=subgroup,
         )
-        context = Context(target, optimized, None if opts is None else parse_opts(opts))
+        context = LoweringContext(target, optimized, None if opts is None else parse_opts(opts))
         sizes = None if grid is None else tuple(map(as_tuples, grid))
         return Built(kernel, tuple(slots), tuple(local), context, sizes)
 

@@ -15,7 +15,7 @@ from polygrad.helpers import argsort, prod
 from polygrad.nn.archives import read_tar, read_zip
 from polygrad.nn.gguf import Blocks, read_gguf
 from polygrad.nn.quantization import dequantize
-from polygrad.nn.torch_file import Storage, Strided, read_torch
+from polygrad.nn.torch_file import Strided, TorchStorage, read_torch
 from polygrad.tensor.tensor import Tensor
 
 
@@ -96,7 +96,7 @@ def _replaced(x: Any, tensor: Any, seen: dict[int, Any]) -> Any:
         if id(x) not in seen:
             seen[id(x)] = tensor(x)
         return seen[id(x)]
-    if isinstance(x, Storage):
+    if isinstance(x, TorchStorage):
         raise ArgumentError(f"torch_load: expected tensors, got storage {x.key} by itself")
     if id(x) in seen or not isinstance(x, (dict, list, tuple)):
         return seen.get(id(x), x)

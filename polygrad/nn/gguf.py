@@ -61,7 +61,7 @@ class Blocks:
     data: memoryview
 
 
-class _Reader:
+class _GGUFReader:
     def __init__(self, data: memoryview) -> None:
         self.data, self.at = data, 0
 
@@ -111,7 +111,7 @@ def refuse(expected: str, got: str) -> Any:
 def read_gguf(raw: bytes | memoryview) -> tuple[dict[str, Any], dict[str, Blocks]]:
     """Metadata and tensors of a GGUF file of version 2 or 3. Raises ArgumentError when it is damaged."""
     data = memoryview(raw).cast("B")
-    r = _Reader(data)
+    r = _GGUFReader(data)
     if bytes(data[:4]) != b"GGUF":
         refuse("a GGUF file", f"one that begins with {bytes(data[:4]).hex() or 'nothing'}")
     r.at = 4
@@ -140,7 +140,7 @@ class _Info:
     offset: int
 
 
-def _info(r: _Reader) -> _Info:
+def _info(r: _GGUFReader) -> _Info:
     name = r.text()
     axes = r.number("I")
     if axes > _MOST_AXES:

@@ -3,9 +3,9 @@ numbers.
 
 A row is divided into blocks of as many numbers as a kind says. A *plane* has one part of every block (a
 scale, or the bits of its numbers) and is a Tensor (*rows, blocks, ...), so that what a kernel reads is in a
-row. ggml keeps blocks one behind the other, as structures of bytes; `Kind.split` is where each part of one
-is, as in ggml's `ggml-common.h`: f16 d is a half, q[16] are bytes, low bits first. Planes have no more bytes
-than ggml's blocks, but for scales of 6 bits (Q3_K, Q4_K, Q5_K), which become bytes: 2 to 4 % more.
+row. ggml keeps blocks one behind the other, as structures of bytes. `QuantizationFormat.split` takes a block
+apart, as in ggml's `ggml-common.h`: f16 d is a half, q[16] are bytes, low bits first. Planes have no more
+bytes than ggml's blocks, but for scales of 6 bits (Q3_K, Q4_K, Q5_K), which become bytes: 2 to 4 % more.
 
 `dense` never joins parts by `cat`: a number's own bits are shifted out of the byte that has them, so an
 expression has no conditions, and a loop over numbers is a loop over the blocks' parts (the kernel pass
@@ -26,7 +26,7 @@ Planes = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True)
-class Kind:
+class QuantizationFormat:
     """One kind of numbers.
 
     `block`: how many numbers `pack` has in a block; None: a row is one block. `dense`: planes to float32
@@ -54,7 +54,7 @@ def dequantize(name: str, blocks: Tensor) -> Tensor:
     return found.dense(found.split(blocks)).reshape(blocks.shape[0], -1)
 
 
-def find_kind(name: str) -> Kind:
+def find_kind(name: str) -> QuantizationFormat:
     """The kind of a name, as `int8` or `Q4_0`. Raises ArgumentError, which lists those that there are."""
     found = KINDS.get(name.lower()) if isinstance(name, str) else None
     if found is None:
@@ -62,7 +62,7 @@ def find_kind(name: str) -> Kind:
     return found
 
 
-def find_kind_to_pack(name: str) -> Kind:
+def find_kind_to_pack(name: str) -> QuantizationFormat:
     """As `find_kind`; raises ArgumentError for one that weights cannot be packed in, too."""
     found = find_kind(name)
     if found.pack is None:
@@ -440,14 +440,14 @@ def _ggml(
     dense: Callable[[Planes], Tensor],
     split: Callable[[Tensor], dict[str, Tensor]],
     pack: Callable[[Tensor], dict[str, Tensor]] | None = None,
-) -> Kind:
-    return Kind(_BLOCKS[name].elements, dense, split, _BLOCKS[name].nbytes, pack)
+) -> QuantizationFormat:
+    return QuantizationFormat(_BLOCKS[name].elements, dense, split, _BLOCKS[name].nbytes, pack)
 
 
-KINDS: dict[str, Kind] = {
-    "int8": Kind(None, _int8, pack=_pack_int8),
-    "int4": Kind(32, _int4, pack=_pack_int4),
-    "fp8": Kind(None, _fp8, pack=_pack_fp8),
+KINDS: dict[str, QuantizationFormat] = {
+    "int8": QuantizationFormat(None, _int8, pack=_pack_int8),
+    "int4": QuantizationFormat(32, _int4, pack=_pack_int4),
+    "fp8": QuantizationFormat(None, _fp8, pack=_pack_fp8),
     "q4_0": _ggml("Q4_0", _q4_0, _split_q4_0, _pack_q4_0),
     "q4_1": _ggml("Q4_1", _q4_1, _split_q4_1, _pack_q4_1),
     "q5_0": _ggml("Q5_0", _q5_0, _split_q5_0, _pack_q5_0),

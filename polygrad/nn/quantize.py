@@ -15,7 +15,7 @@ from polygrad.tensor.tensor import Tensor
 
 
 @dataclass(frozen=True)
-class Place:
+class WeightLocation:
     """Where a weight that can be packed is: attribute `attribute` of `owner`, and `name` from the model."""
 
     name: str
@@ -33,7 +33,7 @@ class Place:
         setattr(self.owner, self.attribute, weight)
 
 
-def find_places(model: Any, skip: str | Iterable[str] = ()) -> dict[str, Place]:
+def find_places(model: Any, skip: str | Iterable[str] = ()) -> dict[str, WeightLocation]:
     """The weights of `model` that can be packed, packed or not, by name: see `quantize`."""
     left_out = (skip,) if isinstance(skip, str) else tuple(skip)
     out = {}
@@ -43,11 +43,11 @@ def find_places(model: Any, skip: str | Iterable[str] = ()) -> dict[str, Place]:
             if any(f".{part}." in f".{name}." for part in left_out):
                 continue
             if isinstance(vars(owner).get(attribute), (Tensor, PackedWeight)):
-                out[name] = Place(name, owner, attribute)
+                out[name] = WeightLocation(name, owner, attribute)
     return out
 
 
-def find_places_to_pack(model: Any, kind: str, skip: str | Iterable[str] = ()) -> dict[str, Place]:
+def find_places_to_pack(model: Any, kind: str, skip: str | Iterable[str] = ()) -> dict[str, WeightLocation]:
     """The weights that `quantize` packs, by name. Raises ArgumentError as it does."""
     block = find_kind_to_pack(kind).block or 1
     places = find_places(model, skip)

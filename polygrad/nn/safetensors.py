@@ -28,7 +28,7 @@ _MAX_HEADER = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TensorEntry:
     """A tensor of a safetensors file: `data` are the elements' bytes in row-major order."""
 
     dtype: DType
@@ -36,14 +36,14 @@ class Entry:
     data: bytes | memoryview
 
 
-def read_entries(data: Any) -> dict[str, Entry]:
+def read_entries(data: Any) -> dict[str, TensorEntry]:
     """What is in a safetensors file, by name. `data`: a path, bytes, or a buffer; no bytes are copied.
 
     Raises ArgumentError when damaged.
     """
     raw = _read(data)
     start, header = read_header(raw)
-    out: dict[str, Entry] = {}
+    out: dict[str, TensorEntry] = {}
     ends: list[tuple[int, int, str]] = []
     for name, entry in header.items():
         if name == "__metadata__":
@@ -55,7 +55,7 @@ def read_entries(data: Any) -> dict[str, Entry]:
                 f"safe_load: {name}: expected {size} bytes, got {lo}..{hi} of {len(raw) - start}"
             )
         ends.append((lo, hi, name))
-        out[name] = Entry(dtype, shape, raw[start + lo : start + hi])
+        out[name] = TensorEntry(dtype, shape, raw[start + lo : start + hi])
     end = 0
     for lo, hi, name in sorted(ends):
         if lo != end:
@@ -85,7 +85,7 @@ def _fields(name: str, entry: Any) -> tuple[DType, tuple[int, ...], int, int]:
     return dtype, tuple(shape), lo, hi
 
 
-def write_entries(entries: Mapping[str, Entry], metadata: Any = None) -> bytes:
+def write_entries(entries: Mapping[str, TensorEntry], metadata: Any = None) -> bytes:
     """A safetensors file of `entries`. `metadata`: a dict of strings."""
     header: dict[str, Any] = {} if metadata is None else {"__metadata__": metadata}
     start = 0

@@ -21,7 +21,14 @@ from polygrad.nn.files import (
     zip_extract,
 )
 from polygrad.nn.parameter import is_buffer, is_persistent, keeps_dtype
-from polygrad.nn.safetensors import Entry, read_entries, read_header, read_index, write_entries, write_index
+from polygrad.nn.safetensors import (
+    TensorEntry,
+    read_entries,
+    read_header,
+    read_index,
+    write_entries,
+    write_index,
+)
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
 
@@ -256,5 +263,5 @@ def _safetensors(tensors: Mapping[str, Tensor], metadata: Any) -> bytes:
         first, *rest = tensors.values()
         first.realize(*rest)
     return write_entries(
-        {name: Entry(t.dtype, t.shape, bytes(t.data())) for name, t in tensors.items()}, metadata
+        {name: TensorEntry(t.dtype, t.shape, bytes(t.data())) for name, t in tensors.items()}, metadata
     )

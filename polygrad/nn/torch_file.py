@@ -31,7 +31,7 @@ class _Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Storage:
+class TorchStorage:
     """Memory that tensors share: its name in the file, and its elements (bytes, if it is untyped)."""
 
     key: str
@@ -44,7 +44,7 @@ class Storage:
 class Strided:
     """A tensor: elements of `dtype` of a storage, from `offset` on, with `strides` in elements."""
 
-    storage: Storage
+    storage: TorchStorage
     dtype: DType
     offset: int
     shape: tuple[int, ...]
@@ -85,7 +85,7 @@ def _read_zip_format(data: memoryview) -> TorchFile:
     order = bytes(files.get(folder + "byteorder", b"little")).strip()
     if order not in (b"little", b"big"):
         raise ArgumentError(f"{_WHAT}: expected byte order little or big, got {order[:20]!r}")
-    needed: dict[str, Storage] = {}
+    needed: dict[str, TorchStorage] = {}
     loaded = Pickle(files[folder + "data.pkl"], _globals(), lambda pid: _storage(pid, needed), _WHAT).load()
     storages: dict[str, bytes | memoryview] = {}
     for key, storage in needed.items():
@@ -102,7 +102,7 @@ def _read_zip_format(data: memoryview) -> TorchFile:
 
 def _read_legacy_format(data: memoryview) -> TorchFile:
     """Five pickles (a magic number, protocol, machine, the object, the storages' keys), then their bytes."""
-    needed: dict[str, Storage] = {}
+    needed: dict[str, TorchStorage] = {}
     parts, at = [], 0
     for _ in range(5):
         pickle = Pickle(data, _globals(), lambda pid: _storage(pid, needed), _WHAT, at)
@@ -136,7 +136,7 @@ def _read_legacy_format(data: memoryview) -> TorchFile:
     return TorchFile(loaded, storages)
 
 
-def _itemsize(storage: Storage) -> int:
+def _itemsize(storage: TorchStorage) -> int:
     return 1 if storage.dtype is None else storage.dtype.itemsize
 
 
@@ -150,7 +150,7 @@ def _swapped(raw: bytes | memoryview, size: int) -> bytes:
 # --- what a pickle may ask for
 
 
-def _storage(pid: Any, needed: dict[str, Storage]) -> Storage:
+def _storage(pid: Any, needed: dict[str, TorchStorage]) -> TorchStorage:
     """The storage of a persistent id ('storage', class, key, location, count, view of another or None)."""
     if not isinstance(pid, tuple) or len(pid) not in (5, 6) or pid[0] != "storage":
         raise ArgumentError(f"{_WHAT}: expected the id of a storage, got {pid!r:.80}")
@@ -158,7 +158,7 @@ def _storage(pid: Any, needed: dict[str, Storage]) -> Storage:
     view = pid[5] if len(pid) == 6 else None
     if not isinstance(kind, _Kind) or not isinstance(key, str) or not _is_count(count):
         raise ArgumentError(f"{_WHAT}: expected a storage's class, key and size, got {pid!r:.80}")
-    whole = needed.setdefault(key, Storage(key, kind.dtype, count))
+    whole = needed.setdefault(key, TorchStorage(key, kind.dtype, count))
     if (whole.dtype, whole.count) != (kind.dtype, count):
         raise ArgumentError(f"{_WHAT}: expected storage {key} to be the same everywhere, got two kinds of it")
     if view is None:
@@ -167,7 +167,7 @@ def _storage(pid: Any, needed: dict[str, Storage]) -> Storage:
         raise ArgumentError(f"{_WHAT}: expected a view (key, offset, size) of a storage, got {view!r:.80}")
     if view[1] + view[2] > count:
         raise ArgumentError(f"{_WHAT}: expected a view inside of {count} elements, got {view[1:]}")
-    return Storage(key, kind.dtype, view[2], view[1])
+    return TorchStorage(key, kind.dtype, view[2], view[1])
 
 
 def _is_count(n: Any) -> bool:
@@ -178,7 +178,11 @@ def _tensor(
     storage: Any, offset: Any, shape: Any, strides: Any, *rest: Any, dtype: DType | None = None
 ) -> Strided:
     """`torch._utils._rebuild_tensor_v2`: what is behind the strides says nothing of the elements."""
-    if not isinstance(storage, Storage) or not isinstance(shape, tuple) or not isinstance(strides, tuple):
+    if (
+        not isinstance(storage, TorchStorage)
+        or not isinstance(shape, tuple)
+        or not isinstance(strides, tuple)
+    ):
         raise ArgumentError(f"{_WHAT}: expected a tensor's storage, shape and strides, got {shape!r:.80}")
     if len(shape) != len(strides) or len(shape) > 64 or not all(map(_is_count, (offset, *shape, *strides))):
         raise ArgumentError(

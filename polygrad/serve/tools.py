@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from polygrad.serve.body import Body
+from polygrad.serve.body import RequestBody
 from polygrad.serve.refusal import Refusal
 
 _MOST = 128  # as many as OpenAI takes
 
 
-def read_tools(body: Body) -> list[dict[str, Any]]:
+def read_tools(body: RequestBody) -> list[dict[str, Any]]:
     """The tools that the model may call, none if `tool_choice` says so. Raises Refusal."""
     if body.value("functions"):
         raise Refusal(400, "functions: give them as tools", "functions", "unsupported_parameter")
@@ -36,7 +36,7 @@ def read_tools(body: Body) -> list[dict[str, Any]]:
 def _check_tool(tool: Any, where: str) -> None:
     if not isinstance(tool, dict) or tool.get("type") != "function":
         raise Refusal(400, f"{where}: expected an object of type function", "tools", "invalid_value")
-    function = Body(tool, f"{where}.").section("function")
+    function = RequestBody(tool, f"{where}.").section("function")
     name = None if function is None else function.text("name")
     if function is None or not name:
         raise Refusal(400, f"{where}.function.name: missing", "tools", "missing_required_parameter")

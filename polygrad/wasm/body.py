@@ -1,4 +1,4 @@
-"""`Body`: one function being written, as locals and chunks of encoded instructions.
+"""`FunctionBody`: one function being written, as locals and chunks of encoded instructions.
 
 Structured control is counted, so a function that does not close what it opened never gets out. Knows nothing
 of modules; knows no types beyond value types.
@@ -12,7 +12,7 @@ from typing import Any
 from polygrad.errors import CompileError, InternalError
 from polygrad.wasm.instructions import END, instruction
 from polygrad.wasm.leb128 import uleb128, vector
-from polygrad.wasm.module import Function
+from polygrad.wasm.module import DefinedFunction
 from polygrad.wasm.types import MAX_LOCALS, FuncType
 
 _OPENERS = frozenset({"block", "loop", "if"})
@@ -31,10 +31,10 @@ def encode_locals(types: Sequence[int]) -> bytes:
     return vector(runs)
 
 
-class Body:
+class FunctionBody:
     """A function of `params` to `results`. `chunks` is the code so far; `types` the type of every local.
 
-    >>> b = Body("add", (I32, I32), (I32,))
+    >>> b = FunctionBody("add", (I32, I32), (I32,))
     >>> b.op("local.get", 0).op("local.get", 1).op("i32.add").finish().code.hex()
     '00200020016a0b'
     """
@@ -56,7 +56,7 @@ class Body:
         self.types.append(valtype)
         return index
 
-    def op(self, name: str, *immediates: Any) -> Body:
+    def op(self, name: str, *immediates: Any) -> FunctionBody:
         """Append one instruction; itself."""
         if name in _OPENERS:
             self._open.append(name)
@@ -67,11 +67,11 @@ class Body:
         self.chunks.append(instruction(name, *immediates))
         return self
 
-    def finish(self) -> Function:
+    def finish(self) -> DefinedFunction:
         """The function, closed. Raises InternalError while a block is open."""
         if self._open:
             raise InternalError(
                 f"WebAssembly function {self.name}: expected all blocks closed, `{self._open[-1]}` is open"
             )
         locals_ = encode_locals(self.types[len(self.type.params) :])
-        return Function(self.name, self.type, b"".join((locals_, *self.chunks, END)))
+        return DefinedFunction(self.name, self.type, b"".join((locals_, *self.chunks, END)))

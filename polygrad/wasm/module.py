@@ -1,6 +1,6 @@
 """`Module` and its binary form: one function per section, in the order of the specification (section 5.5).
 
-A `Function` holds its code entry already encoded; this file knows no instructions except `end`.
+A `DefinedFunction` holds its code entry already encoded; this file knows no instructions except `end`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KINDS: dict[str, int] = {"func": 0, "table": 1, "memory": 2, "global": 3}
 
 
 @dataclass(frozen=True)
-class Function:
+class DefinedFunction:
     """A defined function. `code` is its local declarations and its expression, the last `end` included."""
 
     name: str
@@ -54,7 +54,7 @@ class Global:
 
 
 @dataclass(frozen=True)
-class Element:
+class ElementSegment:
     """A passive segment of function indices."""
 
     functions: tuple[int, ...]
@@ -73,12 +73,12 @@ class Module:
     """A whole module. Imported functions, memories, ... come first in their index spaces."""
 
     imports: tuple[Import, ...] = ()
-    functions: tuple[Function, ...] = ()
+    functions: tuple[DefinedFunction, ...] = ()
     tables: tuple[TableType, ...] = ()
     memories: tuple[MemoryType, ...] = ()
     globals: tuple[Global, ...] = ()
     exports: tuple[Export, ...] = ()
-    elements: tuple[Element, ...] = ()
+    elements: tuple[ElementSegment, ...] = ()
     datas: tuple[Data, ...] = ()
 
     @property

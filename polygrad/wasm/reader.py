@@ -19,10 +19,10 @@ from polygrad.wasm.module import (
     MAGIC,
     VERSION,
     Data,
-    Element,
+    DefinedFunction,
+    ElementSegment,
     Export,
     ExternType,
-    Function,
     Global,
     Import,
     Module,
@@ -287,7 +287,7 @@ def read_module(data: bytes) -> Module:
     imported = sum(isinstance(i.type, FuncType) for i in module.imports)
     names = {e.index - imported: e.name for e in reversed(module.exports) if e.kind == "func"}
     functions = [
-        Function(names.get(i, ""), _type(r, types, t), code)
+        DefinedFunction(names.get(i, ""), _type(r, types, t), code)
         for i, (t, code) in enumerate(zip(declared, codes, strict=True))
     ]
     return replace(module, functions=tuple(functions))
@@ -325,11 +325,11 @@ def _export(r: Reader, types: tuple[FuncType, ...]) -> Export:
     return Export(name, _KIND_NAMES[kind], r.uleb())
 
 
-def _element(r: Reader, types: tuple[FuncType, ...]) -> Element:
+def _element(r: Reader, types: tuple[FuncType, ...]) -> ElementSegment:
     tag = r.take(2)
     if tag != b"\1\0":
         raise r.error("a passive segment of functions (0100)", tag.hex(), r.offset - 2)
-    return Element(r.vector(r.uleb))
+    return ElementSegment(r.vector(r.uleb))
 
 
 def _data(r: Reader, types: tuple[FuncType, ...]) -> Data:

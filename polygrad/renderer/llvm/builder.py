@@ -103,7 +103,7 @@ def _literal(dtype: DType, value: Any) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', rounded(dtype, value)))[0]:016X}"
 
 
-class Pointer(NamedTuple):
+class TypedPointer(NamedTuple):
     """A buffer: its address and the type of its elements in memory."""
 
     address: str
@@ -156,7 +156,7 @@ class LLVMBuilder(Builder):
 
     def begin(
         self, name: str, params: Sequence[DType], variables: Sequence[str]
-    ) -> tuple[list[Pointer], list[str]]:
+    ) -> tuple[list[TypedPointer], list[str]]:
         bits = 8 * self.target.simd_bytes
         width = f' "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"' if bits else ""
         self._lines = [f"define void @{name}(ptr %buffers, ptr %variables) nounwind{width} {{", "entry:"]
@@ -166,7 +166,7 @@ class LLVMBuilder(Builder):
         for i, dtype in enumerate(params):
             slot = self._emit(f"getelementptr ptr, ptr %buffers, i64 {i}")
             address = self._emit(f"load ptr, ptr {slot}, align 8")
-            pointers.append(Pointer(address, "i8" if dtype.is_bool else _TYPE[dtype], dtype.itemsize))
+            pointers.append(TypedPointer(address, "i8" if dtype.is_bool else _TYPE[dtype], dtype.itemsize))
         for i in range(len(variables)):
             slot = self._emit(f"getelementptr i64, ptr %variables, i64 {i}")
             values.append(self._emit(f"load i64, ptr {slot}, align 8"))
@@ -372,7 +372,9 @@ class LLVMBuilder(Builder):
     def block_size(self, dtype: DType, lanes: int) -> int:
         return lanes
 
-    def load_block(self, pointer: Pointer, index: str | None, offset: int, dtype: DType, lanes: int) -> str:
+    def load_block(
+        self, pointer: TypedPointer, index: str | None, offset: int, dtype: DType, lanes: int
+    ) -> str:
         """See `Builder.load_block`. Bools stay bytes, as memory holds them."""
         t = vector(pointer.type, lanes)
         return self._emit(f"load {t}, ptr {self._address(pointer, index, offset)}, align {pointer.itemsize}")
@@ -418,7 +420,7 @@ class LLVMBuilder(Builder):
 
     # --- memory
 
-    def _address(self, pointer: Pointer, index: str | None, offset: int) -> str:
+    def _address(self, pointer: TypedPointer, index: str | None, offset: int) -> str:
         base = pointer.address
         if index is not None and index in self._ints:
             offset += self._ints[index]
@@ -428,7 +430,7 @@ class LLVMBuilder(Builder):
             return base
         return self._emit(f"getelementptr i8, ptr {base}, i64 {offset * pointer.itemsize}")
 
-    def _element(self, pointer: Pointer, index: str) -> str:
+    def _element(self, pointer: TypedPointer, index: str) -> str:
         key = (pointer.address, index)
         for level in self._levels:
             if key in level.addresses:
@@ -437,14 +439,14 @@ class LLVMBuilder(Builder):
         self._levels[-1].addresses[key] = out
         return out
 
-    def load(self, pointer: Pointer, index: str | None, offset: int, dtype: DType, lanes: int) -> str:
+    def load(self, pointer: TypedPointer, index: str | None, offset: int, dtype: DType, lanes: int) -> str:
         t = vector(pointer.type, lanes)
         value = self._emit(f"load {t}, ptr {self._address(pointer, index, offset)}, align {pointer.itemsize}")
         return self._emit(f"icmp ne {t} {value}, zeroinitializer") if dtype.is_bool else value
 
     def load_masked(
         self,
-        pointer: Pointer,
+        pointer: TypedPointer,
         index: str | None,
         offset: int,
         dtype: DType,
@@ -463,7 +465,7 @@ class LLVMBuilder(Builder):
         return self._emit(f"icmp ne {t} {value}, zeroinitializer") if dtype.is_bool else value
 
     def store(
-        self, pointer: Pointer, index: str | None, offset: int, value: str, dtype: DType, lanes: int
+        self, pointer: TypedPointer, index: str | None, offset: int, value: str, dtype: DType, lanes: int
     ) -> None:
         t = vector(pointer.type, lanes)
         if dtype.is_bool:
@@ -471,7 +473,7 @@ class LLVMBuilder(Builder):
         address = self._address(pointer, index, offset)
         self._lines.append(f"  store {t} {value}, ptr {address}, align {pointer.itemsize}")
 
-    def prefetch(self, pointer: Pointer, index: str | None, offset: int) -> None:
+    def prefetch(self, pointer: TypedPointer, index: str | None, offset: int) -> None:
         address = self._address(pointer, index, offset)
         self._lines.append(f"  call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 3, i32 1)")
 

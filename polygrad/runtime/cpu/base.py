@@ -23,7 +23,7 @@ from polygrad.monitor import defer
 from polygrad.runtime.cpu import stop as native_stop
 from polygrad.runtime.cpu.memory import MAP_BYTES, NativeHeap, map_file
 from polygrad.runtime.cpu.native import BARRIER_BEFORE, HAS_PARTS, PARALLEL
-from polygrad.runtime.cpu.threads import Counters, Team
+from polygrad.runtime.cpu.threads import PartCounters, Team
 from polygrad.runtime.interface import Control, Executable, Handle, Runtime
 from polygrad.runtime.program import Program
 from polygrad.runtime.threads import get_num_threads
@@ -116,7 +116,7 @@ class NativeExecutable(_NativeProgram):
                 n_pointers += 1
         self._bound: list[Handle | None] = []  # the handles in the table
         has_parts = [PART in program.kernels[launch.kernel].variables for launch in program.launches]
-        self._counters = Counters(sum(has_parts), program.threads)
+        self._counters = PartCounters(sum(has_parts), program.threads)
         self._program, self.calls = program, len(self._launches)
         self._list = self._launch_list(range(self.calls))
         self._lists: dict[range, Any] = {}  # of ranges of launches
@@ -240,7 +240,7 @@ class NativeStep(_NativeProgram):
         self._function = _DriverFunction(self._job)
         self._team, self._max_threads = team, program.threads
         has_parts = (PART in program.kernels[launch.kernel].variables for launch in program.launches)
-        self._counters = Counters(sum(has_parts), program.threads)
+        self._counters = PartCounters(sum(has_parts), program.threads)
         self._names = [v.name for v in program.variables]
         self._table = (ctypes.c_uint64 * (len(program.buffers) + 1))()
         self._values = (ctypes.c_int64 * max(len(self._names), 1))()

@@ -21,7 +21,7 @@ from polygrad.shared_words import STOP_SYMBOL
 _LINKED_BYTES = 32 << 20  # of libraries kept
 
 
-class Library:
+class SharedObject:
     """A loaded shared object, which is unloaded with this."""
 
     def __init__(self, code: bytes, what: str) -> None:
@@ -61,13 +61,13 @@ class _SharedObjectLinker(Linker):
     """Kernels that were compiled together are one library."""
 
     def __init__(self) -> None:
-        self.linked: LRU[bytes, Library] = LRU(_LINKED_BYTES)
-        self.kept: list[Library] = []
+        self.linked: LRU[bytes, SharedObject] = LRU(_LINKED_BYTES)
+        self.kept: list[SharedObject] = []
 
-    def _library(self, code: bytes, what: str) -> Library:
+    def _library(self, code: bytes, what: str) -> SharedObject:
         found = self.linked.get(code)
         if found is None:
-            found = Library(code, what)
+            found = SharedObject(code, what)
             self.linked.put(code, found, 2 * len(code))
         return found
 
@@ -76,13 +76,13 @@ class _SharedObjectLinker(Linker):
         return KernelFunction(library.address(name)), library
 
     def link_forever(self, code: bytes, names: list[str]) -> list[int]:
-        library = Library(code, "threads")
+        library = SharedObject(code, "threads")
         self.kept.append(library)
         return [library.address(name) for name in names]
 
     def link_driver(self, program: Program) -> tuple[int, list[Any]]:
         """Its array `kernels` gets the addresses of the kernels."""
-        driver = Library(program.driver, "driver")
+        driver = SharedObject(program.driver, "driver")
         libraries = [self._library(k.code, f"kernel {k.name}") for k in program.kernels]
         addresses = [library.address(k.name) for library, k in zip(libraries, program.kernels, strict=True)]
         if addresses:

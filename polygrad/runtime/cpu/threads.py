@@ -31,7 +31,7 @@ _FinishJob = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _ServeJobs = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
 
 
-class Counters:
+class PartCounters:
     """Memory for the counters of a job's `launches` that have parts, run by up to `threads` threads."""
 
     def __init__(self, launches: int, threads: int) -> None:
@@ -97,7 +97,7 @@ class Team:
         ends."""
         return Jobs(self._words, count)
 
-    def run(self, job: int, a: int, b: int, threads: int, counters: Counters | None = None) -> bool:
+    def run(self, job: int, a: int, b: int, threads: int, counters: PartCounters | None = None) -> bool:
         """Run a job (the address of its function) on `threads` threads. False: the team is busy, and the job
         was not run.
 

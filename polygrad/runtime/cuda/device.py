@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from polygrad.runtime.cuda.host import COMPUTE, COPY, CUDAHost, KernelCall, Pinned
+from polygrad.runtime.cuda.host import COMPUTE, COPY, CUDAHost, KernelLaunch, Pinned
 from polygrad.runtime.gpu import GPURuntime, KernelSource, when_dropped
 from polygrad.runtime.grid_calls import GridCall, GridCalls
 from polygrad.runtime.interface import Executable
@@ -165,7 +165,7 @@ class CUDAExecutable(Executable):
         self._runtime, self._host = runtime, runtime.host
         self._kernels = runtime.kernels(program)
         self._calls = GridCalls(program)
-        self._made: list[KernelCall] = []  # of the last run
+        self._made: list[KernelLaunch] = []  # of the last run
         self._graph = 0
 
     def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
@@ -211,7 +211,7 @@ class CUDAExecutable(Executable):
                 if 0 not in call.grid:
                     host.launch(call, COMPUTE)
 
-    def _kernel_call(self, call: GridCall) -> KernelCall:
+    def _kernel_call(self, call: GridCall) -> KernelLaunch:
         pointers = tuple([handle + offset for handle, offset in call.places])
         function = self._kernels[call.kernel].number
-        return KernelCall(function, call.grid, call.workgroup, pointers, call.values)
+        return KernelLaunch(function, call.grid, call.workgroup, pointers, call.values)

@@ -45,7 +45,7 @@ class GPU:
         return f"sm_{major}{minor}"
 
 
-class KernelCall(NamedTuple):
+class KernelLaunch(NamedTuple):
     """A function on a grid: pointers, then 32-bit integers. A grid with a 0 does nothing."""
 
     function: int
@@ -63,7 +63,7 @@ class Pinned(NamedTuple):
 
 
 @dataclass
-class Counters:
+class CUDACounters:
     """What a host has made and done since it was opened, for tests and measurements."""
 
     allocations: int = 0
@@ -79,7 +79,7 @@ class CUDAHost(ABC):
     """One GPU's context."""
 
     gpu: GPU
-    counters: Counters
+    counters: CUDACounters
 
     @property
     @abstractmethod
@@ -149,15 +149,15 @@ class CUDAHost(ABC):
         """Forget a function and its code."""
 
     @abstractmethod
-    def launch(self, call: KernelCall, stream: int) -> None:
+    def launch(self, call: KernelLaunch, stream: int) -> None:
         """Have a stream run a kernel. Raises DeviceError for a launch that the driver refuses."""
 
     @abstractmethod
-    def create_graph(self, calls: Sequence[KernelCall]) -> int:
+    def create_graph(self, calls: Sequence[KernelLaunch]) -> int:
         """A graph of kernels, one after the other, ready to be launched many times."""
 
     @abstractmethod
-    def update(self, graph: int, position: int, call: KernelCall) -> None:
+    def update(self, graph: int, position: int, call: KernelLaunch) -> None:
         """Change a kernel's grid, pointers and values in a graph, for launches from now on."""
 
     @abstractmethod

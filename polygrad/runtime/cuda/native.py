@@ -17,7 +17,7 @@ from typing import Any
 from cuda.bindings import driver
 
 from polygrad.errors import CompileError, DeviceError, OutOfMemoryError
-from polygrad.runtime.cuda.host import GPU, Counters, CUDAHost, KernelCall, Pinned
+from polygrad.runtime.cuda.host import GPU, CUDACounters, CUDAHost, KernelLaunch, Pinned
 
 _OK = driver.CUresult.CUDA_SUCCESS
 _ATTRIBUTE = driver.CUdevice_attribute
@@ -40,7 +40,7 @@ _REFUSED_CODE = tuple(
 
 def open_host() -> CUDAHost:
     """This machine's first GPU. Raises DeviceError that says whether the driver or the GPU is missing."""
-    return _NativeHost()
+    return _NativeCUDAHost()
 
 
 def _name(error: Any) -> str:
@@ -100,7 +100,7 @@ def _describe(device: Any) -> GPU:
 class _Arguments:
     """A kernel's arguments as the driver takes them: the addresses of all, which this keeps alive."""
 
-    def __init__(self, call: KernelCall) -> None:
+    def __init__(self, call: KernelLaunch) -> None:
         n, m = len(call.pointers), len(call.values)
         self._pointers = (ctypes.c_uint64 * n)(*call.pointers)
         self._values = (ctypes.c_int32 * m)(*call.values)
@@ -119,13 +119,13 @@ class _Graph:
         self.enabled = [True] * len(nodes)
 
 
-class _NativeHost(CUDAHost):
+class _NativeCUDAHost(CUDAHost):
     _numbers = itertools.count(1)  # of all hosts together: what another had is none of this one's
 
     def __init__(self) -> None:
         self._device = _device()
         self.gpu = _describe(self._device)
-        self.counters = Counters()
+        self.counters = CUDACounters()
         self._lost = ""
         self._current = threading.local()
         self._pinned: list[int] = []
@@ -284,7 +284,7 @@ class _NativeHost(CUDAHost):
             self._enter()
             driver.cuModuleUnload(found[0])
 
-    def launch(self, call: KernelCall, stream: int) -> None:
+    def launch(self, call: KernelLaunch, stream: int) -> None:
         self._enter()
         self.counters.launches += 1
         _, function = self._functions[call.function]
@@ -296,7 +296,7 @@ class _NativeHost(CUDAHost):
 
     # --- graphs
 
-    def _set(self, parameters: Any, call: KernelCall) -> _Arguments:
+    def _set(self, parameters: Any, call: KernelLaunch) -> _Arguments:
         """Give a node's parameters a call; what has to be kept until the driver has read them."""
         arguments = _Arguments(call)
         parameters.func = self._functions[call.function][1]
@@ -307,7 +307,7 @@ class _NativeHost(CUDAHost):
         parameters.kernelParams = arguments.address
         return arguments
 
-    def create_graph(self, calls: Sequence[KernelCall]) -> int:
+    def create_graph(self, calls: Sequence[KernelLaunch]) -> int:
         self._enter()
         graph = self._check(driver.cuGraphCreate(0), "a graph")
         made = _Graph(graph, [], [])
@@ -326,7 +326,7 @@ class _NativeHost(CUDAHost):
         self.counters.graphs += 1
         return self._add(self._graphs, made)
 
-    def _enable(self, graph: _Graph, position: int, call: KernelCall) -> None:
+    def _enable(self, graph: _Graph, position: int, call: KernelLaunch) -> None:
         enabled = 0 not in call.grid
         if enabled is not graph.enabled[position]:
             node = graph.nodes[position]
@@ -335,7 +335,7 @@ class _NativeHost(CUDAHost):
             )
             graph.enabled[position] = enabled
 
-    def update(self, graph: int, position: int, call: KernelCall) -> None:
+    def update(self, graph: int, position: int, call: KernelLaunch) -> None:
         self._enter()
         self.counters.updates += 1
         found = self._graphs[graph]

@@ -64,7 +64,7 @@ _COMPARISONS = frozenset({"CMPLT", "CMPEQ", "CMPNE"})
 
 
 @dataclass(frozen=True)
-class Pointer:
+class PointerParameter:
     """A parameter that is a view of `size` elements; the kernel's pointer number `slot`."""
 
     slot: int
@@ -77,7 +77,7 @@ class PythonKernel:
     """A kernel as source; its parameters are the pointers, then the variables, in these orders."""
 
     source: str
-    pointers: tuple[Pointer, ...]
+    pointers: tuple[PointerParameter, ...]
     variables: tuple[str, ...]
 
 
@@ -101,15 +101,15 @@ def to_python(instructions: list[list[Any]]) -> PythonKernel:
     Raises CompileError for an instruction that INTERP does not know, or for more loops in one another than
     Python has.
     """
-    return _Writer(instructions).write()
+    return _PythonWriter(instructions).write()
 
 
-class _Writer:
+class _PythonWriter:
     def __init__(self, instructions: list[list[Any]]) -> None:
         self.instructions = [(op, to_dtype(dtype), sources, arg) for op, dtype, sources, arg in instructions]
         self.lines: list[str] = []
         self.names: list[str] = []  # how each instruction's value is written
-        self.pointers: list[Pointer] = []
+        self.pointers: list[PointerParameter] = []
         self.variables: list[str] = []
         self.depth = 1
 
@@ -129,7 +129,7 @@ class _Writer:
         if op == "CONST":
             return _literal(dtype, arg)
         if op == "PARAM":
-            self.pointers.append(Pointer(arg[0], dtype, arg[1]))
+            self.pointers.append(PointerParameter(arg[0], dtype, arg[1]))
             return f"p{arg[0]}"
         if op == "DEFINE_VAR":
             self.variables.append(arg[0])

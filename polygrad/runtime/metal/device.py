@@ -16,7 +16,7 @@ from polygrad.runtime.gpu import GPURuntime, KernelSource
 from polygrad.runtime.grid_calls import GridCalls
 from polygrad.runtime.interface import Executable
 from polygrad.runtime.memory_pool import MemoryPool
-from polygrad.runtime.metal.host import Dispatch, MetalHost
+from polygrad.runtime.metal.host import MetalDispatch, MetalHost
 from polygrad.runtime.program import Program
 
 ALIGNMENT = 256  # of the offset at which a buffer is bound
@@ -95,7 +95,7 @@ class MetalRuntime(GPURuntime):
     def _compile(self, sources: Sequence[KernelSource]) -> Iterator[int]:
         return (self.host.compile(source.name, source.text) for source in sources)
 
-    def commit(self, dispatches: Sequence[Dispatch], handles: Sequence[int]) -> int:
+    def commit(self, dispatches: Sequence[MetalDispatch], handles: Sequence[int]) -> int:
         """Have the GPU carry out dispatches that use these allocations, as one command buffer."""
         while len(self._unwaited) >= _MAX_UNWAITED:
             self.wait(next(iter(self._unwaited)))
@@ -112,7 +112,7 @@ class MetalExecutable(Executable):
         self._runtime = runtime
         self._kernels = runtime.kernels(program)
         self._calls = GridCalls(program)
-        self._dispatches: list[Dispatch] = []
+        self._dispatches: list[MetalDispatch] = []
 
     def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
         self._commit(buffers, arena, variables)
@@ -130,7 +130,7 @@ class MetalExecutable(Executable):
         """Commit a run; the command buffer's number, or None if there is nothing to launch."""
         if self._calls.bind(buffers, arena, variables):
             self._dispatches = [
-                Dispatch(self._kernels[c.kernel].number, c.grid, c.workgroup, c.places, c.values)
+                MetalDispatch(self._kernels[c.kernel].number, c.grid, c.workgroup, c.places, c.values)
                 for c in self._calls.made
                 if 0 not in c.grid
             ]

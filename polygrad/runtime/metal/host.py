@@ -32,7 +32,7 @@ class MetalGPU:
     has_bfloat: bool = True
 
 
-class Dispatch(NamedTuple):
+class MetalDispatch(NamedTuple):
     """A pipeline on a grid of threadgroups, none of whose sizes is 0. `bindings`: a buffer and a byte offset
     for each pointer; behind them come `values`, a 32-bit integer each."""
 
@@ -44,7 +44,7 @@ class Dispatch(NamedTuple):
 
 
 @dataclass
-class Counters:
+class MetalCounters:
     """What a host has made and done since it was opened, for tests and measurements."""
 
     buffers: int = 0
@@ -57,7 +57,7 @@ class MetalHost(ABC):
     """One GPU's queue."""
 
     gpu: MetalGPU
-    counters: Counters
+    counters: MetalCounters
 
     @abstractmethod
     def create_buffer(self, nbytes: int) -> int:
@@ -80,7 +80,7 @@ class MetalHost(ABC):
         """Forget a pipeline."""
 
     @abstractmethod
-    def commit(self, dispatches: Sequence[Dispatch]) -> int:
+    def commit(self, dispatches: Sequence[MetalDispatch]) -> int:
         """Have the GPU carry out dispatches, one after the other, as one command buffer behind those before;
         its number. Does not wait. Raises DeviceError for a dispatch that Metal refuses."""
 

@@ -12,7 +12,7 @@ from typing import Any
 import Metal
 
 from polygrad.errors import CompileError, DeviceError, OutOfMemoryError
-from polygrad.runtime.metal.host import Counters, Dispatch, MetalGPU, MetalHost
+from polygrad.runtime.metal.host import MetalCounters, MetalDispatch, MetalGPU, MetalHost
 
 _COMMAND_BUFFERS = 256  # that a queue has
 _FAMILY_APPLE_6, _FAMILY_APPLE_7 = 1006, 1007  # MTLGPUFamily: what has bfloat, and simdgroup_matrix
@@ -23,14 +23,14 @@ def open_host() -> MetalHost:
     device = Metal.MTLCreateSystemDefaultDevice()
     if device is None:
         raise DeviceError("device METAL: no GPU with Metal was found: use CPU or WEBGPU")
-    return _NativeHost(device)
+    return _NativeMetalHost(device)
 
 
 def _message_of(error: Any) -> str:
     return str(error.localizedDescription()) if error is not None else "no reason"
 
 
-class _NativeHost(MetalHost):
+class _NativeMetalHost(MetalHost):
     _numbers = itertools.count(1)  # of all hosts together: what another had is none of this one's
 
     def __init__(self, device: Any) -> None:
@@ -45,7 +45,7 @@ class _NativeHost(MetalHost):
             has_matrices=bool(device.supportsFamily_(_FAMILY_APPLE_7)),
             has_bfloat=bool(device.supportsFamily_(_FAMILY_APPLE_6)),
         )
-        self.counters = Counters()
+        self.counters = MetalCounters()
         self._buffers: dict[int, Any] = {}
         self._pipelines: dict[int, Any] = {}
         self._committed: dict[int, Any] = {}
@@ -88,7 +88,7 @@ class _NativeHost(MetalHost):
     def drop_pipeline(self, pipeline: int) -> None:
         del self._pipelines[pipeline]
 
-    def commit(self, dispatches: Sequence[Dispatch]) -> int:
+    def commit(self, dispatches: Sequence[MetalDispatch]) -> int:
         for call in dispatches:
             threads = call.threadgroup[0] * call.threadgroup[1] * call.threadgroup[2]
             most = self._pipelines[call.pipeline].maxTotalThreadsPerThreadgroup()

@@ -163,7 +163,7 @@ def _whole_words(start: int, end: int) -> tuple[int, int]:
     return start // COPY_ALIGNMENT * COPY_ALIGNMENT, round_up(end, COPY_ALIGNMENT)
 
 
-class _Run(NamedTuple):
+class _LastRun(NamedTuple):
     """The arguments of a Program's last run. `values`: the same list object for the same values of
     Variables."""
 
@@ -191,7 +191,7 @@ class WebGPUExecutable(Executable):
         self._grids = array(WORD, [n for grid in sizes for n in (grid if not self._sizes else (0, 0, 0))])
         self._steps = [self._dispatch(i) for i in range(len(program.launches))]
         self._commands: dict[tuple[int, ...], _Commands] = {}  # by which entries are the same memory
-        self._last: _Run | None = None
+        self._last: _LastRun | None = None
 
     def _dispatch(self, number: int) -> Dispatch:
         program, adapter = self._program, self._runtime.adapter
@@ -225,7 +225,7 @@ class WebGPUExecutable(Executable):
         commands, table = self._bound_to(given, arena)
         self._last = None
         self._host.submit(commands.number, table, self._grids)
-        self._last = _Run(given, arena, self._values, commands.number)
+        self._last = _LastRun(given, arena, self._values, commands.number)
 
     def measure(
         self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]

@@ -80,7 +80,7 @@ Step = Dispatch | Copy
 
 
 @dataclass
-class Counters:
+class WebGPUCounters:
     """What a host has made and done since it was opened, for tests and measurements."""
 
     buffers: int = 0
@@ -103,7 +103,7 @@ class WebGPUHost(ABC):
 
     @property
     @abstractmethod
-    def counters(self) -> Counters:
+    def counters(self) -> WebGPUCounters:
         """What was made and done so far."""
 
     @abstractmethod

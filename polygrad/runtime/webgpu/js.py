@@ -22,9 +22,9 @@ from polygrad.runtime.webgpu.host import (
     WORD,
     Adapter,
     Copy,
-    Counters,
     Range,
     Step,
+    WebGPUCounters,
     WebGPUHost,
     numbers,
 )
@@ -112,9 +112,9 @@ class JsWebGPUHost(WebGPUHost):
         return str(self._device.lost)
 
     @property
-    def counters(self) -> Counters:
+    def counters(self) -> WebGPUCounters:
         c = self._device.counters
-        return Counters(c.buffers, c.pipelines, c.bindGroups, c.submits, c.dispatches, c.reads)
+        return WebGPUCounters(c.buffers, c.pipelines, c.bindGroups, c.submits, c.dispatches, c.reads)
 
     # --- buffers
 

@@ -28,9 +28,9 @@ from polygrad.runtime.webgpu.host import (
     TIMESTAMPS,
     Adapter,
     Copy,
-    Counters,
     Range,
     Step,
+    WebGPUCounters,
     WebGPUHost,
     numbers,
 )
@@ -126,14 +126,14 @@ class NativeHost(WebGPUHost):
         self._groups_of: dict[int, set[_Key]] = {}  # by buffer
         self._clock: _Clock | None = None
         self._lost = ""
-        self._counters = Counters()
+        self._counters = WebGPUCounters()
 
     @property
     def lost(self) -> str:
         return self._lost
 
     @property
-    def counters(self) -> Counters:
+    def counters(self) -> WebGPUCounters:
         return self._counters
 
     def _check(self) -> None:
