@@ -89,7 +89,7 @@ class Placeholders:
             self.passed.append(Passed(self._shared[storage][1], False, view))
 
     def _add(self, buffer: Buffer) -> int:
-        self.buffers.append(buffer.borrowed())
+        self.buffers.append(buffer.borrow())
         return len(self.buffers) - 1
 
     def __enter__(self) -> Placeholders:

@@ -1,7 +1,7 @@
 """`FunctionBody`: one function being written, as locals and chunks of encoded instructions.
 
-Structured control is counted, so a function that does not close what it opened never gets out. Knows nothing
-of modules; knows no types beyond value types.
+Structured control is counted, so a function with an open block is an error. Knows neither modules nor types
+other than value types.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _OPENERS = frozenset({"block", "loop", "if"})
 
 def encode_locals(types: Sequence[int]) -> bytes:
     """The local declarations of a code entry: runs of equal value types."""
-    runs: list[bytes] = []
+    groups: list[bytes] = []
     start, n = 0, len(types)
     while start < n:
         end = start + 1
         while end < n and types[end] == types[start]:
             end += 1
-        runs.append(uleb128(end - start) + bytes((types[start],)))
+        groups.append(uleb128(end - start) + bytes((types[start],)))
         start = end
-    return vector(runs)
+    return vector(groups)
 
 
 class FunctionBody:
@@ -57,7 +57,7 @@ class FunctionBody:
         return index
 
     def op(self, name: str, *immediates: Any) -> FunctionBody:
-        """Append one instruction; itself."""
+        """Append one instruction; returns self."""
         if name in _OPENERS:
             self._open.append(name)
         elif name == "end":
@@ -68,10 +68,10 @@ class FunctionBody:
         return self
 
     def finish(self) -> DefinedFunction:
-        """The function, closed. Raises InternalError while a block is open."""
+        """End the function. Raises InternalError if a block is open."""
         if self._open:
             raise InternalError(
-                f"WebAssembly function {self.name}: expected all blocks closed, `{self._open[-1]}` is open"
+                f"WebAssembly function {self.name}: `{self._open[-1]}` is still open at the end"
             )
         locals_ = encode_locals(self.types[len(self.type.params) :])
         return DefinedFunction(self.name, self.type, b"".join((locals_, *self.chunks, END)))
