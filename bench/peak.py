@@ -5,7 +5,7 @@ Twelve independent sums of four columns, as many as hide the latency and fit the
 
 from __future__ import annotations
 
-from polygrad.wasm.body import Body
+from polygrad.wasm.body import FunctionBody
 from polygrad.wasm.module import Export, Module
 from polygrad.wasm.types import F32, I32, V128
 
@@ -16,7 +16,7 @@ FLOPS = 2 * SUMS * LANES * UNROLL * ROUNDS
 
 def peak_module() -> bytes:
     """`peak(rounds: i32) -> f32`; each round adds 0.5 * 0.25 to every sum UNROLL times, starting from 0."""
-    body = Body("peak", (I32,), (F32,))
+    body = FunctionBody("peak", (I32,), (F32,))
     sums = [body.local(V128) for _ in range(SUMS)]
     x, y = body.local(V128), body.local(V128)
     body.op("f32.const", 0.5).op("f32x4.splat").op("local.set", x)

@@ -346,7 +346,7 @@ class _Body:
         return tuple([session._get(h) for h in handles])
 
 
-class _Captured:
+class _CapturedBody:
     """A TinyJit whose function is the body that came with the call."""
 
     def __init__(self) -> None:
@@ -504,7 +504,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     "$list": lambda *xs: list(xs),
     "$enter": lambda context: context.__enter__(),
     "$exit": lambda context: context.__exit__(None, None, None),
-    "$jit": lambda: _Captured(),
+    "$jit": lambda: _CapturedBody(),
     "$run_step": _run_step,
     "$state": lambda x: list(get_state_dict(x).values()),
     "$reset": lambda captured: captured.reset(),

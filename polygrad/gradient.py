@@ -1,8 +1,8 @@
 """Gradients: one table of vector-Jacobian products over the tensor graph.
 
-`gradient` walks a graph from its root to the targets once, without recursion, and gives new lazy nodes: they
-can be differentiated again. Gradients flow through floats only; DETACH and integers stop them. Knows
-nodes, not Tensors.
+`gradient` walks a graph once from its root to the targets, without recursion. The gradients are new lazy
+nodes, which can be differentiated again. Gradients flow through floats only; DETACH and integers stop them.
+This module knows nodes, not Tensors.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Grads = tuple[UOp | None, ...]  # one per source of the node
 
 
 class _Watch:
-    """`observer`: who is told of every gradient that a node's rule gives for one of its sources, as
-    `observer(node, source, gradient)`."""
+    """`observer(node, source, gradient)` is called for every gradient that a node's rule computes for one of
+    its sources."""
 
     observer: Callable[[UOp, UOp, UOp], None] | None = None
 
@@ -32,19 +32,22 @@ watch = _Watch()
 
 
 def gradient(root: UOp, root_grad: UOp, targets: list[UOp], order: list[UOp] | None = None) -> dict[UOp, UOp]:
-    """The gradient of `root` with respect to each of `targets` that it depends on differentiably.
+    """The gradient of `root` with respect to each of `targets` to which a differentiable path leads.
 
-    `root_grad` is what flows into the root: a node of its shape and dtype. `order`: what
-    `differentiable(root)` gives, where it is known. Raises GradientError for an op without a
-    derivative.
+    `root_grad` is the incoming gradient: a node of the root's shape and dtype. `order`: the result of
+    `differentiable(root)`, if the caller has it. Raises GradientError for an op without a derivative.
     """
-    wanted = set(targets)
+    target_set = set(targets)
     if order is None:
         order = differentiable(root)
-    needed: set[UOp] = set()  # nodes that lead to a target
+    ancestors_of_targets: set[UOp] = set()  # nodes that lead to a target
     for node in order:
-        if node in wanted or (not needed.isdisjoint(node.src) and carries_gradient(node)) or is_freed(node):
-            needed.add(node)
+        if (
+            node in target_set
+            or (not ancestors_of_targets.isdisjoint(node.src) and carries_gradient(node))
+            or is_freed(node)
+        ):
+            ancestors_of_targets.add(node)
     grads: dict[UOp, UOp] = {root: root_grad}
     for node in reversed(order):
         g = grads.get(node)
@@ -53,7 +56,12 @@ def gradient(root: UOp, root_grad: UOp, targets: list[UOp], order: list[UOp] | N
                 f"gradient: the graph of a value of shape {node.shape} was freed, as backward() went through "
                 "it and memory that it was computed from was written to: pass retain_graph=True to it"
             )
-        if g is None or node not in needed or needed.isdisjoint(node.src) or not carries_gradient(node):
+        if (
+            g is None
+            or node not in ancestors_of_targets
+            or ancestors_of_targets.isdisjoint(node.src)
+            or not carries_gradient(node)
+        ):
             continue
         rule = VJP.get(node.op)
         if rule is None:
@@ -64,26 +72,26 @@ def gradient(root: UOp, root_grad: UOp, targets: list[UOp], order: list[UOp] | N
             if ds is not None:
                 if watch.observer is not None:
                     watch.observer(node, src[0], ds)
-                grads[src[0]] = _plus(grads.get(src[0]), ds)
-            if node not in wanted:
+                grads[src[0]] = _add(grads.get(src[0]), ds)
+            if node not in target_set:
                 del grads[node]
             continue
-        contributions: dict[UOp, UOp] = {}  # by source: x*x adds up its two before those of other uses
+        contributions: dict[UOp, UOp] = {}  # by source: the two of x*x are added before those of other uses
         for s, ds in zip(src, rule(g, node), strict=True):
-            if ds is not None and s in needed:
-                if s.op is Ops.CONST and ds.shape:  # it went with any shape
+            if ds is not None and s in ancestors_of_targets:
+                if s.op is Ops.CONST and ds.shape:  # the constant was broadcast
                     ds = _sum(ds, tuple(range(ds.ndim))).reshape(())
                 if watch.observer is not None:
                     watch.observer(node, s, ds)
-                contributions[s] = _plus(contributions.get(s), ds)
+                contributions[s] = _add(contributions.get(s), ds)
         for s, ds in contributions.items():
-            grads[s] = _plus(grads.get(s), ds)
-        if node not in wanted:
+            grads[s] = _add(grads.get(s), ds)
+        if node not in target_set:
             del grads[node]
     return {t: grads[t] for t in targets if t in grads}
 
 
-def _plus(a: UOp | None, b: UOp) -> UOp:
+def _add(a: UOp | None, b: UOp) -> UOp:
     return b if a is None else UOp(Ops.ADD, b.dtype, (a, b))
 
 
@@ -93,30 +101,30 @@ def differentiable(root: UOp) -> list[UOp]:
 
 
 def carries_gradient(node: UOp) -> bool:
-    """Whether a gradient goes on from this node to its sources."""
+    """Whether a gradient flows from this node to its sources."""
     if node.op is Ops.DETACH:
         return node.dtype.is_float and isinstance(node.arg, (Spent, Hooks))
     return node.dtype.is_float
 
 
 def is_freed(node: UOp) -> bool:
-    """Whether a node is a value whose graph is gone."""
+    """Whether a node is a value whose graph was freed."""
     return node.op is Ops.DETACH and node.arg is Spent.FREED
 
 
 def is_leaf(node: UOp) -> bool:
-    """Whether a node says that it is a leaf that requires a gradient."""
+    """Whether a node is marked as a leaf that requires a gradient."""
     return node.op is Ops.DETACH and isinstance(node.arg, Leaf)
 
 
-def hooked(g: UOp, mark: Leaf | Hooks) -> UOp:
-    """What the hooks of a mark make of a gradient."""
+def apply_hooks(g: UOp, mark: Leaf | Hooks) -> UOp:
+    """The gradient after the hooks of a mark were applied to it."""
     for hook in list(mark.hooks):
         g = hook(g)
     return g
 
 
-# --- helpers; products fold ones, which gradients are full of
+# --- helpers; products fold ones, which are frequent in gradients
 
 
 def uniform_value(x: UOp) -> float | None:
@@ -145,7 +153,7 @@ def _reciprocal(x: UOp) -> UOp:
 
 
 def quotient(a: UOp, b: UOp) -> UOp:
-    """a / b of floats. It is one op, for a * (1 / b) is rounded twice."""
+    """a / b of floats, as one op, because a * (1 / b) is rounded twice."""
     return _reciprocal(b) if uniform_value(a) == 1.0 else UOp(Ops.FDIV, b.dtype, (a, b))
 
 
@@ -158,29 +166,29 @@ def _sum(x: UOp, axes: tuple[int, ...]) -> UOp:
 
 def _maximum(g: UOp, node: UOp) -> Grads:
     a, b = node.src
-    zero, shared = UOp.const(g.dtype, 0.0), _where(_compare(Ops.CMPEQ, a, b), g * 0.5, g)
+    zero, greater_share = UOp.const(g.dtype, 0.0), _where(_compare(Ops.CMPEQ, a, b), g * 0.5, g)
     return (
-        _where(_compare(Ops.CMPLT, a, b), zero, shared),
-        _where(_compare(Ops.CMPLT, b, a), zero, shared),
+        _where(_compare(Ops.CMPLT, a, b), zero, greater_share),
+        _where(_compare(Ops.CMPLT, b, a), zero, greater_share),
     )
 
 
 def _exp2(g: UOp, y: UOp) -> Grads:
     """2^x: g y ln 2.
 
-    In a sigmoid's gradient g has a factor 1 / (1 + y), and y / (1 + y) is 1 - 1 / (1 + y): so written, a y
-    that overflows makes no inf * 0.
+    In a sigmoid's gradient g has a factor 1 / (1 + y). There y / (1 + y) is computed as 1 - 1 / (1 + y), so
+    that a y that overflows does not become inf * 0.
     """
     factors: list[UOp] = []
-    rest = g
-    while rest.op is Ops.MUL:
-        for factor, cofactor in (rest.src, rest.src[::-1]):
+    remaining = g
+    while remaining.op is Ops.MUL:
+        for factor, cofactor in (remaining.src, remaining.src[::-1]):
             if factor.op is Ops.RECIPROCAL and _is_one_plus(factor.src[0], y):
                 out = _mul(cofactor, factor * -1.0 + 1.0)
                 for x in reversed(factors):
                     out = _mul(out, x)
                 return (out * math.log(2),)
-        rest, cofactor = rest.src
+        remaining, cofactor = remaining.src
         factors.append(cofactor)
     return (_mul(g, y * math.log(2)),)
 
@@ -220,8 +228,8 @@ _ROUND_NOTHING = GroupOp.Movement | GroupOp.Comparison | {
 _STORED = GroupOp.Memory | {Ops.CONST, Ops.ARANGE, Ops.CONTIGUOUS, Ops.COPY}
 
 
-def computed_once(x: UOp) -> UOp:
-    """`x` with memory for what is rounded in it: whoever reads the result finds the same bits."""
+def store_rounded(x: UOp) -> UOp:
+    """`x` with its rounded values stored in memory, so that all readers get the same bits."""
 
     def is_exact(n: UOp) -> bool:
         if n.value is not None or n.op in _STORED:
@@ -240,13 +248,13 @@ def _reduce(g: UOp, node: UOp) -> Grads:
     if op is Ops.ADD:
         return (g.expand(shape),)
     if op is Ops.MAX:
-        # computed again, x may be rounded otherwise, and no element be the greatest
-        if (once := computed_once(x)) is not x:
+        # if x were recomputed, it might be rounded differently, and no element would equal the maximum
+        if (once := store_rounded(x)) is not x:
             x, node = once, once.reduce_axis(op, axes)
         top = _compare(Ops.CMPEQ, x, node.expand(shape))
         share = quotient(g, _sum(top.cast(g.dtype), axes))
         return (_where(top, share.expand(shape), x.const_like(0.0)),)
-    # the product of the other elements: 0 where one of those is 0
+    # the product of the other elements: 0 where one of them is 0
     is_zero = _compare(Ops.CMPEQ, x, x.const_like(0.0))
     nonzero = _where(is_zero, x.const_like(1.0), x)
     product = nonzero.reduce_axis(Ops.MUL, axes).expand(shape)
@@ -257,36 +265,38 @@ def _reduce(g: UOp, node: UOp) -> Grads:
 
 
 def _scan(g: UOp, node: UOp) -> Grads:
-    """Of y[i] = y[i-1] op x[i]. What reaches y[i], then through y[i+1] all after it, is itself a scan, from
-    the end. Only `initial` that carries no gradient comes with ADD, MUL and MAX."""
+    """The gradient of y[i] = y[i-1] op x[i]. The gradient of y[i], also through y[i+1] and all later ones, is
+    a scan from the end. `initial` never carries a gradient with ADD, MUL and MAX."""
     (x, initial, *factor), (op, (axis,)) = node.src, node.arg
     if op is Ops.ADD:
-        return (_from_the_end(g, axis, None), None)
-    before = _shifted(node, axis, 1, initial)
+        return (_scan_backwards(g, axis, None), None)
+    before = _shift(node, axis, 1, initial)
     if op is Ops.MUL:
-        return (_mul(_from_the_end(g, axis, x), before), None)
-    if op is Ops.MAX:  # to the last of equals
+        return (_mul(_scan_backwards(g, axis, x), before), None)
+    if op is Ops.MAX:  # of equal elements, the last gets the gradient
         greater = _compare(Ops.CMPLT, x, before).logical_not()
-        passed = _from_the_end(g, axis, greater.logical_not().cast(g.dtype))
-        return (_where(greater, passed, g.const_like(0.0)), None)
-    passed = _from_the_end(g, axis, factor[0])  # y[i] = y[i-1] * factor[i] + x[i]
-    return (passed, None, _mul(passed, before))
+        contribution = _scan_backwards(g, axis, greater.logical_not().cast(g.dtype))
+        return (_where(greater, contribution, g.const_like(0.0)), None)
+    contribution = _scan_backwards(g, axis, factor[0])  # y[i] = y[i-1] * factor[i] + x[i]
+    return (contribution, None, _mul(contribution, before))
 
 
-def _from_the_end(g: UOp, axis: int, factor: UOp | None) -> UOp:
+def _scan_backwards(g: UOp, axis: int, factor: UOp | None) -> UOp:
     """s[i] = g[i] + factor[i+1] * s[i+1]; without a factor, sums."""
     if factor is None:
         return g.flip((axis,)).scan_axis(Ops.ADD, axis).flip((axis,))
-    following = _shifted(factor, axis, -1, factor.const_like(0.0))
+    following = _shift(factor, axis, -1, factor.const_like(0.0))
     return g.flip((axis,)).scan_axis(Ops.MULACC, axis, factor=following.flip((axis,))).flip((axis,))
 
 
-def _shifted(x: UOp, axis: int, by: int, fill: UOp) -> UOp:
-    """x[i - by] along an axis, for `by` 1 or -1; `fill` where there is none."""
+def _shift(x: UOp, axis: int, by: int, fill: UOp) -> UOp:
+    """x[i - by] along an axis, for `by` 1 or -1; `fill` beyond the ends."""
     n = x.shape[axis]
     first = max(-by, 0)
-    padded = x.pad(tuple([(max(by, 0), first) if i == axis else (0, 0) for i in range(x.ndim)]))
-    moved = padded.shrink(tuple([(first, n + first) if i == axis else (0, m) for i, m in enumerate(x.shape)]))
+    padded_x = x.pad(tuple([(max(by, 0), first) if i == axis else (0, 0) for i in range(x.ndim)]))
+    moved = padded_x.shrink(
+        tuple([(first, n + first) if i == axis else (0, m) for i, m in enumerate(x.shape)])
+    )
     index = UOp(Ops.ARANGE, dtypes.int32, (), n)
     edge = _compare(Ops.CMPEQ, index, index.const_like(0) if by > 0 else index.const_like(n - 1))
     shape = tuple([n if i == axis else 1 for i in range(x.ndim)])
@@ -318,7 +328,7 @@ def _pad(g: UOp, node: UOp) -> Grads:
 
 
 def _shear(g: UOp, node: UOp) -> Grads:
-    # x[j] went to position j - start - step*k: with zeros before and after, that is a shear the other way
+    # x[j] moved to position j - start - step*k: with zeros before and after, the inverse is a shear, too
     axis, along, start, step, size = node.arg
     n, reach = node.src[0].shape[axis], step * (node.src[0].shape[along] - 1)
     lo, hi = start + max(reach, 0), n - start - min(reach, 0) - size
@@ -337,8 +347,8 @@ def _cast(g: UOp, node: UOp) -> Grads:
 
 def _after(g: UOp, node: UOp) -> Grads:
     memory, target = node.src[0], node.src[1].src[0]
-    written = moved_back(target, memory, target.const_like(True, dtypes.bool))
-    return _where(written, g.const_like(0.0), g), _shown(target, memory, g)
+    written_mask = scatter_into_base(target, memory, target.const_like(True, dtypes.bool))
+    return _where(written_mask, g.const_like(0.0), g), _apply_view(target, memory, g)
 
 
 def _copy(g: UOp, node: UOp) -> Grads:
@@ -349,7 +359,7 @@ def _copy(g: UOp, node: UOp) -> Grads:
 
 
 def device_of(node: UOp) -> str | tuple[str, ...] | None:
-    """The device that holds a node's first buffer, or several that hold parts of it; None for constants."""
+    """The device of a node's first buffer, or the devices that hold its parts; None for constants."""
     for n in node.toposort(lambda n: n.op is not Ops.COPY and n.value is None):
         if n.op is Ops.COPY and n.value is None:
             return n.arg.devices if isinstance(n.arg, Sharding) else str(n.arg)
@@ -403,8 +413,8 @@ VJP: dict[Ops, Callable[[UOp, UOp], Grads]] = {
     Ops.SHRINK: _shrink,
     Ops.FLIP: lambda g, n: (g.flip(n.arg),),
     Ops.SHEAR: _shear,
-    # identities; a DETACH that a gradient comes to is a spent value, or has hooks
-    Ops.DETACH: lambda g, n: (hooked(g, n.arg) if isinstance(n.arg, Hooks) else g,),
+    # identities; a DETACH that a gradient reaches is a spent value, or has hooks
+    Ops.DETACH: lambda g, n: (apply_hooks(g, n.arg) if isinstance(n.arg, Hooks) else g,),
     Ops.CONTIGUOUS: lambda g, n: (g,),
     Ops.NOOP: lambda g, n: (g,) if n.arg is None else (None, *n.arg(g, n)),
     Ops.COPY: _copy,
@@ -414,37 +424,38 @@ VJP: dict[Ops, Callable[[UOp, UOp], Grads]] = {
 }
 
 
-def moved_back(view: UOp, base: UOp, value: UOp) -> UOp:
-    """`value`, of the shape of `view`, at the elements of `base` that `view` shows, zeros elsewhere.
+def scatter_into_base(view: UOp, base: UOp, value: UOp) -> UOp:
+    """`value`, of the shape of `view`, scattered to the elements of `base` that `view` shows; zeros
+    elsewhere.
 
-    `view` is `base` under movement ops, and shows no element twice.
+    `view` is `base` under movement ops, and shows no element twice. Aᵀ v, if A is the linear map `view`.
     """
-    for moved in _movement(view, base):
-        (back,) = VJP[moved.op](value, moved)
+    for node in _movement_ops(view, base):
+        (back,) = VJP[node.op](value, node)
         assert back is not None
         value = back
     return value
 
 
-def _shown(view: UOp, base: UOp, value: UOp) -> UOp:
-    """What `view` shows if `value` is in the place of `base`."""
-    for moved in reversed(_movement(view, base)):
-        value = UOp(moved.op, value.dtype, (value,), moved.arg)
+def _apply_view(view: UOp, base: UOp, value: UOp) -> UOp:
+    """The movement ops of `view` applied to `value` instead of `base`."""
+    for node in reversed(_movement_ops(view, base)):
+        value = UOp(node.op, value.dtype, (value,), node.arg)
     return value
 
 
-def _movement(view: UOp, base: UOp) -> list[UOp]:
-    """The movement ops from a view down to `base`, whatever marks leaves there."""
-    base, found = _unmarked(base), []
-    while (view := _unmarked(view)) is not base:
+def _movement_ops(view: UOp, base: UOp) -> list[UOp]:
+    """The movement ops from a view down to `base`, without marks of leaves."""
+    base, ops = _strip_marks(base), []
+    while (view := _strip_marks(view)) is not base:
         if view.op not in GroupOp.Movement:
             raise InternalError(f"{view.op} cannot be moved back")
-        found.append(view)
+        ops.append(view)
         view = view.src[0]
-    return found
+    return ops
 
 
-def _unmarked(node: UOp) -> UOp:
+def _strip_marks(node: UOp) -> UOp:
     while node.op is Ops.DETACH:
         node = node.src[0]
     return node

@@ -31,7 +31,7 @@ Recover: TypeAlias = Callable[[Callable[..., Any], Any, Any, Exception], Any]
 HAS_THREADS = sys.platform != "emscripten"
 
 
-class _State:
+class _LockState:
     running = False  # a Program runs, and its thread does not hold the lock
     computing = 0  # how many `computing` functions the one thread that is inside of any is inside of
     exclusive = 0  # how many `exclusive` blocks it is inside of
@@ -57,7 +57,7 @@ def synchronized(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def locked(*args: P.args, **kwargs: P.kwargs) -> R:
-        if _State.overdue or not _acquire(False):
+        if _LockState.overdue or not _acquire(False):
             _acquire_in_turn()
         try:
             return function(*args, **kwargs)
@@ -86,19 +86,19 @@ class _computing:
     __slots__ = ()
 
     def __enter__(self) -> None:
-        if _State.overdue or not _acquire(False):
+        if _LockState.overdue or not _acquire(False):
             _acquire_in_turn()
-        if _State.running or _queue:
+        if _LockState.running or _queue:
             try:
                 wait_until_idle()
             except BaseException:
                 _release()
                 raise
-        _State.computing += 1
+        _LockState.computing += 1
 
     def __exit__(self, *_: object) -> None:
-        _State.computing -= 1
-        if _queue and not _State.computing:
+        _LockState.computing -= 1
+        if _queue and not _LockState.computing:
             _wake_first()
         _release()
 
@@ -108,13 +108,13 @@ def _acquire_in_turn() -> None:
     again has it before those that have to wake up first. So all let one pass that has waited for long."""
     if lock._is_owned():
         _acquire()
-    elif _State.overdue or not _acquire(timeout=_PATIENCE):
+    elif _LockState.overdue or not _acquire(timeout=_PATIENCE):
         with _overdue:
-            _State.overdue = True
+            _LockState.overdue = True
             try:
                 _acquire()
             finally:
-                _State.overdue = False
+                _LockState.overdue = False
 
 
 def synchronize_methods(cls: type, errors: tuple[type[Exception], ...], recover: Recover) -> None:
@@ -141,11 +141,11 @@ def _method(
 
     @functools.wraps(function)
     def locked(*args: P.args, **kwargs: P.kwargs) -> R:
-        if _State.overdue or not _acquire(False):
+        if _LockState.overdue or not _acquire(False):
             _acquire_in_turn()
         try:
-            if _State.observer is not None:
-                return cast(R, _State.observer(function, args, kwargs))
+            if _LockState.observer is not None:
+                return cast(R, _LockState.observer(function, args, kwargs))
             return function(*args, **kwargs)
         except errors as e:
             return cast(R, recover(function, args, kwargs, e))
@@ -158,19 +158,19 @@ def _method(
 def observe(observer: Callable[[Callable[..., Any], Any, Any], Any] | None) -> None:
     """From now on `observer(function, args, kwargs)` calls the methods of `synchronize_methods`; None:
     nothing stands between."""
-    _State.observer = observer
+    _LockState.observer = observer
 
 
 def wait_until_idle() -> None:
     """Wait, without the lock, until no other thread's Program runs; who waits longest comes first. The caller
     holds the lock."""
-    if not _State.running and (_State.computing or not _queue):
+    if not _LockState.running and (_LockState.computing or not _queue):
         return
     wakeup = threading.Lock()
     wakeup.acquire()
     _queue.append(wakeup)
     try:
-        while _State.running or _queue[0] is not wakeup:
+        while _LockState.running or _queue[0] is not wakeup:
             levels = _release_all()
             try:
                 wakeup.acquire()
@@ -178,7 +178,7 @@ def wait_until_idle() -> None:
                 _acquire_again(levels)
     finally:
         _queue.remove(wakeup)
-        if not _State.running:
+        if not _LockState.running:
             _wake_first()
 
 
@@ -203,17 +203,17 @@ def _acquire_again(levels: int) -> None:
 def released() -> Iterator[None]:
     """`with released():` what runs inside needs no lock; other threads may hold it. The caller holds it, and
     no Program runs. Inside `exclusive` nothing is released."""
-    if _State.exclusive or not HAS_THREADS:
+    if _LockState.exclusive or not HAS_THREADS:
         yield
         return
     levels = 0
     try:
-        _State.running = True
+        _LockState.running = True
         levels = _release_all()
         yield
     finally:  # also after an exception of a signal's handler, which may come anywhere
         _acquire_again(levels)
-        _State.running = False
+        _LockState.running = False
         _wake_first()
 
 
@@ -224,11 +224,11 @@ def exclusive() -> Iterator[None]:
         yield
         return
     with _computing():
-        _State.exclusive += 1
+        _LockState.exclusive += 1
         try:
             yield
         finally:
-            _State.exclusive -= 1
+            _LockState.exclusive -= 1
 
 
 def defer(action: Callable[[], object]) -> None:
@@ -260,7 +260,7 @@ def _before_fork() -> None:
 def _in_child() -> None:
     """The threads that waited are not in the child."""
     global _overdue
-    _overdue, _State.overdue = threading.Lock(), False
+    _overdue, _LockState.overdue = threading.Lock(), False
     _queue.clear()
     lock.release()
 

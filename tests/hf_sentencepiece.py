@@ -7,7 +7,7 @@ import struct
 from itertools import pairwise
 from typing import Any
 
-from polygrad.hf.sentencepiece import BYTE, CONTROL, NORMAL, UNKNOWN, Piece
+from polygrad.hf.sentencepiece import BYTE, CONTROL, NORMAL, UNKNOWN, VocabularyPiece
 
 
 def _field(number: int, payload: bytes) -> bytes:
@@ -24,7 +24,13 @@ def _integer(number: int, value: int) -> bytes:
 
 
 def model_file(
-    pieces: list[Piece], model: int, unk: int, bos: int, eos: int, prefix: bool = True, table: bytes = b""
+    pieces: list[VocabularyPiece],
+    model: int,
+    unk: int,
+    bos: int,
+    eos: int,
+    prefix: bool = True,
+    table: bytes = b"",
 ) -> bytes:
     """A ModelProto, written by hand."""
     out = b""
@@ -37,13 +43,13 @@ def model_file(
     )
 
 
-def pieces_of_unigram(judge: Any) -> list[Piece]:
+def pieces_of_unigram(judge: Any) -> list[VocabularyPiece]:
     vocabulary = json.loads(judge.backend_tokenizer.to_str())["model"]["vocab"]
     kinds = {"<unk>": UNKNOWN, "</s>": CONTROL, "<pad>": CONTROL, "<s>": CONTROL}
-    return [Piece(text, score, kinds.get(text, NORMAL)) for text, score in vocabulary]
+    return [VocabularyPiece(text, score, kinds.get(text, NORMAL)) for text, score in vocabulary]
 
 
-def pieces_of_bpe(judge: Any) -> list[Piece]:
+def pieces_of_bpe(judge: Any) -> list[VocabularyPiece]:
     """The pieces of a trained BPE with scores in the order of its merges."""
     model = json.loads(judge.backend_tokenizer.to_str())["model"]
     scores = {"".join(pair): -float(i) for i, pair in enumerate(model["merges"])}
@@ -51,11 +57,11 @@ def pieces_of_bpe(judge: Any) -> list[Piece]:
     for text in sorted(model["vocab"], key=model["vocab"].__getitem__):
         kind = BYTE if text.startswith("<0x") else UNKNOWN if text == "<unk>" else NORMAL
         kind = CONTROL if text in ("<s>", "</s>") else kind
-        out.append(Piece(text, scores.get(text, -1e4 if kind == NORMAL else 0.0), kind))
+        out.append(VocabularyPiece(text, scores.get(text, -1e4 if kind == NORMAL else 0.0), kind))
     return out
 
 
-def sentencepiece_bpe(text: str, pieces: list[Piece], prefix: str = "▁") -> list[int]:
+def sentencepiece_bpe(text: str, pieces: list[VocabularyPiece], prefix: str = "▁") -> list[int]:
     """Sentencepiece's algorithm as it is defined: merge the neighbours whose joined piece has the best score,
     the leftmost of equals, until there are none. Characters that are no piece are their bytes."""
     ids = {piece.text: i for i, piece in enumerate(pieces)}

@@ -20,7 +20,7 @@ def make(kind: str, sizes: dict[str, Any], finish: Callable[[], Any]) -> Program
     from polygrad import Tensor, get_num_threads, hf
     from polygrad.generation.engine import Engine
     from polygrad.generation.sampling import Needs, Sampling
-    from polygrad.models.cache import Run
+    from polygrad.models.cache import TokenSpan
 
     Tensor.training = False  # the worker's other programs are training steps, which drop out
     count = sizes["tokens"]
@@ -40,10 +40,10 @@ def make(kind: str, sizes: dict[str, Any], finish: Callable[[], Any]) -> Program
     def check() -> list[float]:
         """The scores; then the Programs of a step are captured."""
         if kind == "prefill":
-            shown, view = tokens, Run(engine.cache, 0, 0, count)
+            shown, view = tokens, TokenSpan(engine.cache, 0, 0, count)
         else:
             see(prompt)
-            shown, view = [last], Run(engine.cache, 0, count - 1, 1)
+            shown, view = [last], TokenSpan(engine.cache, 0, count - 1, 1)
         with Tensor.no_grad():
             scores = _numbers(model.next_logits(Tensor([shown], dtype="int32"), view))
         for _ in range(3):

@@ -31,7 +31,7 @@ from bench.report import Result
 from bench.suites import cuda, matmul
 from bench.traffic import traffic_of
 from polygrad import Tensor
-from polygrad.codegen.lower.passes import Context, lower, run_passes
+from polygrad.codegen.lower.passes import LoweringContext, lower, run_passes
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.engine.normalize import normalize
 from polygrad.schedule.schedule import schedule
@@ -143,7 +143,7 @@ def product_kernel(n: int) -> UOp:
 def bytes_read() -> Result:
     """Of a product of 1,024 squared, beside the kernel that has an invocation for each sum."""
     kernel = product_kernel(1024)
-    naive = run_passes(kernel, Context(DEFAULT_TARGET, True, ()))
+    naive = run_passes(kernel, LoweringContext(DEFAULT_TARGET, True, ()))
     share = traffic_of(lower(kernel, DEFAULT_TARGET)).read / traffic_of(naive).read
     target = f"≤ 1/{1 / BYTES_READ:.0f}"
     return result(

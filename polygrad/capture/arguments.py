@@ -22,12 +22,12 @@ _PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), slice})
 
 @dataclass(slots=True)
 class Arguments:
-    """`tensors`, in order; `variables`, by name; `rest`: a key of all other values, which has to stay
+    """`tensors`, in order; `variables`, by name; `other_values`: a key of all other values, which has to stay
     equal."""
 
     tensors: list[Any] = field(default_factory=list)
     variables: dict[str, int] = field(default_factory=dict)
-    rest: list[Any] = field(default_factory=list)
+    other_values: list[Any] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,30 +63,32 @@ def split_arguments(values: Sequence[Any]) -> Arguments:
     Raises CaptureError for arrays, ArgumentError for an unbound Variable.
     """
     out = Arguments()
-    tensors, rest = out.tensors, out.rest
+    tensors, other_values = out.tensors, out.other_values
     stack = [*reversed(values)]
     while stack:
         value = stack.pop()
         if isinstance(value, TensorBase):
             tensors.append(value)
-            rest.append("a Tensor")
+            other_values.append("a Tensor")
         elif value.__class__ in _PLAIN:
-            rest.append((value.__class__, value if value else repr(value)))  # 0.0 and -0.0 are two values
+            other_values.append(
+                (value.__class__, value if value else repr(value))
+            )  # 0.0 and -0.0 are two values
         elif isinstance(value, (list, tuple)):
-            rest.append((value.__class__, len(value)))
+            other_values.append((value.__class__, len(value)))
             stack.extend(reversed(value))
         elif isinstance(value, dict):
-            rest.append((dict, list(value)))
+            other_values.append((dict, list(value)))
             stack.extend(reversed(value.values()))
         elif isinstance(value, UOp):
-            rest.append(unbind_size(value, out.variables))
+            other_values.append(unbind_size(value, out.variables))
         elif hasattr(value, "__array__"):
             raise CaptureError(
                 f"captured function: an argument is a {type(value).__name__}: changes of its values would "
                 "not be seen: pass Tensor(array)"
             )
         else:
-            rest.append(_Same(value))
+            other_values.append(_Same(value))
     return out
 
 

@@ -13,7 +13,7 @@ from polygrad.capture.arguments import Spec, replace_arguments, tensors_in, unbi
 from polygrad.capture.gradients import LeftGradients
 from polygrad.capture.merge import Merged, merge
 from polygrad.capture.placeholders import LazyPlaceholders, Placeholders, memory_of
-from polygrad.capture.replay import CapturedStep, Place, UsedTensor
+from polygrad.capture.replay import BufferReference, CapturedStep, UsedTensor
 from polygrad.engine.normalize import uncomputed
 from polygrad.engine.realize import realize
 from polygrad.engine.recording import Recording, recorded, watch
@@ -100,7 +100,7 @@ def _capture(
         result_tensors = [t for t in tensors_in(result) if id(t) not in places]
         result, returns_arguments = replace_arguments(result, places)
         checks = recording.checks
-        outputs = [*result_tensors, *[check.found for check in checks]]
+        outputs = [*result_tensors, *[check.result for check in checks]]
         _give_own_memory(outputs, {b.allocation for b in placeholders.buffers})
         realize_tensors(
             [*outputs, *(() if gradients is None else gradients.changed()), *tensors_with_writes()]
@@ -169,12 +169,12 @@ def _give_own_memory(outputs: list[Any], placeholders: set[Allocation]) -> None:
 
 def _used_tensors(captured: Merged, n_inputs: int) -> list[UsedTensor]:
     """A Tensor over each memory that the Programs use and that is older than the capture."""
-    places: dict[Allocation, list[Place]] = {}
+    places: dict[Allocation, list[BufferReference]] = {}
     for program, first in ((captured.program, n_inputs), (captured.once, 0)):
         if program is not None:
             for i, (buffer, role) in enumerate(zip(program.buffers, program.roles, strict=True)):
                 if buffer is not None and role in ("param", "state") and i >= first:
-                    places.setdefault(buffer.allocation, []).append(Place(program, i))
+                    places.setdefault(buffer.allocation, []).append(BufferReference(program, i))
     used: dict[Allocation, UsedTensor] = {}
     for t in live_tensors():
         memory = memory_under(t.uop)

@@ -25,70 +25,72 @@ from polygrad.nn.state import get_state_dict
 from polygrad.runtime.program import Program
 from polygrad.tensor.core.aliasing import Storage, realize_tensors, storage_of, watch_writes
 
-_FEW_REPLAYS = 8  # after fewer, a capture was not worth it
-_MOST_CHANGES = 4  # so many captures in a row that were not worth it are an error
+_MIN_REPLAYS = 8  # after fewer, a capture was not worth it
+_MAX_CHANGES = 4  # so many captures in a row that were not worth it are an error
 
 
 @dataclass(slots=True)
 class _Captured:
-    """What is captured for one set of modes, or is about to be."""
+    """A capture for one set of modes, made or about to be made."""
 
     has_run: bool = False
     step: CapturedStep | None = None
     guards: Guards | None = None
     gradients: LeftGradients | None = None  # where the function reads or leaves any
     is_same: Callable[[], bool] = bool  # whether all that the function reads is what it was, and so are modes
-    rest: list[Any] = field(default_factory=list)
+    other_values: list[Any] = field(default_factory=list)
     names: list[str] = field(default_factory=list)  # of the Tensors among the arguments
-    written: Collection[Storage] = ()  # by the first call
+    written_storages: Collection[Storage] = ()  # by the first call
     written_arguments: list[bool] = field(default_factory=list)  # which of its arguments it wrote to
     replays: int = 0
 
 
 class TinyJit:
-    """A decorator: the first call runs the function, the second captures it, later ones replay what it did.
+    """A decorator: the first call runs the function, the second captures it, later calls replay the capture.
 
         @TinyJit
         def step(x):
             return (x * w).sum()
 
-    A replay runs no Python of the function: one Program does all that the captured call did on the device, on
-    the new arguments. So the arguments' shapes, dtypes and devices must stay (ShapeError, DTypeError,
-    DeviceError), and all else that is passed must stay equal (CaptureError), but for values of bound
-    `Variable`s, passed as such or in shapes. `f(x, 2)`, `f(x, k=2)` and `f(x)` with a default of 2 are the
-    same call.
+    A replay does not run the function's Python code: one Program repeats all device work of the captured
+    call, on the new arguments. So the shapes, dtypes and devices of Tensor arguments must not change
+    (ShapeError, DTypeError, DeviceError), and other arguments must stay equal (CaptureError), except the
+    values of bound `Variable`s, passed as arguments or in shapes. `f(x, 2)`, `f(x, k=2)` and `f(x)` with a
+    default of 2 are the same call.
 
-    What the function reads otherwise is compared at each call: numbers, text, flags, Tensors and objects in
-    closure variables, globals, attributes (`self.p`, `config.layers[0].p`) and items (`config["p"]`), also
-    in methods and functions that it calls, as far as the code names them. Where one is another the function
-    is captured anew; where that goes on, every few calls, CaptureError says which. It also says which one
-    the function itself changes when it is called, as a counter: a replay would not. Modes (training,
-    `no_grad`, default dtypes, `Device.DEFAULT`) have a capture each.
+    Other values that the function reads by name are compared at each call: numbers, text, flags, Tensors and
+    objects in closure variables, globals, attributes (`self.p`, `config.layers[0].p`) and items
+    (`config["p"]`), also in methods and functions that it calls. If one has changed, the function is captured
+    again. If one changes every few calls, or if the function itself changes it (a counter, which a replay
+    would not advance), CaptureError names it. Each combination of modes (training, `no_grad`, default dtypes,
+    `Device.DEFAULT`) has its own capture.
 
-    - Results are the same Tensors on every call: the next call overwrites them (`clone` what must last). They
-      carry no gradient. An argument that is returned is the Tensor that was passed, a view of one a copy.
-      Where their shape has Variables it follows the values of the call, and so do views of them.
-    - What the values of Variables decide (is an index in range, where does a slice end) is decided when the
-      function is captured: a call whose values would decide otherwise raises CaptureError.
-    - Tensors that the function uses or assigns to, such as weights, keep their memory; what is assigned to
-      them between calls is seen. What is computed from them between calls keeps its value, lazy or not.
-    - `backward` adds to the gradients that leaves have, and a replay leaves them those that the call does.
-      Where they have one in some calls and none in others (accumulation), there is a capture of each.
-    - Random numbers go on as if the function had been called.
-    - What no name in the code leads to is that of the captured call: random numbers of Python, the time,
-      files, elements of arrays. Reading values (`item`,
-      `numpy`, ...), copies between devices and `manual_seed` in it raise CaptureError; nothing stays captured
-      then, and the next call tries again.
+    - Results are the same Tensors on every call: the next call overwrites them (`clone` those that must
+    last).
+      They carry no gradient. A returned argument is the Tensor that was passed; a view of an argument is
+      copied. Symbolic shapes follow the values of the Variables in the call, and so do views of results.
+    - Decisions that depend on the values of Variables (whether an index is in range, where a slice ends) are
+      made when the function is captured: a call whose values decide otherwise raises CaptureError.
+    - Tensors that the function uses or assigns to, such as weights, keep their memory; replays see
+      assignments between calls. Values computed from them between calls do not change, lazy or not.
+    - `backward` adds to the existing gradients of leaves, also in a replay. If leaves have a gradient in some
+      calls and none in others (accumulation), each case has its own capture.
+    - Random numbers continue as if the function had been called.
+    - Values without a name in the code are those of the captured call: random numbers of Python, the time,
+      files, elements of arrays. Reading values (`item`, `numpy`, ...), copies between devices and
+      `manual_seed` in the function raise CaptureError; then nothing is captured, and the next call tries
+      again.
 
     `prune=True` (`@TinyJit(prune=True)`): work that depends on no argument, on no Variable and on nothing
-    that the function writes is done once, before the first replay, and left out of replays: weights that are
-    unpacked, masks, tables of positions. It is done again when what it reads was written to since.
+    that the function writes is done once, before the first replay, and left out of replays: unpacking of
+    weights, masks, tables of positions. It is repeated when its inputs were written to.
 
         @TinyJit(prune=True)
         def forward(x):
             return x @ (weights.cast("float32") * scale)  # multiplied once
 
-    Called inside another captured function it is part of that. On methods each object captures for itself.
+    Called within another captured function, it is part of that capture. As a method, it has separate captures
+    for each object.
     """
 
     __slots__ = (
@@ -116,26 +118,26 @@ class TinyJit:
         self.reset()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TinyJit:
-        """Of the same function, or of a copy of a bound method or another object; it captures for itself."""
+        """A TinyJit of the same function, or of a copy of a bound method or object, with its own captures."""
         return TinyJit(copy.deepcopy(self._function, memo), prune=self._prune)
 
     def __copy__(self) -> TinyJit:
         return TinyJit(self._function, prune=self._prune)
 
     def __reduce__(self) -> Any:
-        """The function, by its name; what was captured is captured anew where it is read."""
-        found: Any = sys.modules.get(getattr(self._function, "__module__", ""))
+        """The function, by its name. An unpickled TinyJit captures again."""
+        target: Any = sys.modules.get(getattr(self._function, "__module__", ""))
         for part in getattr(self._function, "__qualname__", "").split("."):
-            found = getattr(found, part, None)
-        if found is self:  # it decorates that function, whose name is now its own
+            target = getattr(target, part, None)
+        if target is self:  # a decorator: the function's name refers to the TinyJit
             return self._function.__qualname__
         return functools.partial(TinyJit, prune=self._prune), (self._function,)
 
     def reset(self) -> None:
-        """Forget what was captured: the next call runs the function, the one after it captures anew."""
+        """Discard all captures: the next call runs the function, the one after it captures again."""
         self._captures: dict[tuple[Any, ...], list[_Captured]] = {}  # by modes; the newest last
         self._current = _Captured()  # of the last call
-        self._changes = 0  # captures in a row that a change made useless soon
+        self._changes = 0  # consecutive captures that a change soon made useless
 
     @property
     def captured(self) -> bool:
@@ -144,19 +146,19 @@ class TinyJit:
 
     @property
     def program(self) -> Program | None:
-        """The captured Program, once there is one. Raises CaptureError where it has one on each of several
-        devices: see `programs`."""
+        """The captured Program, or None before the capture. Raises CaptureError if there are Programs on
+        several devices: see `programs`."""
         step = self._current.step
         return step.captured.program if step is not None else None
 
     @property
     def programs(self) -> list[Program]:
-        """What a replay runs, once it is captured: one Program, or with several devices some for each."""
+        """The Programs that a replay runs: one, or some for each of several devices."""
         step = self._current.step
         return step.captured.programs if step is not None else []
 
     def save(self, path: str | os.PathLike[str], model: Any = None) -> None:
-        """Write what was captured to the file `path`, to be run without the function, or without Python.
+        """Write the captured step to the file `path`, to be run without the function, or without Python.
 
         Inputs have the names of the function's parameters (`x`; `batch.image` in a dict), outputs the keys of
         a dict that it returns, or `output0` and so on. An argument that it writes to becomes state that
@@ -166,8 +168,8 @@ class TinyJit:
             step.save("model.pgrd", model)
             polygrad.export.load("model.pgrd").run(x=x)
 
-        Raises CaptureError before the second call, which captures; ArgumentError for what a file cannot say:
-        results that are arguments or views, sizes computed from Variables.
+        Raises CaptureError before the second call, which captures; ArgumentError for what the file format
+        cannot represent: results that are arguments or views, sizes computed from Variables.
         """
         captured = self._current
         if captured.step is None:
@@ -190,23 +192,24 @@ class TinyJit:
         except GONE:
             is_same = False
         if not is_same:
-            current = self._current = self._found_or_anew()
+            current = self._current = self._select_capture()
         is_bound = not kwargs and len(args) == self._parameters.count
         values = args if is_bound else tuple(self._parameters.named(args, kwargs).values())
         if not current.has_run:
             return self._first(current, function, args, kwargs, values)
-        given = split_arguments(values)
+        arguments = split_arguments(values)
         step = current.step
         if step is None:
-            step = self._capture(current, function, args, kwargs, given.tensors)
-            current.rest = given.rest
-        elif given.rest != current.rest:
+            step = self._capture(current, function, args, kwargs, arguments.tensors)
+            current.other_values = arguments.other_values
+        elif arguments.other_values != current.other_values:
             raise CaptureError(
-                f"captured function: expected the arguments that are no Tensors to stay {current.rest}, got "
-                f"{given.rest}: pass Tensors or bound Variables, or call reset()"
+                "captured function: expected the arguments that are not Tensors to stay "
+                f"{current.other_values}, got {arguments.other_values}: pass Tensors or "
+                "bound Variables, or call reset()"
             )
         current.replays += 1
-        result = step.run(given.tensors, given.variables)
+        result = step.run(arguments.tensors, arguments.variables)
         if current.gradients is not None:
             current.gradients.leave()
         return result
@@ -219,12 +222,13 @@ class TinyJit:
         kwargs: dict[str, Any],
         values: tuple[Any, ...],
     ) -> Any:
-        """Run the function, and note what it writes to: the writes are carried out, as a replay does."""
-        given = tensors_in(values)
-        with exclusive(), watch_writes() as current.written:
+        """Run the function, record the Tensors that it writes to, and carry out the writes, as a replay
+        does."""
+        tensors = tensors_in(values)
+        with exclusive(), watch_writes() as current.written_storages:
             result = function(*args, **kwargs)
-        current.written_arguments = [t._storage in current.written for t in given]
-        writes = [t for t in tensors_with_writes() if storage_of(t) in current.written]
+        current.written_arguments = [t._storage in current.written_storages for t in tensors]
+        writes = [t for t in tensors_with_writes() if storage_of(t) in current.written_storages]
         realize_tensors([*tensors_in(result), *writes])
         current.has_run = True
         return result
@@ -247,10 +251,13 @@ class TinyJit:
             return result
 
         pairs = zip(tensors_in(list(named.values())), current.written_arguments, strict=False)
-        written = {*current.written, *(storage_of(t) for t, is_written in pairs if is_written)}
+        written_storages = {
+            *current.written_storages,
+            *(storage_of(t) for t, is_written in pairs if is_written),
+        }
         names = [f"Tensor argument {i}" for i in range(len(tensors))]
         gradients = LeftGradients()
-        step = capture(call, tensors, names, written=written, prune=self._prune, gradients=gradients)
+        step = capture(call, tensors, names, written=written_storages, prune=self._prune, gradients=gradients)
         current.step, current.guards, current.gradients = step, guards, gradients if gradients else None
         current.is_same = self._check_of(current)
         current.names = self._parameters.names(args, kwargs)
@@ -258,23 +265,23 @@ class TinyJit:
 
     @staticmethod
     def _check_of(current: _Captured) -> Callable[[], bool]:
-        """Whether all that the function reads is what it was."""
+        """A check of whether everything that the function reads is unchanged."""
         assert current.guards is not None
         is_same, gradients = current.guards.is_same, current.gradients
         return is_same if gradients is None else lambda: is_same() and gradients.is_same()
 
-    def _found_or_anew(self) -> _Captured:
-        """What is captured for the modes and the gradients of now, or is to be: nothing is where what it
-        reads has changed.
+    def _select_capture(self) -> _Captured:
+        """The capture for the present modes and gradients: an existing one if the values that it reads are
+        unchanged, else a new one, to be made.
 
-        Raises CaptureError where that happens again and again.
+        Raises CaptureError if the values keep changing.
         """
         now = modes_now()
         captures = self._captures.setdefault(now, [_Captured()])
-        for found in reversed(captures):
+        for candidate in reversed(captures):
             with contextlib.suppress(*GONE):
-                if found.is_same():
-                    return found
+                if candidate.is_same():
+                    return candidate
         newest = captures[-1]
         if newest.guards is None:
             return newest
@@ -285,16 +292,16 @@ class TinyJit:
         if change is None:
             newest.is_same = self._check_of(newest)
             return newest
-        self._changes = self._changes + 1 if newest.replays < _FEW_REPLAYS else 0
-        if self._changes >= _MOST_CHANGES:
+        self._changes = self._changes + 1 if newest.replays < _MIN_REPLAYS else 0
+        if self._changes >= _MAX_CHANGES:
             raise CaptureError(
-                f"captured function: expected what it reads of Python to stay the same for some calls, got "
-                f"another value every few calls of {change}: {change.remedy}"
+                f"captured function: {change} changes every few calls, so each capture is soon useless: "
+                f"{change.remedy}"
             )
-        if is_of_gradients:  # leaves have gradients in turn, and none: a capture of each, without a first run
-            written, arguments = newest.written, newest.written_arguments
-            anew = _Captured(has_run=True, written=written, written_arguments=arguments)
-            self._captures[now] = [*captures[-_MOST_CHANGES:], anew]
+        if is_of_gradients:  # leaves alternate between gradients and none: capture both, without a first run
+            written_storages, arguments = newest.written_storages, newest.written_arguments
+            anew = _Captured(has_run=True, written_storages=written_storages, written_arguments=arguments)
+            self._captures[now] = [*captures[-_MAX_CHANGES:], anew]
         else:
             self._captures[now] = [_Captured()]
         return self._captures[now][-1]
@@ -304,11 +311,11 @@ class TinyJit:
         if owner is None:
             return self
         key = id(owner)
-        found = self._of.get(key)
-        if found is None:
+        entry = self._of.get(key)
+        if entry is None:
             forget = functools.partial(_forget, self._of, key)
-            found = self._of[key] = (weakref.ref(owner, forget), TinyJit(self._function, prune=self._prune))
-        return _Method(found[1], owner)
+            entry = self._of[key] = (weakref.ref(owner, forget), TinyJit(self._function, prune=self._prune))
+        return _Method(entry[1], owner)
 
 
 def _forget(table: dict[int, Any], key: int, _: Any) -> None:
@@ -316,7 +323,7 @@ def _forget(table: dict[int, Any], key: int, _: Any) -> None:
 
 
 class _Method:
-    """A captured function of one object, which is its first argument."""
+    """A captured function bound to one object, its first argument."""
 
     __slots__ = ("_jit", "_owner")
 

@@ -19,7 +19,7 @@ from polygrad.dtype import to_dtype
 from polygrad.engine.assembler import Call, assemble, plan_arena
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import stored_value, uncomputed
-from polygrad.engine.recording import Recording, Run, Transfer
+from polygrad.engine.recording import RecordedRun, Recording, Transfer
 from polygrad.engine.write_hazards import live_roots
 from polygrad.errors import CaptureError
 from polygrad.helpers import THREAD_VARIABLES
@@ -122,7 +122,7 @@ def merge(
     Variables are a Program of their own. Raises CaptureError when nothing was recorded, unless it
     `may_be_empty`, and for a Variable with two values.
     """
-    runs = [run for run in recording.runs if isinstance(run, Run)]
+    runs = [run for run in recording.runs if isinstance(run, RecordedRun)]
     if not runs and not may_be_empty:
         raise CaptureError("captured function: it does no work on a device: return or realize its results")
     values, bounds = _variables(runs)
@@ -218,7 +218,7 @@ def _existed(buffer: Buffer) -> bool:
     return buffer.allocation.is_allocated
 
 
-def _gather(runs: Iterable[Run | Transfer], memory: _Memory, live: set[Allocation]) -> list[_Item]:
+def _gather(runs: Iterable[RecordedRun | Transfer], memory: _Memory, live: set[Allocation]) -> list[_Item]:
     """All launches and copies. Their memory is noted in `memory`."""
     items: list[_Item] = []
 
@@ -267,7 +267,7 @@ def _eliminate_dead(items: list[_Item], roles: dict[Hashable, str]) -> list[_Ite
     return live[::-1]
 
 
-def _variables(runs: list[Run]) -> tuple[dict[str, int], dict[str, Variable]]:
+def _variables(runs: list[RecordedRun]) -> tuple[dict[str, int], dict[str, Variable]]:
     """The value of every Variable, and its bounds."""
     values: dict[str, int] = {}
     bounds: dict[str, Variable] = {}

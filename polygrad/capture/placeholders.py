@@ -29,7 +29,7 @@ from polygrad.tensor.core.aliasing import (
     is_whole,
     memory_under,
     realize_tensors,
-    rebased,
+    rebase,
     rename,
     set_owner,
     storage_of,
@@ -89,7 +89,7 @@ class Placeholders:
             self.passed.append(Passed(self._shared[storage][1], False, view))
 
     def _add(self, buffer: Buffer) -> int:
-        self.buffers.append(buffer.borrowed())
+        self.buffers.append(buffer.borrow())
         return len(self.buffers) - 1
 
     def __enter__(self) -> Placeholders:
@@ -106,12 +106,12 @@ class Placeholders:
         """Restore the Tensors. After an exception, the recorded runs have been made."""
         for storage, (node, _) in self._shared.items():
             storage.update(node)
-            rename(storage, changed=kind is not None)
+            rename(storage, contents_change=kind is not None)
         slots = [p.slot for p in self.passed if p.copied]
         for c, slot in zip(self._copied, slots, strict=True):
             c.tensor.uop, c.tensor._storage = c.uop, c.storage
             if c.storage is not None and c.node is not None:
-                c.tensor.uop = rebased(c.uop, c.node, c.storage.node.reshape(c.node.shape))
+                c.tensor.uop = rebase(c.uop, c.node, c.storage.node.reshape(c.node.shape))
             if kind is not None and self.buffers[slot].overwritten:
                 write_back(c.tensor, self.buffers[slot])
 

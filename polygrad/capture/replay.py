@@ -37,7 +37,7 @@ from polygrad.tensor.core.sizes import value_with
 from polygrad.uop.node import UOp
 
 
-class Place(NamedTuple):
+class BufferReference(NamedTuple):
     """Buffer number `position` of a captured Program."""
 
     program: CapturedProgram
@@ -57,7 +57,7 @@ class UsedTensor:
 
     tensor: Any
     node: UOp
-    places: list[list[Place]]
+    places: list[list[BufferReference]]
 
 
 class CapturedStep:
@@ -300,7 +300,7 @@ class CapturedStep:
         for allocation in self._written:
             storage = owner_of(allocation)
             if storage is not None:
-                rename(storage, changed=True)
+                rename(storage, contents_change=True)
             elif len(allocation.family) == 1:  # else the whole of which it is a part is written, too
                 allocation.version += 1
         for used in self._used_tensors:
@@ -333,7 +333,7 @@ class CapturedStep:
                 continue
             memory = memory_under(tensor.uop)
             if memory is not None and memory.buffer.arg.allocation is elements.allocation:
-                rename(storage_of(tensor), changed=True)
+                rename(storage_of(tensor), contents_change=True)
             else:
                 elements.allocation.version += 1
                 write_back(tensor, elements)

@@ -1,7 +1,7 @@
-"""Captured steps as files: the Program with named buffers, and what parameters and state hold.
+"""Captured steps as files: the Program with named buffers, and the values of parameters and state.
 
-`runtime/program.py` says what the file looks like. `polygrad.export.load` runs one in Python, `load` of
-`polygrad/runtime` in the npm package without it.
+`runtime/program.py` documents the format. `polygrad.export.load` runs a file in Python, `load` of
+`polygrad/runtime` in the npm package runs it without Python.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from polygrad.engine.devices import kind_of
 from polygrad.errors import ArgumentError
 from polygrad.helpers import prod
 from polygrad.monitor import computing
-from polygrad.nn.safetensors import Entry, write_entries
+from polygrad.nn.safetensors import TensorEntry, write_entries
 from polygrad.runtime.buffer import Borrowed, Buffer
 from polygrad.runtime.program import Program, Variable
 from polygrad.tensor.core.aliasing import is_whole, memory_under
@@ -39,8 +39,8 @@ def save_step(
 
     inputs: the name of each Tensor argument. One that the function writes to is state of that name.
     outputs: the Tensors that the function returned, by name.
-    values: Tensors by the names that they are to have where the step uses them. What has no name there is
-        called `param0`, `state0` and so on; random numbers stand at `random.key` and `random.position`.
+    values: the Tensors that the step uses, by name. Others are called `param0`, `state0` and so on; the state
+    of random numbers is `random.key` and `random.position`.
 
     Raises ArgumentError when two would have the same name, a result is a view, or is state or another
     result; when it works on several devices; when the size of an argument or a result is neither an int nor a
@@ -65,14 +65,14 @@ def save_step(
         )
     step.catch_up()
     named = _Named(step)
-    for name, (spec, passed) in zip(inputs, step.arguments, strict=True):
-        if passed.view is not None and any(op is not Ops.RESHAPE for op, _ in passed.view):
+    for name, (spec, argument) in zip(inputs, step.arguments, strict=True):
+        if argument.view is not None and any(op is not Ops.RESHAPE for op, _ in argument.view):
             raise ArgumentError(
                 f"save: {name}: expected an argument that the function writes to and that is no view, got a "
                 "view: pass a clone()"
             )
-        if passed.slot not in named.names:  # else it is another argument too
-            named.add(passed.slot, name, named.sizes(name, spec.shape))
+        if argument.slot not in named.names:  # one Tensor may be passed as several arguments
+            named.add(argument.slot, name, named.sizes(name, spec.shape))
     for name, t in outputs:
         position = named.find(t)
         if (
@@ -89,17 +89,17 @@ def save_step(
     for name, t in sorted(values.items(), key=lambda item: not is_whole(item[1])):
         position = named.find(t)
         if position is not None and position not in named.names:
-            whole = is_whole(t) and all(isinstance(n, int) for n in t.shape)
+            has_whole_memory = is_whole(t) and all(isinstance(n, int) for n in t.shape)
             size = step.captured.program.buffers[position].size
-            named.add(position, name, t.shape if whole else (size,))
+            named.add(position, name, t.shape if has_whole_memory else (size,))
     named.add_rest()
     program = named.program()
     entries = {}
     for value, buffer in zip(program.buffers, step.captured.buffers, strict=True):
         if value.role in ("param", "state"):
             assert buffer is not None
-            shape: Any = value.shape  # of ints: parameters and state have no other
-            entries[value.name] = Entry(to_dtype(value.dtype), shape, _contents(buffer))
+            shape: Any = value.shape  # ints, as parameters and state have no symbolic sizes
+            entries[value.name] = TensorEntry(to_dtype(value.dtype), shape, _contents(buffer))
     data = program.to_bytes(write_entries(entries))
     with open(path, "wb") as f:
         f.write(data)
@@ -120,24 +120,24 @@ class _Named:
         self._positions = {b.allocation: i for i, b in enumerate(captured.buffers) if b is not None}
 
     def find(self, tensor: Any) -> int | None:
-        """The position of the memory that a Tensor is, or is a view of."""
+        """The position of a Tensor's memory."""
         memory = memory_under(tensor.uop)
         return None if memory is None else self._positions.get(memory.buffer.arg.allocation)
 
     def add(self, position: int, name: str, shape: Sizes) -> None:
-        """Raises ArgumentError when another buffer of the kind has that name."""
+        """Name a buffer. Raises ArgumentError when another buffer of the same kind has that name."""
         role = self.roles[position]
         kind = "value" if role in ("param", "state") else role
         if (kind, name) in self._taken:
             raise ArgumentError(
-                f"save: expected {'parameters and state' if kind == 'value' else kind + 's'} with names of "
-                f"their own, got {name} for {self._taken[kind, name]} and buffer {position}: rename one"
+                f"save: two {'parameters or states' if kind == 'value' else kind + 's'} have the name "
+                f"{name}, {self._taken[kind, name]} and buffer {position}: rename one"
             )
         self._taken[kind, name] = f"buffer {position}"
         self.names[position], self._shapes[position] = name, shape
 
     def add_rest(self) -> None:
-        """Random state, and what nobody named."""
+        """Name the random state, and all buffers that have no names yet."""
         for name, buffer in self._step.draws.buffers().items():
             position = self._positions.get(buffer.allocation)
             if position is not None:
@@ -149,7 +149,7 @@ class _Named:
                 counts[role] += 1
 
     def sizes(self, name: str, shape: tuple[Any, ...]) -> Sizes:
-        """A shape as the file has it. Its Variables join those of the Program, whose kernels may need none.
+        """A shape as stored in the file. Its Variables are added to those of the Program.
 
         Raises ArgumentError for sizes that are computed from Variables.
         """
@@ -171,12 +171,12 @@ class _Named:
         return tuple(out)
 
     def program(self) -> Program:
-        """The Program with them; buffers of symbolic shape are as large as they may have to be."""
-        most = {name: v.hi for name, v in self._variables.items()}
+        """The Program with these names; buffers of symbolic shape get their greatest size."""
+        upper_bounds = {name: v.hi for name, v in self._variables.items()}
         buffers = list(self._program.buffers)
         for i, name in self.names.items():
             shape = self._shapes[i]
-            size = prod(most[n] if isinstance(n, str) else n for n in shape)
+            size = prod(upper_bounds[n] if isinstance(n, str) else n for n in shape)
             buffers[i] = replace(buffers[i], name=name, shape=shape, size=size)
         return replace(
             self._program,
@@ -187,7 +187,8 @@ class _Named:
 
 
 def _contents(buffer: Buffer) -> memoryview:
-    """What a buffer holds; zeros in memory that was never taken, which a run writes before it reads it."""
+    """The contents of a buffer; zeros if it was never allocated, as a run writes such memory before it reads
+    it."""
     if buffer.allocation.is_allocated or isinstance(buffer.allocation, Borrowed):
         return buffer.read()
     return memoryview(bytearray(buffer.nbytes))

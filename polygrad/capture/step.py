@@ -38,12 +38,13 @@ class CompiledStep:
 
     @computing
     def run(self, *inputs: Any) -> Any:
-        """Take one step; what the function returned, the loss first: the same Tensors each time.
+        """Take one step. Returns the results of the function, the loss first; they are the same Tensors each
+        time.
 
-        `inputs`: Tensors or arrays of the shapes and dtypes of those it was compiled with, which are used in
-        their place from now on; none: those of the last run again. Raises ShapeError, DTypeError,
-        DeviceError, ArgumentError; CaptureError when a value of Python that the step reads is another than
-        when it was compiled.
+        `inputs`: Tensors or arrays with the shapes and dtypes of those it was compiled with, which they
+        replace from now on. Without inputs, those of the last run are used. Raises ShapeError, DTypeError,
+        DeviceError, ArgumentError; CaptureError when a Python value that the step reads has changed since it
+        was compiled.
         """
         self._check_values()
         if inputs:
@@ -60,20 +61,19 @@ class CompiledStep:
             pass
         if (mode := self._guards.missing_check()) is not None:
             raise CaptureError(
-                f"run: expected a step compiled with {mode}=1, as it is run with it, got one without: call "
-                "compile_step again"
+                f"run: the step was compiled without {mode}=1 and is run with it: call compile_step again"
             )
         change = self._guards.change()
         if change is not None:
             raise CaptureError(
-                f"run: expected what the step reads of Python to stay as compiled, got another value of "
-                f"{change}: call compile_step again, or keep it in a Tensor that is assigned to"
+                f"run: {change} has changed since the step was compiled: "
+                "call compile_step again, or keep the value in a Tensor and assign to it"
             )
 
     def _set(self, inputs: tuple[Any, ...]) -> None:
         if len(inputs) != len(self._inputs):
             raise ArgumentError(
-                f"run: expected {len(self._inputs)} inputs, or none for the last again, got {len(inputs)}"
+                f"run: expected {len(self._inputs)} inputs, or none to reuse the last ones, got {len(inputs)}"
             )
         for i, x in enumerate(inputs):
             if isinstance(x, Tensor):
@@ -96,55 +96,56 @@ class CompiledStep:
         return float((result[0] if isinstance(result, tuple) else result).item())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the step to the file `path`, with what parameters and state hold now, to be run without the
-        function, or without Python.
+        """Write the step to the file `path`, with the present values of parameters and state, to be run
+        without the function, or without Python.
 
-        Inputs have the names of the function's parameters behind the model, parameters those of
-        `nn.state.get_state_dict(model)`, the optimizer's state the same behind `optimizer.`, as in
-        `optimizer.lr`. The first output is `loss`, others are `output1` and so on, or keys of a dict.
+        Inputs have the names of the function's parameters after the model. Parameters have those of
+        `nn.state.get_state_dict(model)`. The optimizer's state has such names with the prefix `optimizer.`,
+        as `optimizer.lr`. The first output is `loss`; others are `output1` and so on, or keys of a dict.
 
             step.save("model.pgrd")
             polygrad.export.load("model.pgrd").run(x=x, y=y)["loss"]
 
-        Raises ArgumentError for results that are views of memory or state itself.
+        Raises ArgumentError for results that are views of memory, or state.
         """
         outputs = result_names(self._step.result, "loss")
         save_step(self._step, path, self._names, outputs, self._state)
 
     @property
     def program(self) -> Program:
-        """The step as a Program. Raises CaptureError where it has some on several devices: see `programs`."""
+        """The step as a Program. Raises CaptureError if there are Programs on several devices: see
+        `programs`."""
         return self._step.captured.program
 
     @property
     def programs(self) -> list[Program]:
-        """What one step runs: one Program, or with several devices some for each."""
+        """The Programs that one step runs: one, or some for each of several devices."""
         return self._step.captured.programs
 
     @property
     def n_kernels(self) -> int:
-        """How many kernels one step launches."""
+        """The number of kernels that one step launches."""
         return sum(len(program.launches) for program in self.programs)
 
     @property
     def n_intermediates(self) -> int:
-        """How many buffers of the arenas it uses."""
+        """The number of buffers in the arenas."""
         return self._step.captured.roles.count("scratch")
 
     @property
     def arena_bytes(self) -> int:
-        """The size of the arena, or of each device's together: the memory of all intermediates."""
+        """The size of the arena, or the sum over several devices: the memory of all intermediates."""
         arenas = {program.device: program.arena for program in self.programs}
         return sum(arenas.values())
 
     @property
     def arena_lower_bound(self) -> int:
-        """The most bytes of intermediates alive at one time: no arena can be smaller."""
+        """The most bytes of intermediates that are live at one time: a lower bound of the arena's size."""
         return self._step.captured.arena_lower_bound
 
 
 def input_specs(step: CompiledStep) -> list[Spec]:
-    """What the inputs of `run` have to be like."""
+    """The required shapes and dtypes of the inputs of `run`."""
     return step._specs
 
 
@@ -153,7 +154,7 @@ def compile_step(
 ) -> CompiledStep:
     """A training step as one Program: `fn(model, *inputs)`, backward, and the optimizer's step.
 
-    Nothing is run yet.
+    This compiles the step without running it.
 
         step = compile_step(lambda model, x, y: model(x).cross_entropy(y), model, opt, x, y)
         for x, y in batches:
@@ -161,15 +162,15 @@ def compile_step(
         print(step.loss_value())
 
     fn: returns the loss, a Tensor of one element, or (loss, more Tensors). It is called once, in training
-        mode; gradients start from nothing and are not kept. What else it assigns to is computed with every
-        step.
-    model: whose Tensors (`nn.state.get_parameters`) are computed now, where they are lazy.
+        mode; gradients start from none and are not kept. Its other assignments are carried out in every step.
+    model: its Tensors (`nn.state.get_parameters`) are computed now, if they are lazy.
     inputs: Tensors or arrays. Their shapes and dtypes stay.
 
-    Learning rates are Tensors: assign to `opt.lr` between steps, or in `fn`. Random numbers (dropout) go on
-    from step to step. What `fn`, the model and the optimizer read of Python (`model.p`, `opt.weight_decay`)
-    must stay, as far as the code names it (see `TinyJit`): `run` raises CaptureError when it changes. Raises
-    CaptureError when `fn` does what a replay cannot (see `TinyJit`), GradientError, ArgumentError.
+    Learning rates are Tensors: assign to `opt.lr` between steps, or in `fn`. Random numbers (dropout) differ
+    from step to step. Python values that `fn`, the model and the optimizer read by name (`model.p`,
+    `opt.weight_decay`; see `TinyJit`) must not change: `run` raises CaptureError if they do. Raises
+    CaptureError when `fn` does something that a replay cannot do (see `TinyJit`), GradientError,
+    ArgumentError.
     """
     tensors = [Tensor(x) for x in inputs]
     state = [*get_parameters(model), *get_parameters(opt)]
@@ -185,9 +186,10 @@ def compile_step(
             result = fn(model, *tensors)
             loss = result[0] if isinstance(result, tuple) else result
             if not isinstance(loss, Tensor) or loss.numel() != 1:
-                got = loss.shape if isinstance(loss, Tensor) else type(loss).__name__
+                actual = loss.shape if isinstance(loss, Tensor) else type(loss).__name__
                 raise ArgumentError(
-                    f"compile_step: expected fn to return a loss of one element, or a tuple of it, got {got}"
+                    "compile_step: expected fn to return a loss of one element, or a tuple of it, got "
+                    f"{actual}"
                 )
             opt.zero_grad()
             loss.reshape(()).backward()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from polygrad.codegen.kernels.passes import decided, given_opts, scheduled
-from polygrad.codegen.lower.passes import Context, lower
+from polygrad.codegen.lower.passes import LoweringContext, lower
 from polygrad.engine.assembler import Call, Compiled, assemble, plan_arena
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.compiled_kernels import Built, built_key, described
@@ -39,7 +39,7 @@ class Origin:
 
     kernel: Kernel
     ast: UOp
-    context: Context
+    context: LoweringContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ def _compile_missing(
         if opts is None and optimized and width:
             opts = search(body, device, backend, width)
         linear = lower(body, target, optimized, opts)
-        built = described(linear, Context(target, optimized, opts), backend)
+        built = described(linear, LoweringContext(target, optimized, opts), backend)
         name = built.kernel.name
         if debug_level() >= 3:
             print(f"# {name}\n{render(linear)}", file=sys.stderr)

@@ -8,7 +8,7 @@ import struct
 from dataclasses import dataclass, replace
 
 from polygrad.codegen.lower.bind_workgroups import subgroup_of, workgroup_of
-from polygrad.codegen.lower.passes import Context, kernel_name, parameters, signature
+from polygrad.codegen.lower.passes import LoweringContext, kernel_name, parameters, signature
 from polygrad.codegen.opts.opt import parse_opts, render_opts
 from polygrad.codegen.target import Target
 from polygrad.engine.cache import DiskCache
@@ -33,7 +33,7 @@ class Built:
     kernel: Kernel
     slots: tuple[int, ...]
     local: tuple[int, ...]
-    context: Context
+    context: LoweringContext
     grid: Grid | None = None
     key: str = ""
 
@@ -53,7 +53,7 @@ class Built:
         start = _LENGTH.size + length
         of_kernel, slots, local, opts, grid = json.loads(data[_LENGTH.size : start])
         kernel = Kernel(code=data[start:], **{name: as_tuples(value) for name, value in of_kernel.items()})
-        context = Context(target, optimized, None if opts is None else parse_opts(opts))
+        context = LoweringContext(target, optimized, None if opts is None else parse_opts(opts))
         return Built(kernel, tuple(slots), tuple(local), context, as_tuples(grid), key)
 
     def with_code(self, code: bytes, key: str = "") -> Built:
@@ -61,7 +61,7 @@ class Built:
         return replace(self, kernel=replace(self.kernel, code=code), key=key)
 
 
-def described(linear: list[UOp], context: Context, backend: Backend) -> Built:
+def described(linear: list[UOp], context: LoweringContext, backend: Backend) -> Built:
     """A linear kernel that `context` lowered, without its code."""
     params = parameters(linear)
     buffers = [n for n in params if n.arg.space is AddrSpace.GLOBAL]

@@ -10,7 +10,7 @@ from polygrad.engine.compile import Origin, origin_of
 from polygrad.engine.devices import Device
 from polygrad.engine.explain import opts_of, work
 from polygrad.engine.preview import preview
-from polygrad.engine.recording import Run, Transfer
+from polygrad.engine.recording import RecordedRun, Transfer
 from polygrad.engine.report import count_of
 from polygrad.runtime.grid import GridSize
 from polygrad.runtime.program import Launch, Program
@@ -50,7 +50,7 @@ def _transfer(place: str, run: Transfer) -> str:
     return f"{head}\n{run.source.nbytes} bytes, {run.source.dtype}[{run.source.size}]\n"
 
 
-def _program(place: str, run: Run, seen: set[tuple[str, str]], machine: bool) -> list[str]:
+def _program(place: str, run: RecordedRun, seen: set[tuple[str, str]], machine: bool) -> list[str]:
     """A Program, and those of its kernels that are not in `seen`."""
     program = run.program
     counts = f"{_count(program.kernels, 'kernel')}, {_count(program.launches, 'launch', 'launches')}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from polygrad.engine.realize import realize
-from polygrad.engine.recording import Recording, Run, Transfer, watch
+from polygrad.engine.recording import RecordedRun, Recording, Transfer, watch
 from polygrad.monitor import computing
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.uop.intern import table
@@ -15,7 +15,7 @@ from polygrad.uop.ops import Ops
 
 
 @computing
-def preview(uops: Sequence[UOp], device: str | None = None) -> list[Run | Transfer]:
+def preview(uops: Sequence[UOp], device: str | None = None) -> list[RecordedRun | Transfer]:
     """The Programs and the copies between devices that `realize` would run for nodes, in order.
 
     Kernels are compiled, and kept for later runs. Constants are in the kernels' code; in a loop that computes

@@ -115,7 +115,7 @@ class _Part:
 
 
 @dataclass(slots=True)
-class _Runner:
+class _ProfilingRunner:
     """Runs Programs launch by launch while it is `watch.runner`. `timed`: each launch and its seconds."""
 
     timed: list[tuple[_Part, float]] = field(default_factory=list)
@@ -162,7 +162,7 @@ def _profile(compute: Callable[[], object], seconds: float) -> Profile:
     watch.forbid("a profile", "profile calls of the captured function")
     if watch.runner is not None:
         raise CaptureError("profile: another profile is active: expected no profile inside of another")
-    runner = _Runner()
+    runner = _ProfilingRunner()
     names = _settled(runner, compute)
     rounds, sums = 0, [0.0] * len(names)
     timed: list[tuple[_Part, float]] = []
@@ -187,7 +187,7 @@ def _profile(compute: Callable[[], object], seconds: float) -> Profile:
     return Profile(tuple(launches), rounds, whole)
 
 
-def _settled(runner: _Runner, compute: Callable[[], object]) -> list[str]:
+def _settled(runner: _ProfilingRunner, compute: Callable[[], object]) -> list[str]:
     """The names of the kernels that a call launches, once two calls in a row launch the same."""
     last: list[str] | None = None
     for _ in range(_MAX_WARM_CALLS):

@@ -17,7 +17,7 @@ from polygrad.engine.compile import compile_graph, optimizing
 from polygrad.engine.devices import Device, reopened
 from polygrad.engine.normalize import normalize, stored_value
 from polygrad.engine.pending import PendingGraph
-from polygrad.engine.recording import Run, watch
+from polygrad.engine.recording import RecordedRun, watch
 from polygrad.engine.running import Outcome, await_run, outcome, run_program
 from polygrad.engine.scalar_arguments import Family
 from polygrad.engine.stats import stats
@@ -151,7 +151,7 @@ def _execute(
             raise
     else:
         watch.recording.runs.append(
-            Run(program, buffers, variables, lambda: _perform(ready, buffers, variables))
+            RecordedRun(program, buffers, variables, lambda: _perform(ready, buffers, variables))
         )
         _keep_values(ready.compiled, roots, slots, buffers)
 

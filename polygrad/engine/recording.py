@@ -22,7 +22,7 @@ Runner = Callable[[Program, Sequence[Handle | None], Handle | None, Mapping[str,
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RecordedRun:
     """A recorded run of a Program, with its buffers (None: scratch) and variables. `perform` runs it."""
 
     program: Program
@@ -64,7 +64,7 @@ class Recording:
     storages: frozenset[object]
     lazy_storages: frozenset[object]
     since: int = 0
-    runs: list[Run | Transfer] = field(default_factory=list)
+    runs: list[RecordedRun | Transfer] = field(default_factory=list)
     guards: dict[UOp, bool] = field(default_factory=dict)
     constants: list[UOp] = field(default_factory=list)
     checks: list[Any] = field(default_factory=list)

@@ -68,7 +68,7 @@ def run_program(
 
     `repeatable`: whether the Program will run again after an exception, and reads no memory that it writes.
     """
-    _state.ended, _state.executable, executable.made = None, executable, ()
+    _state.ended, _state.executable, executable.calls_made = None, executable, ()
     started = time.perf_counter()
     if executable.in_python:
         _run_in_python(executable, program, buffers, arena, variables)
@@ -94,7 +94,7 @@ def outcome() -> Outcome:
     if _state.ended is not None:
         return _state.ended
     executable = _state.executable
-    if executable is not None and executable.calls and len(executable.made) == executable.calls:
+    if executable is not None and executable.calls and len(executable.calls_made) == executable.calls:
         return Outcome.WHOLE  # the exception came after the last launch
     return Outcome.NONE
 

@@ -26,7 +26,7 @@ from polygrad.codegen.kernels.kernel_opt import (
 from polygrad.codegen.kernels.passes import steps
 from polygrad.codegen.lower.passes import (
     UNOPTIMIZED,
-    Context,
+    LoweringContext,
     lower,
     parameters,
     run_passes,
@@ -94,7 +94,7 @@ def search(ast: UOp, device: str, backend: Backend, width: int) -> Opts | None:
     kept = disk.get(key)
     if kept is not None and (opts := _read(kept)) is not None:
         return opts
-    kernel = run_passes(ast, Context(target), through=UNOPTIMIZED)
+    kernel = run_passes(ast, LoweringContext(target), through=UNOPTIMIZED)
     assert isinstance(kernel, UOp)
     found = _Beam(kernel, device, backend).search(width)
     disk.put(key, render_opts(found).encode())
@@ -138,7 +138,7 @@ class _Beam:
 
 def _seconds(kernel: UOp, device: str, backend: Backend) -> float:
     runtime = backend.open()
-    context = Context(backend.target)
+    context = LoweringContext(backend.target)
     try:
         linear = run_passes(kernel, context, after="optimize")
         assert isinstance(linear, list)

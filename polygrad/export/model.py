@@ -17,7 +17,7 @@ from polygrad.engine.running import run_program
 from polygrad.errors import ArgumentError, DTypeError, ProgramError, ShapeError
 from polygrad.helpers import prod
 from polygrad.monitor import computing
-from polygrad.nn.safetensors import Entry, read_entries, write_entries
+from polygrad.nn.safetensors import TensorEntry, read_entries, write_entries
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.runtime.program import Program, read_program
 from polygrad.tensor.core.convert import array_like, from_memoryview
@@ -43,7 +43,7 @@ class Model:
     """
 
     @computing
-    def __init__(self, program: Program, values: Mapping[str, Entry]) -> None:
+    def __init__(self, program: Program, values: Mapping[str, TensorEntry]) -> None:
         self.program = program
         self._runtime = Device[program.device]
         self._executable = self._runtime.load(program)
@@ -102,7 +102,7 @@ class Model:
         entries = {}
         for spec in self.parameters:
             shape: Any = spec.shape
-            entries[spec.name] = Entry(spec.dtype, shape, self._buffer(spec.name, "value").read())
+            entries[spec.name] = TensorEntry(spec.dtype, shape, self._buffer(spec.name, "value").read())
         whole = write_entries(entries)
         if path is not None:
             with open(path, "wb") as f:
@@ -118,7 +118,7 @@ class Model:
         """
         self._set(read_entries(data))
 
-    def _set(self, values: Mapping[str, Entry]) -> None:
+    def _set(self, values: Mapping[str, TensorEntry]) -> None:
         wanted = {x.name: (x.dtype, x.shape) for x in self.parameters}
         got = {name: (x.dtype, x.shape) for name, x in values.items()}
         for name in [*wanted, *got]:

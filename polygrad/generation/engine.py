@@ -14,7 +14,7 @@ from polygrad import nn
 from polygrad.capture.jit import TinyJit
 from polygrad.errors import ArgumentError
 from polygrad.generation.sampling import Draw, Needs, Sampler, Sampling
-from polygrad.models.cache import NextTokens, Run
+from polygrad.models.cache import NextTokens, TokenSpan
 from polygrad.models.causal_lm import CausalLM
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
@@ -24,7 +24,7 @@ from polygrad.tensor.variable import Variable
 CHECKED = 8
 # How many tokens one Program of a prompt takes. A prompt is divided into runs of these lengths; the last one
 # begins early enough to be full, so that tokens before it are computed again.
-RUN_LENGTHS = (8, 32, 128, 512)
+CHUNK_LENGTHS = (8, 32, 128, 512)
 
 
 class Engine:
@@ -140,14 +140,14 @@ class Engine:
     def _fill(self, length: int) -> Any:
         def fill(tokens: Tensor, slot: Any, start: Any, last: Any) -> None:
             slot = slot if self.slots > 1 else 0
-            self.model.fill(tokens, Run(self.cache, slot, start, length))
+            self.model.fill(tokens, TokenSpan(self.cache, slot, start, length))
 
         return fill
 
     def _extend(self, length: int, needs: Needs) -> Any:
         def extend(tokens: Tensor, slot: Any, start: Any, last: Any) -> Draw:
             slot = slot if self.slots > 1 else 0
-            logits = self.model.next_logits(tokens, Run(self.cache, slot, start, length), last)
+            logits = self.model.next_logits(tokens, TokenSpan(self.cache, slot, start, length), last)
             position = Tensor(start + last + 1).cast("int32").reshape(1)
             draw = self.sampler.sample(logits, slot, position, needs)
             self._tokens[slot : slot + 1].assign(draw.tokens)
@@ -164,7 +164,7 @@ class Engine:
     def _check(self, needs: Needs) -> Any:
         def check(tokens: Tensor, guess: Tensor, slot: Any, start: Any) -> tuple[Tensor, Tensor]:
             slot = slot if self.slots > 1 else 0
-            logits = self.model.run_logits(tokens, Run(self.cache, slot, start, CHECKED))[0]
+            logits = self.model.run_logits(tokens, TokenSpan(self.cache, slot, start, CHECKED))[0]
             positions = Tensor.arange(CHECKED, dtype="int32") + (start + 1)
             drawn = self.sampler.sample(logits, slot, positions, needs, is_one_slot=True).tokens
             count = drawn.eq(guess).cast("int32").cumprod(0).sum() + 1
@@ -177,7 +177,7 @@ class Engine:
 
     def _decode_one(self, needs: Needs) -> Any:
         def decode(length: Any) -> Draw:
-            view = Run(self.cache, 0, length - 1, 1)
+            view = TokenSpan(self.cache, 0, length - 1, 1)
             logits = self.model.next_logits(self._tokens.reshape(1, 1), view)
             return self._advance(logits, needs)
 
@@ -202,8 +202,8 @@ class Engine:
 
 def _runs(count: int, start: int, capacity: int) -> list[tuple[int, int]]:
     """(first, length) of the runs that take tokens `start` to `count` of a sequence, each of a length of
-    RUN_LENGTHS, or 1, that fits into `capacity`."""
-    lengths = [n for n in RUN_LENGTHS if n <= capacity] or [1]
+    CHUNK_LENGTHS, or 1, that fits into `capacity`."""
+    lengths = [n for n in CHUNK_LENGTHS if n <= capacity] or [1]
     out = []
     while start < count:
         remaining = count - start

@@ -100,7 +100,7 @@ def _is_word(character: str) -> bool:
     return category[0] in "LM" or category in ("Nd", "Nl", "Pc") or character in "\u200c\u200d" or circled
 
 
-class Library(Protocol):
+class LibraryTokenizer(Protocol):
     """A tokenizer of a library that knows no added tokens."""
 
     def normalize(self, text: str) -> str:
@@ -113,7 +113,7 @@ class Library(Protocol):
 class SectionedBackend:
     """A `Backend` of a library that finds no added tokens, or others."""
 
-    def __init__(self, entries: list[dict[str, Any]], library: Library) -> None:
+    def __init__(self, entries: list[dict[str, Any]], library: LibraryTokenizer) -> None:
         self._library = library
         self._added = AddedTokens(entries, library.normalize)
 

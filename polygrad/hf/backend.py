@@ -15,7 +15,7 @@ from polygrad.errors import ModelError
 from polygrad.hf.tokenizer_json import TokenizerJson
 
 
-class Backend(Protocol):
+class TokenizerBackend(Protocol):
     """One tokenizer of a library."""
 
     def encode(self, text: str) -> list[int]:
@@ -29,9 +29,9 @@ class Templates(Protocol):
         """The text. `variables` are plain JSON. Raises ModelError that begins with `where`."""
 
 
-def open_backend(tokenizer: TokenizerJson, file: str) -> Backend:
+def open_backend(tokenizer: TokenizerJson, file: str) -> TokenizerBackend:
     """The library of this host, with `tokenizer`, which was found in `file`. Raises ModelError."""
-    found: Backend = _host_module("tokenizers").open_backend(tokenizer, file)
+    found: TokenizerBackend = _host_module("tokenizers").open_backend(tokenizer, file)
     return found
 
 

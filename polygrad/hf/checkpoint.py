@@ -16,7 +16,7 @@ from polygrad.dtype import DType, dtypes
 from polygrad.errors import ArgumentError, ModelError
 from polygrad.nn.archives import check_name
 from polygrad.nn.files import tensor_of_bytes, torch_load
-from polygrad.nn.safetensors import Entry, read_entries, read_index
+from polygrad.nn.safetensors import TensorEntry, read_entries, read_index
 from polygrad.tensor.tensor import Tensor
 
 Shape = tuple[int, ...]
@@ -44,7 +44,7 @@ class SafetensorsCheckpoint:
 
     def __init__(self, files: Mapping[str, memoryview]) -> None:
         self.where = next(iter(files)) if len(files) == 1 else f"{len(files)} files"
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, TensorEntry] = {}
         for file, data in files.items():
             try:
                 entries = read_entries(data)

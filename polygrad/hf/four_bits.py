@@ -38,7 +38,7 @@ def apply_quantization_config(config: Fields, checkpoint: Any) -> tuple[Fields, 
 
 
 @dataclass(frozen=True)
-class _Format:
+class _PackingFormat:
     """`group`: how many numbers of a row share a scale; 0: all. `rows_are_joined`: words of `qweight` go
     along its first axis. `places`: of the numbers in other words. `added`: to the zeros that are stored."""
 
@@ -135,7 +135,7 @@ def _numbers(words: Tensor, places: Any, axis: int) -> Tensor:
     return ((words.bitcast(dtypes.uint32) >> shifts) & ((1 << _BITS) - 1)).cast(dtypes.uint8)
 
 
-def _format(settings: Fields) -> _Format:
+def _format(settings: Fields) -> _PackingFormat:
     bits = settings.integer("bits", _BITS)
     if bits != _BITS:
         raise settings.refuse("bits", str(_BITS))
@@ -143,15 +143,15 @@ def _format(settings: Fields) -> _Format:
     return METHODS[settings.choice("quant_method", METHODS)](settings, max(group, 0))
 
 
-def _gptq(settings: Fields, group: int) -> _Format:
+def _gptq(settings: Fields, group: int) -> _PackingFormat:
     """The first version of the format keeps zeros less 1."""
     version = settings.choice("checkpoint_format", ("gptq", "gptq_v2"), "gptq")
-    return _Format(group, True, tuple(range(_PER_WORD)), 1 if version == "gptq" else 0)
+    return _PackingFormat(group, True, tuple(range(_PER_WORD)), 1 if version == "gptq" else 0)
 
 
-def _awq(settings: Fields, group: int) -> _Format:
+def _awq(settings: Fields, group: int) -> _PackingFormat:
     settings.choice("version", ("gemm", "GEMM"), "gemm")
-    return _Format(group, False, _AWQ_PLACES, 0)
+    return _PackingFormat(group, False, _AWQ_PLACES, 0)
 
 
-METHODS: dict[str, Callable[[Fields, int], _Format]] = {"awq": _awq, "gptq": _gptq}
+METHODS: dict[str, Callable[[Fields, int], _PackingFormat]] = {"awq": _awq, "gptq": _gptq}

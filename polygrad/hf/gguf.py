@@ -103,7 +103,7 @@ def open_gguf(parts: Mapping[str, memoryview]) -> GGUFModel:
     fields = Fields(metadata, where)
     family = fields.choice("general.architecture", _FAMILIES)
     checkpoint = GGUFCheckpoint(where, tensors)
-    read = _Reader(fields, family, checkpoint)
+    read = _MetadataReader(fields, family, checkpoint)
     config, names = _FAMILIES[family](read)
     for table in _TABLES:  # they are part of the configuration now
         checkpoint.shapes.pop(table, None)
@@ -115,7 +115,7 @@ def open_gguf(parts: Mapping[str, memoryview]) -> GGUFModel:
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _MetadataReader:
     """Entries of a family: `integer("block_count")` is that of `llama.block_count`."""
 
     fields: Fields
@@ -170,7 +170,7 @@ _SANDWICH = (
 )
 
 
-def _decoder(read: _Reader, architecture: str, model_type: str) -> dict[str, Any]:
+def _decoder(read: _MetadataReader, architecture: str, model_type: str) -> dict[str, Any]:
     """What all configurations of Llama's kind have."""
     hidden, heads = read.integer("embedding_length"), read.integer("attention.head_count")
     if "attention.key_length" not in read.fields and hidden % heads:
@@ -195,7 +195,7 @@ def _decoder(read: _Reader, architecture: str, model_type: str) -> dict[str, Any
     }
 
 
-def _rope(read: _Reader, size: int) -> dict[str, Any]:
+def _rope(read: _MetadataReader, size: int) -> dict[str, Any]:
     """The rotary embedding, as `polygrad.models.rotary` reads it."""
     out: dict[str, Any] = {"rope_type": "default", "rope_theta": read.number("rope.freq_base", 10000.0)}
     turned = read.integer("rope.dimension_count", size)
@@ -225,7 +225,7 @@ def _rope(read: _Reader, size: int) -> dict[str, Any]:
 Model = tuple[dict[str, Any], Names]
 
 
-def _llama(read: _Reader) -> Model:
+def _llama(read: _MetadataReader) -> Model:
     """Llama and Mistral, and with experts Mixtral."""
     config = _decoder(read, "LlamaForCausalLM", "llama")
     heads, groups = config["num_attention_heads"], config["num_key_value_heads"]
@@ -244,11 +244,11 @@ def _llama(read: _Reader) -> Model:
     return config, Names(renames=(*_DECODER, *_PRE_NORM, *_EXPERTS))
 
 
-def _qwen2(read: _Reader) -> Model:
+def _qwen2(read: _MetadataReader) -> Model:
     return _decoder(read, "Qwen2ForCausalLM", "qwen2"), Names(renames=(*_DECODER, *_PRE_NORM, *_GATED))
 
 
-def _qwen2_experts(read: _Reader) -> Model:
+def _qwen2_experts(read: _MetadataReader) -> Model:
     """Beside the experts each token goes through one that all share, behind a gate: a row of numbers, which
     files have as a vector."""
     config = _decoder(read, "Qwen2MoeForCausalLM", "qwen2_moe")
@@ -270,11 +270,11 @@ def _qwen2_experts(read: _Reader) -> Model:
     return config | experts, Names(renames=renames)
 
 
-def _qwen3(read: _Reader) -> Model:
+def _qwen3(read: _MetadataReader) -> Model:
     return _decoder(read, "Qwen3ForCausalLM", "qwen3"), Names(renames=(*_DECODER, *_PRE_NORM, *_GATED))
 
 
-def _qwen3_experts(read: _Reader) -> Model:
+def _qwen3_experts(read: _MetadataReader) -> Model:
     experts = {
         "num_experts": read.integer("expert_count"),
         "num_experts_per_tok": read.integer("expert_used_count"),
@@ -285,13 +285,13 @@ def _qwen3_experts(read: _Reader) -> Model:
     return config | experts, Names(renames=(*_DECODER, *_PRE_NORM, *_EXPERTS))
 
 
-def _gemma(read: _Reader) -> Model:
+def _gemma(read: _MetadataReader) -> Model:
     read.checkpoint.offset_norms = True
     config = _decoder(read, "GemmaForCausalLM", "gemma") | {"hidden_act": "gelu_pytorch_tanh"}
     return config, Names(renames=(*_DECODER, *_PRE_NORM, *_GATED))
 
 
-def _later_gemma(read: _Reader, architecture: str, model_type: str, largest: int) -> Model:
+def _later_gemma(read: _MetadataReader, architecture: str, model_type: str, largest: int) -> Model:
     """`largest`: how many layers the largest model has, whose scores are scaled in another way."""
     read.checkpoint.offset_norms = True
     config = _decoder(read, architecture, model_type)
@@ -307,11 +307,11 @@ def _later_gemma(read: _Reader, architecture: str, model_type: str, largest: int
     return config, Names(renames=(*_DECODER, *_SANDWICH, *_GATED))
 
 
-def _gemma2(read: _Reader) -> Model:
+def _gemma2(read: _MetadataReader) -> Model:
     return _later_gemma(read, "Gemma2ForCausalLM", "gemma2", largest=46)
 
 
-def _gemma3(read: _Reader) -> Model:
+def _gemma3(read: _MetadataReader) -> Model:
     """Layers that see a window have a rotary table of their own."""
     config, names = _later_gemma(read, "Gemma3ForCausalLM", "gemma3_text", largest=62)
     pattern = read.integer("attention.sliding_window_pattern", 6)
@@ -322,7 +322,7 @@ def _gemma3(read: _Reader) -> Model:
     return config | {"layer_types": kinds, "rope_parameters": rope}, names
 
 
-def _phi3(read: _Reader) -> Model:
+def _phi3(read: _MetadataReader) -> Model:
     config = _decoder(read, "Phi3ForCausalLM", "phi3")
     config["sliding_window"] = read.integer("attention.sliding_window", None)
     config["original_max_position_embeddings"] = read.integer(
@@ -333,7 +333,7 @@ def _phi3(read: _Reader) -> Model:
     return config, Names(renames=renames, joined=joined)
 
 
-def _gpt2(read: _Reader) -> Model:
+def _gpt2(read: _MetadataReader) -> Model:
     config = {
         "architectures": ["GPT2LMHeadModel"],
         "model_type": "gpt2",
@@ -361,7 +361,7 @@ def _gpt2(read: _Reader) -> Model:
     return config, Names(renames=renames, joined=(("attn_qkv", ("q_proj", "k_proj", "v_proj")),))
 
 
-def _bert(read: _Reader) -> Model:
+def _bert(read: _MetadataReader) -> Model:
     """BERT without a pooler: how vectors of tokens become that of a text is in `pooling_type`."""
     if read.has("blk.0.attn_qkv.weight") or read.has("blk.0.ffn_gate.weight"):
         raise read.refuse("block_count", "layers of BERT, with q, k and v apart and no gates")
@@ -395,7 +395,7 @@ def _bert(read: _Reader) -> Model:
     return config | ({} if token is None else {"pad_token_id": token}), Names(renames=renames)
 
 
-_FAMILIES: dict[str, Callable[[_Reader], Model]] = {
+_FAMILIES: dict[str, Callable[[_MetadataReader], Model]] = {
     "bert": _bert,
     "gemma": _gemma,
     "gemma2": _gemma2,

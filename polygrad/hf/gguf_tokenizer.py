@@ -23,8 +23,8 @@ from polygrad.hf.sentencepiece import (
     UNIGRAM,
     UNKNOWN,
     USER_DEFINED,
-    Piece,
     SentencePieceModel,
+    VocabularyPiece,
     convert_sentencepiece,
 )
 from polygrad.hf.split_patterns import ADD_BEGIN, IGNORE_MERGES, NAMES, byte_level_steps
@@ -203,7 +203,7 @@ def _sentencepiece(
         raise entries.error("precompiled_charsmap", "expected bytes") from None
     unknown = [i for i, kind in enumerate(kinds) if kind == UNKNOWN]
     pieces = SentencePieceModel(
-        tuple(Piece(*piece) for piece in zip(tokens, map(float, scores), kinds, strict=True)),
+        tuple(VocabularyPiece(*piece) for piece in zip(tokens, map(float, scores), kinds, strict=True)),
         UNIGRAM if model == "t5" else BPE,
         entries.get("unknown_token_id", int, unknown[0] if unknown else 0),
         entries.get("bos_token_id", int, -1),

@@ -25,7 +25,7 @@ from polygrad.models.architecture import Architecture
 from polygrad.models.fields import Fields
 from polygrad.models.instance import Instance
 from polygrad.models.low_rank import has_adapters
-from polygrad.nn.quantize import find_places
+from polygrad.nn.quantize import find_packable_weights
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
 
@@ -103,7 +103,7 @@ class HFInstance(Instance):
         return f"<{type(self).__name__} {self.architecture.name}: {count / 1e6:.1f} M weights>"
 
     def _packed(self) -> dict[str, nn.PackedWeight]:
-        found = {name: place.weight for name, place in find_places(self.module).items()}
+        found = {name: place.weight for name, place in find_packable_weights(self.module).items()}
         return {name: w for name, w in found.items() if isinstance(w, nn.PackedWeight)}
 
 

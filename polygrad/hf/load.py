@@ -25,7 +25,7 @@ from polygrad.models.fields import Fields
 from polygrad.models.instance import NOT_QUANTIZED
 from polygrad.models.names import Names, Source, find_sources
 from polygrad.models.registry import architecture_of
-from polygrad.nn.quantize import find_places, find_places_to_pack
+from polygrad.nn.quantize import find_packable_weights, find_weights_to_pack
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
 from polygrad.uop.ops import Ops
@@ -159,8 +159,8 @@ def _read_weights(module: Any, names: Names, checkpoint: Any, dtype: DType, opti
     own = nn.state.get_state_dict(module)
     shapes = {name: tuple(t.shape) for name, t in own.items()}
     sources = find_sources(shapes, names, checkpoint.shapes, checkpoint.where)
-    places, kind = find_places(module), options.quantize
-    to_pack = {} if kind is None else find_places_to_pack(module, kind, NOT_QUANTIZED)
+    places, kind = find_packable_weights(module), options.quantize
+    to_pack = {} if kind is None else find_weights_to_pack(module, kind, NOT_QUANTIZED)
     found: Iterable[tuple[str, Any]] = _values(sources, checkpoint, options.device)
     if sys.stderr.isatty():
         found = nn.data.progress(found, "loading", len(own))

@@ -23,7 +23,7 @@ _OPENING = re.compile(r"\(\?(?:[:=!>]|<[=!]|i:|<[A-Za-z_]\w*>)")
 
 
 @dataclass(slots=True)
-class _Group:
+class _RegexGroup:
     """What is known of a group that is read: of its alternative, and of the worst one before."""
 
     repeats: bool = False  # something in it repeats, or it is a choice
@@ -51,8 +51,8 @@ def check_pattern(pattern: str, where: str) -> None:
     """Raises ModelError, beginning with `where`, for a regular expression that could run for ever."""
     if len(pattern) > MAX_LENGTH:
         raise ModelError(f"{where}: a pattern of {len(pattern)} characters, expected at most {MAX_LENGTH}")
-    groups = [_Group()]
-    closed: _Group | None = None  # the group that ends here
+    groups = [_RegexGroup()]
+    closed: _RegexGroup | None = None  # the group that ends here
     at = 0
     while at < len(pattern):
         char = pattern[at]
@@ -74,7 +74,7 @@ def check_pattern(pattern: str, where: str) -> None:
                     f"{where}: pattern {_shortened(pattern)} has a kind of group that is not read "
                     f"(character {at})"
                 )
-            groups.append(_Group())
+            groups.append(_RegexGroup())
             if len(groups) > _MAX_DEPTH:
                 raise ModelError(f"{where}: a pattern of more than {_MAX_DEPTH} groups in one another")
             at = opening.end() if opening else at + 1
@@ -98,7 +98,9 @@ def check_pattern(pattern: str, where: str) -> None:
         raise ModelError(f"{where}: pattern {_shortened(pattern)} opens a group that it does not close")
 
 
-def _repeat(group: _Group, closed: _Group | None, quantifier: _Quantifier, what: str, at: int) -> None:
+def _repeat(
+    group: _RegexGroup, closed: _RegexGroup | None, quantifier: _Quantifier, what: str, at: int
+) -> None:
     """Count a quantifier of `group`, of a single character or of the group `closed`."""
     least, most = quantifier.least, quantifier.most
     if least != most:

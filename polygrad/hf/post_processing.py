@@ -11,7 +11,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TemplatePiece:
     """One element of a template: a special token's `ids`, or text `sequence` (0 or 1), which has none."""
 
     ids: tuple[int, ...]
@@ -23,8 +23,8 @@ class Piece:
 class PostProcessor:
     """How one text, and how two, are put together."""
 
-    single: tuple[Piece, ...] = (Piece((), 0, 0),)
-    pair: tuple[Piece, ...] = (Piece((), 0, 0), Piece((), 1, 1))
+    single: tuple[TemplatePiece, ...] = (TemplatePiece((), 0, 0),)
+    pair: tuple[TemplatePiece, ...] = (TemplatePiece((), 0, 0), TemplatePiece((), 1, 1))
 
     def overhead(self, is_pair: bool) -> int:
         """How many special tokens are added."""
@@ -49,12 +49,12 @@ def post_processor(data: dict[str, Any] | None, ids: dict[str, int]) -> PostProc
         if entry["type"] == "TemplateProcessing":
             found = PostProcessor(_template(entry, "single"), _template(entry, "pair"))
         elif entry["type"] in ("BertProcessing", "RobertaProcessing"):
-            cls, sep = Piece((entry["cls"][1],), 0), Piece((entry["sep"][1],), 0)
-            first, second = Piece((), 0, 0), Piece((), 1, 1)
+            cls, sep = TemplatePiece((entry["cls"][1],), 0), TemplatePiece((entry["sep"][1],), 0)
+            first, second = TemplatePiece((), 0, 0), TemplatePiece((), 1, 1)
             if entry["type"] == "BertProcessing":
-                pair: tuple[Piece, ...] = (cls, first, sep, second, Piece(sep.ids, 1))
+                pair: tuple[TemplatePiece, ...] = (cls, first, sep, second, TemplatePiece(sep.ids, 1))
             else:
-                pair = (cls, first, sep, sep, Piece((), 0, 1), sep)
+                pair = (cls, first, sep, sep, TemplatePiece((), 0, 1), sep)
             found = PostProcessor((cls, first, sep), pair)
     return found
 
@@ -65,13 +65,13 @@ def _flat(data: dict[str, Any] | None) -> list[dict[str, Any]]:
     return [x for child in data["processors"] for x in _flat(child)] if data["type"] == "Sequence" else [data]
 
 
-def _template(entry: dict[str, Any], name: str) -> tuple[Piece, ...]:
+def _template(entry: dict[str, Any], name: str) -> tuple[TemplatePiece, ...]:
     out = []
     for item in entry[name]:
         [(kind, value)] = item.items()
         type_id = value.get("type_id", 0)
         if kind == "SpecialToken":
-            out.append(Piece(tuple(entry["special_tokens"][value["id"]]["ids"]), type_id))
+            out.append(TemplatePiece(tuple(entry["special_tokens"][value["id"]]["ids"]), type_id))
         else:
-            out.append(Piece((), type_id, "AB".index(value["id"])))
+            out.append(TemplatePiece((), type_id, "AB".index(value["id"])))
     return tuple(out)

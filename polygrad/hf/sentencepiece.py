@@ -24,7 +24,7 @@ _MODELS = {UNIGRAM: "unigram", BPE: "bpe", 3: "word", 4: "char"}
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class VocabularyPiece:
     text: str
     score: float
     kind: int = NORMAL
@@ -34,7 +34,7 @@ class Piece:
 class SentencePieceModel:
     """`model`: UNIGRAM or BPE. Ids are -1 where there is no such piece."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[VocabularyPiece, ...]
     model: int = UNIGRAM
     unk_id: int = 0
     bos_id: int = 1
@@ -49,7 +49,7 @@ def read_sentencepiece(raw: bytes, file: str) -> SentencePieceModel:
     """The message in `raw`. Raises ModelError that names `file` and the entry."""
     format = FileFormat(file, ModelError)
     data = memoryview(raw).cast("B")
-    pieces: list[Piece] = []
+    pieces: list[VocabularyPiece] = []
     trainer: dict[int, Any] = {}
     normalizer: dict[int, Any] = {}
     for number, kind, value in Span(data, 0, len(data), format).fields():
@@ -89,7 +89,7 @@ def read_sentencepiece(raw: bytes, file: str) -> SentencePieceModel:
     )
 
 
-def _piece(span: Span, index: int, file: str) -> Piece:
+def _piece(span: Span, index: int, file: str) -> VocabularyPiece:
     text, score, piece_kind = "", 0.0, NORMAL
     for number, kind, value in span.fields():
         if number == 1 and isinstance(value, Span):
@@ -101,7 +101,7 @@ def _piece(span: Span, index: int, file: str) -> Piece:
         elif number == 3:
             expect_kind(kind, VARINT, f"the kind of piece {index}", value, span.format)
             piece_kind = int(value)  # type: ignore[arg-type]
-    return Piece(text, score, piece_kind)
+    return VocabularyPiece(text, score, piece_kind)
 
 
 def check_pieces(model: SentencePieceModel, file: str) -> None:
@@ -217,7 +217,7 @@ def _precompiled(charsmap: bytes) -> dict[str, Any]:
     return {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode("ascii")}
 
 
-def merges_by_score(pieces: tuple[Piece, ...]) -> list[list[str]]:
+def merges_by_score(pieces: tuple[VocabularyPiece, ...]) -> list[list[str]]:
     """The merges of a BPE model: each pair of pieces whose joined text is one, the best score first."""
     ids = {piece.text: i for i, piece in enumerate(pieces) if piece.kind in (NORMAL, USER_DEFINED, UNUSED)}
     found: list[tuple[float, int, int, int]] = []

@@ -69,7 +69,7 @@ class CacheView(Protocol):
 
 
 @dataclass(frozen=True)
-class Step:
+class ForwardContext:
     """What every layer of one call of a model needs to know.
 
     `visibility`: which keys are seen. `rotation`: the rotary embedding at the queries' positions, by the name
@@ -222,7 +222,7 @@ class SelfAttention(Projections):
         super().__init__(config)
         self.index = index
 
-    def __call__(self, x: Tensor, step: Step, bias: Tensor | None = None) -> Tensor:
+    def __call__(self, x: Tensor, step: ForwardContext, bias: Tensor | None = None) -> Tensor:
         """`bias`: see `attend`."""
         c = self.config
         q, k, v = (split_heads(f(x), c.head_size) for f in (self.q_proj, self.k_proj, self.v_proj))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from polygrad.models.attention import Step
+from polygrad.models.attention import ForwardContext
 from polygrad.tensor.custom_gradient import checkpoint
 from polygrad.tensor.tensor import Tensor
 
 
-def run_layers(layers: Sequence[Any], x: Tensor, step: Step, recomputes: bool = False) -> list[Tensor]:
+def run_layers(
+    layers: Sequence[Any], x: Tensor, step: ForwardContext, recomputes: bool = False
+) -> list[Tensor]:
     """`x`, and what comes out of each of the layers, which are called with a hidden state and the step.
 
     `recomputes`: in training mode the gradient of a layer computes its inside again (`polygrad.checkpoint`),

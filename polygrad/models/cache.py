@@ -51,7 +51,7 @@ class KeyValueCache:
 
 
 @dataclass(frozen=True)
-class Run:
+class TokenSpan:
     """A run of `length` tokens of one sequence, from position `start` on, in the cache's `slot`.
 
     `start` and `slot` are ints or Variables. Positions behind `start` count as empty.

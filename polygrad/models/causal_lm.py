@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from polygrad.errors import ArgumentError
-from polygrad.models.attention import Step, Visibility
+from polygrad.models.attention import ForwardContext, Visibility
 from polygrad.models.blocks import run_layers
-from polygrad.models.cache import KeyValueCache, NextTokens, Run, device_of
+from polygrad.models.cache import KeyValueCache, NextTokens, TokenSpan, device_of
 from polygrad.models.rotary import Rotary
 from polygrad.nn.layer import Layer
 from polygrad.tensor.core.base import DTypeLike
@@ -31,7 +31,7 @@ class CausalLM(Layer):
     rotaries: dict[str, Rotary]
     recomputes: bool = False
 
-    def hidden_states(self, tokens: Tensor, positions: Tensor, step: Step) -> list[Tensor]:
+    def hidden_states(self, tokens: Tensor, positions: Tensor, step: ForwardContext) -> list[Tensor]:
         """What goes into the first layer, and what comes out of each, the last normalised; each (batch,
         length, hidden). `tokens`, `positions`: integers (batch, length)."""
         raise NotImplementedError(type(self).__name__)
@@ -92,11 +92,11 @@ class CausalLM(Layer):
         step = self._step(Visibility(at, at, padding, texts), positions, length, None)
         return self.hidden_states(tokens, positions, step)
 
-    def run_layers(self, layers: Sequence[Any], x: Tensor, step: Step) -> list[Tensor]:
+    def run_layers(self, layers: Sequence[Any], x: Tensor, step: ForwardContext) -> list[Tensor]:
         """`x`, and what comes out of each layer."""
         return run_layers(layers, x, step, self.recomputes)
 
-    def next_logits(self, tokens: Tensor, view: Run | NextTokens, last: Any = None) -> Tensor:
+    def next_logits(self, tokens: Tensor, view: TokenSpan | NextTokens, last: Any = None) -> Tensor:
         """Scores of what follows the tokens of a view of a cache, which then holds them, too.
 
         `tokens` as the view says: (1, length) or (slots, 1). `last`: the index of the one token of a run that
@@ -105,24 +105,24 @@ class CausalLM(Layer):
         hidden = self._extended(tokens, view)
         return self.logits(hidden[:, -1] if last is None else hidden[:, last])
 
-    def run_logits(self, tokens: Tensor, view: Run) -> Tensor:
+    def run_logits(self, tokens: Tensor, view: TokenSpan) -> Tensor:
         """As `next_logits`, but of all tokens of a run: (1, length, vocabulary)."""
         return self.logits(self._extended(tokens, view))
 
-    def fill(self, tokens: Tensor, view: Run | NextTokens) -> None:
+    def fill(self, tokens: Tensor, view: TokenSpan | NextTokens) -> None:
         """As `next_logits`, but nothing is asked about the tokens."""
         self._extended(tokens, view)
 
-    def _extended(self, tokens: Tensor, view: Run | NextTokens) -> Tensor:
+    def _extended(self, tokens: Tensor, view: TokenSpan | NextTokens) -> Tensor:
         step = self._step(view.visibility, view.positions, view.cache.capacity, view)
         return self.hidden_states(tokens, view.positions, step)[-1]
 
-    def _step(self, visibility: Visibility, positions: Tensor, length: Any, view: Any) -> Step:
+    def _step(self, visibility: Visibility, positions: Tensor, length: Any, view: Any) -> ForwardContext:
         longest = length if isinstance(length, int) else length.vmax
         if longest > self.max_length:
             raise ArgumentError(f"tokens: the model takes up to {self.max_length} in a row, got {longest}")
         rotations = {name: table.at(positions, longest) for name, table in self.rotaries.items()}
-        return Step(visibility, rotations, view)
+        return ForwardContext(visibility, rotations, view)
 
 
 def next_token_loss(logits: Tensor, labels: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 from polygrad import nn
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.models.activations import activation
-from polygrad.models.attention import AttentionConfig, SelfAttention, Step, Visibility
+from polygrad.models.attention import AttentionConfig, ForwardContext, SelfAttention, Visibility
 from polygrad.models.dropout import LayerDropout
 from polygrad.models.feed_forward import Activation, FeedForward
 from polygrad.models.fields import Fields
@@ -96,14 +96,14 @@ class EncoderLayer(Layer):
         self.feed_forward = FeedForward(config.hidden, config.inner, config.act, dropout=config.dropout.inner)
         self.norm = nn.LayerNorm(config.hidden, config.eps)
 
-    def __call__(self, x: Tensor, step: Step) -> Tensor:
+    def __call__(self, x: Tensor, step: ForwardContext) -> Tensor:
         raise NotImplementedError(type(self).__name__)
 
 
 class PostNormLayer(EncoderLayer):
     """Sums of input and output are normalised (Vaswani et al., 2017)."""
 
-    def __call__(self, x: Tensor, step: Step) -> Tensor:
+    def __call__(self, x: Tensor, step: ForwardContext) -> Tensor:
         x = self.attention_norm(x + self.attention(x, step).dropout(self.dropout.attention))
         return self.norm(x + self.feed_forward(x).dropout(self.dropout.feed_forward))
 
@@ -111,18 +111,20 @@ class PostNormLayer(EncoderLayer):
 class PreNormLayer(EncoderLayer):
     """Inputs of both parts are normalised."""
 
-    def __call__(self, x: Tensor, step: Step) -> Tensor:
+    def __call__(self, x: Tensor, step: ForwardContext) -> Tensor:
         x = x + self.attention(self.attention_norm(x), step).dropout(self.dropout.attention)
         return x + self.feed_forward(self.norm(x)).dropout(self.dropout.feed_forward)
 
 
 def whole_sequence(
     x: Tensor, attention_mask: Tensor | None = None, rotations: dict[str, Rotation] | None = None
-) -> Step:
+) -> ForwardContext:
     """The step of a call that sees whole sequences, x (batch, length, ...); `attention_mask`: (batch,
     length), 0 for padding. Raises ShapeError."""
     at = Tensor.arange(x.shape[1], dtype="int32", device=x.device)
-    return Step(Visibility(at, at, padding_mask("attention_mask", attention_mask, x)), rotations or {})
+    return ForwardContext(
+        Visibility(at, at, padding_mask("attention_mask", attention_mask, x)), rotations or {}
+    )
 
 
 def padding_mask(name: str, mask: Tensor | None, x: Tensor) -> Tensor | None:

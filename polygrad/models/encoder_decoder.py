@@ -3,7 +3,7 @@
     memory = model.new_memory(slots=1, length=512)
     model.remember(memory, 0, tokens)  # as often as there is something new to read
     cache = model.new_cache(slots=1, capacity=128)
-    scores = model.next_logits(first, Run(cache, 0, 0, first.shape[1]), memory)
+    scores = model.next_logits(first, TokenSpan(cache, 0, 0, first.shape[1]), memory)
 
 `memory` has what the decoder's layers read of the encoder's output: keys and values, computed once. It
 consists of buffers that stay where they are, so that a captured step reads whatever was written last.
@@ -17,8 +17,8 @@ from typing import Any
 
 from polygrad import nn
 from polygrad.errors import ArgumentError, ModelError
-from polygrad.models.attention import Step, Visibility
-from polygrad.models.cache import KeyValueCache, NextTokens, Run, device_of
+from polygrad.models.attention import ForwardContext, Visibility
+from polygrad.models.cache import KeyValueCache, NextTokens, TokenSpan, device_of
 from polygrad.models.causal_lm import IGNORED_LABEL
 from polygrad.models.encoder import check_length, padding_mask
 from polygrad.models.fields import Fields
@@ -29,7 +29,7 @@ from polygrad.tensor.tensor import Tensor
 
 
 @dataclass(frozen=True)
-class Memory:
+class EncoderMemory:
     """Keys and values of the encoder's output for each layer of the decoder, each (slots, heads, length,
     size), and which positions are there: `seen`, bool (slots, length); None: all."""
 
@@ -37,10 +37,10 @@ class Memory:
     values: list[Tensor]
     seen: Tensor | None = None
 
-    def of(self, view: Run | NextTokens) -> Memory:
+    def of(self, view: TokenSpan | NextTokens) -> EncoderMemory:
         """What the sequences of a view read."""
         keys, values = ([view.rows(t) for t in part] for part in (self.keys, self.values))
-        return Memory(keys, values, None if self.seen is None else view.rows(self.seen))
+        return EncoderMemory(keys, values, None if self.seen is None else view.rows(self.seen))
 
     @property
     def mask(self) -> Tensor | None:
@@ -72,7 +72,9 @@ class EncoderDecoder(Layer):
         """The `CrossAttention` of each layer of the decoder."""
         raise NotImplementedError(type(self).__name__)
 
-    def decoder_states(self, tokens: Tensor, positions: Tensor, step: Step, memory: Memory) -> list[Tensor]:
+    def decoder_states(
+        self, tokens: Tensor, positions: Tensor, step: ForwardContext, memory: EncoderMemory
+    ) -> list[Tensor]:
         """As `encoder_states`, of the decoder. `tokens`, `positions`: integers (batch, length)."""
         raise NotImplementedError(type(self).__name__)
 
@@ -80,17 +82,17 @@ class EncoderDecoder(Layer):
         """Scores of the next token, (..., hidden) to (..., vocabulary)."""
         raise NotImplementedError(type(self).__name__)
 
-    def memory_of(self, encoded: Tensor, seen: Tensor | None) -> Memory:
+    def memory_of(self, encoded: Tensor, seen: Tensor | None) -> EncoderMemory:
         """What the decoder reads of the encoder's output (batch, length, hidden)."""
         pairs = [attention.keys_and_values(encoded) for attention in self.cross_attentions()]
-        return Memory([key for key, _ in pairs], [value for _, value in pairs], seen)
+        return EncoderMemory([key for key, _ in pairs], [value for _, value in pairs], seen)
 
     def new_cache(self, slots: int, capacity: int, dtype: DTypeLike = "float32") -> KeyValueCache:
         """An empty cache for what the decoder of `slots` sequences reads of up to `capacity` tokens."""
         layers, heads, size = self.cache_shape
         return KeyValueCache(layers, slots, heads, capacity, size, dtype, device_of(self))
 
-    def new_memory(self, slots: int, length: int, dtype: DTypeLike = "float32") -> Memory:
+    def new_memory(self, slots: int, length: int, dtype: DTypeLike = "float32") -> EncoderMemory:
         """Buffers for the memory of `slots` sequences of up to `length` positions of the encoder's output."""
         layers, heads, size = self.cache_shape
         device = device_of(self)
@@ -101,10 +103,10 @@ class EncoderDecoder(Layer):
             return [nn.Buffer(zeros, persistent=False) for _ in range(layers)]
 
         seen = nn.Buffer(Tensor.zeros(slots, length, dtype="bool", device=device), persistent=False)
-        return Memory(buffers(), buffers(), seen)
+        return EncoderMemory(buffers(), buffers(), seen)
 
     def remember(
-        self, memory: Memory, slot: int, inputs: Tensor, attention_mask: Tensor | None = None
+        self, memory: EncoderMemory, slot: int, inputs: Tensor, attention_mask: Tensor | None = None
     ) -> None:
         """Encode `inputs` (batch, ...), and write what the decoder reads of it into buffers that `new_memory`
         made, from `slot` on. Positions that are left over are not seen. Raises ArgumentError."""
@@ -126,12 +128,14 @@ class EncoderDecoder(Layer):
         seen[rows].assign(is_there.pad((0, capacity - length), value=False))
         Tensor.realize(*memory.keys, *memory.values, seen)
 
-    def encode(self, inputs: Tensor, attention_mask: Tensor | None = None) -> Memory:
+    def encode(self, inputs: Tensor, attention_mask: Tensor | None = None) -> EncoderMemory:
         """What the decoder reads of `inputs` (batch, ...); attention_mask: (batch, length), 0 for padding."""
         seen = padding_mask("attention_mask", attention_mask, inputs)
         return self.memory_of(self.encoder_states(inputs, attention_mask)[-1], seen)
 
-    def next_logits(self, tokens: Tensor, view: Run | NextTokens, memory: Memory, last: Any = None) -> Tensor:
+    def next_logits(
+        self, tokens: Tensor, view: TokenSpan | NextTokens, memory: EncoderMemory, last: Any = None
+    ) -> Tensor:
         """Scores of what follows the tokens of a view of a cache, which then holds them, too.
 
         `tokens` as the view says: (1, length) or (slots, 1). `memory`: as many slots as the cache has.
@@ -141,15 +145,15 @@ class EncoderDecoder(Layer):
         hidden = self._extended(tokens, view, memory)
         return self.logits(hidden[:, -1] if last is None else hidden[:, last])
 
-    def fill(self, tokens: Tensor, view: Run | NextTokens, memory: Memory) -> None:
+    def fill(self, tokens: Tensor, view: TokenSpan | NextTokens, memory: EncoderMemory) -> None:
         """As `next_logits`, but nothing is asked about the tokens."""
         self._extended(tokens, view, memory)
 
-    def reading(self, memory: Memory) -> Reading:
+    def reading(self, memory: EncoderMemory) -> Reading:
         """This model, with what it has read."""
         return Reading(self, memory)
 
-    def _extended(self, tokens: Tensor, view: Run | NextTokens, memory: Memory) -> Tensor:
+    def _extended(self, tokens: Tensor, view: TokenSpan | NextTokens, memory: EncoderMemory) -> Tensor:
         if view.cache.capacity > self.max_length:
             raise ArgumentError(
                 f"cache: the model takes up to {self.max_length} tokens, got a capacity of "
@@ -160,7 +164,7 @@ class EncoderDecoder(Layer):
                 f"memory: expected {view.cache.slots} slots, as many as the cache has, got "
                 f"{memory.keys[0].shape[0]}"
             )
-        step = Step(view.visibility, {}, view)
+        step = ForwardContext(view.visibility, {}, view)
         return self.decoder_states(tokens, view.positions, step, memory.of(view))[-1]
 
     def predict(
@@ -181,7 +185,7 @@ class EncoderDecoder(Layer):
         memory = self.memory_of(encoded[-1], padding_mask("attention_mask", attention_mask, inputs))
         at = Tensor.arange(decoder_input_ids.shape[1], dtype="int32", device=decoder_input_ids.device)
         padding = padding_mask("decoder_attention_mask", decoder_attention_mask, decoder_input_ids)
-        step = Step(Visibility(at, at, padding), {})
+        step = ForwardContext(Visibility(at, at, padding), {})
         decoded = self.decoder_states(decoder_input_ids, at.unsqueeze(0), step, memory)
         logits = self.logits(decoded[-1])
         out: dict[str, Any] = {} if labels is None else {"loss": token_loss(logits, labels)}
@@ -209,7 +213,7 @@ class Reading:
     names: see there."""
 
     model: EncoderDecoder
-    memory: Memory
+    memory: EncoderMemory
 
     @property
     def vocabulary(self) -> int:
@@ -222,10 +226,10 @@ class Reading:
     def new_cache(self, slots: int, capacity: int, dtype: DTypeLike = "float32") -> KeyValueCache:
         return self.model.new_cache(slots, capacity, dtype)
 
-    def next_logits(self, tokens: Tensor, view: Run | NextTokens, last: Any = None) -> Tensor:
+    def next_logits(self, tokens: Tensor, view: TokenSpan | NextTokens, last: Any = None) -> Tensor:
         return self.model.next_logits(tokens, view, self.memory, last)
 
-    def fill(self, tokens: Tensor, view: Run | NextTokens) -> None:
+    def fill(self, tokens: Tensor, view: TokenSpan | NextTokens) -> None:
         self.model.fill(tokens, view, self.memory)
 
 

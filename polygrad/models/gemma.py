@@ -9,7 +9,7 @@ from dataclasses import replace
 from polygrad import nn
 from polygrad.models.activations import activation
 from polygrad.models.architecture import Architecture
-from polygrad.models.attention import CausalSelfAttention, Step
+from polygrad.models.attention import CausalSelfAttention, ForwardContext
 from polygrad.models.feed_forward import GatedFeedForward
 from polygrad.models.fields import Fields
 from polygrad.models.llama import ROTATION, Decoder, DecoderConfig, read_config
@@ -43,7 +43,7 @@ class SandwichLayer(Layer):
         self.self_attn = CausalSelfAttention(config.attention[index], index)
         self.mlp = config.feed_forward(index)
 
-    def __call__(self, x: Tensor, step: Step) -> Tensor:
+    def __call__(self, x: Tensor, step: ForwardContext) -> Tensor:
         x = x + self.post_attention_layernorm(self.self_attn(self.input_layernorm(x), step))
         return x + self.post_feedforward_layernorm(self.mlp(self.pre_feedforward_layernorm(x)))
 
@@ -55,7 +55,7 @@ class Gemma(Decoder):
         super().__init__(config)
         self.softcap, self.scale = softcap, math.sqrt(config.hidden)
 
-    def hidden_states(self, tokens: Tensor, positions: Tensor, step: Step) -> list[Tensor]:
+    def hidden_states(self, tokens: Tensor, positions: Tensor, step: ForwardContext) -> list[Tensor]:
         x = self.model.embed_tokens(tokens).float() * self.scale
         states = self.run_layers(self.model.layers, x, step)
         return [*states[:-1], self.model.norm(states[-1])]

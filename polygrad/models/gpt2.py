@@ -7,7 +7,7 @@ from dataclasses import replace
 from polygrad import nn
 from polygrad.models.activations import activation
 from polygrad.models.architecture import Architecture
-from polygrad.models.attention import AttentionConfig, CausalSelfAttention, Step
+from polygrad.models.attention import AttentionConfig, CausalSelfAttention, ForwardContext
 from polygrad.models.causal_lm import CausalLM
 from polygrad.models.dropout import dropout
 from polygrad.models.feed_forward import FeedForward
@@ -52,7 +52,7 @@ class GPT2Layer(Layer):
             activation(config, "activation_function", "gelu_new"),
         )
 
-    def __call__(self, x: Tensor, step: Step) -> Tensor:
+    def __call__(self, x: Tensor, step: ForwardContext) -> Tensor:
         x = x + self.attn(self.ln_1(x), step).dropout(self.dropout)
         return x + self.mlp(self.ln_2(x)).dropout(self.dropout)
 
@@ -73,7 +73,7 @@ class GPT2(CausalLM):
         is_tied = config.flag("tie_word_embeddings", True)
         self.lm_head = None if is_tied else nn.Linear(hidden, self.vocabulary, bias=False)
 
-    def hidden_states(self, tokens: Tensor, positions: Tensor, step: Step) -> list[Tensor]:
+    def hidden_states(self, tokens: Tensor, positions: Tensor, step: ForwardContext) -> list[Tensor]:
         x = (self.wte(tokens).float() + self.wpe(positions)).dropout(self.dropout)
         states = self.run_layers(self.h, x, step)
         return [*states[:-1], self.ln_f(states[-1])]

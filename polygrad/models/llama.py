@@ -13,7 +13,7 @@ from typing import Any
 from polygrad import nn
 from polygrad.models.activations import activation
 from polygrad.models.architecture import Architecture
-from polygrad.models.attention import AttentionConfig, CausalSelfAttention, Step
+from polygrad.models.attention import AttentionConfig, CausalSelfAttention, ForwardContext
 from polygrad.models.causal_lm import CausalLM
 from polygrad.models.dropout import dropout
 from polygrad.models.feed_forward import GatedFeedForward
@@ -57,7 +57,7 @@ class DecoderLayer(Layer):
         self.post_attention_layernorm = config.norm(config.hidden, config.eps)
         self.mlp = config.feed_forward(index)
 
-    def __call__(self, x: Tensor, step: Step) -> Tensor:
+    def __call__(self, x: Tensor, step: ForwardContext) -> Tensor:
         x = x + self.self_attn(self.input_layernorm(x), step)
         return x + self.mlp(self.post_attention_layernorm(x))
 
@@ -83,7 +83,7 @@ class Decoder(CausalLM):
         self.model = DecoderTrunk(config)
         self.lm_head = None if config.is_tied else nn.Linear(config.hidden, config.vocabulary, bias=False)
 
-    def hidden_states(self, tokens: Tensor, positions: Tensor, step: Step) -> list[Tensor]:
+    def hidden_states(self, tokens: Tensor, positions: Tensor, step: ForwardContext) -> list[Tensor]:
         states = self.run_layers(self.model.layers, self.model.embed_tokens(tokens).float(), step)
         return [*states[:-1], self.model.norm(states[-1])]
 

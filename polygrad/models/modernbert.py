@@ -9,7 +9,7 @@ from typing import Any
 from polygrad import nn
 from polygrad.models.activations import activation
 from polygrad.models.architecture import Architecture
-from polygrad.models.attention import AttentionConfig, SelfAttention, Step
+from polygrad.models.attention import AttentionConfig, ForwardContext, SelfAttention
 from polygrad.models.blocks import run_layers
 from polygrad.models.dropout import LayerDropout, dropout
 from polygrad.models.encoder import (
@@ -34,7 +34,7 @@ _THETAS = {_FULL: (160000.0, "global_rope_theta"), _LOCAL: (10000.0, "local_rope
 
 
 @dataclass(frozen=True)
-class _Config:
+class _ModernBertConfig:
     """`attention`: of each layer. `eps`, `norm_bias`: of the normalisations."""
 
     hidden: int
@@ -51,7 +51,7 @@ class _Config:
         return layer_norm(self.hidden, self.eps, self.norm_bias)
 
 
-def _read(config: Fields) -> _Config:
+def _read(config: Fields) -> _ModernBertConfig:
     hidden, heads = config.integer("hidden_size"), config.integer("num_attention_heads")
     bias = config.flag("attention_bias", False)
     size = head_size(config, "hidden_size", "num_attention_heads")
@@ -61,7 +61,7 @@ def _read(config: Fields) -> _Config:
     radius = config.integer("local_attention", 128, least=2) // 2
     local = replace(full, radius=radius, rotation=_LOCAL)
     kinds = _layer_types(config)
-    return _Config(
+    return _ModernBertConfig(
         hidden,
         config.integer("intermediate_size"),
         activation(config, "hidden_activation", "gelu"),
@@ -91,7 +91,7 @@ class ModernBertLayer(Layer):
     """Attention and a feed-forward part, with their inputs added. The first layer's input is normalised by
     the embeddings."""
 
-    def __init__(self, config: _Config, index: int) -> None:
+    def __init__(self, config: _ModernBertConfig, index: int) -> None:
         self.attn_norm = config.norm() if index else None
         self.attn = SelfAttention(config.attention[index])
         self.mlp_norm = config.norm()
@@ -100,7 +100,7 @@ class ModernBertLayer(Layer):
             config.hidden, config.inner, config.act, config.mlp_bias, self.dropout.inner
         )
 
-    def __call__(self, x: Tensor, step: Step) -> Tensor:
+    def __call__(self, x: Tensor, step: ForwardContext) -> Tensor:
         inner = x if self.attn_norm is None else self.attn_norm(x)
         x = x + self.attn(inner, step).dropout(self.dropout.attention)
         return x + self.mlp(self.mlp_norm(x))
@@ -152,7 +152,7 @@ class ModernBertModel(Layer):
 class PredictionHead(Layer):
     """A product, an activation and a normalisation: (..., hidden) to the same shape."""
 
-    def __init__(self, config: Fields, c: _Config) -> None:
+    def __init__(self, config: Fields, c: _ModernBertConfig) -> None:
         self.dense = nn.Linear(c.hidden, c.hidden, config.flag("classifier_bias", False))
         self.activation = activation(config, "classifier_activation", "gelu")
         self.norm = c.norm()

@@ -14,12 +14,12 @@ from polygrad.models.attention import (
     AttentionConfig,
     CausalSelfAttention,
     CrossAttention,
+    ForwardContext,
     SelfAttention,
-    Step,
 )
 from polygrad.models.dropout import dropout
 from polygrad.models.encoder import features, whole_sequence
-from polygrad.models.encoder_decoder import EncoderDecoder, Memory, read_tokens
+from polygrad.models.encoder_decoder import EncoderDecoder, EncoderMemory, read_tokens
 from polygrad.models.feed_forward import Activation, FeedForward, GatedFeedForward
 from polygrad.models.fields import Fields
 from polygrad.models.names import Names
@@ -31,7 +31,7 @@ _MOST_BUCKETS = 1 << 16
 
 
 @dataclass(frozen=True)
-class _Config:
+class _T5Config:
     """`buckets`, `farthest`: of distances; see `buckets_of_distances`."""
 
     attention: AttentionConfig
@@ -53,7 +53,7 @@ class _Config:
         return nn.RMSNorm(self.hidden, self.eps)
 
 
-def _read(config: Fields) -> _Config:
+def _read(config: Fields) -> _T5Config:
     hidden, heads = config.integer("d_model"), config.integer("num_heads")
     layers = config.count("num_layers")
     gate, _, act = config.text("feed_forward_proj", "relu").rpartition("-")
@@ -67,7 +67,7 @@ def _read(config: Fields) -> _Config:
         raise config.refuse("relative_attention_num_buckets", "a multiple of 4")
     if farthest <= buckets // 2:
         raise config.refuse("relative_attention_max_distance", f"more than half the buckets, {buckets // 2}")
-    return _Config(
+    return _T5Config(
         AttentionConfig(hidden, heads, heads, config.integer("d_kv", 64), scale=1.0, dropout=dropped),
         layers,
         config.count("num_decoder_layers", layers),
@@ -98,7 +98,7 @@ def buckets_of_distances(buckets: int, farthest: int) -> list[int]:
 class RelativeBias(Layer):
     """What each head adds to the score of a query and a key by where the key is, seen from the query."""
 
-    def __init__(self, config: _Config, is_causal: bool) -> None:
+    def __init__(self, config: _T5Config, is_causal: bool) -> None:
         self.weight = nn.Embedding(config.buckets, config.attention.heads).weight
         self.farthest = config.farthest
         if is_causal:  # keys behind the query have no buckets of their own
@@ -122,7 +122,7 @@ class T5Layer(Layer):
     """Attention, attention to the encoder's output in a decoder, and a feed-forward part, each behind a
     normalisation and with its input added."""
 
-    def __init__(self, config: _Config, index: int, is_decoder: bool) -> None:
+    def __init__(self, config: _T5Config, index: int, is_decoder: bool) -> None:
         attention = CausalSelfAttention if is_decoder else SelfAttention
         self.attention_norm = config.norm()
         self.attention = attention(config.attention, index)
@@ -138,7 +138,9 @@ class T5Layer(Layer):
         self.gated_feed_forward = feed_forward if config.is_gated else None
         self.feed_forward = None if config.is_gated else feed_forward
 
-    def __call__(self, x: Tensor, step: Step, bias: Tensor, memory: Memory | None = None) -> Tensor:
+    def __call__(
+        self, x: Tensor, step: ForwardContext, bias: Tensor, memory: EncoderMemory | None = None
+    ) -> Tensor:
         x = x + self.attention(self.attention_norm(x), step, bias).dropout(self.dropout)
         if memory is not None:
             key, value = memory.keys[self.index], memory.values[self.index]
@@ -152,14 +154,14 @@ class T5Layer(Layer):
 class T5Stack(Layer):
     """The layers of an encoder or of a decoder, and a last normalisation."""
 
-    def __init__(self, config: _Config, is_decoder: bool) -> None:
+    def __init__(self, config: _T5Config, is_decoder: bool) -> None:
         layers = config.decoder_layers if is_decoder else config.layers
         self.relative_bias = RelativeBias(config, is_decoder)
         self.layers = [T5Layer(config, i, is_decoder) for i in range(layers)]
         self.final_norm = config.norm()
         self.dropout = config.dropout
 
-    def states(self, x: Tensor, step: Step, memory: Memory | None = None) -> list[Tensor]:
+    def states(self, x: Tensor, step: ForwardContext, memory: EncoderMemory | None = None) -> list[Tensor]:
         """`x` (batch, length, hidden), and what comes out of each layer, the last normalised."""
         bias = self.relative_bias(step.visibility.rows, step.visibility.keys)
         states = [x.dropout(self.dropout)]
@@ -235,7 +237,9 @@ class T5ForConditionalGeneration(EncoderDecoder):
     def cross_attentions(self) -> list[CrossAttention]:
         return [layer.cross_attention for layer in self.decoder.layers]
 
-    def decoder_states(self, tokens: Tensor, positions: Tensor, step: Step, memory: Memory) -> list[Tensor]:
+    def decoder_states(
+        self, tokens: Tensor, positions: Tensor, step: ForwardContext, memory: EncoderMemory
+    ) -> list[Tensor]:
         return self.decoder.states(self.shared(tokens).float(), step, memory)
 
     def logits(self, hidden: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 from polygrad import nn
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.models.architecture import Architecture
-from polygrad.models.attention import CausalSelfAttention, CrossAttention, Step
+from polygrad.models.attention import CausalSelfAttention, CrossAttention, ForwardContext
 from polygrad.models.blocks import run_layers
 from polygrad.models.dropout import LayerDropout, dropout
 from polygrad.models.encoder import (
@@ -19,7 +19,7 @@ from polygrad.models.encoder import (
     read_encoder,
     whole_sequence,
 )
-from polygrad.models.encoder_decoder import EncoderDecoder, Memory, read_tokens
+from polygrad.models.encoder_decoder import EncoderDecoder, EncoderMemory, read_tokens
 from polygrad.models.feed_forward import FeedForward
 from polygrad.models.fields import Fields
 from polygrad.models.names import Names
@@ -84,7 +84,7 @@ class WhisperDecoderLayer(Layer):
         self.feed_forward = FeedForward(config.hidden, config.inner, config.act, dropout=config.dropout.inner)
         self.norm = nn.LayerNorm(config.hidden, _EPS)
 
-    def __call__(self, x: Tensor, step: Step, memory: Memory) -> Tensor:
+    def __call__(self, x: Tensor, step: ForwardContext, memory: EncoderMemory) -> Tensor:
         key, value = memory.keys[self.index], memory.values[self.index]
         attended, dropped = self.attention(self.attention_norm(x), step), self.dropout
         x = x + attended.dropout(dropped.attention)
@@ -104,7 +104,9 @@ class WhisperDecoder(Layer):
         self.layers = [WhisperDecoderLayer(c, i) for i in range(c.layers)]
         self.final_norm = nn.LayerNorm(c.hidden, _EPS)
 
-    def states(self, tokens: Tensor, positions: Tensor, step: Step, memory: Memory) -> list[Tensor]:
+    def states(
+        self, tokens: Tensor, positions: Tensor, step: ForwardContext, memory: EncoderMemory
+    ) -> list[Tensor]:
         """See `EncoderDecoder.decoder_states`."""
         states = [(self.words(tokens).float() + self.positions(positions)).dropout(self.dropout)]
         for layer in self.layers:
@@ -161,7 +163,9 @@ class WhisperForConditionalGeneration(EncoderDecoder):
     def cross_attentions(self) -> list[CrossAttention]:
         return [layer.cross_attention for layer in self.decoder.layers]
 
-    def decoder_states(self, tokens: Tensor, positions: Tensor, step: Step, memory: Memory) -> list[Tensor]:
+    def decoder_states(
+        self, tokens: Tensor, positions: Tensor, step: ForwardContext, memory: EncoderMemory
+    ) -> list[Tensor]:
         return self.decoder.states(tokens, positions, step, memory)
 
     def logits(self, hidden: Tensor) -> Tensor:

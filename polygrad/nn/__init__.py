@@ -1,9 +1,9 @@
 """Neural networks: layers, and what training needs.
 
-Layers are objects with Tensors as attributes that are called on Tensors. They have no base class: `nn.state`
-finds the Tensors. `nn.Parameter` makes those that are trained, `nn.Buffer` those that are not. `nn.optim` has
-optimizers, schedules of learning rates and gradient clipping, `nn.state` files of weights, `nn.init`
-initialisation, `nn.data` batches and splits, `nn.datasets` well-known data sets.
+Layers are callable objects with Tensors as attributes. A model needs no base class: `nn.state` finds its
+Tensors. `nn.Parameter` makes trained Tensors, `nn.Buffer` others. `nn.optim` has optimizers, learning-rate
+schedules and gradient clipping, `nn.state` files of weights, `nn.init` initialisation, `nn.data` batches and
+splits, `nn.datasets` well-known data sets.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Optimizers whose steps follow from the gradients' history alone: Adagrad, Adadelta, Rprop. As torch's."""
+"""Optimizers that adapt each element's step to its gradients: Adagrad, Adadelta, Rprop, as in torch."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from polygrad.tensor.tensor import Tensor
 class Adagrad(Optimizer):
     """Gradients divided by the root of the sum of all their squares so far (Duchi et al., 2011).
 
-    `lr_decay`: the learning rate of step t is lr / (1 + (t - 1) lr_decay). `initial_accumulator_value`: what
-    the sum starts with.
+    `lr_decay`: the learning rate of step t is lr / (1 + (t - 1) lr_decay). `initial_accumulator_value`: the
+    initial value of the sum.
 
     >>> w = nn.Parameter(Tensor([1.0, -2.0]))
     >>> optimizer = nn.optim.Adagrad([w], lr=0.1)
@@ -66,9 +66,9 @@ class Adagrad(Optimizer):
 
 
 class Adadelta(Optimizer):
-    """Gradients scaled by what steps were like over what gradients were like (Zeiler, 2012).
+    """Gradients scaled by the ratio of the RMS of past steps to the RMS of gradients (Zeiler, 2012).
 
-    `rho`: how much of the running means of both squares stays.
+    `rho`: the decay of the running means of both squares.
 
     >>> w = nn.Parameter(Tensor([1.0, -2.0]))
     >>> optimizer = nn.optim.Adadelta([w])
@@ -116,10 +116,10 @@ class Adadelta(Optimizer):
 
 
 class Rprop(Optimizer):
-    """Steps of the gradient's sign, the larger the steadier it is, by element (Riedmiller and Braun, 1993).
+    """Steps by the gradient's sign, whose size adapts for each element (Riedmiller and Braun, 1993).
 
-    `etas`: what a step is multiplied by when the sign changed (it is left out once, too) and when it stayed.
-    `step_sizes`: the least and the greatest step; `lr` is the first. For whole batches, not for samples.
+    `etas`: the factors of a step size when the sign changed (that step is skipped, too) and when it did not.
+    `step_sizes`: the least and the greatest step size; `lr` is the first one. Meant for full batches.
 
     >>> w = nn.Parameter(Tensor([1.0, -2.0]))
     >>> optimizer = nn.optim.Rprop([w], lr=0.1)

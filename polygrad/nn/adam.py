@@ -1,4 +1,4 @@
-"""Optimizers that divide by what gradients were like: Adam, AdamW, LAMB, RMSprop."""
+"""Optimizers that divide gradients by their running RMS: Adam, AdamW, LAMB, RMSprop."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ class AdamW(Optimizer):
             up = (m * m_scale) / ((v * v_scale).sqrt() + group["eps"])
             if weight_decay and group["decoupled"]:
                 up = up + old * weight_decay
-            write(p, old - self._scaled(up, old) * group.lr)
-        own = [i for i, _, _ in part.members]
-        return [b1_t, b2_t, *[self.m[i] for i in own], *[self.v[i] for i in own]]
+            write(p, old - self._scale_step(up, old) * group.lr)
+        positions = [i for i, _, _ in part.members]
+        return [b1_t, b2_t, *[self.m[i] for i in positions], *[self.v[i] for i in positions]]
 
-    def _scaled(self, up: Tensor, old: Tensor) -> Tensor:
-        """The step `up` of a parameter that is `old`, before the learning rate scales it."""
+    def _scale_step(self, up: Tensor, old: Tensor) -> Tensor:
+        """The step `up` of a parameter with value `old`, before it is multiplied by the learning rate."""
         return up
 
 
@@ -128,7 +128,7 @@ class LAMB(AdamW):
         self.adam = adam
         super().__init__(params, lr, b1, b2, eps, weight_decay, device, betas)
 
-    def _scaled(self, up: Tensor, old: Tensor) -> Tensor:
+    def _scale_step(self, up: Tensor, old: Tensor) -> Tensor:
         if self.adam:
             return up
         length, step = old.square().sum().sqrt(), up.square().sum().sqrt()
@@ -138,7 +138,7 @@ class LAMB(AdamW):
 class RMSprop(Optimizer):
     """Gradients divided by the root of a running mean of their squares (Tieleman and Hinton, 2012).
 
-    `alpha`: how much of that mean stays. `centered`: by their standard deviation. As torch.optim.RMSprop.
+    `alpha`: the decay of that mean. `centered`: divide by the standard deviation. As torch.optim.RMSprop.
 
     >>> w = nn.Parameter(Tensor([1.0, -2.0]))
     >>> optimizer = nn.optim.RMSprop([w], lr=0.1)
@@ -187,16 +187,16 @@ class RMSprop(Optimizer):
             if weight_decay:
                 g = g + old * weight_decay
             v.assign(v * alpha + g * g * (1.0 - alpha))
-            spread = v
+            variance = v
             if centered:
                 mean = self.mean[i]
                 mean.assign(mean * alpha + g * (1.0 - alpha))
-                # rounded, it may be a little less than 0, whose root is NaN
-                spread = (v - mean * mean).maximum(0)
-            up = g / (spread.sqrt() + eps)
+                # rounding may make it less than 0, and the root NaN
+                variance = (v - mean * mean).maximum(0)
+            up = g / (variance.sqrt() + eps)
             if momentum:
                 self.b[i].assign(self.b[i] * momentum + up)
                 up = self.b[i]
             write(p, old - up * part.group.lr.cast(v.dtype))
-        kept = [self.v, *([self.b] if momentum else []), *([self.mean] if centered else [])]
-        return [state[i] for state in kept for i, _, _ in part.members]
+        state_lists = [self.v, *([self.b] if momentum else []), *([self.mean] if centered else [])]
+        return [state[i] for state in state_lists for i, _, _ in part.members]

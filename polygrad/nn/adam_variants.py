@@ -11,7 +11,7 @@ from polygrad.tensor.tensor import Tensor
 
 
 class _Moments(Optimizer):
-    """Running means of gradients and of what they are divided by, and how many steps were made.
+    """The base of the variants: running means of gradients and of their divisors, and the number of steps.
 
     `decoupled`: weight decay scales the parameter, as AdamW's, instead of being added to the gradient.
     """
@@ -56,15 +56,15 @@ class _Moments(Optimizer):
                 g = g + old * weight_decay
             m.assign(m * b1 + g * (1.0 - b1))
             write(p, old - self._update(group, g, m, v, [f.cast(m.dtype) for f in factors]))
-        own = [i for i, _, _ in part.members]
-        return [clock["t"], *[self.m[i] for i in own], *[self.v[i] for i in own]]
+        positions = [i for i, _, _ in part.members]
+        return [clock["t"], *[self.m[i] for i in positions], *[self.v[i] for i in positions]]
 
     def _factors(self, group: ParamGroup, clock: Clock) -> list[Tensor]:
-        """What `_update` needs that is the same for all parameters, learning rates among it: (1,) each."""
+        """The factors that `_update` needs and all parameters share, with learning rates: (1,) each."""
         raise InternalError(f"{type(self).__name__}: expected an optimizer that defines its step")
 
     def _update(self, group: ParamGroup, g: Tensor, m: Tensor, v: Tensor, factors: list[Tensor]) -> Tensor:
-        """Assign to `v`; what is subtracted from the parameter."""
+        """Assign to `v`; return the value to subtract from the parameter."""
         raise InternalError(f"{type(self).__name__}: expected an optimizer that defines its step")
 
 
@@ -74,7 +74,7 @@ def _one_minus_power(b: float, t: Tensor) -> Tensor:
 
 
 class Adamax(_Moments):
-    """Adam that divides by the greatest gradient, decayed by b2, so far (Kingma and Ba, 2015).
+    """Adam that divides by the greatest past gradient, which decays by b2 (Kingma and Ba, 2015).
 
     >>> w = nn.Parameter(Tensor([1.0, -2.0]))
     >>> optimizer = nn.optim.Adamax([w], lr=0.1)
@@ -164,9 +164,9 @@ class NAdam(_Moments):
 
 
 class RAdam(_Moments):
-    """Adam that adapts only as far as its variance can be told after so few steps (Liu et al., 2020).
+    """Adam that rectifies the variance of its adaptive learning rate in early steps (Liu et al., 2020).
 
-    The first steps (five, with the usual b2) are momentum's.
+    The first steps (five, with the usual b2) use momentum alone.
 
     >>> w = nn.Parameter(Tensor([1.0, -2.0]))
     >>> optimizer = nn.optim.RAdam([w], lr=0.1)
@@ -197,10 +197,10 @@ class RAdam(_Moments):
         in_range(f"{group.owner}: b2", group["b2"], 1e-12, 1)
 
     def _length(self, b2: float, t: Tensor) -> Tensor:
-        """rho, how many gradients are in the running mean: 2 / (1 - b2) - 1 - 2t b2^t / (1 - b2^t).
+        """rho, the effective length of the running mean: 2 / (1 - b2) - 1 - 2t b2^t / (1 - b2^t).
 
-        That is the difference of two large numbers; so, with s = -t log b2, a constant and 1 - s / (e^s - 1)
-        times 2t / s, whose series is short where s is small.
+        That is a difference of two large numbers. It is computed, with s = -t log b2, as a constant plus 2t /
+        s times 1 - s / (e^s - 1), which has a short series for small s.
         """
         rate = -math.log(b2)
         s = t * rate
@@ -208,17 +208,17 @@ class RAdam(_Moments):
         z = near * near
         series = near * (0.5 + near * (-1 / 12 + z * (1 / 720 + z * (-1 / 30240 + z / 1209600))))
         far = s.maximum(1.0)
-        rest = (s < 1.0).where(series, 1.0 - far / far.expm1())
-        return rest * (2.0 / rate) + (2.0 / (1.0 - b2) - 1.0 - 2.0 / rate)
+        complement = (s < 1.0).where(series, 1.0 - far / far.expm1())
+        return complement * (2.0 / rate) + (2.0 / (1.0 - b2) - 1.0 - 2.0 / rate)
 
     def _factors(self, group: ParamGroup, clock: Clock) -> list[Tensor]:
         b2, t = group["b2"], clock["t"]
-        whole = 2.0 / (1.0 - b2) - 1.0
+        max_length = 2.0 / (1.0 - b2) - 1.0
         rho = self._length(b2, t)
         is_long = rho > 5.0
         rho = is_long.where(rho, 6.0)
-        top = (rho - 4.0) * (rho - 2.0) * whole
-        rectified = (top / (rho * ((whole - 4.0) * (whole - 2.0))) * _one_minus_power(b2, t)).sqrt()
+        top = (rho - 4.0) * (rho - 2.0) * max_length
+        rectified = (top / (rho * ((max_length - 4.0) * (max_length - 2.0))) * _one_minus_power(b2, t)).sqrt()
         step = group.lr / _one_minus_power(group["b1"], t)
         return [step, is_long.where(rectified, 0.0), is_long.where(0.0, step.const_like(1.0))]
 

@@ -1,9 +1,9 @@
-"""Tar, zip and gzip files as plain data: what is in them by name. Knows no Tensors, and writes no files.
+"""Tar, zip and gzip files as plain data: their contents by name. Knows no Tensors, and writes no files.
 
-Nothing in a file is believed: sizes are compared with what is there before anything of that size is made,
-what a compressed part gives is bounded, parts may not overlap, checksums are checked, and names that would
-leave a directory are refused, for a caller may write what he gets. Formats: POSIX.1-2024 `pax`, PKWARE's
-APPNOTE 6.3.10, RFC 1952.
+Files are not trusted. Sizes are compared with the length of the data before memory is allocated, the size of
+decompressed data is bounded, parts may not overlap, checksums are verified. Names that lead out of a
+directory are refused, because a caller may write the files. Formats: POSIX.1-2024 `pax`, PKWARE's APPNOTE
+6.3.10, RFC 1952.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from dataclasses import dataclass
 
 from polygrad.errors import ArgumentError
 
-_MOST = 1 << 34  # bytes that compressed files may give unless told: 16 GiB
-_MOST_NAMES = 1 << 20
+_MAX_BYTES = 1 << 34  # the default limit of decompressed data: 16 GiB
+_MAX_NAMES = 1 << 20
 
 
 def check_name(name: str, what: str) -> str:
-    """`name`, unless it is empty, absolute, or leads out of a directory: ArgumentError."""
+    """`name`. Raises ArgumentError if it is empty, absolute, or leads out of a directory."""
     parts = name.replace("\\", "/").split("/")
     if not name or ".." in parts or parts[0] == "" or ":" in parts[0] or "\0" in name:
         raise ArgumentError(f"{what}: expected names inside of the archive, got {name[:200]!r}")
     return name
 
 
-def gunzipped(raw: bytes | memoryview, what: str, most: int = _MOST) -> bytes:
-    """What a gzip file holds. Raises ArgumentError when it is damaged, or holds more than `most` bytes."""
-    out, rest = [], bytes(raw)
-    left = most
-    while rest.rstrip(b"\0"):  # zeros may follow the last member
+def gunzip(raw: bytes | memoryview, what: str, max_bytes: int = _MAX_BYTES) -> bytes:
+    """Decompress a gzip file. Raises ArgumentError when it is damaged, or holds more than `max_bytes`."""
+    out, remaining = [], bytes(raw)
+    left = max_bytes
+    while remaining.rstrip(b"\0"):  # zeros may follow the last member
         inflate = zlib.decompressobj(31)
         try:
-            part = inflate.decompress(rest, left + 1)
+            part = inflate.decompress(remaining, left + 1)
         except zlib.error as e:
             raise ArgumentError(f"{what}: expected gzip data, got damaged bytes ({e})") from e
         left -= len(part)
         if left < 0:
-            raise ArgumentError(f"{what}: expected at most {most} bytes, got more")
+            raise ArgumentError(f"{what}: expected at most {max_bytes} bytes, got more")
         if not inflate.eof:
             raise ArgumentError(f"{what}: the gzip file ends early")
         out.append(part)
-        rest = inflate.unused_data
+        remaining = inflate.unused_data
     return b"".join(out)
 
 
@@ -50,7 +50,7 @@ def gunzipped(raw: bytes | memoryview, what: str, most: int = _MOST) -> bytes:
 
 
 def read_tar(raw: bytes | memoryview, what: str) -> dict[str, memoryview]:
-    """The regular files of a tar file (ustar, pax, GNU) by name; of several of a name, the last.
+    """The regular files of a tar file (ustar, pax, GNU) by name; the last one, if several have one name.
 
     Links, directories and devices are left out. Raises ArgumentError when it is damaged.
     """
@@ -75,10 +75,10 @@ def read_tar(raw: bytes | memoryview, what: str) -> dict[str, memoryview]:
             continue
         if kind in (b"0", b"\0", b"7"):
             prefix = _text(block[345:500], what) if block[257:262] == b"ustar" else ""
-            own = _text(block[:100], what)
-            out[check_name(name or (f"{prefix}/{own}" if prefix else own), what)] = body
-        if len(out) > _MOST_NAMES:
-            raise ArgumentError(f"{what}: expected at most {_MOST_NAMES} files, got more")
+            short_name = _text(block[:100], what)
+            out[check_name(name or (f"{prefix}/{short_name}" if prefix else short_name), what)] = body
+        if len(out) > _MAX_NAMES:
+            raise ArgumentError(f"{what}: expected at most {_MAX_NAMES} files, got more")
         name, size = None, None
     if not out and (len(data) < 512 or (position == 0 and any(data[:512]))):
         raise ArgumentError(f"{what}: the {len(data)} bytes are not a tar file")
@@ -86,10 +86,10 @@ def read_tar(raw: bytes | memoryview, what: str) -> dict[str, memoryview]:
 
 
 def _check_block(block: bytes, what: str, position: int) -> None:
-    """The checksum of a header, whose own field counts as spaces; some wrote it of signed bytes."""
-    said = _tar_number(block[148:156], what)
-    rest = block[:148] + b" " * 8 + block[156:]
-    if said not in (sum(rest), sum(b - 256 if b > 127 else b for b in rest)):
+    """Verify the checksum of a header, whose own field counts as spaces. Some writers sum signed bytes."""
+    stored_sum = _tar_number(block[148:156], what)
+    blanked = block[:148] + b" " * 8 + block[156:]
+    if stored_sum not in (sum(blanked), sum(b - 256 if b > 127 else b for b in blanked)):
         raise ArgumentError(f"{what}: tar header at byte {position}: checksum mismatch")
 
 
@@ -135,7 +135,7 @@ def _text(raw: bytes, what: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """An entry of a zip file's central directory; `header` is where the file's own header begins."""
+    """An entry of a zip file's central directory. `header`: the position of the file's local header."""
 
     name: str
     method: int
@@ -148,29 +148,29 @@ class _Member:
 _END, _END64, _LOCATOR = b"PK\5\6", b"PK\6\6", b"PK\6\7"
 
 
-def read_zip(raw: bytes | memoryview, what: str, most: int = _MOST) -> dict[str, memoryview | bytes]:
+def read_zip(
+    raw: bytes | memoryview, what: str, max_bytes: int = _MAX_BYTES
+) -> dict[str, memoryview | bytes]:
     """The files of a zip file (stored or deflated, also ZIP64) by name; a stored one is a view of `raw`.
 
-    Raises ArgumentError when it is damaged or encrypted, its files overlap, two have one name, or they are
-    more than `most` bytes.
+    Raises ArgumentError when it is damaged or encrypted, its files overlap, two have one name, or they have
+    more than `max_bytes`.
     """
     data = memoryview(raw).cast("B")
     members = _directory(data, what)
     total = sum(m.size for m in members)
-    if total > most:
-        raise ArgumentError(f"{what}: expected at most {most} bytes, got {total}")
+    if total > max_bytes:
+        raise ArgumentError(f"{what}: expected at most {max_bytes} bytes, got {total}")
     out: dict[str, memoryview | bytes] = {}
     end = 0
     for m in sorted(members, key=lambda m: m.header):
         if m.header < end:
-            raise ArgumentError(
-                f"{what}: {m.name}: expected files that do not overlap, got one at {m.header}"
-            )
+            raise ArgumentError(f"{what}: {m.name}: the file at byte {m.header} overlaps another")
         body, end = _body(data, m, what)
         if m.name.endswith("/") and not m.size:
             continue
         if m.name in out:
-            raise ArgumentError(f"{what}: expected names of their own, got {m.name!r} twice")
+            raise ArgumentError(f"{what}: the name {m.name!r} occurs twice")
         out[m.name] = _contents(body, m, what)
     return out
 
@@ -184,12 +184,12 @@ def _directory(data: memoryview, what: str) -> list[_Member]:
     count, size, start = struct.unpack_from("<HII", tail, at + 10)
     located = bytes(data[end - 20 : end]) if end >= 20 else b""
     if located[:4] == _LOCATOR:
-        (where,) = struct.unpack_from("<Q", located, 8)
-        record = bytes(data[where : where + 56]) if where + 56 <= end else b""
+        (zip64_position,) = struct.unpack_from("<Q", located, 8)
+        record = bytes(data[zip64_position : zip64_position + 56]) if zip64_position + 56 <= end else b""
         if record[:4] != _END64:
-            raise ArgumentError(f"{what}: there is no ZIP64 record at {where}")
+            raise ArgumentError(f"{what}: there is no ZIP64 record at {zip64_position}")
         count, size, start = struct.unpack_from("<QQQ", record, 32)
-    if start + size > end or count > min(size // 46, _MOST_NAMES):
+    if start + size > end or count > min(size // 46, _MAX_NAMES):
         raise ArgumentError(
             f"{what}: expected a central directory of {count} files in {size} bytes at {start}, got a file "
             f"of {len(data)}"
@@ -225,7 +225,7 @@ def _entry(data: memoryview, at: int, end: int, what: str) -> tuple[int, _Member
 
 
 def _zip64(extra: bytes, values: tuple[int, int, int], name: str, what: str) -> tuple[int, int, int]:
-    """Sizes and the position of an entry, of which those that are all ones stand in its extra field."""
+    """Sizes and the position of an entry; values that are all ones are replaced from its extra field."""
     if 0xFFFFFFFF not in values:
         return values
     at = 0
@@ -233,9 +233,9 @@ def _zip64(extra: bytes, values: tuple[int, int, int], name: str, what: str) -> 
         kind, length = struct.unpack_from("<HH", extra, at)
         if kind == 1 and at + 4 + length <= len(extra):
             wide = iter(struct.unpack_from(f"<{length // 8}Q", extra, at + 4))
-            found = [next(wide, None) if v == 0xFFFFFFFF else v for v in values]
-            if None not in found:
-                return found[0] or 0, found[1] or 0, found[2] or 0
+            full_values = [next(wide, None) if v == 0xFFFFFFFF else v for v in values]
+            if None not in full_values:
+                return full_values[0] or 0, full_values[1] or 0, full_values[2] or 0
         at += 4 + length
     raise ArgumentError(f"{what}: {name}: there is no ZIP64 field with its sizes")
 

@@ -1,4 +1,4 @@
-"""Gradients kept small: scaled to a norm, or clamped."""
+"""Gradient clipping, by norm or by value."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def clip_grad_norm_(
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
 ) -> Tensor:
-    """Scale the gradients of `params` so that their norm, of all together, is at most `max_norm`; the norm
-    before that, a float32 Tensor of shape ().
+    """Scale the gradients of `params` so that their joint norm is at most `max_norm`. Returns the norm before
+    scaling, a float32 Tensor of shape ().
 
     Lazy, unless `error_if_nonfinite`: raises GradientError for a norm that is infinite or NaN. `norm_type`: p
     of the p-norm, or infinity for the greatest magnitude. Parameters without a gradient do not count. Raises

@@ -19,14 +19,14 @@ from polygrad.tensor.tensor import Tensor
 
 def _each(what: str, value: Any, dims: int, least: int) -> tuple[int, ...]:
     """An int, or one for each of `dims` axes, as a tuple. Raises ArgumentError."""
-    given = (value,) * dims if isinstance(value, int) else tuple(value)
-    if len(given) != dims or not all(isinstance(n, int) and n >= least for n in given):
+    values = (value,) * dims if isinstance(value, int) else tuple(value)
+    if len(values) != dims or not all(isinstance(n, int) and n >= least for n in values):
         raise ArgumentError(f"{what}: expected an int of at least {least}, or {dims} of them, got {value!r}")
-    return given
+    return values
 
 
 class _Convolution(Layer):
-    """What convolutions share. `_dims`: how many spatial axes; None: as many as `kernel_size` has."""
+    """The base of convolutions. `_dims`: the number of spatial axes; None: as many as `kernel_size` has."""
 
     _dims: int | None = None
 
@@ -46,9 +46,9 @@ class _Convolution(Layer):
         name = type(self).__name__
         dims = self._dims or (2 if isinstance(kernel_size, int) else len(kernel_size))
         self.kernel_size = _each(f"{name} kernel_size", kernel_size, dims, 1)
-        for what, n in (("in_channels", in_channels), ("out_channels", out_channels)):
+        for channel_name, n in (("in_channels", in_channels), ("out_channels", out_channels)):
             if groups < 1 or n < 1 or n % groups:
-                raise ArgumentError(f"{name}: expected {what} in {groups} equal groups, got {n}")
+                raise ArgumentError(f"{name}: expected {channel_name} in {groups} equal groups, got {n}")
         _each(f"{name} stride", stride, dims, 1)
         _each(f"{name} dilation", dilation, dims, 1)
         self.stride, self.dilation, self.groups = stride, dilation, groups
@@ -59,7 +59,7 @@ class _Convolution(Layer):
         self.weight = parameter(Tensor.uniform(*shape, low=-bound, high=bound), dtype)
         self.bias = parameter(Tensor.uniform(out_channels, low=-bound, high=bound), dtype) if bias else None
 
-    def _batched(self, x: Tensor) -> Tensor:
+    def _add_batch_axis(self, x: Tensor) -> Tensor:
         """`x` with a batch axis. Raises ShapeError for another number of axes."""
         dims = len(self.kernel_size)
         if x.ndim not in (dims + 1, dims + 2):
@@ -72,10 +72,10 @@ class _Convolution(Layer):
 
 def _padding(name: str, padding: Any, kernel: tuple[int, ...], stride: Any, dilation: Any) -> int | list[int]:
     if not isinstance(padding, str):
-        given = [padding] if isinstance(padding, int) else list(padding)
-        if any(not isinstance(p, int) or p < 0 for p in given):
+        sizes = [padding] if isinstance(padding, int) else list(padding)
+        if any(not isinstance(p, int) or p < 0 for p in sizes):
             raise ArgumentError(f"{name} padding: expected ints of at least 0, got {padding!r}")
-        return padding if isinstance(padding, int) else given
+        return padding if isinstance(padding, int) else sizes
     if padding == "valid":
         return 0
     strides = (stride,) if isinstance(stride, int) else tuple(stride)
@@ -83,7 +83,7 @@ def _padding(name: str, padding: Any, kernel: tuple[int, ...], stride: Any, dila
         raise ArgumentError(f"{name}: expected padding 'same' (with stride 1) or 'valid', got {padding!r}")
     out: list[int] = []
     for d, k in zip(_each(name, dilation, len(kernel), 1)[::-1], kernel[::-1], strict=True):
-        total = d * (k - 1)  # of the last axis first, as torch's `pad` takes them
+        total = d * (k - 1)  # axes are in the order of torch's `pad`, the last one first
         out += [total // 2, total - total // 2]
     return out
 
@@ -92,7 +92,7 @@ class Conv2d(_Convolution):
     """conv2d with weight (out, in/groups, *kernel) and bias (out,); `padding` may be 'same' or 'valid'.
 
     As many spatial axes as `kernel_size` has ints; an int is two. Both start uniform in ±1/sqrt(fan in).
-    Raises ArgumentError for sizes that are no convolution.
+    Raises ArgumentError for invalid sizes.
 
     >>> nn.Conv2d(3, 16, 3, padding='same')(Tensor.rand(2, 3, 8, 8)).shape
     (2, 16, 8, 8)
@@ -116,7 +116,7 @@ class Conv2d(_Convolution):
 
     def __call__(self, x: Tensor) -> Tensor:
         """(n, in, *spatial), or (in, *spatial), convolved. Raises ShapeError."""
-        out = self._batched(x).conv2d(
+        out = self._add_batch_axis(x).conv2d(
             self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding
         )
         return out if x.ndim == out.ndim else out.squeeze(0)
@@ -145,9 +145,9 @@ class Conv3d(Conv2d):
 class ConvTranspose2d(_Convolution):
     """The transpose (gradient) of Conv2d, which makes images larger: weight (in, out/groups, *kernel).
 
-    Of each spatial axis (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 is
-    the new size. Raises ArgumentError, also for an output_padding that is smaller than neither stride nor
-    dilation.
+    The new size of each spatial axis is (size - 1) * stride - 2 * padding + dilation * (kernel - 1) +
+    output_padding + 1. Raises ArgumentError, also for an output_padding that is smaller than neither stride
+    nor dilation.
 
     >>> nn.ConvTranspose2d(3, 16, 2, stride=2)(Tensor.rand(2, 3, 8, 8)).shape
     (2, 16, 16, 16)
@@ -184,7 +184,7 @@ class ConvTranspose2d(_Convolution):
 
     def __call__(self, x: Tensor) -> Tensor:
         """(n, in, *spatial), or (in, *spatial), to as many out channels. Raises ShapeError."""
-        image = self._batched(x)
+        image = self._add_batch_axis(x)
         if image.shape[1] != self.weight.shape[0]:
             raise ShapeError(
                 f"{type(self).__name__}: expected {self.weight.shape[0]} channels, got shape {x.shape}"

@@ -1,4 +1,4 @@
-"""Learning rates that go up and down: OneCycleLR, CyclicLR, CosineAnnealingWarmRestarts. As torch's."""
+"""Cyclic learning rates: OneCycleLR, CyclicLR, CosineAnnealingWarmRestarts, as in torch."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 from polygrad.errors import ArgumentError
 from polygrad.nn.optimizer import Optimizer, OptimizerGroup, in_range
-from polygrad.nn.schedulers import LRScheduler, annealed, power
+from polygrad.nn.schedulers import LRScheduler, anneal, power
 from polygrad.tensor.tensor import Tensor
 
-_MOST_STEPS = 1 << 24  # counts are exact in float32 up to here
+_MAX_STEPS = 1 << 24  # counts are exact in float32 up to here
 
 
 class OneCycleLR(LRScheduler):
-    """Up to `max_lr` in the first `pct_start` of `total_steps` steps, and down to next to nothing in the
-    rest.
+    """The rate rises to `max_lr` in the first `pct_start` of `total_steps` steps, and then falls to almost 0.
 
-    Smith and Topin, 2018. It starts at max_lr / div_factor and ends at that / final_div_factor; the rate that
-    the optimizer was made with does not matter, and momentum stays as it is. `three_phase`: down as fast as
-    up, then to the end. `anneal_strategy`: 'cos' or 'linear'. `max_lr`: for all parameter groups, or one for
-    each. Steps may be given as `epochs` times `steps_per_epoch`. Raises ArgumentError.
+    Smith and Topin, 2018. The rate starts at max_lr / div_factor and ends at that / final_div_factor. The
+    rate that the optimizer was made with is not used, and momentum does not change. `three_phase`: fall as
+    fast as the rise, then to the final rate. `anneal_strategy`: 'cos' or 'linear'. `max_lr`: for all
+    parameter groups, or one for each. The number of steps may be given as `epochs` times `steps_per_epoch`.
+    Raises ArgumentError.
 
     >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
     >>> scheduler = nn.optim.OneCycleLR(optimizer, 1.0, total_steps=5)
@@ -80,7 +80,7 @@ class OneCycleLR(LRScheduler):
         start, out = 0.0, None
         for low, high, stop in phases:
             part = ((count - start) / (stop - start)) if stop != start else count * 0 + 1
-            rate = annealed(low, high, part.minimum(1.0), self.anneal_strategy)
+            rate = anneal(low, high, part.minimum(1.0), self.anneal_strategy)
             out = rate if out is None else (count <= start).where(out, rate)
             start = stop
         assert out is not None
@@ -88,12 +88,12 @@ class OneCycleLR(LRScheduler):
 
 
 class CyclicLR(LRScheduler):
-    """Between `base_lr` and `max_lr`, up in `step_size_up` steps and down in `step_size_down`, again and
-    again.
+    """The rate cycles between `base_lr` and `max_lr`: it rises in `step_size_up` steps and falls in
+    `step_size_down`.
 
-    Smith, 2017. `mode`: 'triangular'; 'triangular2', half as high in every next cycle; 'exp_range',
-    gamma^count times as high. `base_lr`, `max_lr`: for all parameter groups, or one for each. The rate that
-    the optimizer was made with does not matter, and momentum stays as it is. Raises ArgumentError.
+    Smith, 2017. `mode`: 'triangular'; 'triangular2' halves the amplitude in every cycle; 'exp_range'
+    multiplies it by gamma^count. `base_lr`, `max_lr`: for all parameter groups, or one for each. The rate
+    that the optimizer was made with is not used, and momentum does not change. Raises ArgumentError.
 
     >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
     >>> scheduler = nn.optim.CyclicLR(optimizer, 0.1, 0.5, step_size_up=2)
@@ -145,8 +145,8 @@ class CyclicLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """From the first rate to `eta_min` along half a cosine in `T_0` steps, and again, each time in `T_mult`
-    times as many.
+    """From the first rate to `eta_min` along half a cosine in `T_0` steps; then it restarts, with `T_mult`
+    times as many steps each time.
 
     Loshchilov and Hutter, 2017. Raises ArgumentError.
 
@@ -176,11 +176,11 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             since = count - (count / self.T_0).floor() * self.T_0
         else:
             start, steps = self.T_0, self.T_0 * self.T_mult
-            while start < _MOST_STEPS:
+            while start < _MAX_STEPS:
                 is_past = count >= start
                 since, length = is_past.where(count - start, since), is_past.where(float(steps), length)
                 start, steps = start + steps, steps * self.T_mult
-        return annealed(base, self.eta_min, since / length, "cos")
+        return anneal(base, self.eta_min, since / length, "cos")
 
 
 def each_group(

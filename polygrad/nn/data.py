@@ -6,8 +6,8 @@
         history.add(loss=step(a, b))
     history.save("loss.svg")
 
-Orders come from Python's generator, by `seed`: they are the same on every host. Elements are taken by one
-kernel for all batches of a size, whose positions are its argument.
+Orders come from Python's random generator, by `seed`, so they are the same on every host. All batches of a
+size are gathered by one kernel, which gets the positions as an argument.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Batches", "History", "batches", "progress", "shuffle", "split"]
 
 
 class Batches:
-    """Batches, one after the other, as `batches` makes them. `len` is how many there are in all.
+    """An iterator of batches, made by `batches`. `len` is their total number.
 
     >>> batches = nn.data.batches(Tensor.arange(6), batch_size=2, shuffle=False)
     >>> len(batches), [x.tolist() for x, in batches]
@@ -56,28 +56,31 @@ def batches(
     seed: int | None = None,
     epochs: int = 1,
 ) -> Batches:
-    """Rows of `tensors`, which all have as many, `batch_size` at a time, as tuples of realized Tensors.
+    """Iterate over the rows of `tensors`, `batch_size` at a time, as tuples of realized Tensors. All Tensors
+    must have the same number of rows.
 
-    `shuffle`: in the order of `seed` (None: another one every time), of seed + 1 in the second epoch, and so
-    on; else as they are. `drop_last`: without a smaller batch at an epoch's end, which a captured step would
-    not take. `epochs`: how often all rows come. Raises ArgumentError, ShapeError.
+    `shuffle`: in a random order, by `seed` in the first epoch, seed + 1 in the second, and so on (None: other
+    orders in every run); else in their order. `drop_last`: drop a smaller batch at an epoch's end, which does
+    not fit a captured step. `epochs`: how often all rows are visited. Raises ArgumentError, ShapeError.
     """
     if not isinstance(batch_size, int) or batch_size < 1:
         raise ArgumentError(f"batches: expected a batch_size of at least 1, got {batch_size!r}")
     if not isinstance(epochs, int) or epochs < 0:
         raise ArgumentError(f"batches: expected epochs of at least 0, got {epochs!r}")
-    given, count = _rows("batches", tensors)
+    columns, count = _rows("batches", tensors)
     end = count - count % batch_size if drop_last else count
 
     def orders() -> Iterator[tuple[Tensor, ...]]:
         for epoch in range(epochs):
-            own = None if seed is None else seed + epoch
-            yield from _taken(given, _order(count, own) if shuffle else list(range(count)), batch_size, end)
+            epoch_seed = None if seed is None else seed + epoch
+            yield from _take_batches(
+                columns, _order(count, epoch_seed) if shuffle else list(range(count)), batch_size, end
+            )
 
     return Batches(epochs * -(-end // batch_size), orders())
 
 
-def _taken(
+def _take_batches(
     tensors: Sequence[Tensor], order: Sequence[int], size: int, end: int
 ) -> Iterator[tuple[Tensor, ...]]:
     for start in range(0, end, size):
@@ -86,23 +89,24 @@ def _taken(
 
 def shuffle(tensors: Tensor | Sequence[Tensor], seed: int | None = None) -> tuple[Tensor, ...]:
     """The same rows of `tensors` in another order, that of `seed`. Raises ShapeError."""
-    given, count = _rows("shuffle", tensors)
-    return _pick(given, _order(count, seed))
+    columns, count = _rows("shuffle", tensors)
+    return _pick(columns, _order(count, seed))
 
 
 def split(
     tensors: Tensor | Sequence[Tensor], *fractions: float, shuffle: bool = True, seed: int | None = None
 ) -> tuple[tuple[Tensor, ...], ...]:
-    """Rows of `tensors` in parts: `split((x, y), 0.8)` is (most, rest), each (x, y).
+    """Split the rows of `tensors` into parts: `split((x, y), 0.8)` returns (train, test), each (x, y).
 
-    fractions: of the rows, for each part; if they add up to less than 1 what is left is one more. `shuffle`:
-    in the order of `seed`. Raises ArgumentError for fractions that are not over 0 or add up to more than 1.
+    fractions: the fraction of the rows in each part; if they add up to less than 1, the remaining rows are
+    another part. `shuffle`: in a random order, by `seed`. Raises ArgumentError for fractions that are not
+    over 0 or add up to more than 1.
     """
     if not fractions or not all(f > 0 for f in fractions) or sum(fractions) > 1 + 1e-9:
         raise ArgumentError(
             f"split: expected fractions over 0 that add up to at most 1, got {fractions}: as in 0.8, 0.1, 0.1"
         )
-    given, count = _rows("split", tensors)
+    columns, count = _rows("split", tensors)
     order = _order(count, seed) if shuffle else list(range(count))
     shares = [*fractions, 1.0] if sum(fractions) < 1 - 1e-9 else list(fractions)
     ends, total = [], 0.0
@@ -111,11 +115,11 @@ def split(
         ends.append(round(min(total, 1.0) * count))
     ends[-1] = count
     starts = [0, *ends[:-1]]
-    return tuple(_pick(given, order[a:b]) for a, b in zip(starts, ends, strict=True))
+    return tuple(_pick(columns, order[a:b]) for a, b in zip(starts, ends, strict=True))
 
 
 class History:
-    """What was measured, by name, in order.
+    """Records measured values by name, in order.
 
     `add(loss=0.3, accuracy=0.9)` takes numbers, or Tensors of one element, which are read.
 
@@ -130,7 +134,7 @@ class History:
         self.values: dict[str, list[float]] = {}
 
     def add(self, **values: Any) -> None:
-        """One more of each."""
+        """Append one value to each name."""
         for name, x in values.items():
             self.values.setdefault(name, []).append(float(x.item() if isinstance(x, Tensor) else x))
 
@@ -146,18 +150,19 @@ class History:
 
     def mean(self, name: str, of: int | None = None) -> float:
         """The mean of the last `of` values, or of all. Raises ArgumentError."""
-        found = self._of(name)
-        part = found if of is None else found[-of:]
+        numbers = self._of(name)
+        part = numbers if of is None else numbers[-of:]
         return sum(part) / len(part)
 
     def best(self, name: str, largest: bool = False) -> tuple[int, float]:
-        """The position and the value of the least, or the `largest`. Raises ArgumentError."""
-        found = self._of(name)
-        value = max(found) if largest else min(found)
-        return found.index(value), value
+        """The position and the value of the least number or, if `largest`, of the largest. Raises
+        ArgumentError."""
+        numbers = self._of(name)
+        value = max(numbers) if largest else min(numbers)
+        return numbers.index(value), value
 
     def csv(self) -> str:
-        """A line of names, then one for each position; empty where there is no value."""
+        """CSV text: a line of names, then one line for each position; fields without a value are empty."""
         lines = [",".join(self.values)]
         for i in range(max(map(len, self.values.values()), default=0)):
             lines.append(",".join(repr(v[i]) if i < len(v) else "" for v in self.values.values()))
@@ -190,12 +195,12 @@ class History:
 
 
 def _rows(what: str, tensors: Tensor | Sequence[Tensor]) -> tuple[tuple[Tensor, ...], int]:
-    given = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
-    counts = [t.shape[0] if isinstance(t, Tensor) and t.ndim else None for t in given]
-    if not given or not all(isinstance(n, int) and n == counts[0] for n in counts):
+    columns = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    counts = [t.shape[0] if isinstance(t, Tensor) and t.ndim else None for t in columns]
+    if not columns or not all(isinstance(n, int) and n == counts[0] for n in counts):
         raise ShapeError(f"{what}: expected Tensors with as many rows each, got {counts or 'none'}")
     assert isinstance(counts[0], int)
-    return given, counts[0]
+    return columns, counts[0]
 
 
 def _order(count: int, seed: int | None) -> list[int]:
@@ -210,7 +215,7 @@ def _pick(tensors: Sequence[Tensor], rows: Sequence[int]) -> tuple[Tensor, ...]:
     out = []
     positions: dict[str, Tensor] = {}
     for t in tensors:
-        where = positions.setdefault(t.device, Tensor(list(rows), device=t.device, dtype=dtypes.int32))
-        out.append(t.detach()[where])
+        index = positions.setdefault(t.device, Tensor(list(rows), device=t.device, dtype=dtypes.int32))
+        out.append(t.detach()[index])
     out[0].realize(*out[1:])
     return tuple(out)

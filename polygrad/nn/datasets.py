@@ -1,7 +1,7 @@
 """Well-known data sets, read from local files. Nothing is downloaded: an error says which file goes where.
 
-They are looked for in `folder`, else in the directory of the environment's POLYGRAD_DATA, else in
-~/.cache/polygrad/datasets.
+They are searched for in `folder`, else in the directory that the environment variable POLYGRAD_DATA names,
+else in ~/.cache/polygrad/datasets.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import ArgumentError
 from polygrad.helpers import prod
-from polygrad.nn.archives import gunzipped, read_tar
+from polygrad.nn.archives import gunzip, read_tar
 from polygrad.tensor.tensor import Tensor
 
 __all__ = ["cifar", "idx", "mnist"]
@@ -41,14 +41,14 @@ def mnist(folder: Path_ | None = None, fashion: bool = False, device: str | None
         "t10k-images-idx3-ubyte",
         "t10k-labels-idx1-ubyte",
     )
-    found = [idx(_first("mnist", home, (name, f"{name}.gz")), device) for name in names]
-    for images, labels in (found[:2], found[2:]):
+    arrays = [idx(_first("mnist", home, (name, f"{name}.gz")), device) for name in names]
+    for images, labels in (arrays[:2], arrays[2:]):
         if images.ndim != 3 or labels.ndim != 1 or images.shape[0] != labels.shape[0]:
             raise ArgumentError(
                 f"mnist: expected images (n, height, width) and n labels, got {images.shape} and "
                 f"{labels.shape}"
             )
-    x_train, y_train, x_test, y_test = found
+    x_train, y_train, x_test, y_test = arrays
     return x_train.unsqueeze(1), y_train, x_test.unsqueeze(1), y_test
 
 
@@ -56,7 +56,7 @@ def idx(path: Path_, device: str | None = None) -> Tensor:
     """The Tensor in an IDX file, which may be compressed with gzip. Raises ArgumentError if it is damaged."""
     raw = _read("idx", Path(path))
     if raw[:2] == b"\x1f\x8b":
-        raw = gunzipped(raw, "idx", _MOST)
+        raw = gunzip(raw, "idx", _MOST)
     dtype = _IDX.get(raw[2]) if len(raw) >= 4 and raw[:2] == b"\0\0" else None
     if dtype is None:
         raise ArgumentError(f"idx: {path} begins with {raw[:4].hex()}: it is not an IDX file")
@@ -90,19 +90,19 @@ def cifar(folder: Path_ | None = None, device: str | None = None) -> Data:
     train, test = [f"data_batch_{i}.bin" for i in range(1, 6)], ["test_batch.bin"]
     archive = home / "cifar-10-binary.tar.gz"
     if archive.exists():
-        inside: dict[str, bytes | memoryview] = {
+        files: dict[str, bytes | memoryview] = {
             name.rpartition("/")[2]: data
-            for name, data in read_tar(gunzipped(_read("cifar", archive), "cifar", _MOST), "cifar").items()
+            for name, data in read_tar(gunzip(_read("cifar", archive), "cifar", _MOST), "cifar").items()
         }
-        missing = [n for n in train + test if n not in inside]
+        missing = [n for n in train + test if n not in files]
         if missing:
-            raise ArgumentError(f"cifar: expected {', '.join(missing)} in {archive}, got {sorted(inside)}")
+            raise ArgumentError(f"cifar: expected {', '.join(missing)} in {archive}, got {sorted(files)}")
     else:
-        inside = {n: _read("cifar", _first("cifar", home, (n,))) for n in train + test}
+        files = {n: _read("cifar", _first("cifar", home, (n,))) for n in train + test}
     record = 1 + 3 * 32 * 32
     out = []
     for names in (train, test):
-        raw = b"".join(inside[n] for n in names)
+        raw = b"".join(files[n] for n in names)
         if not raw or len(raw) % record:
             raise ArgumentError(f"cifar: expected records of {record} bytes in {names[0]}, got {len(raw)}")
         rows = Tensor(raw, device).reshape(-1, record)

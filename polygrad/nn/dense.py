@@ -1,4 +1,4 @@
-"""Layers that are products with a matrix, or rows of one: Linear, Bilinear, Embedding."""
+"""Layers with one matrix: Linear, Bilinear, Embedding."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Embedding(Layer):
         self.weight = parameter(Tensor.glorot_uniform(vocab_size, embed_size), dtype)
 
     def __call__(self, idx: Tensor) -> Tensor:
-        """Raises DTypeError unless `idx` is of integers, AxisError for integers that are no rows."""
+        """Raises DTypeError unless `idx` is of integers, AxisError for integers out of range."""
         if not idx.dtype.is_int:
             raise DTypeError(f"Embedding: expected a tensor of integers, got {idx.dtype}")
         check_index("Embedding", idx, self.vocab_sz, f"{self.vocab_sz} rows", negative=True)

@@ -1,4 +1,4 @@
-"""Tensors from files that other programs write, and files as Tensors of bytes."""
+"""Tensors from files that other programs write, and Tensors of bytes as files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from polygrad.helpers import argsort, prod
 from polygrad.nn.archives import read_tar, read_zip
 from polygrad.nn.gguf import Blocks, read_gguf
 from polygrad.nn.quantization import dequantize
-from polygrad.nn.torch_file import Storage, Strided, read_torch
+from polygrad.nn.torch_file import Strided, TorchStorage, read_torch
 from polygrad.tensor.tensor import Tensor
 
 
@@ -51,8 +51,8 @@ def tensor_of_bytes(
 def tar_extract(data: Any) -> dict[str, Tensor]:
     """The files in a tar file by name, as uint8 Tensors. `data`: a path, bytes, a buffer, a Tensor of bytes.
 
-    Links and directories are left out. Raises ArgumentError when it is damaged, or a name is not of something
-    inside of the archive.
+    Links and directories are left out. Raises ArgumentError when it is damaged, or a name leads out of the
+    archive.
     """
     return {
         name: Tensor(bytes(x)) for name, x in read_tar(file_bytes(data, "tar_extract"), "tar_extract").items()
@@ -70,11 +70,12 @@ def zip_extract(data: Any) -> dict[str, Tensor]:
 
 
 def torch_load(data: Any, device: str | None = None) -> Any:
-    """What `torch.save` wrote, with Tensors for its tensors: a state dict, as a rule.
+    """Load a file of `torch.save`, usually a state dict, with Tensors in the place of torch's.
 
-    `data`: a path, bytes, a buffer, a Tensor of bytes. Needs no torch. A pickle is a program; only that which
-    makes tensors, text, numbers and containers of them is carried out, an object of a class is refused.
-    Tensors that shared memory share it, as views. Raises ArgumentError for what is damaged or hostile.
+    `data`: a path, bytes, a buffer, a Tensor of bytes. torch is not needed. A pickle is a program: only the
+    operations that make tensors, text, numbers and containers of them are executed; objects of other classes
+    are refused. Tensors that shared memory share it, as views. Raises ArgumentError for damaged or hostile
+    files.
     """
     file = read_torch(file_bytes(data, "torch_load"))
     memory: dict[tuple[str, str], Tensor] = {}
@@ -85,32 +86,33 @@ def torch_load(data: Any, device: str | None = None) -> Any:
             raw = bytes(file.storages[x.storage.key])
             raw = raw[: len(raw) // x.dtype.itemsize * x.dtype.itemsize]
             memory[key] = Tensor(raw, device, x.dtype)
-        return _strided(memory[key], x)
+        return _select_strided(memory[key], x)
 
-    return _replaced(file.data, tensor, {})
+    return _replace_tensors(file.data, tensor, {})
 
 
-def _replaced(x: Any, tensor: Any, seen: dict[int, Any]) -> Any:
-    """`x` with Tensors: each container once, however often it is part of others."""
+def _replace_tensors(x: Any, tensor: Any, replacements: dict[int, Any]) -> Any:
+    """`x` with Tensors in the place of `Strided`. A container that occurs several times is converted once."""
     if isinstance(x, Strided):
-        if id(x) not in seen:
-            seen[id(x)] = tensor(x)
-        return seen[id(x)]
-    if isinstance(x, Storage):
+        if id(x) not in replacements:
+            replacements[id(x)] = tensor(x)
+        return replacements[id(x)]
+    if isinstance(x, TorchStorage):
         raise ArgumentError(f"torch_load: expected tensors, got storage {x.key} by itself")
-    if id(x) in seen or not isinstance(x, (dict, list, tuple)):
-        return seen.get(id(x), x)
+    if id(x) in replacements or not isinstance(x, (dict, list, tuple)):
+        return replacements.get(id(x), x)
     if isinstance(x, tuple):
-        seen[id(x)] = tuple([_replaced(v, tensor, seen) for v in x])
-        return seen[id(x)]
-    seen[id(x)] = x
+        replacements[id(x)] = tuple([_replace_tensors(v, tensor, replacements) for v in x])
+        return replacements[id(x)]
+    replacements[id(x)] = x
     for key, value in list(x.items() if isinstance(x, dict) else enumerate(x)):
-        x[key] = _replaced(value, tensor, seen)
+        x[key] = _replace_tensors(value, tensor, replacements)
     return x
 
 
-def _strided(memory: Tensor, x: Strided) -> Tensor:
-    """Elements of the 1-D `memory`: a view where they are dense, in any order of axes, else gathered."""
+def _select_strided(memory: Tensor, x: Strided) -> Tensor:
+    """The elements of `x` in the 1-D `memory`: a view if they are dense, in any order of axes, else a
+    gather."""
     if 0 in x.shape:
         return Tensor.zeros(*x.shape, dtype=x.dtype, device=memory.device)
     axes = [i for i, (n, s) in enumerate(zip(x.shape, x.strides, strict=True)) if n > 1 and s > 0]
@@ -120,12 +122,12 @@ def _strided(memory: Tensor, x: Strided) -> Tensor:
         dense = memory[x.offset : x.offset + prod(sizes)].reshape(sizes)
         dense = dense.permute(argsort(order)) if len(order) > 1 else dense
         return dense.reshape([n if i in axes else 1 for i, n in enumerate(x.shape)]).expand(x.shape)
-    where = Tensor.full(x.shape, x.offset, dtype=dtypes.int64, device=memory.device)
+    positions = Tensor.full(x.shape, x.offset, dtype=dtypes.int64, device=memory.device)
     for i, (n, s) in enumerate(zip(x.shape, x.strides, strict=True)):
         column = [n if j == i else 1 for j in range(len(x.shape))]
         steps = Tensor.arange(n, dtype=dtypes.int64, device=memory.device) * s
-        where = where + steps.reshape(column)
-    return memory[where]
+        positions = positions + steps.reshape(column)
+    return memory[positions]
 
 
 # --- GGUF
@@ -135,8 +137,8 @@ def gguf_load(data: Any, device: str | None = None) -> tuple[dict[str, Any], dic
     """(metadata, Tensors by name) of a GGUF file: a path, bytes, a buffer, or a Tensor of bytes.
 
     Quantized tensors (Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL) become float32, lazily, on the
-    device; others keep their dtype. `polygrad.hf.load_hf` keeps them packed. Raises ArgumentError when it is
-    damaged, or of a kind that is not read.
+    device; others keep their dtype. `polygrad.hf.load_hf` keeps them packed. Raises ArgumentError when the
+    file is damaged, or has an unknown quantization.
     """
     metadata, tensors = read_gguf(file_bytes(data, "gguf_load"))
     return metadata, {name: _tensor_of(x, device) for name, x in tensors.items()}
@@ -155,7 +157,7 @@ def _tensor_of(x: Blocks, device: str | None) -> Tensor:
 
 
 class TensorIO(io.RawIOBase):
-    """The bytes of a Tensor of one axis, as a file that is open for reading: `zipfile.ZipFile(TensorIO(t))`.
+    """The bytes of a 1-D Tensor as a file that is open for reading: `zipfile.ZipFile(TensorIO(t))`.
 
     A copy, made at once. Raises ArgumentError for other Tensors.
     """
@@ -190,7 +192,8 @@ class TensorIO(io.RawIOBase):
 
 
 def fs_store(tensor: Tensor, folder: str | os.PathLike[str]) -> str:
-    """Keep the bytes of a Tensor in `folder`, under their SHA-256, which is returned. What is there stays."""
+    """Store the bytes of a Tensor in `folder`, under their SHA-256, which is returned. An existing file is
+    not replaced."""
     raw = bytes(tensor.contiguous().data())
     name = hashlib.sha256(raw).hexdigest()
     path = os.path.join(folder, name[:2], name)
@@ -199,16 +202,16 @@ def fs_store(tensor: Tensor, folder: str | os.PathLike[str]) -> str:
         temporary = f"{path}.{os.getpid()}"
         with open(temporary, "wb") as f:
             f.write(raw)
-        os.replace(temporary, path)  # at once whole, for who reads it meanwhile
+        os.replace(temporary, path)  # atomic: concurrent readers see the whole file or none
     return name
 
 
 def fs_load(
     digest: str, folder: str | os.PathLike[str], dtype: Any = dtypes.uint8, device: str | None = None
 ) -> Tensor:
-    """The bytes that `fs_store` kept under `digest`, as a Tensor of one axis and of `dtype`.
+    """The bytes that `fs_store` stored under `digest`, as a 1-D Tensor of `dtype`.
 
-    Raises ArgumentError when there are none, or others than those that were stored.
+    Raises ArgumentError when there is no such file, or its bytes do not match the digest.
     """
     if len(digest) != 64 or not all(c in "0123456789abcdef" for c in digest):
         raise ArgumentError(f"fs_load: expected a SHA-256 as 64 hexadecimal digits, got {digest[:80]!r}")

@@ -13,7 +13,7 @@ from polygrad.errors import ArgumentError
 from polygrad.helpers import prod
 
 _WHAT = "gguf_load"
-_DEEPEST = 4  # arrays of arrays
+_MAX_DEPTH = 4  # arrays of arrays
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 _MOST_AXES = 8
@@ -21,7 +21,7 @@ _MOST_AXES = 8
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How elements are stored: `elements` of them in `nbytes` bytes. `dtype`: of what is not quantized."""
+    """How elements are stored: `elements` of them in `nbytes` bytes. `dtype`: None if they are quantized."""
 
     name: str
     elements: int
@@ -54,7 +54,7 @@ ENCODINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """A tensor: its shape, as numpy would say it, how it is stored, and its bytes."""
+    """A tensor: its shape in numpy's order, its encoding, and its bytes."""
 
     encoding: Encoding
     shape: tuple[int, ...]
@@ -64,7 +64,7 @@ class Blocks:
 _LENGTH = struct.Struct("<Q")
 
 
-class _Reader:
+class _GGUFReader:
     def __init__(self, data: memoryview) -> None:
         self.data, self.at = data, 0
 
@@ -107,8 +107,8 @@ class _Reader:
             return self.number(_SCALARS[kind])
         if kind == _STRING:
             return self.text()
-        if kind != _ARRAY or depth >= _DEEPEST:
-            refuse(f"a kind of value, or at most {_DEEPEST} arrays inside of each other", f"kind {kind}")
+        if kind != _ARRAY or depth >= _MAX_DEPTH:
+            refuse(f"a kind of value, or at most {_MAX_DEPTH} arrays inside of each other", f"kind {kind}")
         inner, count = self.number("I"), self.number("Q")
         code = _SCALARS.get(inner)
         least = struct.calcsize("<" + code) if code else 8 if inner == _STRING else 12
@@ -131,7 +131,7 @@ def refuse(expected: str, got: str) -> Any:
 def read_gguf(raw: bytes | memoryview) -> tuple[dict[str, Any], dict[str, Blocks]]:
     """Metadata and tensors of a GGUF file of version 2 or 3. Raises ArgumentError when it is damaged."""
     data = memoryview(raw).cast("B")
-    r = _Reader(data)
+    r = _GGUFReader(data)
     if bytes(data[:4]) != b"GGUF":
         refuse("a GGUF file", f"one that begins with {bytes(data[:4]).hex() or 'nothing'}")
     r.at = 4
@@ -148,7 +148,7 @@ def read_gguf(raw: bytes | memoryview) -> tuple[dict[str, Any], dict[str, Blocks
             refuse("keys of their own", f"{key[:80]!r} twice")
         metadata[key] = r.value(r.number("I"))
     infos = [_info(r) for _ in range(tensors)]
-    return metadata, _placed(data, r.at, metadata, infos)
+    return metadata, _place_tensors(data, r.at, metadata, infos)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class _Info:
     offset: int
 
 
-def _info(r: _Reader) -> _Info:
+def _info(r: _GGUFReader) -> _Info:
     name = r.text()
     axes = r.number("I")
     if axes > _MOST_AXES:
@@ -169,15 +169,17 @@ def _info(r: _Reader) -> _Info:
     kind, offset = r.number("I"), r.number("Q")
     encoding = ENCODINGS.get(kind)
     if encoding is None:
-        known = ", ".join(e.name for e in ENCODINGS.values())
-        return refuse(f"{name[:80]}: one of {known}", f"type {kind}")  # type: ignore[no-any-return]
+        names = ", ".join(e.name for e in ENCODINGS.values())
+        return refuse(f"{name[:80]}: one of {names}", f"type {kind}")  # type: ignore[no-any-return]
     if (shape[-1] if shape else 1) % encoding.elements:
         refuse(f"{name[:80]}: rows of a multiple of {encoding.elements} elements", f"shape {shape}")
     return _Info(name, encoding, shape, prod(shape) // encoding.elements * encoding.nbytes, offset)
 
 
-def _placed(data: memoryview, at: int, metadata: dict[str, Any], infos: list[_Info]) -> dict[str, Blocks]:
-    """Tensors' bytes, which lie behind all else, aligned, and nowhere twice."""
+def _place_tensors(
+    data: memoryview, at: int, metadata: dict[str, Any], infos: list[_Info]
+) -> dict[str, Blocks]:
+    """The bytes of the tensors, which lie at the end of the file, aligned and without overlap."""
     alignment = metadata.get("general.alignment", 32)
     if isinstance(alignment, bool) or not isinstance(alignment, int) or not 1 <= alignment <= 1 << 20:
         refuse("an alignment of 1 to 1048576", repr(alignment)[:40])

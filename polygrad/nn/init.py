@@ -1,7 +1,7 @@
 """Initialisation in place: `nn.init.kaiming_uniform_(layer.weight)`, with torch's names, ranges and defaults.
 
-Each function writes to its Tensor, whose gradient does not see it, and returns it. Random numbers are those
-of `Tensor.manual_seed`.
+Each function writes to its Tensor, without recording a gradient, and returns it. Random numbers come from the
+generator of `Tensor.manual_seed`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
     "zeros_",
 ]
 
-# Of the slope of a linear function, the factor that keeps the variance behind a nonlinearity.
+# The gain of weights that preserves the variance after a nonlinearity.
 _GAINS = {
     **dict.fromkeys(("linear", "conv1d", "conv2d", "conv3d", "sigmoid"), 1.0),
     **dict.fromkeys(("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), 1.0),
@@ -75,7 +75,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0
 ) -> Tensor:
-    """Normal, of what lies in [a, b]: by the inverse of the distribution function.
+    """Normal, truncated to [a, b]: by the inverse of the distribution function.
 
     Raises ArgumentError for a >= b or std <= 0, DTypeError.
     """
@@ -115,7 +115,7 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Of a convolution's weight (out, in, *kernel), what passes inputs on unchanged, in each of `groups`.
+    """The identity as a convolution's weight (out, in, *kernel), in each of `groups`.
 
     Raises ShapeError for other than 1 to 3 axes of a kernel, or outputs that `groups` do not divide.
     """
@@ -134,7 +134,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
-    """Normal with that deviation, but for zeros: a part `sparsity` of each column (Martens, 2010).
+    """Normal with standard deviation `std`; a fraction `sparsity` of each column is 0 (Martens, 2010).
 
     Raises ShapeError unless it is a matrix, ArgumentError, DTypeError.
     """
@@ -184,7 +184,7 @@ def kaiming_normal_(
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
-    """A matrix, of the first axis by the rest, with orthonormal rows (or columns, if these are fewer), times
+    """A matrix, the first axis by all others, with orthonormal rows (or columns, if these are fewer), times
     `gain` (Saxe et al., 2013). Raises ShapeError.
 
     By 30 steps of the Newton-Schulz iteration from random numbers, in float32.
@@ -204,7 +204,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
 
 
 def _fans(name: str, tensor: Tensor) -> tuple[int, int]:
-    """Of a weight (out, in, *kernel): how many inputs an output sees, and how many outputs see an input."""
+    """The fan in and the fan out of a weight (out, in, *kernel)."""
     if tensor.ndim < 2:
         raise ShapeError(f"{name}: expected at least 2 axes, (out, in, *kernel), got shape {tensor.shape}")
     window = prod(tensor.shape[2:])
@@ -227,7 +227,7 @@ def _randn(tensor: Tensor, dtype: Any) -> Tensor:
 
 
 def _fill(name: str, tensor: Tensor, values: Callable[[Any], Tensor]) -> Tensor:
-    """Write what `values` makes in a dtype of at least 32 bits."""
+    """Write the result of `values`, computed in a dtype of at least 32 bits."""
     if not tensor.dtype.is_float:
         raise DTypeError(f"{name}: expected a tensor of floats, got {tensor.dtype}")
     if 0 in tensor.shape:

@@ -1,4 +1,4 @@
-"""What layers have in common: what to say where torch's modules have a name and they do not."""
+"""The base of layers, which explains names that only torch's modules have."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from polygrad.missing import missing
 
 
 class Layer:
-    """A layer is any object that has Tensors in it; this base says what to use instead of a module's
+    """A layer is any object with Tensors. This base class only names replacements for a torch module's
     methods.
 
-    `packable`: the names of attributes that are matrices, of which the layer asks only what a PackedWeight
-    can do, too: `polygrad.quantize` packs them.
+    `packable`: the names of matrix attributes that `polygrad.quantize` may pack, because the layer uses only
+    operations that a PackedWeight has, too.
     """
 
     packable: ClassVar[tuple[str, ...]] = ()
 
     def __getattr__(self, name: str) -> Any:
-        """Raises AttributeError: asked only for names that are not there."""
+        """Raises AttributeError: called only for names that do not exist."""
         raise AttributeError(missing("layer", repr(type(self).__name__), name), name=name, obj=self)

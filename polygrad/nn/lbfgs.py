@@ -1,7 +1,7 @@
-"""LBFGS: a quasi-Newton method, for functions that are the same at every evaluation.
+"""LBFGS: a quasi-Newton method, for deterministic functions.
 
 Liu and Nocedal, 1989; the line search is Nocedal and Wright's (2006, algorithms 3.5 and 3.6) with Schmidt's
-safeguards (minFunc), as torch has it. It decides by numbers, which it reads: it cannot be captured.
+safeguards (minFunc), as in torch. Its control flow depends on computed numbers, so it cannot be captured.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _ARMIJO, _CURVATURE = 1e-4, 0.9  # Wolfe's conditions: c1 and c2
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """A point on the line of a search: how far along the direction, the loss there, its gradient (flat), and
-    its slope along the line."""
+    """A point of a line search: the step length, the loss, its gradient (flat), and its slope along the
+    line."""
 
     t: float
     loss: float
@@ -43,9 +43,9 @@ class LBFGS(Optimizer):
         optimizer.step(closure)
 
     A step makes up to `max_iter` iterations and calls the closure up to `max_eval` times (1.25 * max_iter
-    unless given). It ends early where no gradient is over `tolerance_grad`, or loss and parameters change by
-    less than `tolerance_change`. `history_size`: how many changes approximate the curvature.
-    `line_search_fn`: None, steps of length `lr`, or 'strong_wolfe'. One parameter group. Raises
+    unless given). It ends early if no gradient is over `tolerance_grad`, or if loss and parameters change by
+    less than `tolerance_change`. `history_size`: the number of past steps that approximate the curvature.
+    `line_search_fn`: None for steps of length `lr`, or 'strong_wolfe'. Only one parameter group. Raises
     ArgumentError.
 
     >>> w = nn.Parameter(Tensor([1.0, -2.0]))
@@ -83,12 +83,12 @@ class LBFGS(Optimizer):
         super().__init__(params, lr, device)
         self.n_iter = self.func_evals = 0
         self._t = self._scale = (
-            1.0  # of the last iteration: the step's length, the first guess of the curvature
+            1.0  # of the last iteration: the step length, and the initial guess of the curvature
         )
-        self.steps: list[Tensor] = []  # what parameters changed by, flat, and what gradients did
+        self.steps: list[Tensor] = []  # changes of the parameters, flat, and of the gradients
         self.changes: list[Tensor] = []
         self._inverses: list[float] = []  # 1 / (step @ change)
-        self.last: list[Tensor] = []  # of the last iteration: direction and gradient
+        self.last: list[Tensor] = []  # direction and gradient of the last iteration
 
     def _check(self, group: ParamGroup) -> None:
         if group.index:
@@ -102,19 +102,20 @@ class LBFGS(Optimizer):
             )
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Iterate; the loss that the first call of `closure` returned.
+        """Iterate; returns the loss that the first call of `closure` returned.
 
-        `closure` computes the loss and its gradients, from none, and returns the loss. Raises GradientError
-        outside of training mode, CaptureError in a captured function, ArgumentError without a closure.
+        `closure` clears the gradients, computes the loss and its gradients, and returns the loss. Raises
+        GradientError outside of training mode, CaptureError in a captured function, ArgumentError without a
+        closure.
         """
         self._check_mode()
         watch.forbid("a step of LBFGS, which reads numbers", "take it outside of the captured function")
         if closure is None:
             raise ArgumentError("LBFGS.step: expected a closure that computes loss and gradients, got none")
         self._prepare()
-        given = closure()
-        self._iterate(closure, float(given.item()), self._gradient())
-        return given
+        loss_tensor = closure()
+        self._iterate(closure, float(loss_tensor.item()), self._gradient())
+        return loss_tensor
 
     def schedule_step(self) -> list[Tensor]:
         """Raises ArgumentError: a step calls its closure, and is never lazy."""
@@ -139,7 +140,7 @@ class LBFGS(Optimizer):
                 return
             calls = 0
             if search is not None:
-                start, here = [p.detach().clone() for p in self.params], _Point(0.0, loss, gradient, slope)
+                start, origin = [p.detach().clone() for p in self.params], _Point(0.0, loss, gradient, slope)
                 start[0].realize(*start[1:])
 
                 def evaluate(t: float, start: list[Tensor] = start, direction: Tensor = direction) -> _Point:
@@ -147,10 +148,10 @@ class LBFGS(Optimizer):
                     loss, gradient = self._evaluate(closure)
                     return _Point(t, loss, gradient, _dot(gradient, direction))
 
-                found, calls = _strong_wolfe(
-                    evaluate, self._t, here, _largest(direction), tolerance_change, max_eval - evaluations
+                best_point, calls = _strong_wolfe(
+                    evaluate, self._t, origin, _largest(direction), tolerance_change, max_eval - evaluations
                 )
-                self._t, loss, gradient = found.t, found.loss, found.gradient
+                self._t, loss, gradient = best_point.t, best_point.loss, best_point.gradient
                 self._move(start, direction, self._t)
             else:
                 self._move([p.detach() for p in self.params], direction, self._t)
@@ -164,7 +165,7 @@ class LBFGS(Optimizer):
                 return
 
     def _direction(self, gradient: Tensor, history_size: int) -> Tensor:
-        """Where to go from a point with that gradient: by the two loops of L-BFGS."""
+        """The search direction at a point with this gradient, by the two-loop recursion of L-BFGS."""
         self.n_iter += 1
         if self.n_iter == 1:
             return (-gradient).realize()
@@ -175,8 +176,8 @@ class LBFGS(Optimizer):
             self.changes.append(change)
             self.steps.append(step)
             self._inverses.append(1.0 / curvature)
-            for kept in (self.changes, self.steps, self._inverses):
-                del kept[:-history_size]
+            for entries in (self.changes, self.steps, self._inverses):
+                del entries[:-history_size]
             self._scale = curvature / _dot(change, change)
         history = list(zip(self.steps, self.changes, self._inverses, strict=True))
         out, parts = -gradient, []
@@ -204,7 +205,7 @@ class LBFGS(Optimizer):
         return flat.realize(*[p.grad for p in self.params if p.grad is not None])
 
     def _move(self, start: list[Tensor], direction: Tensor, t: float) -> None:
-        """Let the parameters be `start`, and `t` along the direction from there."""
+        """Set the parameters to `start` + `t` * `direction`."""
         at = 0
         for p, x in zip(self.params, start, strict=True):
             n = int(p.numel())
@@ -215,46 +216,46 @@ class LBFGS(Optimizer):
     # --- checkpoints
 
     def state_dict(self) -> dict[str, Tensor]:
-        """History and counts: to be saved, and loaded by `load_state_dict`."""
+        """History and counts, to be saved and passed to `load_state_dict`."""
         numbers = [float(self.n_iter), float(self.func_evals), self._t, self._scale, *self._inverses]
         return {**super().state_dict(), "numbers": Tensor(numbers, device=_HOST, dtype=dtypes.float64)}
 
     def load_state_dict(self, state_dict: Mapping[str, Tensor]) -> None:
-        """Go on from what `state_dict` gave. Raises ArgumentError, ShapeError."""
-        given = dict(state_dict)
-        if "numbers" not in given or given["numbers"].shape < (4,):
+        """Restore the state that `state_dict` returned. Raises ArgumentError, ShapeError."""
+        state = dict(state_dict)
+        if "numbers" not in state or state["numbers"].shape < (4,):
             raise ArgumentError("load_state_dict: expected the state of an LBFGS, with 'numbers', got none")
-        n_iter, func_evals, self._t, self._scale, *self._inverses = given.pop("numbers").tolist()
+        n_iter, func_evals, self._t, self._scale, *self._inverses = state.pop("numbers").tolist()
         self.n_iter, self.func_evals = int(n_iter), int(func_evals)
         size = sum(int(p.numel()) for p in self.params)
         for name in ("steps", "changes", "last"):
-            count = sum(k.startswith(f"{name}.") for k in given)
+            count = sum(k.startswith(f"{name}.") for k in state)
             like = [Tensor.zeros(size, dtype=wide(self.params[0]), device=self.device) for _ in range(count)]
             setattr(self, name, like)
-        super().load_state_dict(given)
+        super().load_state_dict(state)
 
 
 def _strong_wolfe(
     evaluate: Callable[[float], _Point],
     t: float,
-    here: _Point,
+    origin: _Point,
     largest: float,
     tolerance_change: float,
-    most: int,
+    max_evaluations: int,
 ) -> tuple[_Point, int]:
-    """A point along the line from `here` that meets the strong Wolfe conditions, or the best found in `most`
-    evaluations; and how many were made. `largest`: the greatest magnitude in the direction.
+    """A point along the line from `origin` that meets the strong Wolfe conditions, or the best one in
+    `max_evaluations`; and the number of evaluations. `largest`: the greatest magnitude in the direction.
     """
 
     def is_too_high(x: _Point) -> bool:
-        return x.loss > here.loss + _ARMIJO * x.t * here.slope
+        return x.loss > origin.loss + _ARMIJO * x.t * origin.slope
 
     def is_flat(x: _Point) -> bool:
-        return abs(x.slope) <= -_CURVATURE * here.slope
+        return abs(x.slope) <= -_CURVATURE * origin.slope
 
-    before, new = here, evaluate(t)
-    calls, rounds, low, high = 1, 0, here, here
-    while rounds < most:  # bracket
+    before, new = origin, evaluate(t)
+    calls, rounds, low, high = 1, 0, origin, origin
+    while rounds < max_evaluations:  # bracket
         if is_too_high(new) or (rounds > 1 and new.loss >= before.loss):
             low, high = before, new
             break
@@ -267,10 +268,10 @@ def _strong_wolfe(
         before, new = new, evaluate(t)
         calls, rounds = calls + 1, rounds + 1
     else:
-        low, high = here, new
+        low, high = origin, new
     low, high = (low, high) if low.loss <= high.loss else (high, low)
     stalled = False
-    while rounds < most:  # zoom
+    while rounds < max_evaluations:  # zoom
         left, right = min(low.t, high.t), max(low.t, high.t)
         if (right - left) * largest < tolerance_change:
             break

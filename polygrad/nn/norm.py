@@ -15,9 +15,9 @@ from polygrad.tensor.tensor import Tensor
 class BatchNorm(Layer):
     """Batch normalisation over every axis but 1, with running statistics when not `Tensor.training`.
 
-    Nothing is differentiated with respect to the statistics: an optimizer leaves them alone, also when
-    `requires_grad_()` was called on all that `nn.state.get_parameters` finds.
-    16-bit floats are normalised in float32; the result has the dtype of x and weight together.
+    The statistics never get a gradient, so an optimizer does not change them, even after `requires_grad_()`
+    on everything that `nn.state.get_parameters` finds. 16-bit floats are normalised in float32; the result
+    has the dtype that x and weight promote to.
 
     >>> nn.BatchNorm(3)(Tensor.rand(2, 3, 8, 8)).shape
     (2, 3, 8, 8)

@@ -1,11 +1,11 @@
-"""The base of optimizers, and several as one.
+"""The base of optimizers, and groups of optimizers.
 
-A step is lazy until `step` realizes it: parameters and state together, in one Program. What changes from step
-to step is a Tensor, so that every step is the same graph, and a captured step goes on as an eager loop does.
+A step is lazy until `step` realizes parameters and state together, in one Program. Values that change from
+step to step are Tensors, so that every step has the same graph, and a captured step behaves as an eager loop.
 
 A parameter without a gradient is skipped, as in torch: neither it nor its state changes. So parameters may
-have taken different numbers of steps. What is counted in steps is a `clock`, shared by parameters that have
-taken the same steps; it is split in two where some of them are skipped.
+have taken different numbers of steps. Parameters that have taken the same steps share a `clock`, the state
+that counts steps; the clock is split when some of them are skipped.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from polygrad.tensor.core.convert import pack
 from polygrad.tensor.tensor import Tensor
 from polygrad.uop.ops import Ops
 
-# Tensors; or dicts with "params" and numbers for these alone (see `Optimizer.param_groups`).
+# Tensors; or dicts with "params" and the options of that group (see `Optimizer.param_groups`).
 Params = Iterable[Any]
 Clock = dict[str, Tensor]
 
@@ -46,17 +46,17 @@ class Part:
 
 
 class _Clipping:
-    """What an optimizer does to gradients before it uses them."""
+    """Gradient clipping within an optimizer."""
 
     params: list[Tensor]
     max_norm: float | None = None
     max_value: float | None = None
 
     def clip_gradients(self, max_norm: float | None = None, max_value: float | None = None) -> None:
-        """From now on, scale the gradients of every step so that their 2-norm, of all together, is at most
-        `max_norm`, and clamp their elements to ±max_value; None: as they are.
+        """From now on, scale the gradients of every step so that their joint 2-norm is at most `max_norm`,
+        and clamp their elements to ±max_value; None: no limit.
 
-        Part of a captured step, too. Raises ArgumentError for negative numbers.
+        This also works in captured steps. Raises ArgumentError for negative numbers.
         """
         for name, x in (("max_norm", max_norm), ("max_value", max_value)):
             if x is not None:
@@ -71,14 +71,13 @@ class _Clipping:
 
 
 class Optimizer(_Clipping):
-    """The base of optimizers: the Tensors that are trained, and the learning rate `lr`, a Tensor that may be
-    assigned.
+    """The base of optimizers: the trained Tensors, and the learning rate `lr`, a Tensor that may be assigned.
 
-    `params`: Tensors, or dicts as {"params": Tensors, "lr": 0.01} with numbers for a group of them, of which
-    `lr` is the first one's. A frozen Tensor (`requires_grad=False`) is trained from when it requires a
-    gradient. `initial_lr`: what `lr` was when the first scheduler was made for it. Raises ArgumentError where
-    no parameter requires a gradient, for a buffer (`nn.Buffer`), and for numbers that make no sense: a
-    negative learning rate, momentum or weight decay, moments' decay outside of [0, 1).
+    `params`: Tensors, or dicts as {"params": Tensors, "lr": 0.01} with the options of a parameter group; `lr`
+    is the rate of the first group. A frozen Tensor (`requires_grad=False`) is trained as soon as it requires
+    a gradient. `initial_lr`: the value of `lr` when its first scheduler was made. Raises ArgumentError if no
+    parameter requires a gradient, for a buffer (`nn.Buffer`), and for invalid numbers: a negative learning
+    rate, momentum or weight decay, a decay of moments outside of [0, 1).
 
     >>> w, b = nn.Parameter(Tensor([1.0])), nn.Parameter(Tensor([0.0]))
     >>> optimizer = nn.optim.SGD([{'params': [w], 'lr': 0.5}, {'params': [b]}], lr=0.1)
@@ -86,11 +85,11 @@ class Optimizer(_Clipping):
     [0.5, 0.1]
     """
 
-    # The numbers that a group may have for itself: attributes of the optimizer.
+    # The options that a group may override: attributes of the optimizer.
     _options: tuple[str, ...] = ()
-    # What a clock consists of: names of Tensors of shape (1,), and their values before the first step.
+    # The Tensors of a clock, of shape (1,), by name, with their values before the first step.
     _counters: Mapping[str, float] = {}
-    # What is kept for each parameter: attributes, lists as long as `params`, or empty.
+    # The state of parameters: attributes that are lists as long as `params`, or empty.
     _state_names: tuple[str, ...] = ()
 
     def __init__(self, params: Params, lr: float, device: str | None = None) -> None:
@@ -103,12 +102,12 @@ class Optimizer(_Clipping):
         self._clock_of: list[int] = []
         self._records: list[GroupRecord] = []
         in_range(f"{type(self).__name__}: lr", lr, 0)
-        groups = self._given(params)
-        found = [x for g in groups for x in g["params"] if _is_trained(x)]
-        if not found:
+        groups = self._read_groups(params)
+        trained = [x for g in groups for x in g["params"] if _is_trained(x)]
+        if not trained:
             raise ArgumentError("optimizer: no parameter requires a gradient")
-        self.device = device or found[0].device
-        found[0].realize(*found[1:])  # so that even the first step writes in place
+        self.device = device or trained[0].device
+        trained[0].realize(*trained[1:])  # so that even the first step writes in place
         for g in groups:
             self._add(g)
 
@@ -116,38 +115,38 @@ class Optimizer(_Clipping):
 
     @property
     def param_groups(self) -> list[ParamGroup]:
-        """The parameters in groups with numbers of their own, which may be changed: `group["lr"] = 0.01`."""
+        """The parameter groups. Their options may be changed: `group["lr"] = 0.01`."""
         return [ParamGroup(self, i) for i in range(len(self._records))]
 
     @property
     def initial_lr(self) -> float | None:
-        """What `lr` was when the first scheduler was made for it."""
+        """The value of `lr` when its first scheduler was made."""
         return self._records[0].initial_lr
 
     def add_param_group(self, group: Mapping[str, Any]) -> None:
-        """Train more Tensors: {"params": Tensors, "lr": 0.01, ...}, with the optimizer's numbers but for
-        those given. Raises ArgumentError, also for Tensors that it trains already.
+        """Train more Tensors: {"params": Tensors, "lr": 0.01, ...}. Other options are the optimizer's. Raises
+        ArgumentError, also for Tensors that it trains already.
         """
-        (given,) = self._given([group])
-        new = [x for x in given["params"] if _is_trained(x)]
+        (new_group,) = self._read_groups([group])
+        new = [x for x in new_group["params"] if _is_trained(x)]
         if new:
             new[0].realize(*new[1:])
-        self._add(given)
+        self._add(new_group)
 
-    def _given(self, params: Params) -> list[dict[str, Any]]:
-        """Groups as they were given, their parameters as a list. Raises ArgumentError."""
+    def _read_groups(self, params: Params) -> list[dict[str, Any]]:
+        """`params` as a list of groups, each with a list of parameters. Raises ArgumentError."""
         name = type(self).__name__
         if isinstance(params, (Tensor, Mapping)):
             raise ArgumentError(f"{name}: params: expected a sequence of Tensors or of groups, got one alone")
-        given = list(params)
-        groups = [dict(x) for x in given] if given and isinstance(given[0], Mapping) else [{"params": given}]
-        seen = {id(x) for record in self._records for x in record.params}
+        items = list(params)
+        groups = [dict(x) for x in items] if items and isinstance(items[0], Mapping) else [{"params": items}]
+        known_ids = {id(x) for record in self._records for x in record.params}
         for i, g in enumerate(groups):
             if "params" not in g:
                 raise ArgumentError(f"{name}: param group {i}: expected 'params', got {list(g)}")
-            own = g["params"]
-            own = [own] if isinstance(own, Tensor) else list(own)
-            for x in own:
+            group_params = g["params"]
+            group_params = [group_params] if isinstance(group_params, Tensor) else list(group_params)
+            for x in group_params:
                 if not isinstance(x, Tensor):
                     raise ArgumentError(
                         f"{name}: params: expected a sequence of Tensors, got one with a {type(x).__name__}"
@@ -159,21 +158,21 @@ class Optimizer(_Clipping):
                     )
                 if x.requires_grad is None and x.dtype.is_float:
                     x.requires_grad = True
-            g["params"] = dedup(own)
-            if not seen.isdisjoint(map(id, g["params"])):
+            g["params"] = dedup(group_params)
+            if not known_ids.isdisjoint(map(id, g["params"])):
                 raise ArgumentError(f"{name}: param group {i}: expected Tensors that are in no other group")
-            seen.update(map(id, g["params"]))
+            known_ids.update(map(id, g["params"]))
         return groups
 
-    def _add(self, given: dict[str, Any]) -> None:
-        index, params = len(self._records), given["params"]
-        numbers = {k: v for k, v in given.items() if k not in ("params", "lr", "initial_lr")}
-        rate = given.get("lr", self._first_lr)
+    def _add(self, group: dict[str, Any]) -> None:
+        index, params = len(self._records), group["params"]
+        numbers = {k: v for k, v in group.items() if k not in ("params", "lr", "initial_lr")}
+        rate = group.get("lr", self._first_lr)
         rate = float(rate.item()) if isinstance(rate, Tensor) else rate
         in_range(f"{type(self).__name__}: lr", rate, 0)
         self._records.append(GroupRecord(params, {}, float(rate)))
         try:
-            ParamGroup(self, index).say(numbers)
+            ParamGroup(self, index).set_numbers(numbers)
         except ArgumentError:
             self._records.pop()
             raise
@@ -188,29 +187,29 @@ class Optimizer(_Clipping):
         self._find_params(self._new_clock() if index else 0)
 
     def _check(self, group: ParamGroup) -> None:
-        """Raises ArgumentError for numbers of a group that make no sense."""
+        """Raises ArgumentError for invalid options of a group."""
 
-    # --- which are trained, and their state
+    # --- trained parameters and their state
 
     def _find_params(self, clock: int) -> None:
-        """Let `params` be those that require a gradient, in order, and the others `buffers`. The state of new
-        ones begins, with clock number `clock`.
+        """Set `params` to the Tensors that require a gradient, in order, and `buffers` to the others. New
+        parameters get initial state, and clock number `clock`.
         """
-        known = {id(p): c for p, c in zip(self.params, self._clock_of, strict=True)}
-        given = [x for record in self._records for x in record.params]
-        found = [x for x in given if id(x) in known or _is_trained(x)]
+        clock_by_id = {id(p): c for p, c in zip(self.params, self._clock_of, strict=True)}
+        all_params = [x for record in self._records for x in record.params]
+        trained = [x for x in all_params if id(x) in clock_by_id or _is_trained(x)]
         for name in self._state_names:
             state = self.__dict__.setdefault(name, [])
             if self._keeps(name) and len(state) == len(self.params):
-                for i, x in enumerate(found):
-                    if id(x) not in known:
+                for i, x in enumerate(trained):
+                    if id(x) not in clock_by_id:
                         state.insert(i, self._initial(name, x))
-        self.params = found
-        self.buffers = [x for x in given if all(x is not p for p in found)]
-        self._clock_of = [known.get(id(p), clock) for p in found]
+        self.params = trained
+        self.buffers = [x for x in all_params if all(x is not p for p in trained)]
+        self._clock_of = [clock_by_id.get(id(p), clock) for p in trained]
 
     def _keeps(self, name: str) -> bool:
-        """Whether the state `name` is needed, by the numbers of any group."""
+        """Whether any group's options need the state `name`."""
         return True
 
     def _initial(self, name: str, p: Tensor) -> Tensor:
@@ -221,7 +220,7 @@ class Optimizer(_Clipping):
         return next(g for g in self.param_groups if any(p is x for x in g.params))
 
     def _prepare(self) -> None:
-        """Train what was frozen and has a gradient now, and begin what numbers that were changed ask for."""
+        """Add parameters that were frozen and have a gradient now, and state that changed options need."""
         if any(_is_trained(x) and x.grad is not None for x in self.buffers):
             self._find_params(self._new_clock())
         for name in self._state_names:
@@ -235,25 +234,25 @@ class Optimizer(_Clipping):
         return self.clocks[number] if number else {name: getattr(self, name) for name in self._counters}
 
     def _new_clock(self, like: Clock | None = None) -> int:
-        """The number of another clock, which is where `like` is, or at the start."""
+        """Make a clock, a copy of `like` or a new one; return its number."""
         if not self._counters:
             return 0
         number = len(self.clocks) + 1
         self.clocks[number] = {
-            name: self._counter(start) if like is None else _copied(like[name])
+            name: self._counter(start) if like is None else _copy_counter(like[name])
             for name, start in self._counters.items()
         }
         return number
 
     def _counter(self, start: float) -> Tensor:
-        return kept(Tensor([start], device=self.device, dtype=dtypes.float32, requires_grad=False))
+        return keep_in_memory(Tensor([start], device=self.device, dtype=dtypes.float32, requires_grad=False))
 
     def _split_clocks(self) -> None:
-        """Give parameters that are skipped a clock apart from those that are not."""
+        """Give skipped parameters a clock that is separate from the others'."""
         for number in range(len(self.clocks) + 1 if self._counters else 0):
-            own = [i for i, c in enumerate(self._clock_of) if c == number]
-            skipped = [i for i in own if self.params[i].grad is None]
-            if skipped and len(skipped) < len(own):
+            positions = [i for i, c in enumerate(self._clock_of) if c == number]
+            skipped = [i for i in positions if self.params[i].grad is None]
+            if skipped and len(skipped) < len(positions):
                 apart = self._new_clock(self._clock(number))
                 for i in skipped:
                     self._clock_of[i] = apart
@@ -265,12 +264,12 @@ class Optimizer(_Clipping):
         for i, (p, clock) in enumerate(zip(self.params, self._clock_of, strict=True)):
             if p.grad is not None:
                 members.setdefault((group_of[id(p)], clock), []).append((i, p, p.grad))
-        return [Part(groups[g], self._clock(c), own) for (g, c), own in members.items()]
+        return [Part(groups[g], self._clock(c), part_members) for (g, c), part_members in members.items()]
 
     # --- steps
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients; with `set_to_none=False`, let those that there are be 0, in place."""
+        """Discard the gradients; with `set_to_none=False`, set existing ones to 0, in place."""
         for p in self.params:
             if set_to_none or p.grad is None:
                 p.grad = None
@@ -280,12 +279,12 @@ class Optimizer(_Clipping):
                 p.grad.assign(p.grad.zeros_like())
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change the parameters by their gradients, and compute that; what `closure`, called before,
-        returned.
+        """Update the parameters by their gradients, and compute the update. If `closure` is given, it is
+        called first, and its result is returned.
 
-        Parameters without a gradient are skipped. Gradients of inputs that neither said `requires_grad` nor
-        were read are dropped: they would have to be computed now, from the old parameters. Raises
-        GradientError outside of training mode, and when no parameter has a gradient.
+        Parameters without a gradient are skipped. Unread gradients of inputs with `requires_grad=None` are
+        dropped, as they would have to be computed now, from the old parameters. Raises GradientError outside
+        of training mode, and when no parameter has a gradient.
         """
         self._check_mode()
         loss = None if closure is None else closure()
@@ -294,7 +293,7 @@ class Optimizer(_Clipping):
         return loss
 
     def schedule_step(self) -> list[Tensor]:
-        """`step`, lazily: the Tensors to realize."""
+        """`step`, lazily: returns the Tensors to realize."""
         self._check_mode()
         self._prepare()
         if all(p.grad is None for p in self.params):
@@ -318,14 +317,14 @@ class Optimizer(_Clipping):
             )
 
     def _step(self, part: Part) -> list[Tensor]:
-        """Assign to the parameters of a part, to its clock and to their state; clock and state."""
+        """Assign to the parameters of a part, its clock and its state; return clock and state."""
         raise InternalError(f"{type(self).__name__}: expected an optimizer that defines its step")
 
     # --- checkpoints
 
     def state_dict(self) -> dict[str, Tensor]:
-        """What a step changes besides the parameters, and learning rates: to be saved (`nn.state.safe_save`),
-        and loaded by `load_state_dict`. Other numbers are not in it.
+        """The state that steps change besides the parameters, and learning rates; other options are not
+        included. To be saved (`nn.state.safe_save`) and passed to `load_state_dict`.
         """
         out = self._own_state()
         if self.clocks:
@@ -336,16 +335,17 @@ class Optimizer(_Clipping):
         return out
 
     def _own_state(self) -> dict[str, Tensor]:
-        found: dict[str, Tensor] = get_state_dict(self)
-        return {k: t for k, t in found.items() if k.split(".")[0] not in ("params", "buffers")}
+        state: dict[str, Tensor] = get_state_dict(self)
+        return {k: t for k, t in state.items() if k.split(".")[0] not in ("params", "buffers")}
 
     def load_state_dict(self, state_dict: Mapping[str, Tensor]) -> None:
-        """Go on from what `state_dict` gave, of an optimizer of as many parameters in the same order.
+        """Restore the state that `state_dict` returned for an optimizer with the same number of parameters,
+        in the same order.
 
         Raises ArgumentError, ShapeError.
         """
-        given = dict(state_dict)
-        clock_of, first = given.pop("clock_of", None), given.pop("initial_lr", None)
+        state = dict(state_dict)
+        clock_of, first = state.pop("clock_of", None), state.pop("initial_lr", None)
         clocks = [0] * len(self.params) if clock_of is None else clock_of.tolist()
         if len(clocks) != len(self.params):
             raise ArgumentError(
@@ -354,13 +354,13 @@ class Optimizer(_Clipping):
         while len(self.clocks) < max(clocks):
             self._new_clock()
         self._clock_of = clocks
-        load_state_dict(self._own_state(), given, verbose=False)
+        load_state_dict(self._own_state(), state, verbose=False)
         for record, value in zip(self._records, [] if first is None else first.tolist(), strict=False):
             record.initial_lr = value
 
 
 class OptimizerGroup(_Clipping):
-    """Several optimizers as one.
+    """Several optimizers that step together.
 
     >>> w, b = nn.Parameter(Tensor([1.0])), nn.Parameter(Tensor([0.0]))
     >>> optimizer = nn.optim.OptimizerGroup(nn.optim.SGD([w], lr=0.1), nn.optim.Adam([b], lr=0.1))
@@ -386,20 +386,21 @@ class OptimizerGroup(_Clipping):
         return [g for o in self.optimizers for g in o.param_groups]
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients; with `set_to_none=False`, let those that there are be 0."""
+        """Discard the gradients; with `set_to_none=False`, set existing ones to 0."""
         for o in self.optimizers:
             o.zero_grad(set_to_none)
 
     def schedule_step(self) -> list[Tensor]:
-        """Every optimizer's step, lazily: the Tensors to realize. One without gradients makes none."""
+        """Every optimizer's step, lazily: returns the Tensors to realize. Optimizers without gradients are
+        skipped."""
         with Tensor.no_grad():
             self._clip()
         ready = [o for o in self.optimizers if any(p.grad is not None for p in (*o.params, *o.buffers))]
         return [t for o in ready or self.optimizers for t in o.schedule_step()]
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Every optimizer's step, in one Program; what `closure`, called before, returned. Raises
-        GradientError as theirs.
+        """Every optimizer's step, in one Program. If `closure` is given, it is called first, and its result
+        is returned. Raises GradientError.
         """
         loss = None if closure is None else closure()
         tensors = self.schedule_step()
@@ -411,14 +412,14 @@ class OptimizerGroup(_Clipping):
         return {f"{i}.{k}": t for i, o in enumerate(self.optimizers) for k, t in o.state_dict().items()}
 
     def load_state_dict(self, state_dict: Mapping[str, Tensor]) -> None:
-        """Go on from what `state_dict` gave. Raises ArgumentError, ShapeError."""
+        """Restore the state that `state_dict` returned. Raises ArgumentError, ShapeError."""
         for i, o in enumerate(self.optimizers):
             start = f"{i}."
             o.load_state_dict({k[len(start) :]: t for k, t in state_dict.items() if k.startswith(start)})
 
 
 def in_range(what: str, x: float, low: float, below: float = math.inf) -> None:
-    """Raises ArgumentError unless low <= x < below; NaN is not."""
+    """Raises ArgumentError unless low <= x < below, which is false for NaN."""
     if not isinstance(x, (int, float)) or not low <= x < below:
         bounds = f"a number of at least {low}" if below == math.inf else f"a number in [{low}, {below})"
         raise ArgumentError(f"{what}: expected {bounds}, got {x}")
@@ -452,30 +453,30 @@ def wide(p: Tensor) -> Any:
 
 
 def zeros(p: Tensor, value: float = 0.0) -> Tensor:
-    """State of a parameter's shape, `value` everywhere, in memory from the start: the first step is the graph
-    of all steps."""
+    """State of a parameter's shape, `value` everywhere, stored in memory so that the first step has the same
+    graph as later ones."""
     dtype = wide(p)
-    raw = bytes(pack([value], dtype)) * p.numel()  # from the host: memory of its own, without a launch
+    raw = bytes(pack([value], dtype)) * p.numel()  # written by the host, without a launch
     is_sharded = isinstance(p.device, tuple)
     home = p.device[0] if is_sharded else p.device
     out = Tensor(raw, device=home, dtype=dtype, requires_grad=False).reshape(p.shape)
-    return kept(out.shard_like(p).realize() if is_sharded else out)
+    return keep_in_memory(out.shard_like(p).realize() if is_sharded else out)
 
 
 def write(p: Tensor, value: Tensor) -> None:
     value = value.cast(p.dtype)
-    p.assign(value if p.ndim else value.reshape(()))  # a rate, of one axis, gives a scalar's update that axis
+    p.assign(value if p.ndim else value.reshape(()))  # rates have one axis, and so has the update of a scalar
 
 
-def kept(state: Tensor) -> Tensor:
-    """`state`, which a function that is being captured made, as memory that is there from call to call."""
+def keep_in_memory(state: Tensor) -> Tensor:
+    """`state`, made during a capture, as memory that persists between calls."""
     if watch.recording is not None:
         watch.recording.storages |= {storage_of(state)}
     return state
 
 
-def _copied(counter: Tensor) -> Tensor:
-    """A counter that goes on from where another is. Raises CaptureError where that is not known yet."""
+def _copy_counter(counter: Tensor) -> Tensor:
+    """A copy of a counter. Raises CaptureError if its value is not known yet."""
     if watch.recording is None:
         return counter.clone().realize()
     memory = memory_under(counter.uop)
@@ -485,7 +486,7 @@ def _copied(counter: Tensor) -> Tensor:
             "optimizer: take one such step before it is captured, or use an optimizer for each"
         )
     raw = bytes(memory.arg.read())
-    return kept(Tensor(raw, counter.device, counter.dtype, requires_grad=False))
+    return keep_in_memory(Tensor(raw, counter.device, counter.dtype, requires_grad=False))
 
 
 def _is_trained(x: Tensor) -> bool:

@@ -1,8 +1,7 @@
-"""Matrices in few bits that take the places of layers' weights.
+"""Quantized matrices that replace layers' weights.
 
-A PackedWeight is what a layer asks of its weight: rows by number, and its transpose for a product. Each is a
-lazy expression over the bytes, which is computed where it is read: in registers, inside of the kernel of the
-product.
+A PackedWeight has the operations that layers use: rows by index, and the transpose for a product. Each is a
+lazy expression over the bytes, computed where it is read: in registers, within the product's kernel.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from polygrad.tensor.tensor import Tensor
 
 
 class PackedWeight:
-    """A matrix (*rows, columns) that is kept in few bits, and whose numbers are float32.
+    """A matrix (*rows, columns) of float32 numbers that are stored in few bits.
 
-    `kind`: how, a key of `polygrad.nn.quantization.KINDS`. `planes`: its parts by name, (*rows, blocks, ...).
-    They are computed and copied, and become attributes, as buffers: they are saved with the model, and not
-    trained. Raises ArgumentError for an unknown kind.
+    `kind`: a key of `polygrad.nn.quantization.KINDS`. `planes`: its parts by name, (*rows, blocks, ...). They
+    are computed and copied, and become attributes, as buffers: they are saved with the model and not trained.
+    Raises ArgumentError for an unknown kind.
 
     >>> from polygrad import Tensor
     >>> from polygrad.nn.packed import PackedWeight
@@ -34,35 +33,35 @@ class PackedWeight:
 
     def __init__(self, kind: str, planes: Mapping[str, Tensor]) -> None:
         self.kind = kind.lower()
-        own = {name: plane.detach().clone() for name, plane in planes.items()}
-        first, *others = own.values()
-        first.realize(*others)
-        keep_as_planes(own.values())
-        self._names = tuple(own)
-        vars(self).update(own)
-        numbers, axes = find_kind(kind).dense(own).shape, own["scales"].ndim
+        copies = {name: plane.detach().clone() for name, plane in planes.items()}
+        first, *other_planes = copies.values()
+        first.realize(*other_planes)
+        keep_as_planes(copies.values())
+        self._names = tuple(copies)
+        vars(self).update(copies)
+        numbers, axes = find_kind(kind).dense(copies).shape, copies["scales"].ndim
         self.columns = prod(numbers[axes - 1 :])
 
     @classmethod
     def of(cls, weight: Tensor, kind: str) -> PackedWeight:
-        """The nearest matrix of a kind to floats (*rows, columns).
+        """Quantize floats (*rows, columns) to a kind.
 
-        Raises ArgumentError for a kind that is only read and columns that are no multiple of its blocks,
-        ShapeError for fewer than two axes.
+        Raises ArgumentError for a kind that cannot be written or columns that are not a multiple of its
+        blocks, ShapeError for fewer than two axes.
         """
-        found = find_kind_to_pack(kind)
+        format = find_kind_to_pack(kind)
         if weight.ndim < 2:
             raise ShapeError(f"quantize: expected a matrix, got shape {weight.shape}")
         *rows, columns = weight.shape
-        block = found.block or columns
+        block = format.block or columns
         if not columns or columns % block:
             raise ArgumentError(
                 f"quantize: {kind}: expected a multiple of {block or 1} columns, got {columns}"
             )
         blocks = weight.detach().float().reshape(*rows, columns // block, block)
-        assert found.pack is not None
+        assert format.pack is not None
         with Tensor.no_grad():
-            return cls(kind, found.pack(blocks))
+            return cls(kind, format.pack(blocks))
 
     @classmethod
     def of_blocks(cls, blocks: Tensor, kind: str) -> PackedWeight:
@@ -87,7 +86,7 @@ class PackedWeight:
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """As of the matrix."""
+        """The shape of the matrix."""
         return (*self.planes["scales"].shape[:-1], self.columns)
 
     @property
@@ -97,16 +96,16 @@ class PackedWeight:
 
     @property
     def dtype(self) -> DType:
-        """That of the numbers, float32."""
+        """The dtype of the numbers, float32."""
         return dtypes.float32
 
     @property
     def device(self) -> Any:
-        """That of the planes."""
+        """The device of the planes."""
         return self.planes["scales"].device
 
     def numel(self) -> Any:
-        """How many numbers the matrix has."""
+        """The number of elements of the matrix."""
         return prod(self.shape)
 
     def nbytes(self) -> int:
@@ -127,8 +126,8 @@ class PackedWeight:
         return self.dense().T
 
     def __getitem__(self, index: Any) -> Any:
-        """Rows, along the first axis. A slice of rows is a PackedWeight, a copy; those that an integer or a
-        Tensor of integers picks are floats: only their bytes are read. Raises ArgumentError for others.
+        """Rows, along the first axis. A slice is a PackedWeight, a copy. An integer or a Tensor of integers
+        gives float rows, and only the bytes of these are read. Raises ArgumentError for other indices.
         """
         if not isinstance(index, (int, slice, Tensor)):
             raise ArgumentError(

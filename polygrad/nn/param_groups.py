@@ -1,7 +1,6 @@
-"""Parameter groups: parameters that an optimizer treats alike, and the numbers that it treats them by.
+"""Parameter groups: parameters with common options.
 
-As torch's `param_groups`. Learning rates are Tensors of the optimizer, so that captured steps see them
-change.
+As torch's `param_groups`. Learning rates are Tensors of the optimizer, so that captured steps see changes.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from polygrad.tensor.tensor import Tensor
 
 @dataclass(slots=True)
 class GroupRecord:
-    """What an optimizer keeps of a group. It has no `__dict__`: `nn.state.get_state_dict` finds an
-    optimizer's Tensors in the optimizer alone.
+    """An optimizer's data about a group. It has no `__dict__`, so that `nn.state.get_state_dict` finds
+    Tensors only in the optimizer itself.
 
-    `numbers`: those that the group has for itself. `first_lr`: before any schedule. `initial_lr`: what `lr`
-    was when the first scheduler was made for it.
+    `numbers`: the options that the group overrides. `first_lr`: the rate before any schedule. `initial_lr`:
+    the value of `lr` when its first scheduler was made.
     """
 
     params: list[Tensor]
@@ -32,9 +31,9 @@ class GroupRecord:
 class ParamGroup(MutableMapping[str, Any]):
     """Group number `index` of an optimizer: `group["params"]`, `group["lr"]`, `group["weight_decay"]`, ...
 
-    What was not said for the group is what the optimizer's attribute of that name is. `lr` is a Tensor; what
-    is set is written to it. `betas` are b1 and b2. Raises ArgumentError for a name that the optimizer does
-    not know, and for numbers that make no sense.
+    Options that the group does not override are attributes of the optimizer. `lr` is a Tensor; setting it
+    writes to the Tensor. `betas` are b1 and b2. Raises ArgumentError for an unknown name and for invalid
+    numbers.
     """
 
     __slots__ = ("_optimizer", "_record", "index")
@@ -60,7 +59,7 @@ class ParamGroup(MutableMapping[str, Any]):
 
     @property
     def initial_lr(self) -> float | None:
-        """What `lr` was when the first scheduler was made for it."""
+        """The value of `lr` when its first scheduler was made."""
         return self._record.initial_lr
 
     @property
@@ -96,21 +95,21 @@ class ParamGroup(MutableMapping[str, Any]):
         else:
             before = dict(self._record.numbers)
             try:
-                self.say({name: value})
+                self.set_numbers({name: value})
             except ArgumentError:
                 self._record.numbers = before
                 raise
 
-    def say(self, numbers: Mapping[str, Any]) -> None:
-        """Let the group have `numbers` for itself. Raises ArgumentError."""
-        known, own = self._optimizer._options, self._record.numbers
+    def set_numbers(self, numbers: Mapping[str, Any]) -> None:
+        """Override options of the optimizer with `numbers`. Raises ArgumentError."""
+        options, group_numbers = self._optimizer._options, self._record.numbers
         for name, value in numbers.items():
-            if name == "betas" and "b1" in known:
-                own["b1"], own["b2"] = value
-            elif name in known:
-                own[name] = value
+            if name == "betas" and "b1" in options:
+                group_numbers["b1"], group_numbers["b2"] = value
+            elif name in options:
+                group_numbers[name] = value
             else:
-                raise ArgumentError(f"{self.owner}: expected {', '.join(('lr', *known))}, got {name!r}")
+                raise ArgumentError(f"{self.owner}: expected {', '.join(('lr', *options))}, got {name!r}")
         self._optimizer._check(self)
 
     def __delitem__(self, name: str) -> None:

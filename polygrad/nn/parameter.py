@@ -1,4 +1,4 @@
-"""What a model is made of: parameters, which are trained, and buffers, which are not."""
+"""The Tensors of a model: parameters, which are trained, and buffers, which are not."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from polygrad.tensor.tensor import Tensor
 
 
 def parameter(value: Tensor, dtype: DTypeLike | None = None) -> Tensor:
-    """`value`, which nobody else holds, as a leaf that requires a gradient, converted to `dtype`.
+    """Make `value`, which has no other owner, a leaf that requires a gradient, converted to `dtype`.
 
-    Raises ArgumentError for a dtype that is no float.
+    Raises ArgumentError for a dtype that is not a float.
     """
     value = value if dtype is None else value.cast(dtype)
     if not value.dtype.is_float:
@@ -42,8 +42,8 @@ def Buffer(data: Any, persistent: bool = True) -> Tensor:
     """A Tensor in memory of its own, with the elements of `data`, that belongs to a model and is not
     trained: running statistics, a cache of keys and values, rotary tables.
 
-    `nn.state.get_parameters` leaves it out, and an optimizer refuses it. `get_state_dict` has it, so that it
-    is saved, if it is `persistent`; with `buffers=True` also if not.
+    `nn.state.get_parameters` does not return it, and an optimizer refuses it. If it is `persistent`,
+    `get_state_dict` includes it, so that it is saved; with `buffers=True` also if not.
 
     >>> from polygrad import Tensor, nn
     >>> class Model:
@@ -60,7 +60,7 @@ def Buffer(data: Any, persistent: bool = True) -> Tensor:
 
 
 def keep_as_planes(planes: Iterable[Tensor]) -> None:
-    """Make computed Tensors, which nobody else holds, buffers that are saved and whose dtype stays."""
+    """Make computed Tensors, which have no other owner, persistent buffers with a fixed dtype."""
     for plane in planes:
         plane.requires_grad = False
         plane._role = BufferRole(persistent=True, keeps_dtype=True)
@@ -77,5 +77,5 @@ def is_buffer(x: Tensor) -> bool:
 
 
 def is_persistent(x: Tensor) -> bool:
-    """Whether `x` is saved: it is no buffer, or one that says so."""
+    """Whether `x` is saved: it is a parameter or a persistent buffer."""
     return not isinstance(x._role, BufferRole) or x._role.persistent

@@ -1,9 +1,9 @@
-"""A reader of pickles that makes plain data, and calls nothing but what it is given.
+"""A safe unpickler: it makes plain data, and calls only the functions that the caller provides.
 
-A pickle is a program for a stack machine (Python's `pickletools` lists its operations) whose authors' reader
-imports any function and calls it. This one knows the operations that data is made of; a global must be in the
-caller's table. It makes no cycles, and nothing that is nested deeper than `_DEEPEST`: where the C stack is
-small, freeing such a thing ends the process. Knows no Tensors.
+A pickle is a program for a stack machine (Python's `pickletools` lists its operations). Python's unpickler
+imports and calls any function. This one has only the operations that make data; a global must be in the
+caller's table. It makes no cycles, and nothing that is nested deeper than `_MAX_DEPTH`, because freeing
+deeply nested objects overflows a small C stack. Knows no Tensors.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any
 
 from polygrad.errors import ArgumentError
 
-_DEEPEST = 100
+_MAX_DEPTH = 100
 _MARK = object()
 
 
 class Pickle:
-    """One pickle: `load` gives its object, and `end` says where it ended.
+    """One pickle: `load` returns its object, and `end` the position of its end.
 
-    globals: what `module.name` stands for, a value or a function; all other names are refused.
-    persistent: what a persistent id stands for. Errors are ArgumentErrors that begin with `what`.
+    globals: by `module.name`, a value or a function; all other names are refused. persistent: maps a
+    persistent id to its object. Errors are ArgumentErrors that begin with `what`.
     """
 
     def __init__(
@@ -37,15 +37,15 @@ class Pickle:
         self._globals, self._persistent = globals_, persistent
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
-        # By identity, of containers: how deep they are, and which are parts of others; `_made` keeps them
-        # alive.
+        # By identity, the depth of each container, and the containers that are parts of others. `_made` keeps
+        # all of them alive.
         self._depths: dict[int, int] = {}
         self._placed: set[int] = set()
         self._made: list[Any] = []
 
     @property
     def end(self) -> int:
-        """Where it ended."""
+        """The position of its end."""
         return self._at
 
     def load(self) -> Any:
@@ -83,8 +83,8 @@ class Pickle:
         return self._int(n, True)
 
     def _line(self) -> str:
-        rest = bytes(self._data[self._at : self._at + 4096])
-        length = rest.find(b"\n")
+        line_bytes = bytes(self._data[self._at : self._at + 4096])
+        length = line_bytes.find(b"\n")
         if length < 0:
             self._refuse("a line", "none")
         return self._text(self._take(length + 1)[:-1])
@@ -129,7 +129,8 @@ class Pickle:
         self._push(x)
 
     def _hold(self, x: Any, parts: list[Any]) -> None:
-        """`x` is to hold `parts`, or does. A part of something else is complete: no cycles."""
+        """Record that `x` holds `parts`. A container that is part of another may not grow, so there are no
+        cycles."""
         if id(x) in self._placed and parts:
             self._refuse("a container that is complete before it is part of another", "one that grows")
         depth = self._depths.get(id(x), 1)
@@ -139,8 +140,8 @@ class Pickle:
                     self._refuse("data without cycles", "a container that holds itself")
                 self._placed.add(id(part))
                 depth = max(depth, self._depths[id(part)] + 1)
-        if depth > _DEEPEST:
-            self._refuse(f"at most {_DEEPEST} containers inside of each other", "more")
+        if depth > _MAX_DEPTH:
+            self._refuse(f"at most {_MAX_DEPTH} containers inside of each other", "more")
         self._depths[id(x)] = depth
 
     def _append(self, items: list[Any]) -> None:
@@ -191,7 +192,7 @@ class Pickle:
         else:
             self._push(out)
 
-    def _put(self, i: int) -> None:
+    def _store_in_memo(self, i: int) -> None:
         if not self._stack:
             self._refuse("an object to remember", "none")
         self._memo[i] = self._stack[-1]
@@ -208,7 +209,7 @@ class Pickle:
             return self._refuse("a number", text[:40])
 
     def _build(self) -> None:
-        """State of an object: of an OrderedDict, `_metadata` and the like, which is no data."""
+        """Ignore the state of an object: attributes of an OrderedDict, as `_metadata`, are not data."""
         self._pop()
         self._push(self._pop())
 
@@ -250,7 +251,7 @@ def _quoted(p: Pickle) -> None:
     p._push(line[1:-1])
 
 
-# By code, what each operation does. Names are those of `pickletools`.
+# The operations by code. Names are those of `pickletools`.
 _OPERATIONS: dict[int, Callable[[Pickle], Any]] = {
     0x80: lambda p: p._take(1),  # PROTO
     0x95: lambda p: p._take(8),  # FRAME
@@ -300,10 +301,10 @@ _OPERATIONS: dict[int, Callable[[Pickle], Any]] = {
     0x81: lambda p: p._reduce(),  # NEWOBJ
     ord("b"): lambda p: p._build(),  # BUILD
     ord("Q"): lambda p: p._push(p._persistent(p._pop())),  # BINPERSID
-    ord("p"): lambda p: p._put(p._number(p._line(), int)),  # PUT
-    ord("q"): lambda p: p._put(p._int(1)),  # BINPUT
-    ord("r"): lambda p: p._put(p._int(4)),  # LONG_BINPUT
-    0x94: lambda p: p._put(len(p._memo)),  # MEMOIZE
+    ord("p"): lambda p: p._store_in_memo(p._number(p._line(), int)),  # PUT
+    ord("q"): lambda p: p._store_in_memo(p._int(1)),  # BINPUT
+    ord("r"): lambda p: p._store_in_memo(p._int(4)),  # LONG_BINPUT
+    0x94: lambda p: p._store_in_memo(len(p._memo)),  # MEMOIZE
     ord("g"): lambda p: p._get(p._number(p._line(), int)),  # GET
     ord("h"): lambda p: p._get(p._int(1)),  # BINGET
     ord("j"): lambda p: p._get(p._int(4)),  # LONG_BINGET

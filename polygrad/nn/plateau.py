@@ -1,6 +1,7 @@
-"""Learning rates by functions of the host: LambdaLR, MultiplicativeLR, ReduceLROnPlateau. As torch's.
+"""Learning rates by Python functions: LambdaLR, MultiplicativeLR, ReduceLROnPlateau, as in torch.
 
-They call Python, and read numbers: step them outside of captured functions. Steps that were captured follow.
+They call Python functions and read numbers, so they must be stepped outside of captured functions. Captured
+steps see the new rates.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class LambdaLR(LRScheduler):
     [1.0, 0.5, 0.333, 0.25]
     """
 
-    _scales = False  # in torch, it writes its rate over what schedulers before it in a chain gave
+    _scales = False  # in torch, it overwrites the rate of earlier schedulers in a chain
 
     def __init__(self, optimizer: Optimizer | OptimizerGroup, lr_lambda: Any) -> None:
         self.lr_lambdas = _functions(type(self).__name__, lr_lambda, len(optimizer.param_groups))
@@ -67,7 +68,8 @@ class MultiplicativeLR(LambdaLR):
     _scales = True
 
     def __init__(self, optimizer: Optimizer | OptimizerGroup, lr_lambda: Any) -> None:
-        self._products = [[1.0] for _ in optimizer.param_groups]  # of the factors up to each count
+        # the product of the factors up to each count
+        self._products = [[1.0] for _ in optimizer.param_groups]
         super().__init__(optimizer, lr_lambda)
 
     def _factor(self, count: int, group: int) -> float:
@@ -78,13 +80,14 @@ class MultiplicativeLR(LambdaLR):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """The rates times `factor` when a number has not become better for more than `patience` steps.
+    """Multiply the rates by `factor` when a metric has not improved for more than `patience` steps.
 
         scheduler.step(validation_loss)
 
-    `mode`: 'min' or 'max' is better, by more than `threshold`, a part of the best so far ('rel') or a number
-    ('abs'). After a change `cooldown` steps do not count. Rates stay at `min_lr` (or one for each group) at
-    least, and as they are where they would change by less than `eps`. Raises ArgumentError.
+    `mode`: whether lower ('min') or higher ('max') is better. An improvement must exceed `threshold`,
+    relative to the best so far ('rel') or absolute ('abs'). After a reduction, `cooldown` steps do not count.
+    Rates do not fall below `min_lr` (or one for each group), and changes of less than `eps` are skipped.
+    Raises ArgumentError.
 
     >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
     >>> scheduler = nn.optim.ReduceLROnPlateau(optimizer, patience=1)
@@ -122,13 +125,9 @@ class ReduceLROnPlateau(LRScheduler):
         super().__init__(optimizer)
 
     def step(self, metrics: Any = None) -> None:
-        """Count one step, which ended with the number `metrics` (or a Tensor of one element). Raises
-        ArgumentError.
-        """
+        """Count one step with the number `metrics` (or a Tensor of one element). Raises ArgumentError."""
         if metrics is None:
-            raise ArgumentError(
-                "ReduceLROnPlateau.step: expected the number that should become better, got none"
-            )
+            raise ArgumentError("ReduceLROnPlateau.step: expected the metric that should improve, got none")
         watch.forbid("a step of ReduceLROnPlateau", "step it outside of the captured function")
         current = float(metrics)
         with Tensor.no_grad():
@@ -169,27 +168,29 @@ class ReduceLROnPlateau(LRScheduler):
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Tensor]) -> None:
-        """Go on from what `state_dict` gave. Raises ArgumentError, ShapeError."""
-        given = dict(state_dict)
+        """Restore the state that `state_dict` returned. Raises ArgumentError, ShapeError."""
+        state = dict(state_dict)
         for name in ("best", "counts"):
-            if name not in given:
+            if name not in state:
                 raise ArgumentError(f"load_state_dict: missing {name!r}")
-        self.best = given.pop("best").item()
-        self.num_bad_epochs, self.cooldown_counter = given.pop("counts").tolist()
-        self.count.assign(given["count"].to(self.count.device).cast(self.count.dtype)).realize()
+        self.best = state.pop("best").item()
+        self.num_bad_epochs, self.cooldown_counter = state.pop("counts").tolist()
+        self.count.assign(state["count"].to(self.count.device).cast(self.count.dtype)).realize()
 
     def _write(self) -> None:
-        """Rates change in `step` alone."""
+        """Nothing: only `step` changes rates."""
 
     def _rate(self, count: Tensor, base: float, group: int) -> Tensor:
-        raise ArgumentError("ReduceLROnPlateau: expected to be stepped by itself: its rates follow a number")
+        raise ArgumentError(
+            "ReduceLROnPlateau: it depends on a metric, so it cannot be part of another scheduler"
+        )
 
 
-def _functions(name: str, given: Any, groups: int) -> list[Callable[[int], float]]:
-    functions = [given] * groups if callable(given) else list(given)
+def _functions(name: str, lr_lambda: Any, groups: int) -> list[Callable[[int], float]]:
+    functions = [lr_lambda] * groups if callable(lr_lambda) else list(lr_lambda)
     if len(functions) != groups or not all(callable(f) for f in functions):
         raise ArgumentError(
-            f"{name}: lr_lambda: expected a function, or one for each of {groups} groups, got {given!r}"
+            f"{name}: lr_lambda: expected a function, or one for each of {groups} groups, got {lr_lambda!r}"
         )
     return functions
 

@@ -1,15 +1,14 @@
-"""Kinds of numbers in few bits: how a matrix is kept as planes of bytes, and the expression that is its
-numbers.
+"""Quantization formats ("kinds"): how a matrix is stored as planes of bytes, and the expression that
+dequantizes it.
 
-A row is divided into blocks of as many numbers as a kind says. A *plane* has one part of every block (a
-scale, or the bits of its numbers) and is a Tensor (*rows, blocks, ...), so that what a kernel reads is in a
-row. ggml keeps blocks one behind the other, as structures of bytes; `Kind.split` is where each part of one
-is, as in ggml's `ggml-common.h`: f16 d is a half, q[16] are bytes, low bits first. Planes have no more bytes
-than ggml's blocks, but for scales of 6 bits (Q3_K, Q4_K, Q5_K), which become bytes: 2 to 4 % more.
+A row is divided into blocks of numbers. A *plane* has one part of every block (a scale, or the bits of its
+numbers) and is a Tensor (*rows, blocks, ...), so that a kernel reads contiguous memory. ggml stores blocks
+consecutively, as structures of bytes. `QuantizationFormat.split` takes a block
+apart, as in ggml's `ggml-common.h`: f16 d is a half, q[16] are bytes, low bits first. Planes have no more
+bytes than ggml's blocks, except for scales of 6 bits (Q3_K, Q4_K, Q5_K), which become bytes: 2 to 4 % more.
 
-`dense` never joins parts by `cat`: a number's own bits are shifted out of the byte that has them, so an
-expression has no conditions, and a loop over numbers is a loop over the blocks' parts (the kernel pass
-split-ranges).
+`dense` never joins parts by `cat`: it shifts a number's bits out of their byte. So the expression has no
+conditions, and a loop over numbers is a loop over the blocks' parts (the kernel pass split-ranges).
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ Planes = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True)
-class Kind:
-    """One kind of numbers.
+class QuantizationFormat:
+    """A quantization format.
 
-    `block`: how many numbers `pack` has in a block; None: a row is one block. `dense`: planes to float32
-    (*rows, blocks, ...), whose last axes are the numbers of a block. `split`: ggml's blocks (*rows, blocks,
-    bytes) to planes, and `nbytes` of each; None: ggml has no such blocks. `pack`: float32 (*rows, blocks,
-    numbers) to planes; None: this kind is only read.
+    `block`: the number of elements of a block; None: a row is one block. `dense`: planes to float32 (*rows,
+    blocks, ...), whose last axes are the numbers of a block. `split`: ggml's blocks (*rows, blocks, bytes) to
+    planes; None: ggml does not have this format. `nbytes`: the bytes of ggml's block. `pack`: float32 (*rows,
+    blocks, numbers) to planes; None: the format can only be read.
     """
 
     block: int | None
@@ -47,42 +46,42 @@ def dequantize(name: str, blocks: Tensor) -> Tensor:
 
     Raises ArgumentError for a kind that ggml does not have.
     """
-    found = KINDS.get(name.lower())
-    if found is None or found.split is None:
-        known = ", ".join(k.upper() for k, kind in KINDS.items() if kind.split)
-        raise ArgumentError(f"dequantize: expected one of {known}, got {name!r}")
-    return found.dense(found.split(blocks)).reshape(blocks.shape[0], -1)
+    format = KINDS.get(name.lower())
+    if format is None or format.split is None:
+        names = ", ".join(k.upper() for k, kind in KINDS.items() if kind.split)
+        raise ArgumentError(f"dequantize: expected one of {names}, got {name!r}")
+    return format.dense(format.split(blocks)).reshape(blocks.shape[0], -1)
 
 
-def find_kind(name: str) -> Kind:
-    """The kind of a name, as `int8` or `Q4_0`. Raises ArgumentError, which lists those that there are."""
-    found = KINDS.get(name.lower()) if isinstance(name, str) else None
-    if found is None:
+def find_kind(name: str) -> QuantizationFormat:
+    """The format with a name, as `int8` or `Q4_0`. Raises ArgumentError, which lists all names."""
+    format = KINDS.get(name.lower()) if isinstance(name, str) else None
+    if format is None:
         raise ArgumentError(f"kind of packed weights: expected one of {', '.join(KINDS)}, got {name!r}")
-    return found
+    return format
 
 
-def find_kind_to_pack(name: str) -> Kind:
-    """As `find_kind`; raises ArgumentError for one that weights cannot be packed in, too."""
-    found = find_kind(name)
-    if found.pack is None:
-        known = ", ".join(k for k, other in KINDS.items() if other.pack)
-        raise ArgumentError(f"quantize: {name} is only read from files: expected one of {known}")
-    return found
+def find_kind_to_pack(name: str) -> QuantizationFormat:
+    """As `find_kind`; raises ArgumentError also for a format that can only be read."""
+    format = find_kind(name)
+    if format.pack is None:
+        names = ", ".join(k for k, other in KINDS.items() if other.pack)
+        raise ArgumentError(f"quantize: {name} is only read from files: expected one of {names}")
+    return format
 
 
 # --- parts of expressions
 
 
 def _wide(x: Tensor, axes: int = 1) -> Tensor:
-    """`x` as float32, with as many new axes of size 1 behind it."""
+    """`x` as float32, with `axes` new trailing axes of size 1."""
     return x.float().reshape(*x.shape, *[1] * axes)
 
 
 def _parts(x: Tensor, count: int, bits: int) -> Tensor:
     """(..., n) bytes to int32 (..., count, n): part i has bits [i * bits, (i + 1) * bits) of each.
 
-    Vectors of int32 are shifted and become floats by one instruction each; bytes are not shifted by any.
+    Vectors of int32 have instructions for shifts and for conversion to floats; vectors of bytes have none.
     """
     shifts = Tensor.arange(count, dtype=dtypes.int32, device=x.device) * bits
     return (x.cast(dtypes.int32).unsqueeze(-2) >> shifts.reshape(count, 1)) & ((1 << bits) - 1)
@@ -92,11 +91,11 @@ _FIRST_WHOLE = 1 << 23  # floats from here to twice that are 1 apart
 _FIRST_WHOLE_BITS = (127 + 23) << 23
 
 
-def _less(q: Tensor, offset: int) -> Tensor:
+def _subtract_offset(q: Tensor, offset: int) -> Tensor:
     """q - offset as float32, of an int32 from 0 to 2^22.
 
-    Floats from 2^23 on have integers as their last bits: an OR and a difference, both exact, are quicker than
-    a conversion and a difference.
+    The last bits of floats from 2^23 on are an integer. An OR and a subtraction, both exact, are faster than
+    a conversion and a subtraction.
     """
     wholes = (q | _FIRST_WHOLE_BITS).bitcast(dtypes.float32)
     return wholes - (_FIRST_WHOLE + offset)
@@ -120,16 +119,16 @@ def _word(b: Tensor, at: int) -> Tensor:
     return out
 
 
-def _joined(q: Tensor) -> Tensor:
+def _pack_nibbles(q: Tensor) -> Tensor:
     """(..., n) numbers below 16 to (..., n / 2) bytes, as `_nibbles` reads them."""
     q = q.cast(dtypes.uint8).reshape(*q.shape[:-1], 2, q.shape[-1] // 2)
     return q[..., 0, :] + q[..., 1, :] * 16
 
 
 def _extreme(x: Tensor) -> Tensor:
-    """(..., n) to (..., 1): the number of the largest magnitude, with its sign."""
-    most, least = x.max(-1, keepdim=True), x.min(-1, keepdim=True)
-    return (most >= -least).where(most, least)
+    """(..., n) to (..., 1): the element of the largest magnitude, with its sign."""
+    greatest, least = x.max(-1, keepdim=True), x.min(-1, keepdim=True)
+    return (greatest >= -least).where(greatest, least)
 
 
 def _inverse(x: Tensor) -> Tensor:
@@ -137,9 +136,9 @@ def _inverse(x: Tensor) -> Tensor:
     return x.ne(0).where(x.ne(0).where(x, 1.0).reciprocal(), 0.0)
 
 
-def _rounded(x: Tensor, least: int, most: int) -> Tensor:
+def _round_to_range(x: Tensor, least: int, greatest: int) -> Tensor:
     """The nearest integers within a range, halves up."""
-    return (x + 0.5).floor().clip(least, most)
+    return (x + 0.5).floor().clip(least, greatest)
 
 
 # --- kinds of our own
@@ -161,15 +160,15 @@ _FP8_BITS = _SIGN + (0x7F << 20)
 
 
 def _fp8(p: Planes) -> Tensor:
-    """scale * q, an fp8e4m3 that is no NaN.
+    """scale * q, where q is an fp8e4m3 that is not NaN.
 
-    Bits of a normal number are those of a float32 whose exponent is 120 less. One below the normal numbers,
-    m / 8 * 2^-6, becomes t = (1 + m / 8) * 2^-7 by that, and is 2 * t - 2^-6.
+    The bits of a normal number are those of a float32 whose exponent is 120 less. A subnormal number, m / 8 *
+    2^-6, read in this way becomes t = (1 + m / 8) * 2^-7; so it equals 2 * t - 2^-6.
     """
     bits = p["bits"].bitcast(dtypes.int8).cast(dtypes.int32)  # the sign in all upper bits
-    moved = bits << 20
-    normal = ((moved & _FP8_BITS) + (120 << 23)).bitcast(dtypes.float32)
-    least = ((moved & _SIGN) + (121 << 23)).bitcast(dtypes.float32)
+    shifted_bits = bits << 20
+    normal = ((shifted_bits & _FP8_BITS) + (120 << 23)).bitcast(dtypes.float32)
+    least = ((shifted_bits & _SIGN) + (121 << 23)).bitcast(dtypes.float32)
     return (bits & 0x78).eq(0).where(normal * 2 - least, normal) * _wide(p["scales"])
 
 
@@ -179,17 +178,21 @@ def _pack_fp8(x: Tensor) -> dict[str, Tensor]:
 
 
 def _int4(p: Planes) -> Tensor:
-    """scale * (q - zero). The zero is one of the 16 numbers, so that 0 is kept as it is."""
+    """scale * (q - zero). The zero point is one of the 16 numbers, so 0 is represented exactly."""
     return (_nibbles(p["bits"]).float() - _wide(p["zeros"], 2)) * _wide(p["scales"], 2)
 
 
 def _pack_int4(x: Tensor) -> dict[str, Tensor]:
-    most, least = x.max(-1, keepdim=True).clip(0, None), x.min(-1, keepdim=True).clip(None, 0)
-    scale = ((most - least) / 15).half()
+    greatest, least = x.max(-1, keepdim=True).clip(0, None), x.min(-1, keepdim=True).clip(None, 0)
+    scale = ((greatest - least) / 15).half()
     inverse = _inverse(scale.float())
-    zero = _rounded(-least * inverse, 0, 15)
-    q = _rounded(x * inverse + zero, 0, 15)
-    return {"scales": scale.squeeze(-1), "zeros": zero.squeeze(-1).cast(dtypes.uint8), "bits": _joined(q)}
+    zero = _round_to_range(-least * inverse, 0, 15)
+    q = _round_to_range(x * inverse + zero, 0, 15)
+    return {
+        "scales": scale.squeeze(-1),
+        "zeros": zero.squeeze(-1).cast(dtypes.uint8),
+        "bits": _pack_nibbles(q),
+    }
 
 
 # --- ggml's blocks of 32
@@ -197,7 +200,7 @@ def _pack_int4(x: Tensor) -> dict[str, Tensor]:
 
 def _q4_0(p: Planes) -> Tensor:
     """d * (q - 8)."""
-    return _less(_nibbles(p["bits"]), 8) * _wide(p["scales"], 2)
+    return _subtract_offset(_nibbles(p["bits"]), 8) * _wide(p["scales"], 2)
 
 
 def _split_q4_0(b: Tensor) -> dict[str, Tensor]:
@@ -207,8 +210,8 @@ def _split_q4_0(b: Tensor) -> dict[str, Tensor]:
 
 def _pack_q4_0(x: Tensor) -> dict[str, Tensor]:
     scale = _extreme(x) / -8
-    q = _rounded(x * _inverse(scale) + 8, 0, 15)
-    return {"scales": scale.squeeze(-1).half(), "bits": _joined(q)}
+    q = _round_to_range(x * _inverse(scale) + 8, 0, 15)
+    return {"scales": scale.squeeze(-1).half(), "bits": _pack_nibbles(q)}
 
 
 def _q4_1(p: Planes) -> Tensor:
@@ -224,13 +227,13 @@ def _split_q4_1(b: Tensor) -> dict[str, Tensor]:
 def _pack_q4_1(x: Tensor) -> dict[str, Tensor]:
     least = x.min(-1, keepdim=True)
     scale = (x.max(-1, keepdim=True) - least) / 15
-    q = _rounded((x - least) * _inverse(scale), 0, 15)
+    q = _round_to_range((x - least) * _inverse(scale), 0, 15)
     halves = {"scales": scale.squeeze(-1).half(), "offsets": least.squeeze(-1).half()}
-    return {**halves, "bits": _joined(q)}
+    return {**halves, "bits": _pack_nibbles(q)}
 
 
-# Bit i as an int32, whose last one is the sign. SIMD of WebAssembly shifts all lanes alike: a mask for each
-# number is quicker than a shift.
+# Bit i as an int32; the last one is the sign bit. WebAssembly's SIMD shifts all lanes by one amount, so masks
+# are faster than shifts.
 _PLACES = [1 << i for i in range(31)] + [-(1 << 31)]
 
 
@@ -243,7 +246,7 @@ def _fifth(p: Planes) -> Tensor:
 
 def _q5_0(p: Planes) -> Tensor:
     """d * (q - 16)."""
-    return _less(_nibbles(p["bits"]) | _fifth(p), 16) * _wide(p["scales"], 2)
+    return _subtract_offset(_nibbles(p["bits"]) | _fifth(p), 16) * _wide(p["scales"], 2)
 
 
 def _split_q5_0(b: Tensor) -> dict[str, Tensor]:
@@ -255,12 +258,12 @@ def _five_bits(q: Tensor) -> dict[str, Tensor]:
     """(..., 32) numbers below 32, as planes."""
     q = q.cast(dtypes.uint32)
     places = Tensor.arange(32, dtype=dtypes.uint32, device=q.device)
-    return {"fifth": ((q >> 4) << places).sum(-1, dtype=dtypes.uint32), "bits": _joined(q & 15)}
+    return {"fifth": ((q >> 4) << places).sum(-1, dtype=dtypes.uint32), "bits": _pack_nibbles(q & 15)}
 
 
 def _pack_q5_0(x: Tensor) -> dict[str, Tensor]:
     scale = _extreme(x) / -16
-    q = _rounded(x * _inverse(scale) + 16, 0, 31)
+    q = _round_to_range(x * _inverse(scale) + 16, 0, 31)
     return {"scales": scale.squeeze(-1).half(), **_five_bits(q)}
 
 
@@ -278,7 +281,7 @@ def _split_q5_1(b: Tensor) -> dict[str, Tensor]:
 def _pack_q5_1(x: Tensor) -> dict[str, Tensor]:
     least = x.min(-1, keepdim=True)
     scale = (x.max(-1, keepdim=True) - least) / 31
-    q = _rounded((x - least) * _inverse(scale), 0, 31)
+    q = _round_to_range((x - least) * _inverse(scale), 0, 31)
     return {"scales": scale.squeeze(-1).half(), "offsets": least.squeeze(-1).half(), **_five_bits(q)}
 
 
@@ -300,8 +303,8 @@ def _pack_q8_0(x: Tensor) -> dict[str, Tensor]:
 
 
 # ggml's 16 numbers of IQ4_NL are -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89 and 113.
-# This polynomial in q - 7.5, its constant first, is within 0.44 of each: a vector needs no look-ups.
-_ROUNDING = 1.5 * 2**23  # a float32 so large has no places behind the point: a sum with it is rounded
+# This polynomial in q - 7.5, lowest power first, is within 0.44 of each, so vector code needs no table.
+_ROUNDING = 1.5 * 2**23  # float32 numbers of this magnitude are integers: adding it rounds to an integer
 _IQ4_NL = (-4.301249, 11.5172086, -0.137192704, 0.0786677240, 0.00158604282)
 
 
@@ -330,18 +333,18 @@ def _six_bits(b: Tensor) -> tuple[Tensor, Tensor]:
     return scales, offsets
 
 
-def _scaled(p: Planes, q: Tensor) -> Tensor:
+def _apply_scales(p: Planes, q: Tensor) -> Tensor:
     """d * scale * q - m * offset, of q (..., 4, 2, 32) in 8 sub-blocks."""
     parts = []
-    for whole, part in (("scales", "sub_scales"), ("offsets", "sub_offsets")):
-        x = p[part].float() * _wide(p[whole])
+    for plane_name, part in (("scales", "sub_scales"), ("offsets", "sub_offsets")):
+        x = p[part].float() * _wide(p[plane_name])
         parts.append(x.reshape(*x.shape[:-1], 4, 2, 1))
     return q.float() * parts[0] - parts[1]
 
 
 def _q4_k(p: Planes) -> Tensor:
     """d * scale * q - m * offset; the halves of 32 bytes are two sub-blocks."""
-    return _scaled(p, _nibbles(p["bits"]))
+    return _apply_scales(p, _nibbles(p["bits"]))
 
 
 def _split_q4_k(b: Tensor) -> dict[str, Tensor]:
@@ -355,7 +358,7 @@ def _q5_k(p: Planes) -> Tensor:
     """As Q4_K; bit i of 32 bytes is the fifth bit of sub-block i."""
     fifth = _parts(p["fifth"], 8, 1)
     fifth = fifth.reshape(*fifth.shape[:-2], 4, 2, 32)
-    return _scaled(p, _nibbles(p["bits"]) + fifth * 16)
+    return _apply_scales(p, _nibbles(p["bits"]) + fifth * 16)
 
 
 def _split_q5_k(b: Tensor) -> dict[str, Tensor]:
@@ -440,14 +443,14 @@ def _ggml(
     dense: Callable[[Planes], Tensor],
     split: Callable[[Tensor], dict[str, Tensor]],
     pack: Callable[[Tensor], dict[str, Tensor]] | None = None,
-) -> Kind:
-    return Kind(_BLOCKS[name].elements, dense, split, _BLOCKS[name].nbytes, pack)
+) -> QuantizationFormat:
+    return QuantizationFormat(_BLOCKS[name].elements, dense, split, _BLOCKS[name].nbytes, pack)
 
 
-KINDS: dict[str, Kind] = {
-    "int8": Kind(None, _int8, pack=_pack_int8),
-    "int4": Kind(32, _int4, pack=_pack_int4),
-    "fp8": Kind(None, _fp8, pack=_pack_fp8),
+KINDS: dict[str, QuantizationFormat] = {
+    "int8": QuantizationFormat(None, _int8, pack=_pack_int8),
+    "int4": QuantizationFormat(32, _int4, pack=_pack_int4),
+    "fp8": QuantizationFormat(None, _fp8, pack=_pack_fp8),
     "q4_0": _ggml("Q4_0", _q4_0, _split_q4_0, _pack_q4_0),
     "q4_1": _ggml("Q4_1", _q4_1, _split_q4_1, _pack_q4_1),
     "q5_0": _ggml("Q5_0", _q5_0, _split_q5_0, _pack_q5_0),

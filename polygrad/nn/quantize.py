@@ -1,4 +1,4 @@
-"""`quantize`: the weights of a model in few bits, in place."""
+"""`quantize` packs the weights of a model into few bits, in place."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from polygrad.tensor.tensor import Tensor
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a weight that can be packed is: attribute `attribute` of `owner`, and `name` from the model."""
+class WeightLocation:
+    """The location of a weight that can be packed: attribute `attribute` of `owner`, and its `name` in the
+    model."""
 
     name: str
     owner: Any
@@ -24,16 +25,16 @@ class Place:
 
     @property
     def weight(self) -> Tensor | PackedWeight:
-        """What is there now."""
-        found: Tensor | PackedWeight = vars(self.owner)[self.attribute]
-        return found
+        """The weight at this location."""
+        weight: Tensor | PackedWeight = vars(self.owner)[self.attribute]
+        return weight
 
     def put(self, weight: Tensor | PackedWeight) -> None:
         """Set the attribute."""
         setattr(self.owner, self.attribute, weight)
 
 
-def find_places(model: Any, skip: str | Iterable[str] = ()) -> dict[str, Place]:
+def find_packable_weights(model: Any, skip: str | Iterable[str] = ()) -> dict[str, WeightLocation]:
     """The weights of `model` that can be packed, packed or not, by name: see `quantize`."""
     left_out = (skip,) if isinstance(skip, str) else tuple(skip)
     out = {}
@@ -43,14 +44,14 @@ def find_places(model: Any, skip: str | Iterable[str] = ()) -> dict[str, Place]:
             if any(f".{part}." in f".{name}." for part in left_out):
                 continue
             if isinstance(vars(owner).get(attribute), (Tensor, PackedWeight)):
-                out[name] = Place(name, owner, attribute)
+                out[name] = WeightLocation(name, owner, attribute)
     return out
 
 
-def find_places_to_pack(model: Any, kind: str, skip: str | Iterable[str] = ()) -> dict[str, Place]:
+def find_weights_to_pack(model: Any, kind: str, skip: str | Iterable[str] = ()) -> dict[str, WeightLocation]:
     """The weights that `quantize` packs, by name. Raises ArgumentError as it does."""
     block = find_kind_to_pack(kind).block or 1
-    places = find_places(model, skip)
+    places = find_packable_weights(model, skip)
     for name, place in places.items():
         columns = place.weight.shape[-1]
         if isinstance(place.weight, Tensor) and (columns % block or not columns):
@@ -62,17 +63,17 @@ def find_places_to_pack(model: Any, kind: str, skip: str | Iterable[str] = ()) -
 
 
 def quantize(model: Any, kind: str, skip: str | Iterable[str] = ()) -> Any:
-    """Pack the weights of `model` in few bits, in place; `model`.
+    """Pack the weights of `model` into few bits, in place; returns `model`.
 
     These are the weights of Linear and Embedding layers, of experts, and of other layers that name some (see
-    `polygrad.nn.layer.Layer.packable`). They become PackedWeights, one after the other, so that no more than
-    one of them is in memory twice. Packed weights are not trained; gradients go through them to what is
-    below. Those that are packed already stay.
+    `polygrad.nn.layer.Layer.packable`). They become PackedWeights one after the other, so that at most one
+    weight is in memory in both forms. Packed weights are not trained; gradients flow through them. Weights
+    that are packed already do not change.
 
     `kind`: `int8` (a scale for each row), `fp8` (likewise, fp8e4m3), `int4` (a scale and a zero for 32
     numbers), or GGUF's `q4_0`, `q4_1`, `q5_0`, `q5_1`, `q8_0`. `skip`: paths, or components of paths, as
-    `lm_head` or `layers.0`, whose weights stay. Raises ArgumentError for an unknown kind, one that is only
-    read from files, and a weight whose rows have no whole number of blocks; then nothing is packed.
+    `lm_head` or `layers.0`, whose weights are not packed. Raises ArgumentError for an unknown kind, a kind
+    that can only be read, and a weight whose rows are not a whole number of blocks; then nothing is packed.
 
     >>> import polygrad
     >>> from polygrad import Tensor, nn
@@ -83,14 +84,14 @@ def quantize(model: Any, kind: str, skip: str | Iterable[str] = ()) -> Any:
     >>> Tensor.ones(1, 64).sequential(model).shape
     (1, 10)
     """
-    places = find_places_to_pack(model, kind, skip)
+    places = find_weights_to_pack(model, kind, skip)
     readers = Counter(id(place.weight) for place in places.values())
-    packed: dict[int, PackedWeight] = {}  # those that several layers have
+    packed_by_id: dict[int, PackedWeight] = {}  # weights that several layers share are packed once
     for place in places.values():
         weight = place.weight
         assert isinstance(weight, Tensor)
-        found = packed.get(id(weight)) or PackedWeight.of(weight, kind)
+        packed_weight = packed_by_id.get(id(weight)) or PackedWeight.of(weight, kind)
         if readers[id(weight)] > 1:
-            packed[id(weight)] = found
-        place.put(found)
+            packed_by_id[id(weight)] = packed_weight
+        place.put(packed_weight)
     return model

@@ -2,8 +2,8 @@
 
 Hochreiter and Schmidhuber, 1997; Cho et al., 2014. Parameters have torch's names and layout: `weight_ih`
 holds the matrices of the gates one above the other, in the order input, forget, cell, output (LSTM) or reset,
-update, new (GRU). All start uniform in ±1/sqrt(hidden_size). A sequence is unrolled: the graph grows with its
-length, and products with the inputs are one for all of its steps.
+update, new (GRU). All start uniform in ±1/sqrt(hidden_size). A sequence is unrolled, so the graph grows with
+its length; all steps share one product with the inputs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _uniform(hidden_size: int, dtype: DTypeLike | None, *shape: int) -> Tensor:
 
 
 def _lstm_step(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-    """The next (h, c) by the sums of what the gates see."""
+    """The next (h, c), from the pre-activations of the gates."""
     i, f, g, o = gates.chunk(4, 1)
     c = f.sigmoid() * c + i.sigmoid() * g.tanh()
     return o.sigmoid() * c.tanh(), c
@@ -59,7 +59,7 @@ class LSTMCell(Layer):
 
 
 class _Recurrent(Layer, ABC):
-    """What LSTM and GRU share: parameters of every layer and direction, and the loops over them."""
+    """The base of LSTM and GRU: parameters of every layer and direction, and the loops over them."""
 
     _gates: int
 
@@ -87,13 +87,15 @@ class _Recurrent(Layer, ABC):
         for layer in range(num_layers):
             columns = input_size if layer == 0 else hidden_size * len(self._directions())
             for direction in self._directions():
-                own = {
+                parameters = {
                     "weight_ih": _uniform(hidden_size, dtype, rows, columns),
                     "weight_hh": _uniform(hidden_size, dtype, rows, hidden_size),
                 }
                 if bias:
-                    own |= {name: _uniform(hidden_size, dtype, rows) for name in ("bias_ih", "bias_hh")}
-                for key, value in own.items():
+                    parameters |= {
+                        name: _uniform(hidden_size, dtype, rows) for name in ("bias_ih", "bias_hh")
+                    }
+                for key, value in parameters.items():
                     setattr(self, f"{key}_l{layer}{direction}", value)
 
     def _directions(self) -> tuple[str, ...]:
@@ -101,7 +103,7 @@ class _Recurrent(Layer, ABC):
 
     @abstractmethod
     def _step(self, x: Tensor, state: list[Tensor], weight: Tensor, bias: Tensor | None) -> list[Tensor]:
-        """The next state, `h` first. `x`: the inputs' part of the gates' sums."""
+        """The next state, `h` first. `x`: the inputs' part of the gates' pre-activations."""
 
     def _run(self, x: Tensor, initial: list[Tensor] | None, states: int) -> tuple[Tensor, list[Tensor]]:
         """The outputs, in the layout of `x`, and the last state: `states` Tensors (layers, n, hidden)."""
@@ -144,11 +146,11 @@ class _Recurrent(Layer, ABC):
         weight_ih, weight_hh = getattr(self, f"weight_ih_{suffix}"), getattr(self, f"weight_hh_{suffix}")
         bias_ih = getattr(self, f"bias_ih_{suffix}") if self.bias else None
         bias_hh = getattr(self, f"bias_hh_{suffix}") if self.bias else None
-        seen = rows.linear(weight_ih.T, bias_ih)
+        projected = rows.linear(weight_ih.T, bias_ih)
         outputs = []
         steps = range(len(rows))
         for t in reversed(steps) if backward else steps:
-            state = self._step(seen[t], state, weight_hh.T, bias_hh)
+            state = self._step(projected[t], state, weight_hh.T, bias_hh)
             outputs.append(state[0])
         if backward:
             outputs.reverse()

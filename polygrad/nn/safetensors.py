@@ -28,7 +28,7 @@ _MAX_HEADER = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TensorEntry:
     """A tensor of a safetensors file: `data` are the elements' bytes in row-major order."""
 
     dtype: DType
@@ -36,14 +36,14 @@ class Entry:
     data: bytes | memoryview
 
 
-def read_entries(data: Any) -> dict[str, Entry]:
-    """What is in a safetensors file, by name. `data`: a path, bytes, or a buffer; no bytes are copied.
+def read_entries(data: Any) -> dict[str, TensorEntry]:
+    """The entries of a safetensors file, by name. `data`: a path, bytes, or a buffer; no bytes are copied.
 
     Raises ArgumentError when damaged.
     """
     raw = _read(data)
     start, header = read_header(raw)
-    out: dict[str, Entry] = {}
+    out: dict[str, TensorEntry] = {}
     ends: list[tuple[int, int, str]] = []
     for name, entry in header.items():
         if name == "__metadata__":
@@ -55,12 +55,12 @@ def read_entries(data: Any) -> dict[str, Entry]:
                 f"safe_load: {name}: expected {size} bytes, got {lo}..{hi} of {len(raw) - start}"
             )
         ends.append((lo, hi, name))
-        out[name] = Entry(dtype, shape, raw[start + lo : start + hi])
+        out[name] = TensorEntry(dtype, shape, raw[start + lo : start + hi])
     end = 0
     for lo, hi, name in sorted(ends):
         if lo != end:
             raise ArgumentError(
-                f"safe_load: {name}: expected tensors one after the other, got one at {lo} behind {end}"
+                f"safe_load: {name}: the tensor begins at byte {lo}, and the one before it ends at {end}"
             )
         end = hi
     if end != len(raw) - start:
@@ -80,12 +80,12 @@ def _fields(name: str, entry: Any) -> tuple[DType, tuple[int, ...], int, int]:
     sizes = [*shape, lo, hi] if isinstance(shape, list) else [None]
     if len(sizes) > 66 or not all(type(n) is int and 0 <= n < 1 << 62 for n in sizes):
         raise ArgumentError(
-            f"safe_load: {name}: expected a shape and offsets of integers from 0 on, got {entry!r:.200}"
+            f"safe_load: {name}: expected a shape and offsets of integers >= 0, got {entry!r:.200}"
         )
     return dtype, tuple(shape), lo, hi
 
 
-def write_entries(entries: Mapping[str, Entry], metadata: Any = None) -> bytes:
+def write_entries(entries: Mapping[str, TensorEntry], metadata: Any = None) -> bytes:
     """A safetensors file of `entries`. `metadata`: a dict of strings."""
     header: dict[str, Any] = {} if metadata is None else {"__metadata__": metadata}
     start = 0
@@ -110,7 +110,7 @@ def _read(data: Any) -> memoryview:
 
 
 def read_header(data: Any) -> tuple[int, dict[str, Any]]:
-    """Where the data starts, and the JSON header, of a path, bytes, or a buffer. Raises ArgumentError."""
+    """The start of the data, and the JSON header, of a path, bytes, or a buffer. Raises ArgumentError."""
     raw = _read(data)
     if len(raw) < 8:
         raise ArgumentError(f"safetensors: expected at least 8 bytes, got {len(raw)}")
@@ -121,7 +121,7 @@ def read_header(data: Any) -> tuple[int, dict[str, Any]]:
 
 
 def read_index(raw: memoryview) -> dict[str, str]:
-    """The file that each tensor is in, by an index of files. Raises ArgumentError when it is damaged."""
+    """The file of each tensor, from an index file. Raises ArgumentError when it is damaged."""
     files = _json_object(raw, "index").get("weight_map")
     if not isinstance(files, dict) or not all(isinstance(f, str) for f in files.values()):
         raise ArgumentError("safetensors: the index has no weight_map of names")
@@ -129,22 +129,22 @@ def read_index(raw: memoryview) -> dict[str, str]:
 
 
 def write_index(files: Mapping[str, str], total_size: int) -> bytes:
-    """An index: the file that each tensor is in."""
+    """An index file, which has the file of each tensor."""
     return json.dumps({"metadata": {"total_size": total_size}, "weight_map": files}, indent=2).encode()
 
 
 def _json_object(raw: memoryview, what: str) -> dict[str, Any]:
     try:
-        found = json.loads(bytes(raw), object_pairs_hook=_without_duplicates)
+        value = json.loads(bytes(raw), object_pairs_hook=_without_duplicates)
     except (ValueError, RecursionError) as e:
         raise ArgumentError(f"safetensors: expected a JSON {what}, got damaged bytes ({e})") from e
-    if not isinstance(found, dict):
-        raise ArgumentError(f"safetensors: expected a JSON object as {what}, got {type(found).__name__}")
-    return found
+    if not isinstance(value, dict):
+        raise ArgumentError(f"safetensors: expected a JSON object as {what}, got {type(value).__name__}")
+    return value
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     out = dict(pairs)
     if len(out) != len(pairs):
-        raise ArgumentError("safetensors: expected names of their own, got one twice")
+        raise ArgumentError("safetensors: a name occurs twice in a JSON object")
     return out

@@ -1,10 +1,10 @@
-"""Learning rates that follow a schedule.
+"""Learning-rate schedulers.
 
 A scheduler counts its steps in a Tensor and writes a function of the count to the learning rates of its
-optimizer. So `scheduler.step()` may be a part of a captured function, which counts on at every replay, or
-stand behind a step that was compiled without it. The first rate is there from the start; it is written when
-the scheduler is made. Rates are those of torch's schedulers of the same names, in float32. Every parameter
-group has its own: what it had when its first scheduler was made, changed by the schedule.
+optimizer. So `scheduler.step()` may be part of a captured function, which counts at every replay, or follow a
+step that was compiled without it. The scheduler writes the first rate when it is made. Rates are those of
+torch's schedulers of the same names, in float32. Every parameter group has its own base rate: the one that it
+had when its first scheduler was made.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class LRScheduler(ABC):
     [0.1]
     """
 
-    _scales = True  # its rates are the first rate times what does not depend on it
+    _scales = True  # the rate is the first rate times a factor that does not depend on it
 
     def __init__(self, optimizer: Optimizer | OptimizerGroup) -> None:
         self._groups = tuple(optimizer.param_groups)
@@ -44,26 +44,26 @@ class LRScheduler(ABC):
 
     @property
     def optimizers(self) -> list[Optimizer]:
-        """Those whose learning rates it writes."""
+        """The optimizers whose learning rates it writes."""
         return dedup(group.optimizer for group in self._groups)
 
     def step(self) -> None:
-        """Count one step, and write the learning rates that follow."""
+        """Count one step, and write the new learning rates."""
         with Tensor.no_grad():
             self.count.assign(self.count + 1)
         self._write()
 
     def get_last_lr(self) -> list[float]:
-        """The learning rate of each parameter group, as it is now."""
+        """The current learning rate of each parameter group."""
         return [group.lr.item() for group in self._groups]
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The scheduler's own state: how many steps it has taken. The rates belong to the optimizer."""
+        """The scheduler's state: its number of steps. The rates belong to the optimizer."""
         out: dict[str, Tensor] = get_state_dict(self)
         return out
 
     def load_state_dict(self, state_dict: Mapping[str, Tensor]) -> None:
-        """Go on from what `state_dict` gave, and write the learning rates. Raises ArgumentError,
+        """Restore the state that `state_dict` returned, and write the learning rates. Raises ArgumentError,
         ShapeError.
         """
         load_state_dict(self.state_dict(), state_dict, verbose=False)
@@ -154,10 +154,10 @@ class ExponentialLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The rate times a factor that goes from `start_factor` to `end_factor` in `total_iters` steps, and
-    stays.
+    """The rate times a factor that changes linearly from `start_factor` to `end_factor` in `total_iters`
+    steps, and then stays constant.
 
-    A warm-up, as it is; with factors the other way round, a decay. Raises ArgumentError.
+    The defaults are a warm-up; a falling factor is a decay. Raises ArgumentError.
 
     >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
     >>> scheduler = nn.optim.LinearLR(optimizer, 0.25, total_iters=3)
@@ -263,17 +263,17 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer)
 
     def _rate(self, count: Tensor, base: float, group: int) -> Tensor:
-        return annealed(base, self.eta_min, count / self.T_max, "cos")
+        return anneal(base, self.eta_min, count / self.T_max, "cos")
 
 
 class SequentialLR(LRScheduler):
-    """One scheduler after the other: each of `milestones` is the count at which the next one begins anew.
+    """Schedulers in sequence: each of `milestones` is the count at which the next one starts from 0.
 
         warm_up = LinearLR(optimizer, 0.1, total_iters=100)
         cosine = CosineAnnealingLR(optimizer, 900)
         scheduler = SequentialLR(optimizer, [warm_up, cosine], [100])
 
-    Step this one only. Raises ArgumentError unless there is one milestone less than schedulers, in order.
+    Step only this one. Raises ArgumentError unless there is one milestone less than schedulers, in order.
 
     >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
     >>> warm_up = nn.optim.LinearLR(optimizer, 0.5, total_iters=2)
@@ -310,10 +310,10 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(LRScheduler):
-    """Schedulers at the same time, each of which scales the rate: the first rate times all their factors.
+    """Several schedulers at once, each of which scales the rate: the first rate times all their factors.
 
-    Step this one only. Raises ArgumentError for one that does not scale but goes to a rate of its own: with
-    an `eta_min`, say.
+    Step only this one. Raises ArgumentError for a scheduler that is not a pure scaling, for instance with an
+    `eta_min`.
 
     >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=1.0)
     >>> warm_up = nn.optim.ConstantLR(optimizer, 0.5, total_iters=2)
@@ -354,8 +354,8 @@ def power(base: float, exponent: Tensor) -> Tensor:
     return (exponent * math.log2(base)).exp2() if base > 0 else exponent.eq(0).cast(dtypes.float32)
 
 
-def annealed(start: float, end: float, part: Tensor, strategy: str) -> Tensor:
-    """Between `start` and `end`: `part` of the way, along half a cosine or a line."""
+def anneal(start: float, end: float, part: Tensor, strategy: str) -> Tensor:
+    """Interpolate between `start` and `end` at `part` in 0..1, along half a cosine or a line."""
     if strategy == "linear":
         return part * (end - start) + start
     return ((part * math.pi).cos() + 1) * ((start - end) / 2) + end

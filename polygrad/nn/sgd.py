@@ -1,4 +1,4 @@
-"""Optimizers that follow the gradient, with momentum or a mean of the steps: SGD, ASGD, LARS, Muon."""
+"""Gradient descent, with momentum or averaging: SGD, ASGD, LARS, Muon."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ASGD(Optimizer):
     """SGD that also keeps the mean of the parameters after step `t0`, in `ax` (Polyak and Juditsky, 1992).
 
     The learning rate of step t is lr / (1 + lambd lr t)^alpha; `lambd` decays the parameters, too. Until
-    `t0`, `ax` are the parameters. As torch's, where a learning rate that is changed counts one step later.
+    `t0`, `ax` equals the parameters. As in torch, where a changed learning rate takes effect one step later.
 
     >>> w = nn.Parameter(Tensor([1.0, -2.0]))
     >>> optimizer = nn.optim.ASGD([w], lr=0.1)
@@ -190,19 +190,20 @@ class LARS(Optimizer):
 
 
 def _trust(p: Tensor, g: Tensor, tcoef: float, weight_decay: float) -> Tensor:
-    """What LARS scales the step of a parameter by."""
+    """The factor by which LARS scales the step of a parameter."""
     length, slope = p.square().sum().sqrt(), g.square().sum().sqrt()
     ratio = length * tcoef / (slope + length * weight_decay)
     return ((length > 0) & (slope > 0)).where(ratio, 1.0)
 
 
 class Muon(Optimizer):
-    """Momentum whose matrices are made orthogonal, nearly, before they are subtracted (Jordan, 2024).
+    """Momentum whose matrices are approximately orthogonalized before they are subtracted (Jordan, 2024).
 
-    For the matrices inside of a network; a parameter of more axes is a matrix of its first axis by the rest.
-    `ns_steps` of the Newton-Schulz iteration with the odd polynomial of `ns_coefficients` do it. Weight decay
-    is decoupled. `adjust_lr_fn`: how the learning rate grows with the shape (rows, columns), as in torch:
-    'original', by sqrt(max(1, rows / columns)), 'match_rms_adamw', by 0.2 * sqrt(max(rows, columns)), or not.
+    For the hidden matrices of a network; a parameter with more axes is a matrix of its first axis by all
+    others. Orthogonalization takes `ns_steps` of the Newton-Schulz iteration with the odd polynomial of
+    `ns_coefficients`. Weight decay is decoupled. `adjust_lr_fn`: how the learning rate grows with the shape
+    (rows, columns), as in torch: 'original', by sqrt(max(1, rows / columns)), 'match_rms_adamw', by 0.2 *
+    sqrt(max(rows, columns)), or None, not at all.
 
     >>> w = nn.Parameter(Tensor.eye(2))
     >>> optimizer = nn.optim.Muon([w], lr=0.1)
@@ -259,7 +260,7 @@ class Muon(Optimizer):
             g = g + b * momentum if nesterov else b
             rows = int(g.shape[0])
             matrix = g.reshape(rows, -1)
-            up = _orthogonalized(matrix, steps, coefficients).reshape(g.shape)
+            up = _orthogonalize(matrix, steps, coefficients).reshape(g.shape)
             columns = int(matrix.shape[1])
             factor = {
                 None: 1.0,
@@ -271,14 +272,14 @@ class Muon(Optimizer):
         return [self.b[i] for i, _, _ in part.members]
 
 
-def _orthogonalized(x: Tensor, steps: int, coefficients: tuple[float, ...]) -> Tensor:
+def _orthogonalize(x: Tensor, steps: int, coefficients: tuple[float, ...]) -> Tensor:
     """The matrix with singular values near 1 and the same singular vectors, by the Newton-Schulz iteration.
 
     X <- sum of coefficients[i] * (X Xᵀ)^i X, from X / |X| (Bernstein and Newhouse, 2024, "Old optimizer, new
     norm").
     """
     if x.shape[0] > x.shape[1]:
-        return _orthogonalized(x.T, steps, coefficients).T
+        return _orthogonalize(x.T, steps, coefficients).T
     x = x / (x.square().sum().sqrt() + 1e-7)
     for _ in range(steps):
         gram = x @ x.T

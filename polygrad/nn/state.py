@@ -1,4 +1,4 @@
-"""State: the Tensors of an object by name, and files of them: safetensors, and those of other programs."""
+"""State: the Tensors of an object by name, and files of Tensors: safetensors, and those of other programs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,14 @@ from polygrad.nn.files import (
     zip_extract,
 )
 from polygrad.nn.parameter import is_buffer, is_persistent, keeps_dtype
-from polygrad.nn.safetensors import Entry, read_entries, read_header, read_index, write_entries, write_index
+from polygrad.nn.safetensors import (
+    TensorEntry,
+    read_entries,
+    read_header,
+    read_index,
+    write_entries,
+    write_index,
+)
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
 
@@ -49,14 +56,15 @@ __all__ = [
 def get_state_dict(
     obj: Any, prefix: str = "", tensor_type: type = Tensor, buffers: bool | None = None
 ) -> dict[str, Any]:
-    """Every Tensor inside `obj` (attributes, lists, tuples, dicts; each container once), by dotted name, in
-    order. `buffers`: of those that `nn.Buffer` made, all (True), none (False), or the persistent ones.
+    """Every Tensor in `obj` (in attributes, lists, tuples and dicts; each container once), by dotted name, in
+    order. `buffers`: include all Tensors that `nn.Buffer` made (True), none (False), or the persistent ones
+    (None).
     """
     is_wanted: Any = is_persistent
     if buffers is not None:
         is_wanted = (lambda x: True) if buffers else (lambda x: not is_buffer(x))
     out: dict[str, Any] = {}
-    seen: set[int] = set()
+    visited: set[int] = set()
     stack: list[tuple[str, Any]] = [(prefix, obj)]
     while stack:
         name, x = stack.pop()
@@ -65,25 +73,25 @@ def get_state_dict(
                 out[name.strip(".")] = x
             continue
         children = _children(x)
-        if children is None or id(x) in seen:
+        if children is None or id(x) in visited:
             continue
-        seen.add(id(x))
+        visited.add(id(x))
         start = name if not name or name.endswith(".") else name + "."
         stack.extend((f"{start}{key}", value) for key, value in reversed(children))
     return out
 
 
 def named_objects(obj: Any) -> Iterator[tuple[str, Any]]:
-    """Everything inside `obj` that has attributes and is no Tensor, `obj` too: each once, by dotted name, in
-    order."""
-    seen: set[int] = set()
+    """All objects in `obj`, and `obj` itself, that have attributes and are not Tensors: each once, by dotted
+    name, in order."""
+    visited: set[int] = set()
     stack: list[tuple[str, Any]] = [("", obj)]
     while stack:
         name, x = stack.pop()
         children = None if isinstance(x, Tensor) else _children(x)
-        if children is None or id(x) in seen:
+        if children is None or id(x) in visited:
             continue
-        seen.add(id(x))
+        visited.add(id(x))
         if hasattr(x, "__dict__"):
             yield name, x
         start = f"{name}." if name else ""
@@ -101,17 +109,17 @@ def _children(x: Any) -> list[tuple[Any, Any]] | None:
 
 
 def get_parameters(obj: Any) -> list[Tensor]:
-    """Every Tensor inside `obj`, as `get_state_dict` finds them, but those of `nn.Buffer`."""
+    """Every Tensor in `obj` that `get_state_dict` finds, except those of `nn.Buffer`."""
     return list(get_state_dict(obj, buffers=False).values())
 
 
 def model_to(model: Any, device: str | None = None, dtype: DTypeLike | None = None) -> Any:
-    """Move all Tensors of `model`, and convert those of floats to the float `dtype`; `model`. Packed weights
-    stay as they are packed.
+    """Move all Tensors of `model`, and convert float Tensors to the float `dtype`; returns `model`. Packed
+    weights keep their format.
 
-    They stay the same objects, leaves and buffers as they were, so an optimizer that has them goes on with
-    them; its state keeps its own dtype. Gradients are moved and converted, too. Raises
-    ArgumentError for a dtype that is no float, DeviceError.
+    They stay the same objects, with the same roles, so an optimizer that has them keeps working; its state
+    keeps its dtype. Gradients are moved and converted, too. Raises ArgumentError for a dtype that is not a
+    float, DeviceError.
     """
     to = None if dtype is None else to_dtype(dtype)
     if to is not None and not to.is_float:
@@ -137,27 +145,31 @@ def load_state_dict(
     consume: bool = False,
     realize: bool = True,
 ) -> list[Tensor]:
-    """Give the Tensors of `model` the values of `state_dict`, by name. Returns those that were given one.
+    """Give the Tensors of `model` the values of `state_dict`, by name. Returns the Tensors that got a value.
 
     Values are converted to the model's dtype and device. `strict`: `state_dict` must have every name of the
     model, and no other. `consume` removes the values used. `verbose` is accepted for compatibility. Raises
     ArgumentError, ShapeError.
     """
-    own = get_state_dict(model)
+    model_state = get_state_dict(model)
     if strict:
-        missing, unknown = [k for k in own if k not in state_dict], [k for k in state_dict if k not in own]
-        if missing or unknown:
+        missing, unknown_names = (
+            [k for k in model_state if k not in state_dict],
+            [k for k in state_dict if k not in model_state],
+        )
+        if missing or unknown_names:
             raise ArgumentError(
-                f"load_state_dict: missing {missing or 'none'}, unknown {unknown or 'none'}: use strict=False"
+                f"load_state_dict: missing {missing or 'none'}, unknown {unknown_names or 'none'}: use "
+                "strict=False"
             )
     loaded = []
-    for name, tensor in own.items():
+    for name, tensor in model_state.items():
         if name not in state_dict:
             continue
         value = state_dict[name]
         if value.shape != tensor.shape:
             raise ShapeError(f"load_state_dict: {name}: expected shape {tensor.shape}, got {value.shape}")
-        # a copy: the model's Tensors are written in place by optimizers, the given ones are not
+        # a copy, because optimizers write to the model's Tensors in place
         tensor.replace(value.detach().shard_like(tensor).cast(tensor.dtype).clone())
         if consume and isinstance(state_dict, dict):
             del state_dict[name]
@@ -171,7 +183,7 @@ def load_state_dict(
 
 
 def safe_load_metadata(data: Any) -> tuple[int, dict[str, Any]]:
-    """Where the data starts, and the JSON header, of a safetensors file (a path, bytes, or a buffer).
+    """The start of the data, and the JSON header, of a safetensors file (a path, bytes, or a buffer).
 
     Raises ArgumentError.
     """
@@ -181,8 +193,8 @@ def safe_load_metadata(data: Any) -> tuple[int, dict[str, Any]]:
 def safe_load(data: Any, device: str | None = None) -> dict[str, Tensor]:
     """The Tensors of a safetensors file by name. `data`: a path, bytes, or a buffer.
 
-    The path of an index, `model.safetensors.index.json`, stands for all the files that it names, which lie
-    beside it. Raises ArgumentError when damaged.
+    The path of an index, `model.safetensors.index.json`, stands for all the files that it lists, in the same
+    folder. Raises ArgumentError when a file is damaged.
     """
     if isinstance(data, (str, os.PathLike)) and os.fspath(data).endswith(".index.json"):
         return _load_shards(os.fspath(data), device)
@@ -197,24 +209,25 @@ def _load_shards(index: str, device: str | None) -> dict[str, Tensor]:
     out: dict[str, Tensor] = {}
     for file in dedup(files.values()):
         check_name(file, "safe_load")
-        found = safe_load(os.path.join(os.path.dirname(index), file), device)
-        wanted = [name for name, where in files.items() if where == file]
-        missing = [name for name in wanted if name not in found]
+        shard = safe_load(os.path.join(os.path.dirname(index), file), device)
+        names = [name for name, shard_file in files.items() if shard_file == file]
+        missing = [name for name in names if name not in shard]
         if missing:
             raise ArgumentError(f"safe_load: expected {missing[:5]} in {file}, got a file without them")
-        out |= {name: found[name] for name in wanted}
+        out |= {name: shard[name] for name in names}
     return {name: out[name] for name in files}
 
 
 def safe_save(
     tensors: Mapping[str, Tensor], fn: str | os.PathLike[str] | None = None, metadata: Any = None
 ) -> bytes:
-    """Write Tensors as a safetensors file `fn` (if given); its bytes. `metadata`: a dict of strings."""
-    whole = _safetensors(tensors, metadata)
+    """Write Tensors to the safetensors file `fn`, if given, and return its bytes. `metadata`: a dict of
+    strings."""
+    contents = _safetensors(tensors, metadata)
     if fn is not None:
         with open(fn, "wb") as f:
-            f.write(whole)
-    return whole
+            f.write(contents)
+    return contents
 
 
 def safe_save_sharded(
@@ -224,7 +237,7 @@ def safe_save_sharded(
     name: str = "model",
     metadata: Any = None,
 ) -> str:
-    """Write Tensors as safetensors files of at most `max_shard_size` bytes, and their index; its path.
+    """Write Tensors to safetensors files of at most `max_shard_size` bytes, and an index; returns its path.
 
     A Tensor that is larger has a file of its own. The files are called `model-00001-of-00002.safetensors` and
     so on, the index `model.safetensors.index.json`. Raises ArgumentError for a size that is not over 0.
@@ -239,22 +252,22 @@ def safe_save_sharded(
             room = max_shard_size
         shards[-1][key] = t
         room -= t.nbytes()
-    where: dict[str, str] = {}
+    file_by_name: dict[str, str] = {}
     os.makedirs(folder, exist_ok=True)
     for i, shard in enumerate(shards, 1):
         file = f"{name}-{i:05}-of-{len(shards):05}.safetensors"
         safe_save(shard, os.path.join(folder, file), metadata)
-        where |= dict.fromkeys(shard, file)
+        file_by_name |= dict.fromkeys(shard, file)
     path = os.path.join(folder, f"{name}.safetensors.index.json")
     with open(path, "wb") as f:
-        f.write(write_index(where, sum(int(t.nbytes()) for t in tensors.values())))
+        f.write(write_index(file_by_name, sum(int(t.nbytes()) for t in tensors.values())))
     return path
 
 
 def _safetensors(tensors: Mapping[str, Tensor], metadata: Any) -> bytes:
     if tensors:
-        first, *rest = tensors.values()
-        first.realize(*rest)
+        first, *others = tensors.values()
+        first.realize(*others)
     return write_entries(
-        {name: Entry(t.dtype, t.shape, bytes(t.data())) for name, t in tensors.items()}, metadata
+        {name: TensorEntry(t.dtype, t.shape, bytes(t.data())) for name, t in tensors.items()}, metadata
     )

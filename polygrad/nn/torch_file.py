@@ -1,8 +1,8 @@
-"""Files of `torch.save` as plain data, zip files (torch 1.6 and later) and those before: no code in them
-runs.
+"""Files of `torch.save` as plain data, in the zip format (torch 1.6 and later) and the older one. No code in
+them is executed.
 
-A tensor is a `Strided`: memory by number, and which of its elements. Knows no Tensors. Nothing of torch is
-needed: `pickles` reads the objects, with a table of the few functions that tensors are pickled as.
+A tensor is a `Strided`: a storage, and the positions of its elements in it. Knows no Tensors, and does not
+need torch: `pickles` reads the objects, with a table of the few functions that pickled tensors call.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from polygrad.nn.pickles import Pickle
 
 _WHAT = "torch_load"
 _MAGIC, _PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
-_MOST_ELEMENTS = 1 << 40  # of a tensor; one that is expanded has more than its memory
+_MAX_ELEMENTS = 1 << 40  # of a tensor; an expanded one has more elements than its memory
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A class of storages. `dtype` None: untyped, of bytes."""
+    """A class of storages. `dtype`: None for untyped storages, which hold bytes."""
 
     dtype: DType | None
 
 
 @dataclass(frozen=True, slots=True)
-class Storage:
+class TorchStorage:
     """Memory that tensors share: its name in the file, and its elements (bytes, if it is untyped)."""
 
     key: str
     dtype: DType | None
     count: int
-    offset: int = 0  # in elements, where it is a view of another
+    offset: int = 0  # in elements, if it is a view of another
 
 
 @dataclass(frozen=True, slots=True)
 class Strided:
     """A tensor: elements of `dtype` of a storage, from `offset` on, with `strides` in elements."""
 
-    storage: Storage
+    storage: TorchStorage
     dtype: DType
     offset: int
     shape: tuple[int, ...]
@@ -53,7 +53,8 @@ class Strided:
 
 @dataclass(frozen=True, slots=True)
 class TorchFile:
-    """What a file holds: an object with `Strided` in the place of tensors, and bytes by storage."""
+    """The contents of a file: an object with `Strided` in the place of tensors, and the bytes of each
+    storage."""
 
     data: Any
     storages: Mapping[str, bytes | memoryview]
@@ -67,7 +68,8 @@ _STORAGES = {
 
 
 def read_torch(raw: bytes | memoryview) -> TorchFile:
-    """What `torch.save` wrote. Raises ArgumentError for damaged files, and for objects that are no data."""
+    """Read a file of `torch.save`. Raises ArgumentError for damaged files, and for objects that are not
+    data."""
     data = memoryview(raw).cast("B")
     if bytes(data[:4]) == b"PK\3\4":
         return _read_zip_format(data)
@@ -85,27 +87,29 @@ def _read_zip_format(data: memoryview) -> TorchFile:
     order = bytes(files.get(folder + "byteorder", b"little")).strip()
     if order not in (b"little", b"big"):
         raise ArgumentError(f"{_WHAT}: expected byte order little or big, got {order[:20]!r}")
-    needed: dict[str, Storage] = {}
-    loaded = Pickle(files[folder + "data.pkl"], _globals(), lambda pid: _storage(pid, needed), _WHAT).load()
+    storage_by_key: dict[str, TorchStorage] = {}
+    loaded = Pickle(
+        files[folder + "data.pkl"], _globals(), lambda pid: _storage(pid, storage_by_key), _WHAT
+    ).load()
     storages: dict[str, bytes | memoryview] = {}
-    for key, storage in needed.items():
-        found = files.get(f"{folder}data/{key}")
+    for key, storage in storage_by_key.items():
+        contents = files.get(f"{folder}data/{key}")
         size = storage.count * _itemsize(storage)
-        if found is None or len(found) != size:
-            got = "no such file" if found is None else f"{len(found)}"
-            raise ArgumentError(f"{_WHAT}: expected {size} bytes in data/{key}, got {got}")
+        if contents is None or len(contents) != size:
+            actual = "no such file" if contents is None else f"{len(contents)}"
+            raise ArgumentError(f"{_WHAT}: expected {size} bytes in data/{key}, got {actual}")
         if order == b"big" and storage.dtype is None:
             raise ArgumentError(f"{_WHAT}: expected typed storages of byte order big, got an untyped one")
-        storages[key] = found if order == b"little" else _swapped(found, _itemsize(storage))
+        storages[key] = contents if order == b"little" else _swap_bytes(contents, _itemsize(storage))
     return TorchFile(loaded, storages)
 
 
 def _read_legacy_format(data: memoryview) -> TorchFile:
     """Five pickles (a magic number, protocol, machine, the object, the storages' keys), then their bytes."""
-    needed: dict[str, Storage] = {}
+    storage_by_key: dict[str, TorchStorage] = {}
     parts, at = [], 0
     for _ in range(5):
-        pickle = Pickle(data, _globals(), lambda pid: _storage(pid, needed), _WHAT, at)
+        pickle = Pickle(data, _globals(), lambda pid: _storage(pid, storage_by_key), _WHAT, at)
         parts.append(pickle.load())
         at = pickle.end
         if parts[0] != _MAGIC:
@@ -115,7 +119,7 @@ def _read_legacy_format(data: memoryview) -> TorchFile:
         raise ArgumentError(f"{_WHAT}: expected protocol {_PROTOCOL}, got {protocol!r:.40}")
     storages: dict[str, bytes | memoryview] = {}
     for key in keys:
-        storage = needed.get(key) if isinstance(key, str) else None
+        storage = storage_by_key.get(key) if isinstance(key, str) else None
         if storage is None or key in storages:
             raise ArgumentError(f"{_WHAT}: expected the storages of tensors, each once, got {key!r:.40}")
         if at + 8 > len(data):
@@ -128,29 +132,29 @@ def _read_legacy_format(data: memoryview) -> TorchFile:
                 f"in a file of {len(data)}"
             )
         part = data[at + 8 : at + 8 + size]
-        storages[key] = part if machine.get("little_endian", True) else _swapped(part, _itemsize(storage))
+        storages[key] = part if machine.get("little_endian", True) else _swap_bytes(part, _itemsize(storage))
         at += 8 + size
-    missing = [key for key in needed if key not in storages]
+    missing = [key for key in storage_by_key if key not in storages]
     if missing:
         raise ArgumentError(f"{_WHAT}: the bytes of storages {missing[:5]} are missing")
     return TorchFile(loaded, storages)
 
 
-def _itemsize(storage: Storage) -> int:
+def _itemsize(storage: TorchStorage) -> int:
     return 1 if storage.dtype is None else storage.dtype.itemsize
 
 
-def _swapped(raw: bytes | memoryview, size: int) -> bytes:
+def _swap_bytes(raw: bytes | memoryview, size: int) -> bytes:
     out = bytearray(len(raw))
     for i in range(size):
         out[i::size] = raw[size - 1 - i :: size]
     return bytes(out)
 
 
-# --- what a pickle may ask for
+# --- the functions that a pickle may call
 
 
-def _storage(pid: Any, needed: dict[str, Storage]) -> Storage:
+def _storage(pid: Any, storages: dict[str, TorchStorage]) -> TorchStorage:
     """The storage of a persistent id ('storage', class, key, location, count, view of another or None)."""
     if not isinstance(pid, tuple) or len(pid) not in (5, 6) or pid[0] != "storage":
         raise ArgumentError(f"{_WHAT}: expected the id of a storage, got {pid!r:.80}")
@@ -158,16 +162,16 @@ def _storage(pid: Any, needed: dict[str, Storage]) -> Storage:
     view = pid[5] if len(pid) == 6 else None
     if not isinstance(kind, _Kind) or not isinstance(key, str) or not _is_count(count):
         raise ArgumentError(f"{_WHAT}: expected a storage's class, key and size, got {pid!r:.80}")
-    whole = needed.setdefault(key, Storage(key, kind.dtype, count))
-    if (whole.dtype, whole.count) != (kind.dtype, count):
+    storage = storages.setdefault(key, TorchStorage(key, kind.dtype, count))
+    if (storage.dtype, storage.count) != (kind.dtype, count):
         raise ArgumentError(f"{_WHAT}: expected storage {key} to be the same everywhere, got two kinds of it")
     if view is None:
-        return whole
+        return storage
     if not isinstance(view, tuple) or len(view) != 3 or not all(map(_is_count, view[1:])):
         raise ArgumentError(f"{_WHAT}: expected a view (key, offset, size) of a storage, got {view!r:.80}")
     if view[1] + view[2] > count:
         raise ArgumentError(f"{_WHAT}: expected a view inside of {count} elements, got {view[1:]}")
-    return Storage(key, kind.dtype, view[2], view[1])
+    return TorchStorage(key, kind.dtype, view[2], view[1])
 
 
 def _is_count(n: Any) -> bool:
@@ -175,10 +179,14 @@ def _is_count(n: Any) -> bool:
 
 
 def _tensor(
-    storage: Any, offset: Any, shape: Any, strides: Any, *rest: Any, dtype: DType | None = None
+    storage: Any, offset: Any, shape: Any, strides: Any, *ignored: Any, dtype: DType | None = None
 ) -> Strided:
-    """`torch._utils._rebuild_tensor_v2`: what is behind the strides says nothing of the elements."""
-    if not isinstance(storage, Storage) or not isinstance(shape, tuple) or not isinstance(strides, tuple):
+    """`torch._utils._rebuild_tensor_v2`; the arguments after the strides do not affect the elements."""
+    if (
+        not isinstance(storage, TorchStorage)
+        or not isinstance(shape, tuple)
+        or not isinstance(strides, tuple)
+    ):
         raise ArgumentError(f"{_WHAT}: expected a tensor's storage, shape and strides, got {shape!r:.80}")
     if len(shape) != len(strides) or len(shape) > 64 or not all(map(_is_count, (offset, *shape, *strides))):
         raise ArgumentError(
@@ -188,7 +196,7 @@ def _tensor(
     kind = dtype or storage.dtype or dtypes.uint8
     count = storage.count * _itemsize(storage) // kind.itemsize
     last = offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-    if prod(shape) > _MOST_ELEMENTS or (0 not in shape and last >= count):
+    if prod(shape) > _MAX_ELEMENTS or (0 not in shape and last >= count):
         raise ArgumentError(
             f"{_WHAT}: expected a tensor inside of its {count} elements, got shape {shape!r:.80} with "
             f"strides {strides!r:.80} from {offset}"
@@ -198,18 +206,18 @@ def _tensor(
 
 
 def _tensor_v3(
-    storage: Any, offset: Any, shape: Any, strides: Any, grad: Any, hooks: Any, dtype: Any, *rest: Any
+    storage: Any, offset: Any, shape: Any, strides: Any, grad: Any, hooks: Any, dtype: Any, *ignored: Any
 ) -> Strided:
     if not isinstance(dtype, DType):
         raise ArgumentError(f"{_WHAT}: expected a dtype, got {dtype!r:.40}")
     return _tensor(storage, offset, shape, strides, dtype=dtype)
 
 
-def _parameter(data: Any, *rest: Any) -> Any:
+def _parameter(data: Any, *ignored: Any) -> Any:
     return data
 
 
-def _encoded(text: Any, encoding: Any) -> bytes:
+def _encode(text: Any, encoding: Any) -> bytes:
     if encoding not in ("latin1", "latin-1") or not isinstance(text, str):
         raise ArgumentError(f"{_WHAT}: expected bytes as latin1 text, got {encoding!r:.40}")
     try:
@@ -218,7 +226,7 @@ def _encoded(text: Any, encoding: Any) -> bytes:
         raise ArgumentError(f"{_WHAT}: expected bytes as latin1 text, got {text[:40]!r}") from e
 
 
-def _ordered(items: Any = ()) -> dict[Any, Any]:
+def _to_dict(items: Any = ()) -> dict[Any, Any]:
     return dict(items)
 
 
@@ -228,7 +236,7 @@ def _device(name: Any, index: Any = None) -> str:
 
 def _globals() -> dict[str, Any]:
     table: dict[str, Any] = {
-        "collections.OrderedDict": _ordered,
+        "collections.OrderedDict": _to_dict,
         "builtins.set": set,
         "__builtin__.set": set,
         "torch._utils._rebuild_tensor": _tensor,
@@ -238,7 +246,7 @@ def _globals() -> dict[str, Any]:
         "torch._utils._rebuild_parameter_with_state": _parameter,
         "torch.Size": tuple,
         "torch.device": _device,
-        "_codecs.encode": _encoded,
+        "_codecs.encode": _encode,
         "torch.UntypedStorage": _Kind(None),
         "torch.storage.UntypedStorage": _Kind(None),
     }

@@ -1,4 +1,4 @@
-"""Attention over several heads, and the block that transformers are made of (Vaswani et al., 2017)."""
+"""Multi-head attention and the transformer block (Vaswani et al., 2017)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class MultiheadAttention(Layer):
 
     query (length, n, embed_dim), key (keys, n, kdim) and value (keys, n, vdim) give (outputs, weights):
     outputs like the query, weights (n, length, keys). With `batch_first` n comes first; without a batch it is
-    missing. Where kdim and vdim are embed_dim, `in_proj_weight` holds the projections of all three.
-    `dropout`: of the weights, in training. Raises ArgumentError.
+    missing. If kdim and vdim equal embed_dim, `in_proj_weight` holds all three projections. `dropout`: of the
+    weights, in training. Raises ArgumentError.
 
     >>> x = Tensor.rand(7, 2, 8)
     >>> outputs, weights = nn.MultiheadAttention(8, 2)(x, x, x)
@@ -77,10 +77,10 @@ class MultiheadAttention(Layer):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """(outputs, weights); the weights are lazy, so they cost nothing unless they are used.
+        """(outputs, weights). The weights are lazy, so they cost nothing unless they are used.
 
         key_padding_mask: (n, keys), bool: True is left out; or float, added to the scores.
-        need_weights: None in the place of the weights if false.
+        need_weights: if False, None is returned in the place of the weights.
         attn_mask: (length, keys) or (n * num_heads, length, keys), as key_padding_mask. Unlike
             `scaled_dot_product_attention`, True means not to attend: this is torch's convention.
         average_attn_weights: weights are the mean of the heads'; else (n, num_heads, length, keys).
@@ -109,8 +109,8 @@ class MultiheadAttention(Layer):
                     f"MultiheadAttention: expected a key_padding_mask of shape {(n, keys)}, got "
                     f"{padding.shape}"
                 )
-            added = _added(padding, q).reshape(n, 1, 1, keys)
-            mask = added if mask is None else mask + added
+            additive_mask = _as_additive_mask(padding, q).reshape(n, 1, 1, keys)
+            mask = additive_mask if mask is None else mask + additive_mask
         if is_causal:
             above = Tensor.full((length, keys), -math.inf, dtype=q.dtype, device=q.device).triu(1)
             mask = above if mask is None else mask + above
@@ -143,22 +143,22 @@ class MultiheadAttention(Layer):
         return out.reshape(*x.shape[:2], self.num_heads, e // self.num_heads).transpose(1, 2)
 
     def _mask(self, mask: Tensor | None, shape: tuple[Any, ...], batched: bool) -> Tensor | None:
-        """An attn_mask as what is added to scores of `shape`."""
+        """An attn_mask in additive form, for scores of `shape`."""
         if mask is None:
             return None
         n, heads, length, keys = shape
         if mask.shape == (length, keys):
-            return _added(mask, mask)
+            return _as_additive_mask(mask, mask)
         if mask.shape == (n * heads, length, keys):
-            return _added(mask, mask).reshape(shape)
+            return _as_additive_mask(mask, mask).reshape(shape)
         raise ShapeError(
             f"MultiheadAttention: expected an attn_mask of shape {(length, keys)} or "
             f"{(n * heads, length, keys)}, got {mask.shape}"
         )
 
 
-def _added(mask: Tensor, like: Tensor) -> Tensor:
-    """A mask as what is added to scores: -infinity where a bool is True."""
+def _as_additive_mask(mask: Tensor, like: Tensor) -> Tensor:
+    """A mask in additive form: -infinity where a bool is True."""
     if mask.dtype.is_float:
         return mask
     if not mask.dtype.is_bool:
@@ -175,12 +175,13 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class TransformerBlock(Layer):
-    """Self-attention and two linear layers, each behind a normalisation and with its input added.
+    """Self-attention and two linear layers, each with a normalisation and a residual connection.
 
     x (n, length, embed_dim) to the same shape. Parameters are those of torch.nn.TransformerEncoderLayer(...,
     batch_first=True), by its names. `ff_dim`: between the linear layers, 4 * embed_dim unless given.
-    `norm_first`: normalise what a part reads (Xiong et al., 2020); else its sum with the input, as in the
-    original. `activation`: 'relu', 'gelu', 'gelu_tanh', 'silu', or a function of a Tensor.
+    `norm_first`: normalise the input of each part (Xiong et al., 2020), else the sum after the residual
+    connection, as in the original. `activation`: 'relu', 'gelu', 'gelu_tanh', 'silu', or a function of a
+    Tensor.
 
     Raises ArgumentError.
 
@@ -200,8 +201,8 @@ class TransformerBlock(Layer):
         bias: bool = True,
         dtype: DTypeLike | None = None,
     ) -> None:
-        found = _ACTIVATIONS.get(activation) if isinstance(activation, str) else activation
-        if not callable(found):
+        function = _ACTIVATIONS.get(activation) if isinstance(activation, str) else activation
+        if not callable(function):
             raise ArgumentError(
                 f"TransformerBlock: expected an activation of {', '.join(_ACTIVATIONS)}, or a function, got "
                 f"{activation!r}"

@@ -113,8 +113,8 @@ def signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def expect_kind(kind: int, wanted: int, what: str, value: int | Span, format: FileFormat = ONNX) -> None:
+def expect_kind(kind: int, expected: int, what: str, value: int | Span, format: FileFormat = ONNX) -> None:
     """Raises the format's error for a field of another kind than `wanted`."""
-    if kind != wanted:
-        where = f" at byte {value.start}" if isinstance(value, Span) else ""
-        raise format.error(f"{format.name}{where}: {what} is {_KINDS[kind]}, expected {_KINDS[wanted]}")
+    if kind != expected:
+        location = f" at byte {value.start}" if isinstance(value, Span) else ""
+        raise format.error(f"{format.name}{location}: {what} is {_KINDS[kind]}, expected {_KINDS[expected]}")

@@ -39,7 +39,7 @@ class Block:
         self.depth: int = 0 if parent is None else parent.depth + 1
 
 
-class Variable:
+class LocalVariable:
     """A mutable variable; `data` is the builder's."""
 
     __slots__ = ("data", "first", "hint", "name", "scope", "type", "writes")
@@ -55,7 +55,8 @@ class Variable:
 class Expression:
     """A value: `template` with the texts of `args`, each of which needs a precedence of `needs`.
 
-    `data` is the builder's: what it knows of the value. `reads`: the Variable that it reads, or the memory.
+    `data` belongs to the builder: its facts about the value. `reads`: the LocalVariable or the memory that it
+    reads.
     """
 
     __slots__ = ("args", "at", "block", "data", "hint", "inline", "needs", "place", "precedence", "reads",
@@ -73,7 +74,7 @@ class Expression:
     ) -> None:
         self.template, self.args, self.needs, self.precedence = template, args, needs, precedence
         self.type, self.hint, self.data = type_, hint, data
-        self.reads: Variable | str | None = None
+        self.reads: LocalVariable | str | None = None
         self.text = ""
         self.uses = 0
         self.at = self.place = -1  # its item, and the item that it is written in
@@ -88,7 +89,7 @@ class _Statement:
 
     def __init__(self, template: str, args: Sequence[Expression], needs: Sequence[int], block: Block) -> None:
         self.template, self.args, self.needs, self.block = template, args, needs, block
-        self.target: Variable | None = None  # of an assignment
+        self.target: LocalVariable | None = None  # of an assignment
 
 
 class SourceText:
@@ -120,7 +121,7 @@ class SourceText:
         precedence: int = ATOM,
         hint: str = "x",
         data: Any = None,
-        reads: Variable | str | None = None,
+        reads: LocalVariable | str | None = None,
     ) -> Expression:
         """An expression; `needs` is the same for all args if it is a number. Its name begins with `hint`."""
         data = self._data if data is None else data
@@ -148,16 +149,16 @@ class SourceText:
         self._items.append(item)
         self._block = self._block.parent
 
-    def variable(self, type_: str, hint: str, data: Any = None) -> Variable:
-        return Variable(type_, hint, self._data if data is None else data)
+    def variable(self, type_: str, hint: str, data: Any = None) -> LocalVariable:
+        return LocalVariable(type_, hint, self._data if data is None else data)
 
-    def read(self, variable: Variable) -> Expression:
+    def read(self, variable: LocalVariable) -> Expression:
         """The variable's present value."""
         if not variable.writes:
             raise InternalError("SourceText.read: a variable is read before it is set")
         return self.value("", (), variable.type, hint=variable.hint, data=variable.data, reads=variable)
 
-    def assign(self, variable: Variable, value: Expression) -> None:
+    def assign(self, variable: LocalVariable, value: Expression) -> None:
         variable.writes.append(len(self._items))
         item = _Statement("", (value,), (ANY,), self._block)
         item.target = variable
@@ -213,15 +214,16 @@ class SourceText:
         """Whether nothing between a value and its use changes what it reads."""
         if value.reads is None:
             return True
-        writes = value.reads.writes if isinstance(value.reads, Variable) else self._writes
+        writes = value.reads.writes if isinstance(value.reads, LocalVariable) else self._writes
         return bisect.bisect_right(writes, value.at) == bisect.bisect_left(writes, value.place)
 
-    def _find_scopes(self) -> dict[int, list[Variable]]:
-        """Set the scope of each Variable; by item, the Variables to declare before it, without a value."""
-        variables: dict[Variable, None] = {}
+    def _find_scopes(self) -> dict[int, list[LocalVariable]]:
+        """Set the scope of each LocalVariable. Return, by item, the variables to declare before it, without a
+        value."""
+        variables: dict[LocalVariable, None] = {}
         for at, item in enumerate(self._items):
             if isinstance(item, Expression):
-                variable = item.reads if item.uses and isinstance(item.reads, Variable) else None
+                variable = item.reads if item.uses and isinstance(item.reads, LocalVariable) else None
             else:
                 variable = item.target
             if variable is None:
@@ -233,7 +235,7 @@ class SourceText:
             else:
                 assert variable.scope is not None
                 variable.scope = _common_block(variable.scope, item.block)
-        declared: dict[int, list[Variable]] = {}
+        declared: dict[int, list[LocalVariable]] = {}
         for variable in variables:
             block = self._items[variable.first].block
             assert block is not None
@@ -247,7 +249,7 @@ class SourceText:
 
     def _write_value(self, value: Expression, out: list[str], depth: int) -> None:
         assert value.block is not None
-        text = value.reads.name if isinstance(value.reads, Variable) else _text_of(value)
+        text = value.reads.name if isinstance(value.reads, LocalVariable) else _text_of(value)
         if value.inline and len(text) <= _MAX_INLINE:
             value.text = text
             return

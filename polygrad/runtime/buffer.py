@@ -39,9 +39,9 @@ class Allocation:
 
     @property
     def family(self) -> tuple[Allocation, ...]:
-        """This Allocation, and the sharded one of which it is a part."""
-        whole = self.whole() if self.whole is not None else None
-        return (self,) if whole is None else (self, whole)
+        """This Allocation, and the sharded one that it is a part of, if any."""
+        sharded = self.whole() if self.whole is not None else None
+        return (self,) if sharded is None else (self, sharded)
 
     @property
     def is_allocated(self) -> bool:
@@ -60,7 +60,7 @@ class Allocation:
             self._damaged, self._handle = self._handle, None
 
     def repair(self) -> None:
-        """Take back `damage`: all of the memory was written again."""
+        """Undo `damage`: all of the memory was written again."""
         if self._damaged is not None:
             self._handle, self._damaged = self._damaged, None
 
@@ -163,7 +163,9 @@ class Buffer:
         self.runtime, self.size, self.dtype = runtime, size, dtype
         self.allocation = Allocation(runtime, size * dtype.itemsize) if allocation is None else allocation
         self.version = self.allocation.version
-        self.data_bounds: tuple[int, int] | None = None  # of integers from the host, if they are known
+        self.data_bounds: tuple[int, int] | None = (
+            None  # the least and greatest integer from the host, if known
+        )
 
     def __repr__(self) -> str:
         return f"Buffer({self.runtime.name}, {self.size} x {self.dtype})"
@@ -179,7 +181,7 @@ class Buffer:
 
     @property
     def parts(self) -> tuple[Buffer, ...]:
-        """The Buffers that it consists of: itself."""
+        """The Buffers that it consists of, here only itself."""
         return (self,)
 
     @property
@@ -205,7 +207,7 @@ class Buffer:
         """A Buffer like this one, over memory of its own."""
         return Buffer(self.runtime, self.size, self.dtype)
 
-    def borrowed(self) -> Buffer:
+    def borrow(self) -> Buffer:
         """A Buffer over the same memory under another identity."""
         return Buffer(self.runtime, self.size, self.dtype, Borrowed(self.allocation))
 

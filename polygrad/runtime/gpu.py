@@ -1,7 +1,6 @@
-"""`GPURuntime`: the bookkeeping of every GPU: freed memory and compiled kernels, which are kept for later
-use.
+"""`GPURuntime`: the bookkeeping that GPUs share: a pool of freed memory, and a cache of compiled kernels.
 
-The order of runs and copies, and how a Program is launched, are a child's own. Knows no driver.
+A subclass orders runs and copies, and launches Programs. Knows no driver.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from polygrad.runtime.interface import Runtime
 from polygrad.runtime.memory_pool import MemoryPool
 from polygrad.runtime.program import Program
 
-_TEXT_BYTES = 16 << 20  # of the texts of compiled kernels
+_TEXT_BYTES = 16 << 20  # the most bytes of kernel texts in the cache
 
 
-def when_dropped(owner: object, action: Callable[[], object]) -> None:
-    """Have `action` done at the next chance after `owner` is gone, but not when the process ends."""
+def call_when_dropped(owner: object, action: Callable[[], object]) -> None:
+    """Call `action` soon after `owner` was destroyed, but not at process exit."""
     weakref.finalize(owner, defer, action).atexit = False
 
 
@@ -40,7 +39,7 @@ class CompiledKernel:
 
     def __init__(self, number: int, forget: Callable[[int], object]) -> None:
         self.number = number
-        when_dropped(self, functools.partial(forget, number))
+        call_when_dropped(self, functools.partial(forget, number))
 
 
 class GPURuntime(Runtime):
@@ -57,7 +56,7 @@ class GPURuntime(Runtime):
 
     @property
     def buffer_bytes(self) -> int | None:
-        """The greatest size of an allocation, where there is a limit beside the memory."""
+        """The greatest size of an allocation, if there is a limit besides the memory's size."""
         return None
 
     def allocate(self, nbytes: int) -> int:
@@ -78,8 +77,8 @@ class GPURuntime(Runtime):
         compiled = {source: self._kernels.get(source) for source in sources}
         missing = [source for source, kernel in compiled.items() if kernel is None]
         for source, number in zip(missing, self._compile(missing) if missing else (), strict=True):
-            made = compiled[source] = CompiledKernel(number, self._forget_kernel)
-            self._kernels.put(source, made, len(source.text))
+            new_kernel = compiled[source] = CompiledKernel(number, self._forget_kernel)
+            self._kernels.put(source, new_kernel, len(source.text))
         return [kernel for source in sources if (kernel := compiled[source]) is not None]
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Grids of workgroups in a Program: sizes that Variables may occur in, as plain data.
+"""Grids of workgroups in a Program: sizes, possibly with Variables, as plain data.
 
 A size is a number, the name of a Variable, or `(op, operand)` and `(op, a, b)` of sizes. Knows no UOps.
 """
@@ -28,7 +28,7 @@ GRID_OPS = frozenset({*_UNARY, *_BINARY})
 
 
 def grid_size(size: GridSize, variables: Mapping[str, int]) -> int:
-    """What a size is with these values of the Variables."""
+    """Evaluate a size with these values of the Variables."""
     if isinstance(size, int):
         return size
     if isinstance(size, str):
@@ -39,16 +39,16 @@ def grid_size(size: GridSize, variables: Mapping[str, int]) -> int:
 
 
 def is_grid_size(size: Any, variables: frozenset[str]) -> bool:
-    """Whether this is a size, of no more than these Variables."""
+    """Whether this is a size that uses only these Variables."""
     if isinstance(size, str):
         return size in variables
     if not isinstance(size, tuple):
         return type(size) is int
     op, *operands = size or ("",)
-    known = _UNARY if len(operands) == 1 else _BINARY if len(operands) == 2 else {}
-    return op in known and all(is_grid_size(x, variables) for x in operands)
+    operations = _UNARY if len(operands) == 1 else _BINARY if len(operands) == 2 else {}
+    return op in operations and all(is_grid_size(x, variables) for x in operands)
 
 
 def as_tuples(size: Any) -> GridSize:
-    """A size as JSON has it, with tuples for lists."""
+    """A size from JSON, with tuples in the place of lists."""
     return tuple(map(as_tuples, size)) if isinstance(size, list) else size

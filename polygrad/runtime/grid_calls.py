@@ -36,22 +36,22 @@ class _Unbound(NamedTuple):
 
 
 class GridCalls:
-    """`made`: the calls of the last run, in order. Allocations are numbers other than 0.
+    """`calls`: the calls of the last run, in order. Allocations are numbers other than 0.
 
     Entry i of a run's table is the Program's buffer i, then comes the arena.
     """
 
     def __init__(self, program: Program) -> None:
-        self.made: list[GridCall] = []
+        self.calls: list[GridCall] = []
         self._program = program
         self._unbound = [_unbound(program, launch) for launch in program.launches]
-        self._bound: tuple[tuple[int, ...], tuple[int, ...]] | None = None  # the table and values of `made`
+        self._bound: tuple[tuple[int, ...], tuple[int, ...]] | None = None  # the table and values of `calls`
 
     def bind(
         self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]
     ) -> Sequence[int]:
-        """Make the calls of a run; the positions of the calls that differ from the last run (at first, of
-        all).
+        """Make the calls of a run. Returns the positions of the calls that differ from the last run, at first
+        all positions.
 
         Raises ProgramError for missing memory, or a Variable that is out of bounds.
         """
@@ -60,13 +60,13 @@ class GridCalls:
         key = (table, tuple(self._program.check_variables(variables)))
         if self._bound == key:
             return ()
-        made = [_bind(call, table, variables) for call in self._unbound]
-        old, self.made, self._bound = self.made, made, key
-        return [i for i, call in enumerate(made) if i >= len(old) or call != old[i]]
+        calls = [_bind(call, table, variables) for call in self._unbound]
+        old, self.calls, self._bound = self.calls, calls, key
+        return [i for i, call in enumerate(calls) if i >= len(old) or call != old[i]]
 
     def forget(self) -> None:
-        """Forget the last run, so that all calls of the next run count as new."""
-        self.made, self._bound = [], None
+        """Forget the last run, so that all calls of the next run count as changed."""
+        self.calls, self._bound = [], None
 
 
 def _unbound(program: Program, launch: Launch) -> _Unbound:

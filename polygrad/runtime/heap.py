@@ -4,8 +4,8 @@ Every address is a multiple of 64. The first and the last 64 bytes of the space 
 kernel may read 64 bytes before and after any allocation. Knows no memory and no device: it asks for more
 space through a callback.
 
-Free blocks are binned by size, four bins to a power of two, with a bit set for each bin that has any, and
-found from either end to be joined with their neighbours (Masmano and others, "TLSF: a new dynamic memory
+Free blocks are binned by size, four bins to a power of two, with a bit for each non-empty bin. They are also
+indexed by both ends, to be merged with adjacent free blocks (Masmano and others, "TLSF: a new dynamic memory
 allocator for real-time systems", 2004). Unlike TLSF, the request's own bin is searched for the best fit
 first, so an allocation fails only when no free block is large enough.
 """
@@ -27,16 +27,16 @@ def _bin(size: int) -> int:
 
 
 class Heap:
-    """Allocations in the addresses 0 to `end`, which `grow` moves.
+    """Allocations in the addresses 0 to `end`, which grows.
 
-    `grow(end)` makes the space reach at least `end` bytes and returns its new end, or 0 when it cannot.
-    `limit` is the largest end to ask for. The first allocation is at `start` or later.
+    `grow(end)` extends the space to at least `end` bytes and returns its new end, or 0 on failure. `limit`:
+    the largest end to ask for. The first allocation is at `start` or later.
     """
 
     def __init__(self, grow: Callable[[int], int], limit: int, end: int = 0, start: int = ALIGN) -> None:
         self._grow, self.limit = grow, limit // ALIGN * ALIGN
-        self.allocated = 0  # bytes handed out, rounding included
-        self._end = start  # of what is managed; the guard behind it is not
+        self.allocated = 0  # bytes in use, with rounding
+        self._end = start  # the end of the managed space; the guard after it is not managed
         self._used: dict[int, int] = {}  # address -> size
         self._free: dict[int, int] = {}  # address -> size
         self._free_by_end: dict[int, int] = {}  # end -> address
@@ -48,7 +48,7 @@ class Heap:
 
     @property
     def end(self) -> int:
-        """How many bytes of space there are."""
+        """The size of the space in bytes."""
         return self._end + ALIGN
 
     def allocate(self, nbytes: int) -> int:
@@ -62,9 +62,9 @@ class Heap:
                 address = self._find(size)
                 if address is None:
                     raise InternalError(f"heap: no block of {size} bytes after growing to {self.end}")
-            rest = self._take(address) - size
-            if rest:
-                self._put(address + size, rest)
+            remaining = self._take(address) - size
+            if remaining:
+                self._add_free(address + size, remaining)
             self._used[address] = size
             self.allocated += size
         finally:
@@ -74,10 +74,10 @@ class Heap:
         return address
 
     def free(self, address: int) -> None:
-        """Give an allocation back. Raises InternalError when `address` is none.
+        """Free an allocation. Raises InternalError when `address` is not one.
 
-        Safe to call from a finaliser, which may run in the middle of any other method: the block then
-        waits until that method is done.
+        Safe to call from a finaliser, which may run in the middle of another method: the block is then freed
+        after that method.
         """
         self._pending_free.append(address)
         if not self._busy:
@@ -93,15 +93,16 @@ class Heap:
                 if not size:
                     raise InternalError(f"heap: free of {address}, expected the address of a live allocation")
                 self.allocated -= size
-                self._put(address, size)
+                self._add_free(address, size)
         finally:
             self._busy = False
 
     def _find(self, size: int) -> int | None:
-        """The free block to cut `size` bytes from: the best of its own bin, else the oldest of the next."""
-        own = _bin(size)
+        """The free block to take `size` bytes from: the best fit in its own bin, else the oldest of the next
+        non-empty bin."""
+        own_bin = _bin(size)
         free, best, best_size = self._free, None, 0
-        for address in self._bins.get(own, ()):
+        for address in self._bins.get(own_bin, ()):
             block = free[address]
             if block == size:
                 return address
@@ -109,13 +110,13 @@ class Heap:
                 best, best_size = address, block
         if best is not None:
             return best
-        larger = self._nonempty >> (own + 1)
+        larger = self._nonempty >> (own_bin + 1)
         if not larger:
             return None
-        return next(iter(self._bins[own + (larger & -larger).bit_length()]))
+        return next(iter(self._bins[own_bin + (larger & -larger).bit_length()]))
 
     def _take(self, address: int) -> int:
-        """Take a block off the free lists; its size."""
+        """Remove a block from the free lists; returns its size."""
         size = self._free.pop(address)
         del self._free_by_end[address + size]
         b = _bin(size)
@@ -125,8 +126,8 @@ class Heap:
             self._nonempty &= ~(1 << b)
         return size
 
-    def _put(self, address: int, size: int) -> None:
-        """Add a free block, joined with the free blocks before and after it."""
+    def _add_free(self, address: int, size: int) -> None:
+        """Add a free block, merged with adjacent free blocks."""
         before = self._free_by_end.get(address)
         if before is not None:
             size += self._take(before)
@@ -140,17 +141,17 @@ class Heap:
         self._nonempty |= 1 << b
 
     def _extend_for(self, size: int) -> None:
-        """Grow until a block of `size` bytes is free at the end: generously, else as little as needed."""
+        """Grow until a block of `size` bytes is free at the end: generously or, if that fails, minimally."""
         tail = self._free_by_end.get(self._end, self._end)
-        needed = tail + size + ALIGN
-        for end in (max(needed, self.end + max(self.end >> 2, _GROW_STEP)), needed):
+        needed_end = tail + size + ALIGN
+        for end in (max(needed_end, self.end + max(self.end >> 2, _GROW_STEP)), needed_end):
             end = min(end, self.limit)
-            if end >= needed and (reached := self._grow(end)) >= needed:
+            if end >= needed_end and (reached := self._grow(end)) >= needed_end:
                 self._extend(min(reached, self.limit))
                 return
         raise OutOfMemoryError(
-            f"allocate {size} bytes: expected room below the limit of {self.limit} bytes, got "
-            f"{self.allocated} in use of a memory of {self.end} that cannot grow to {needed}: "
+            f"allocate {size} bytes: {self.allocated} of {self.end} bytes are in use, and the memory cannot "
+            f"grow to {needed_end} (limit: {self.limit}): "
             "free tensors, or use smaller ones"
         )
 
@@ -159,4 +160,4 @@ class Heap:
         end = end // ALIGN * ALIGN - ALIGN
         if end > self._end:
             start, self._end = self._end, end
-            self._put(start, end - start)
+            self._add_free(start, end - start)

@@ -20,8 +20,8 @@ Handle = Any  # a device's own name for an allocation: an address, an object
 
 
 class Control:
-    """Control of a run that another thread may stop. Before launch number `commit` it can be stopped without
-    a trace; from there on it writes memory that outlives it."""
+    """Control of a run that another thread may stop. Before launch number `commit`, stopping it has no effect
+    on memory that outlives the run; from there on it writes such memory."""
 
     def __init__(self, commit: int, halt: Callable[[], None], is_committed: Callable[[], bool]) -> None:
         self.commit, self._halt, self._is_committed = commit, halt, is_committed
@@ -30,7 +30,7 @@ class Control:
         self._lock = threading.Lock()
 
     def begin_commit(self) -> bool:
-        """Whether the run may go beyond the commit point. The running thread asks when it is there."""
+        """Whether the run may pass the commit point. The running thread calls it on arrival there."""
         with self._lock:
             self._committed = not self.stopped
             return self._committed
@@ -52,17 +52,17 @@ class Control:
 
 
 class Executable(ABC):
-    """A Program made ready on a device. Dropping it releases what it holds.
+    """A Program prepared for a device. Dropping it releases its resources.
 
     `seconds`: of its last run. `calls`: the number of native calls of a run, each of which makes one or more
-    launches. `made`: has as many elements as calls were made in a run that an exception has just ended; no
-    exception comes between a call and its element. `stoppable`: `run_stoppable` does more than `run`.
+    launches. `calls_made`: its length is the number of calls made in a run that an exception has just ended;
+    no exception can come between a call and its element. `stoppable`: `run_stoppable` can stop early.
     `in_python`: an exception may end a run anywhere. `commits_itself`: the commit point is always that of
-    `undo_plan(program)`, whatever `Control.commit` says.
+    `undo_plan(program)`, and `Control.commit` is ignored.
     """
 
     seconds = float("inf")
-    made: Sized = ()
+    calls_made: Sized = ()
     calls = 1
     stoppable = False
     in_python = False
@@ -82,7 +82,7 @@ class Executable(ABC):
         variables: Mapping[str, int],
         control: Control,
     ) -> bool:
-        """`run`, which ends early when `control` asks for it; whether it was a whole run."""
+        """`run`, which ends early when `control` requests it; returns whether the run is complete."""
         self.run(buffers, arena, variables)
         return True
 
@@ -91,11 +91,11 @@ class Executable(ABC):
         raise InternalError(f"{type(self).__name__}.halt: its runs cannot be stopped")
 
     def go_on(self) -> None:
-        """Take back `halt`."""
+        """Undo `halt`."""
         raise InternalError(f"{type(self).__name__}.go_on: its runs cannot be stopped")
 
     def is_committed(self) -> bool:
-        """Whether the driver of a stoppable run has noted that it has passed the commit point."""
+        """Whether the driver of a stoppable run has recorded that it passed the commit point."""
         return False
 
     def measure(
@@ -115,7 +115,7 @@ class Runtime(ABC):
 
     @property
     def lost(self) -> bool:
-        """Whether the device is gone for good, with all its memory. The registry then opens another."""
+        """Whether the device is permanently lost, with all its memory. The registry then opens another."""
         return False
 
     @property
@@ -125,7 +125,8 @@ class Runtime(ABC):
 
     @property
     def accelerates(self) -> bool:
-        """Whether this is hardware that device="auto" prefers to this host's default device."""
+        """Whether this is a hardware accelerator, which device="auto" prefers to the host's default
+        device."""
         return False
 
     @abstractmethod
@@ -135,7 +136,7 @@ class Runtime(ABC):
 
     @abstractmethod
     def free(self, handle: Handle) -> None:
-        """Release an allocation; the handle is dead."""
+        """Release an allocation; its handle becomes invalid."""
 
     @abstractmethod
     def write(self, handle: Handle, offset: int, data: memoryview) -> None:
@@ -160,14 +161,15 @@ class Runtime(ABC):
         )
 
     def map_file(self, descriptor: int, nbytes: int) -> tuple[Handle, object]:
-        """A file's first `nbytes` (at least 1) as an allocation, and what keeps it; writes do not reach it.
+        """Map a file's first `nbytes` (at least 1) as an allocation; returns its handle and owner. Writes do
+        not change the file.
 
         Raises DeviceError where the device's memory is not this process's.
         """
         raise DeviceError(f"device {self.name}: files cannot be mapped into its memory")
 
     def at_address(self, address: int, nbytes: int) -> Handle:
-        """Memory of this process as an allocation; the bytes up to 64 before and behind it are readable.
+        """Memory of this process as an allocation; 64 bytes before and after it must be readable.
 
         Raises DeviceError where the device's memory is not this process's.
         """
@@ -175,4 +177,4 @@ class Runtime(ABC):
 
     @abstractmethod
     def load(self, program: Program) -> Executable:
-        """Make a Program for this device ready. Raises ProgramError when it is not for this device."""
+        """Prepare a Program. Raises ProgramError when it is not for this device."""

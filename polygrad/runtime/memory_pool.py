@@ -1,7 +1,7 @@
 """A pool of freed memory. Fresh memory, from a driver or from the system, costs more than most launches.
 
-Sizes are rounded up to classes, some to each power of two. Knows no device: `create` gives memory, a number
-or an object, and `destroy` takes it back.
+Sizes are rounded up to size classes, a few for each power of two. Knows no device: `create` allocates memory,
+a number or an object, and `destroy` frees it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from polygrad.helpers import round_up
 
 
 class MemoryPool:
-    """`create(nbytes)` raises OutOfMemoryError. `limit`: the greatest number of bytes of freed memory that is
-    kept. `classes`: the number of sizes for each power of two, which is a power of two itself.
+    """`create(nbytes)` raises OutOfMemoryError. `limit`: the most bytes of freed memory in the pool.
+    `classes`: the number of size classes for each power of two, itself a power of two.
 
     `live`: the size of each piece of memory in use. `kept`: freed memory by size, the least used size first.
     """
@@ -42,12 +42,12 @@ class MemoryPool:
         )
 
     def allocate(self, nbytes: int) -> Any:
-        """Memory of at least `nbytes`. Raises OutOfMemoryError when there is none, not even after all kept
-        memory was given back."""
+        """Memory of at least `nbytes`. Raises OutOfMemoryError if there is none, even after all pooled memory
+        was freed."""
         size = self.size_class(nbytes)
-        kept = self.kept.get(size)
-        if kept:
-            memory = kept.pop()
+        free_list = self.kept.get(size)
+        if free_list:
+            memory = free_list.pop()
             self.kept_bytes -= size
             self.kept.move_to_end(size)
         else:
@@ -62,7 +62,7 @@ class MemoryPool:
         return memory
 
     def free(self, memory: Any) -> None:
-        """Keep memory that is not used any more, or give it back if it is larger than the limit."""
+        """Return memory to the pool, or free it if it is larger than the limit."""
         size = self.live.pop(memory)
         if size > self.limit:
             self._destroy(memory)
@@ -73,11 +73,11 @@ class MemoryPool:
             self.trim(self.limit // 2)
 
     def trim(self, limit: int) -> None:
-        """Give kept memory back until no more than `limit` bytes are kept."""
+        """Free pooled memory until no more than `limit` bytes remain."""
         while self.kept_bytes > limit:
-            size, kept = next(iter(self.kept.items()))
-            while kept and self.kept_bytes > limit:
-                self._destroy(kept.pop())
+            size, free_list = next(iter(self.kept.items()))
+            while free_list and self.kept_bytes > limit:
+                self._destroy(free_list.pop())
                 self.kept_bytes -= size
-            if not kept:
+            if not free_list:
                 del self.kept[size]

@@ -1,33 +1,33 @@
-"""`Program`: the waist. Everything above makes one; everything below runs one.
+"""`Program`: the interface between compiler and runtimes. Layers above make Programs; layers below run them.
 
 Plain, immutable, versioned data: no UOps, no devices' objects. `to_bytes` writes
 
     b"PGRD" | u32 version | u32 header length | header (UTF-8 JSON) | the code of each kernel | the driver
     | values
 
-(little-endian), so any language can read it. `values` is empty, or a safetensors file with what every buffer
-of the role `param` or `state` holds, by its name. The header is this Program's fields, with lengths in bytes
-in the place of code and values. Names are unique among the inputs, among the outputs, and among parameters
-and state together. An element of a `shape` is an int, or the name of a Variable; null: it is not known.
+(little-endian), so any language can read it. `values` is empty, or a safetensors file with the contents of
+every buffer of the role `param` or `state`, by name. The header is this Program's fields, with lengths in
+bytes in the place of code and values. Names are unique among the inputs, among the outputs, and among
+parameters and state together. An element of a `shape` is an int, or the name of a Variable; null: unknown.
 
-The language of a kernel is what its `code` is: `wasm` a module, `object` an object file for the target,
+The language of a kernel is the format of its `code`: `wasm` a module, `object` an object file for the target,
 `library` a shared object for it (which other kernels may share), `linear` INTERP's list of UOps as JSON,
-`wgsl`, `cuda` and `msl` source text. Kernels in these three have a `workgroup`, so many invocations
-(x, y, z), and are launched on a `grid` of workgroups (x, y, z), which are null for all others. A kernel with
-a `subgroup` other than 0 exchanges values in subgroups of so many invocations, and is right in no others.
-A grid's size is a number, the name of a Variable, or an operation on sizes, `["IDIV", a, b]`
-(`runtime/grid.py` has them all, integers as Python's); where one is 0, there is nothing to launch.
+`wgsl`, `cuda` and `msl` source text. Kernels in these three have a `workgroup`, the number of invocations
+(x, y, z), and are launched on a `grid` of workgroups (x, y, z); both are null for all others. A kernel with a
+`subgroup` other than 0 exchanges values in subgroups of that many invocations, and needs subgroups of exactly
+that size. A grid's size is a number, the name of a Variable, or an operation on sizes, `["IDIV", a, b]`
+(`runtime/grid.py` has them all; integers are Python's); where one is 0, there is nothing to launch.
 
-Threads. A run has up to `Program.threads` threads. All of them run a parallel kernel; `thread` and
-`threads` are the variables for a thread's own number (from 0) and their count. One with the variable `part`
-is called once for every part from 0 to `parts` - 1, by whichever thread takes it; there are at most four
-times as many parts as threads, and a run may choose how many. Any other parallel kernel is called once by
-each thread. Thread 0 runs the kernels that are not parallel. Each thread runs its launches in order, and
-only barriers order those of different threads: no thread starts a launch with a `barrier` before all
-threads have completed all launches before it. The end of a run is a barrier too. A run may always have one
-thread, which is thread 0 of 1 and needs no barriers. Where barriers are was decided when the Program was
-assembled (`engine/barriers.py`), and everything that runs it obeys. Buffers that are not scratch are
-different memory, unless no launch writes to them.
+Threads. A run has up to `Program.threads` threads. All of them run a parallel kernel; its variables `thread`
+and `threads` are a thread's number (from 0) and their count. A parallel kernel with the variable `part` is
+called once for every part from 0 to `parts` - 1, by whichever thread takes it; there are at most four times
+as many parts as threads, and a run may choose how many. Any other parallel kernel is called once by each
+thread. Thread 0 runs the kernels that are not parallel. Each thread runs its launches in order, and only
+barriers order launches of different threads: no thread starts a launch with a `barrier` before all threads
+have completed all earlier launches. The end of a run is a barrier too. A run may always have one thread,
+which is thread 0 of 1 and needs no barriers. The positions of barriers were decided when the Program was
+assembled (`engine/barriers.py`); every runtime obeys them. Buffers that are not scratch do not overlap,
+unless no launch writes to them.
 
 A captured step has a `driver`: one artefact whose function `run` makes all launches. It takes a table: the
 address of each buffer by its number (anything for scratch), then the arena's.
@@ -110,7 +110,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Binding:
-    """Which of the Program's buffers a kernel's pointer is, and at which byte offset."""
+    """The buffer and the byte offset of a kernel's pointer."""
 
     buffer: int
     offset: int = 0
@@ -129,7 +129,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Variable:
-    """A symbolic integer given at each run, `lo` to `hi`, both included."""
+    """A symbolic integer, bound at each run, from `lo` to `hi` inclusive."""
 
     name: str
     lo: int
@@ -138,11 +138,11 @@ class Variable:
 
 @dataclass(frozen=True)
 class Program:
-    """What a device runs: launches in order. `arena` is the size of the scratch arena in bytes.
+    """A list of launches in order, for one device. `arena`: the size of the scratch arena in bytes.
 
     `driver`: an artefact that makes all launches at once (see above), or empty. `threads`: the most threads
     of a run, 1 if no kernel is parallel. `shared_memory`: whether its WebAssembly modules import a shared
-    memory, as those do that were made on a host with threads, also where no kernel is parallel.
+    memory. Modules that were compiled on a host with threads do, even if no kernel is parallel.
     """
 
     device: str
@@ -158,22 +158,22 @@ class Program:
 
     @functools.cached_property
     def bound_bytes(self) -> int:
-        """The bytes of the buffers that its launches are given, each as often as it is."""
+        """The sum of the sizes of all launches' buffers in bytes; a buffer counts once for each binding."""
         sizes = [b.size * to_dtype(b.dtype).itemsize for b in self.buffers]
         return sum(sizes[b.buffer] for launch in self.launches for b in launch.bindings)
 
     @functools.cached_property
     def bound_buffers(self) -> list[int]:
-        """The numbers of the buffers that a run needs memory for, beside the arena."""
+        """The numbers of the buffers that a run needs memory for, besides the arena."""
         return [i for i, spec in enumerate(self.buffers) if spec.role != "scratch" and spec.size]
 
     def check_memory(self, handles: Sequence[Any], arena: Any) -> None:
-        """Raises ProgramError for a run without all memory. `handles`: false where there is none."""
+        """Raises ProgramError if a run lacks memory. `handles`: falsy where a buffer has none."""
         missing = [i for i in self.bound_buffers if i >= len(handles) or not handles[i]]
         if missing or len(handles) != len(self.buffers) or (self.arena and not arena):
             raise ProgramError(
-                f"run: expected allocations for buffers {self.bound_buffers}, and an arena of {self.arena} "
-                f"bytes, got none for {missing}"
+                f"run: buffers {missing} have no memory: expected allocations for buffers "
+                f"{self.bound_buffers}, and an arena of {self.arena} bytes"
             )
 
     def check_variables(self, values: Mapping[str, int]) -> list[int]:
@@ -188,7 +188,7 @@ class Program:
         return out
 
     def place(self, binding: Binding) -> tuple[int, int]:
-        """Where a pointer comes from: an entry of the driver's table, and what to add to it in bytes."""
+        """The entry of the driver's table that a pointer is in, and the byte offset to add to it."""
         spec = self.buffers[binding.buffer]
         if spec.role == "scratch":
             return len(self.buffers), spec.offset + binding.offset
@@ -206,7 +206,7 @@ class Program:
                 )
 
     def to_bytes(self, values: bytes = b"") -> bytes:
-        """This Program, and `values` (see above), as bytes; the same always give the same bytes."""
+        """This Program, and `values` (see above), as bytes. The result is deterministic."""
         header = dataclasses.asdict(self)
         for kernel in header["kernels"]:
             kernel["code"] = len(kernel["code"])
@@ -217,12 +217,12 @@ class Program:
 
     @staticmethod
     def from_bytes(data: bytes) -> Program:
-        """The Program that `to_bytes` wrote. Raises ProgramError for anything else."""
+        """Read a Program that `to_bytes` wrote. Raises ProgramError for other data."""
         return read_program(data)[0]
 
 
 def read_program(data: bytes) -> tuple[Program, bytes]:
-    """The Program and the values that `Program.to_bytes` wrote. Raises ProgramError for anything else."""
+    """Read the Program and the values that `Program.to_bytes` wrote. Raises ProgramError for other data."""
     data = bytes(data)
     if data[:4] != MAGIC or len(data) < 12:
         raise ProgramError(f"Program.from_bytes: expected bytes starting {MAGIC!r}, got {data[:4]!r}")
@@ -293,11 +293,11 @@ def _field_names(cls: Any) -> frozenset[str]:
     return frozenset(f.name for f in dataclasses.fields(cls))
 
 
-def _read(cls: Any, fields: dict[str, Any], **changed: Any) -> Any:
+def _read(cls: Any, fields: dict[str, Any], **replacements: Any) -> Any:
     """An object of a header, which has exactly the fields of its class."""
     if fields.keys() != _field_names(cls):
         raise ValueError(f"a {cls.__name__} with the fields {sorted(fields)}")
-    return cls(**{**fields, **changed})
+    return cls(**{**fields, **replacements})
 
 
 def _is_count(value: Any) -> bool:
@@ -310,7 +310,7 @@ def _expect(condition: bool, what: str, got: object) -> None:
 
 
 def _check(program: Program) -> None:
-    """Raises ValueError for a Program that says what cannot be."""
+    """Raises ValueError for an inconsistent Program."""
     names = (program.device, program.target)
     _expect(all(isinstance(name, str) for name in names), "device and target", names)
     _expect(_is_count(program.arena), "size of an arena", program.arena)

@@ -1,6 +1,6 @@
 """`ShardedBuffer`: memory on several devices with one array, in equal parts or in copies.
 
-It can be used like a `Buffer`. Only code that reads or writes whole Buffers has to know its parts.
+It can be used like a `Buffer`. Only code that reads or writes whole Buffers needs to know about the parts.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ShardedAllocation(Allocation):
 
     @property
     def handle(self) -> Handle:
-        raise InternalError("sharded memory: there is no handle of the whole, only of each part")
+        raise InternalError("sharded memory: only its parts have handles")
 
 
 class ShardedBuffer(Buffer):
@@ -92,8 +92,8 @@ class ShardedBuffer(Buffer):
     def like(self) -> ShardedBuffer:
         return self._with([part.like() for part in self._parts])
 
-    def borrowed(self) -> ShardedBuffer:
-        return self._with([part.borrowed() for part in self._parts])
+    def borrow(self) -> ShardedBuffer:
+        return self._with([part.borrow() for part in self._parts])
 
     def _with(self, parts: Sequence[Buffer], allocation: Allocation | None = None) -> ShardedBuffer:
         return ShardedBuffer(parts, self._shape, self.axis, allocation)
@@ -103,15 +103,15 @@ class ShardedBuffer(Buffer):
             part.copy_from(other)
 
     def write(self, data: memoryview) -> None:
-        raise self._refused("written")
+        raise self._access_error("written")
 
     def read(self) -> memoryview:
-        raise self._refused("read")
+        raise self._access_error("read")
 
     def view(self) -> memoryview:
-        raise self._refused("viewed")
+        raise self._access_error("viewed")
 
-    def _refused(self, what: str) -> DeviceError:
+    def _access_error(self, what: str) -> DeviceError:
         return DeviceError(
             f"memory on {', '.join(self.device)}: a sharded array cannot be {what}: copy it to one device "
             "with to()"

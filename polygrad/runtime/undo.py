@@ -1,9 +1,9 @@
-"""Undo plans: how a stopped run leaves no half-written memory that outlives it.
+"""Undo plans: they prevent a stopped run from leaving half-written memory that outlives it.
 
-Launches write scratch and outputs, which are dropped with a stopped run, and memory that outlives a run:
-state, parameters, the targets of assignments. The parts of it that early launches write, and that can be
-copied in next to no time, are saved before a run and restored when it is stopped: counters of random numbers,
-running statistics, or all state of a long step. The commit point is the first launch that writes more. From
+Launches write scratch and outputs, which are dropped with a stopped run, and memory that outlives the run:
+state, parameters, the targets of assignments. Buffers of the second kind that early launches write are saved
+before a run, if they are small, and restored when it is stopped: counters of random numbers, running
+statistics, or all state of a long step. The commit point is the first launch that writes more than that. From
 there on a run continues to its end.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from polygrad.dtype import to_dtype
 from polygrad.runtime.program import Program
 
-SAVED_BYTES = 1 << 20  # at most; copying them takes a tenth of a millisecond
+SAVED_BYTES = 1 << 20  # the most bytes to save; copying them takes a tenth of a millisecond
 
 _LOCAL_ROLES = frozenset({"scratch", "output"})
 
@@ -22,7 +22,7 @@ _LOCAL_ROLES = frozenset({"scratch", "output"})
 @dataclass(frozen=True, slots=True)
 class UndoPlan:
     """`saved`: the numbers of the buffers to save, with their bytes. `commit`: the number of the launch
-    before which a run may be stopped; the number of launches if it may always be stopped."""
+    before which a run may be stopped, or the number of launches if it may always be stopped."""
 
     saved: tuple[tuple[int, int], ...]
     commit: int

@@ -23,13 +23,13 @@ from polygrad.generation.requests import Piece
 from polygrad.hf.instances import HFInstance, LanguageModel
 from polygrad.hf.text_encoders import TextEncoder
 from polygrad.serve.answers import Answers, embeddings
-from polygrad.serve.body import Body, parse_body
+from polygrad.serve.body import RequestBody, parse_body
 from polygrad.serve.delivery import ClientGoneError, Delivery, unless_gone
 from polygrad.serve.embedding import EncoderThread
-from polygrad.serve.generating import EngineThread, Place
+from polygrad.serve.generating import EngineThread, PendingChoice
 from polygrad.serve.limits import Limits
 from polygrad.serve.metrics import Metrics
-from polygrad.serve.parameters import Asked, Reader, read_embedding
+from polygrad.serve.parameters import Asked, RequestReader, read_embedding
 from polygrad.serve.refusal import Refusal, too_late
 
 Handle = Callable[[Request], Awaitable[Response]]
@@ -56,7 +56,7 @@ class Service:
         self.engine: EngineThread | EncoderThread
         if isinstance(model, LanguageModel):
             self.engine = EngineThread(model, limits.queue)
-            self._reader = Reader(model, limits)
+            self._reader = RequestReader(model, limits)
             self._most = model.max_batch + limits.queue
         elif isinstance(model, TextEncoder):
             self.engine = EncoderThread(model, limits.queue)
@@ -149,7 +149,7 @@ class Service:
         if not isinstance(engine, EncoderThread):
             raise Refusal(404, f"{self.name} writes text: it has no embeddings", code="model_not_supported")
 
-        def read(body: Body) -> tuple[list[list[int]], str]:
+        def read(body: RequestBody) -> tuple[list[list[int]], str]:
             texts, encoding = read_embedding(body, self.limits)
             rows = [engine.model.tokens_of(text) if isinstance(text, str) else text for text in texts]
             most = min(engine.model.max_tokens, self.limits.prompt_tokens or engine.model.max_tokens)
@@ -182,7 +182,7 @@ class Service:
         self.metrics.prompt_tokens += tokens
         return JSONResponse(embeddings(found, tokens, self.name, encoding))
 
-    async def _generate(self, request: Request, read: Callable[[Body], Asked]) -> Response:
+    async def _generate(self, request: Request, read: Callable[[RequestBody], Asked]) -> Response:
         started = time.monotonic()
         engine = self.engine
         if not isinstance(engine, EngineThread):
@@ -212,7 +212,7 @@ class Service:
                     engine.cancel(places)
 
     async def _pieces(
-        self, delivery: Delivery, places: list[Place], deadline: float, started: float
+        self, delivery: Delivery, places: list[PendingChoice], deadline: float, started: float
     ) -> AsyncIterator[tuple[int, list[Piece]]]:
         """The pieces of all answers as they come, with the index of each answer. Raises Refusal."""
         running, is_first = len(places), True
@@ -240,7 +240,7 @@ class Service:
             raise Refusal(429, "too many requests are waiting: try again later", code="queue_full")
         return _Counted(self)
 
-    async def _read(self, request: Request, read: Callable[[Body], Any]) -> Any:
+    async def _read(self, request: Request, read: Callable[[RequestBody], Any]) -> Any:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":  # which pages of other sites cannot send unasked
             raise Refusal(415, f"content-type: expected application/json, got {kind!r:.80}")
@@ -352,7 +352,7 @@ class _EventStream(Response):
         asked: Asked,
         first: tuple[int, list[Piece]],
         stream: AsyncIterator[tuple[int, list[Piece]]],
-        places: list[Place],
+        places: list[PendingChoice],
     ) -> None:
         super().__init__(media_type="text/event-stream", headers={"cache-control": "no-store"})
         del self.headers["content-length"]

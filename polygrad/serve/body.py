@@ -12,7 +12,7 @@ from polygrad.serve.refusal import Refusal
 _DEEPEST = 64
 
 
-def parse_body(data: bytes) -> Body:
+def parse_body(data: bytes) -> RequestBody:
     """Raises Refusal, with status 400, for what is no JSON object."""
     try:
         values = json.loads(data, parse_constant=_refuse_constant)
@@ -23,10 +23,10 @@ def parse_body(data: bytes) -> Body:
     if not isinstance(values, dict):
         raise Refusal(400, f"body: expected a JSON object, got {_kind(values)}")
     _check_text(values)
-    return Body(values)
+    return RequestBody(values)
 
 
-class Body:
+class RequestBody:
     """The entries of an object. `where`: the path of the object in the body. null is as good as missing."""
 
     def __init__(self, values: dict[str, Any], where: str = "") -> None:
@@ -86,14 +86,14 @@ class Body:
             raise self.wrong(name, f"one of {', '.join(choices)}", found)
         return found
 
-    def section(self, name: str) -> Body | None:
+    def section(self, name: str) -> RequestBody | None:
         """An object in this one."""
         found = self.value(name)
         if found is None:
             return None
         if not isinstance(found, dict):
             raise self.wrong(name, "an object", found)
-        return Body(found, f"{self._where}{name}.")
+        return RequestBody(found, f"{self._where}{name}.")
 
     def ignore(self, *names: str) -> None:
         """Entries that change nothing here."""

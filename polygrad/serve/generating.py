@@ -21,7 +21,7 @@ Deliver = Callable[[int, "list[Piece] | Refusal"], None]
 
 
 @dataclass(eq=False)
-class Place:
+class PendingChoice:
     """One answer on its way. `deliver` is called in the engine's thread."""
 
     index: int
@@ -39,8 +39,8 @@ class EngineThread:
 
     def __init__(self, model: LanguageModel, queue_length: int) -> None:
         self.model, self._most = model, model.max_batch + queue_length
-        self._commands: queue.SimpleQueue[tuple[str, list[Place]]] = queue.SimpleQueue()
-        self._places: dict[Place, None] = {}  # those that the thread knows, in order
+        self._commands: queue.SimpleQueue[tuple[str, list[PendingChoice]]] = queue.SimpleQueue()
+        self._places: dict[PendingChoice, None] = {}  # those that the thread knows, in order
         self._lock = threading.Lock()
         self._pending = 0  # answers that were taken and have not ended
         self._is_closed = False
@@ -61,9 +61,9 @@ class EngineThread:
         """Begin to work."""
         self._thread.start()
 
-    def submit(self, requests: Sequence[Request], deliver: Deliver) -> list[Place]:
+    def submit(self, requests: Sequence[Request], deliver: Deliver) -> list[PendingChoice]:
         """Take requests, all or none. Raises Refusal: 429 when the queue is full, 503 after `close`."""
-        places = [Place(i, request, deliver) for i, request in enumerate(requests)]
+        places = [PendingChoice(i, request, deliver) for i, request in enumerate(requests)]
         with self._lock:
             if self._is_closed:
                 raise unavailable()
@@ -73,7 +73,7 @@ class EngineThread:
         self._commands.put(("submit", places))
         return places
 
-    def cancel(self, places: list[Place]) -> None:
+    def cancel(self, places: list[PendingChoice]) -> None:
         """Nothing more is wanted of these; those that have ended are left alone."""
         self._commands.put(("cancel", places))
 
@@ -114,7 +114,7 @@ class EngineThread:
                 elif place in self._places:
                     self._forget(place)
 
-    def _begin(self, place: Place) -> None:
+    def _begin(self, place: PendingChoice) -> None:
         self._places[place] = None
         try:
             place.sequence = self.model.scheduler.submit(place.request)
@@ -146,18 +146,18 @@ class EngineThread:
     def _report(error: Exception) -> None:
         sys.stderr.write("polygrad serve: " + "".join(traceback.format_exception(error)))
 
-    def _end(self, place: Place, reason: Refusal) -> None:
+    def _end(self, place: PendingChoice, reason: Refusal) -> None:
         self._forget(place)
         self._tell(place, reason)
 
-    def _forget(self, place: Place) -> None:
+    def _forget(self, place: PendingChoice) -> None:
         del self._places[place]
         if place.sequence is not None:
             place.sequence.cancel()
         with self._lock:
             self._pending -= 1
 
-    def _tell(self, place: Place, what: list[Piece] | Refusal) -> None:
+    def _tell(self, place: PendingChoice, what: list[Piece] | Refusal) -> None:
         try:
             place.deliver(place.index, what)
         except RuntimeError:  # the loop of a server that was stopped by force is closed

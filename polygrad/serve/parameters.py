@@ -16,7 +16,7 @@ from typing import Any
 from polygrad.errors import ArgumentError, DeviceError, ModelError
 from polygrad.generation.requests import Grammar, Request
 from polygrad.hf.instances import LanguageModel
-from polygrad.serve.body import Body
+from polygrad.serve.body import RequestBody
 from polygrad.serve.limits import Limits
 from polygrad.serve.refusal import Refusal
 from polygrad.serve.tools import NO_TOOLS, OfferedTools, read_calls, read_tools
@@ -56,14 +56,14 @@ class Asked:
         return sum(len(request.tokens) for request in self.requests[:: self.count])
 
 
-class Reader:
+class RequestReader:
     """Reads bodies for a model. Its methods take time with long prompts, and may run in any thread."""
 
     def __init__(self, model: LanguageModel, limits: Limits) -> None:
         self._model, self._limits = model, limits
         self._grammar = functools.lru_cache(maxsize=64)(self._make_grammar)
 
-    def chat(self, body: Body) -> Asked:
+    def chat(self, body: RequestBody) -> Asked:
         """The body of /v1/chat/completions. Raises Refusal."""
         messages, offered = _messages(body), read_tools(body)
         most = body.integer("max_completion_tokens", 1, _MOST_TOKENS)
@@ -76,7 +76,7 @@ class Reader:
             raise Refusal(400, "top_logprobs: expected logprobs to be true, too", "top_logprobs")
         return self._asked(body, [messages], "messages", most, top, is_chat=True, offered=offered)
 
-    def completion(self, body: Body) -> Asked:
+    def completion(self, body: RequestBody) -> Asked:
         """The body of /v1/completions. Raises Refusal."""
         prompts = _prompts(body)
         if body.value("suffix"):
@@ -101,7 +101,7 @@ class Reader:
 
     def _asked(
         self,
-        body: Body,
+        body: RequestBody,
         prompts: list[Any],
         where: str,
         most: int,
@@ -157,7 +157,7 @@ class Reader:
             )
         _refusing(where, lambda: self._model.scheduler.check(request))
 
-    def _sampling(self, body: Body) -> dict[str, Any]:
+    def _sampling(self, body: RequestBody) -> dict[str, Any]:
         """The options of Sampling that are given. A model whose files do not say how it samples does so at a
         temperature of 1, as OpenAI's do."""
         found: dict[str, Any] = {
@@ -181,7 +181,7 @@ class Reader:
             out["logit_bias"] = _bias(body, self._model.module.vocabulary)
         return out
 
-    def _response_format(self, body: Body) -> Grammar | None:
+    def _response_format(self, body: RequestBody) -> Grammar | None:
         format_ = body.section("response_format")
         if format_ is None:
             return None
@@ -211,7 +211,7 @@ class Reader:
         return self._model.json_schema(schema)
 
 
-def read_embedding(body: Body, limits: Limits) -> tuple[list[Any], str]:
+def read_embedding(body: RequestBody, limits: Limits) -> tuple[list[Any], str]:
     """The texts of /v1/embeddings, each a string or the ids of tokens, and the encoding of the answer."""
     found = body.needed("input")
     texts: list[Any] = [found] if isinstance(found, str) or _is_ids(found) else found
@@ -237,7 +237,7 @@ def _refusing(where: str, make: Callable[[], Any]) -> Any:
         raise Refusal(400, str(e), where, "invalid_value") from e
 
 
-def _messages(body: Body) -> list[dict[str, Any]]:
+def _messages(body: RequestBody) -> list[dict[str, Any]]:
     found = body.needed("messages")
     if not isinstance(found, list) or not found:
         raise body.wrong("messages", "a list of at least one message", found)
@@ -247,7 +247,7 @@ def _messages(body: Body) -> list[dict[str, Any]]:
 def _message(value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Refusal(400, f"{where}: expected an object with a role and a content", where, "invalid_value")
-    message = Body(value, f"{where}.")
+    message = RequestBody(value, f"{where}.")
     role = message.needed("role")
     if role not in _ROLES:
         raise message.wrong("role", f"one of {', '.join(_ROLES)}", role)
@@ -270,7 +270,7 @@ def _part(part: Any, where: str) -> str:
     return part["text"]
 
 
-def _prompts(body: Body) -> list[Any]:
+def _prompts(body: RequestBody) -> list[Any]:
     found = body.needed("prompt")
     if isinstance(found, str) or _is_ids(found):
         return [found]
@@ -283,7 +283,7 @@ def _is_ids(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(type(x) is int for x in value)
 
 
-def _stops(body: Body) -> tuple[str, ...]:
+def _stops(body: RequestBody) -> tuple[str, ...]:
     found = body.value("stop")
     stops = [found] if isinstance(found, str) else ([] if found is None else found)
     if (
@@ -295,7 +295,7 @@ def _stops(body: Body) -> tuple[str, ...]:
     return tuple(stops)
 
 
-def _bias(body: Body, vocabulary: int) -> dict[int, float]:
+def _bias(body: RequestBody, vocabulary: int) -> dict[int, float]:
     out: dict[int, float] = {}
     for name, value in body.value("logit_bias").items():
         is_id = name.isascii() and name.isdigit() and len(name) < 10 and int(name) < vocabulary

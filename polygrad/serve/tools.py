@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from polygrad.serve.body import Body
+from polygrad.serve.body import RequestBody
 from polygrad.serve.refusal import Refusal
 
 _MOST = 128  # as many as OpenAI takes
@@ -46,7 +46,7 @@ class OfferedTools(NamedTuple):
 NO_TOOLS = OfferedTools()
 
 
-def read_tools(body: Body) -> OfferedTools:
+def read_tools(body: RequestBody) -> OfferedTools:
     """The tools that the client offers, and whether `tool_choice` requires a call. Raises Refusal."""
     if body.value("functions"):
         raise Refusal(400, "functions: give them as tools", "functions", "unsupported_parameter")
@@ -77,7 +77,7 @@ def read_tools(body: Body) -> OfferedTools:
 def _check_tool(tool: Any, where: str) -> None:
     if not isinstance(tool, dict) or tool.get("type") != "function":
         raise Refusal(400, f"{where}: expected an object of type function", "tools", "invalid_value")
-    function = Body(tool, f"{where}.").section("function")
+    function = RequestBody(tool, f"{where}.").section("function")
     name = None if function is None else function.text("name")
     if function is None or not name:
         raise Refusal(400, f"{where}.function.name: missing", "tools", "missing_required_parameter")

@@ -1,2 +1,2 @@
-"""The class Tensor: a mixin of methods for each family of the reference. None has state; `core/` has what
-they share."""
+"""The class Tensor: one mixin of methods for each family in the reference. Mixins have no state; `core/` has
+what they share."""

@@ -26,8 +26,8 @@ class ActivationsMixin(ReduceMixin):
         >>> Tensor([-1.0, 2.0]).relu().tolist()
         [0.0, 2.0]
         """
-        # One instruction, a maximum whose second operand is what is unordered; it alone would have the
-        # gradient 1 at 0.
+        # Code generation makes this one instruction, a maximum that returns its second operand for NaN.
+        # `maximum` would have the gradient 1 at 0.
         out = (self < 0).where(0, self)
         if not self.dtype.is_float:
             return out
@@ -175,7 +175,7 @@ class ActivationsMixin(ReduceMixin):
         [0.69314...]
         """
         x = self * beta
-        # the gradients of the maximum and of the magnitude are halves and 0 at 0
+        # at 0 the maximum has the gradient 1/2 and the magnitude 0, so the sum is right there
         return (x.maximum(0.0) + x.abs()._exp_of_multiple(-1.0).log1p()) * (1 / beta)
 
     def mish(self) -> Self:
@@ -208,8 +208,8 @@ class ActivationsMixin(ReduceMixin):
         >>> Tensor([-1.0, 0.25]).softshrink().tolist()
         [-0.5, 0.0]
         """
-        moved = self - self.sign() * lambd
-        return (self.abs() <= lambd).where(self * 0.0, moved)
+        shrunk_value = self - self.sign() * lambd
+        return (self.abs() <= lambd).where(self * 0.0, shrunk_value)
 
     def tanhshrink(self) -> Self:
         """self - tanh(self).
@@ -243,8 +243,8 @@ class ActivationsMixin(ReduceMixin):
 
     # --- of rows
 
-    def _shifted(self, axis: Axes) -> Self:
-        """self less its greatest element, which carries no gradient."""
+    def _subtract_max(self, axis: Axes) -> Self:
+        """self minus its maximum along `axis`, through which no gradient flows."""
         return self - self._detached().max(axis, keepdim=True)
 
     def softmax(self, axis: Axes = -1, dtype: DTypeLike | None = None) -> Self:
@@ -254,7 +254,7 @@ class ActivationsMixin(ReduceMixin):
         [0.5, 0.5]
         """
         x = self._softmax_input(dtype)
-        e = x._in_accumulation_dtype()._shifted(axis).exp()
+        e = x._in_accumulation_dtype()._subtract_max(axis).exp()
         return x._in_result_dtype(e * e.sum(axis, keepdim=True).reciprocal())
 
     def log_softmax(self, axis: Axes = -1, dtype: DTypeLike | None = None) -> Self:
@@ -264,8 +264,8 @@ class ActivationsMixin(ReduceMixin):
         [-1.31326..., -0.31326...]
         """
         x = self._softmax_input(dtype)
-        shifted = x._in_accumulation_dtype()._shifted(axis)
-        return x._in_result_dtype(shifted - shifted.exp().sum(axis, keepdim=True).log())
+        logits = x._in_accumulation_dtype()._subtract_max(axis)
+        return x._in_result_dtype(logits - logits.exp().sum(axis, keepdim=True).log())
 
     def softmin(self, axis: Axes = -1, dtype: DTypeLike | None = None) -> Self:
         """softmax of -self.
@@ -293,7 +293,7 @@ class ActivationsMixin(ReduceMixin):
         return first * second.sigmoid()
 
     def sequential(self, ll: list[Any]) -> Self:
-        """The callables of `ll`, one after the other.
+        """Apply the callables of `ll` in order.
 
         >>> Tensor([-1.0, 4.0]).sequential([Tensor.relu, Tensor.sqrt]).tolist()
         [0.0, 2.0]

@@ -1,7 +1,7 @@
-"""Where a NaN comes from: with `ANOMALY=1` each result and each gradient is computed at once and looked at.
+"""Finds the origin of a NaN: with `ANOMALY=1` each result and each gradient is computed and checked at once.
 
-`_watched` calls the methods of Tensor while the mode is on. It notes which call made which nodes, so that the
-gradient of a node can be told by the call that made it.
+While the mode is on, `_call_watched` calls the methods of Tensor. It records which call made which nodes, so
+that an error about the gradient of a node can name that call.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NODES_KEPT = 1 << 13
 
 
 class _Depth(threading.local):
-    """Of a thread. `inside`: whether it is inside of a method that is watched."""
+    """State of a thread. `inside`: whether it executes a watched method."""
 
     inside = False
 
@@ -35,14 +35,15 @@ _depth = _Depth()
 
 
 class _Origins:
-    """Which call made which nodes: those under live Tensors, and some more."""
+    """Records which call made which nodes."""
 
     def __init__(self) -> None:
         self._calls: dict[UOp, str] = {}
         self._limit = _NODES_KEPT
 
     def note(self, root: UOp, call: str) -> bool:
-        """Let `call` be what made the node and all under it that no other made; whether there were any."""
+        """Record `call` for the node and all its ancestors without a record; return whether there were
+        any."""
         new = root.toposort(lambda n: n not in self._calls)
         before = len(self._calls)
         for node in new:
@@ -53,7 +54,7 @@ class _Origins:
         return is_new
 
     def of(self, node: UOp) -> str | None:
-        """The call that made a node, "" for one that none made, None for one that is not known."""
+        """The call that made a node; "" if no call made it, None if that was not recorded."""
         return self._calls.get(node)
 
     def clear(self) -> None:
@@ -69,8 +70,8 @@ class _Origins:
 _origins = _Origins()
 
 
-def _watched(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Call a method of Tensor, and look for NaN in what the outermost ones give."""
+def _call_watched(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Call a method of Tensor. If it is the outermost call, look for NaN in its result."""
     if _depth.inside:
         return function(*args, **kwargs)
     _depth.inside = True
@@ -122,8 +123,8 @@ def _look_for_nan(t: Any, explain: Explain) -> None:
 
 
 def _look_at_gradient(tensor_class: type[TensorBase], node: UOp, source: UOp, g: UOp) -> None:
-    """Look for NaN in the gradient that a call's nodes give another call's, or a leaf; in those of all nodes
-    where it is not known what made them."""
+    """Look for NaN in a gradient that flows from one call's nodes to another call's or to a leaf. Nodes of
+    unknown origin are always checked."""
     call = _origins.of(node)
     if (call and call == _origins.of(source)) or 0 in g.shape:
         return
@@ -159,5 +160,5 @@ def _watch(tensor_class: type[TensorBase] | None) -> None:
         observe(None)
         gradient.watch.observer = None
     else:
-        observe(_watched)
+        observe(_call_watched)
         gradient.watch.observer = functools.partial(_look_at_gradient, tensor_class)

@@ -1,4 +1,4 @@
-"""backward and gradient: from Tensors to the table of gradient.py and back."""
+"""`backward` and `gradient` of Tensors, on top of the table in gradient.py."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, Self
 from polygrad.engine.normalize import uncomputed
 from polygrad.engine.recording import watch
 from polygrad.errors import GradientError, ShapeError
-from polygrad.gradient import differentiable, gradient, hooked, is_freed, is_leaf, uniform_value
+from polygrad.gradient import apply_hooks, differentiable, gradient, is_freed, is_leaf, uniform_value
 from polygrad.helpers import Context
-from polygrad.tensor.core.aliasing import as_value, cut
-from polygrad.tensor.core.base import TensorBase, filled
+from polygrad.tensor.core.aliasing import as_value, cut_gradient
+from polygrad.tensor.core.base import TensorBase, broadcast_constant
 from polygrad.tensor.core.leaves import above_leaves, check_versions, is_stored, leaves_of, positions, spend
 from polygrad.tensor.core.modes import GradMode, modes
 from polygrad.tensor.core.registry import changes, live_tensors
@@ -32,8 +32,8 @@ class AutogradMixin(TensorBase):
         """`with Tensor.detect_anomaly():` the first NaN in a result, or in a gradient, is an AnomalyError
         that names the operation and the line: `Context(ANOMALY=1)`, by torch's name for it.
 
-        Every operation is computed at once and looked at, so it is slow. A function that is captured inside
-        is looked at after each of its runs.
+        It is slow, because every operation is computed and checked at once. A function that is captured
+        within the block is checked after each of its runs.
 
         >>> with Tensor.detect_anomaly():
         ...     Tensor([1.0, -1.0]).log()
@@ -45,13 +45,14 @@ class AutogradMixin(TensorBase):
     def gradient(self, *targets: Self, gradient: Self | None = None) -> list[Self]:
         """The gradient of this Tensor with respect to each target, lazy and differentiable again.
 
-        `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. A target that
-        this Tensor does not depend on, or only through integers or `detach`, has gradient 0. What was
-        computed before a write has the gradient at the values that it was computed from. A gradient that is
-        constant, be it in pieces (of `abs`, `relu`, `where`), is data: it has `requires_grad=False`.
+        `gradient` is the incoming gradient, of this Tensor's shape; it is needed unless this Tensor is a
+        scalar. The gradient is 0 for a target that this Tensor does not depend on, or only through integers
+        or `detach`. A value that was computed before a write has the gradient at the old values. A gradient
+        that is constant, or piecewise constant (of `abs`, `relu`, `where`), is data: it has
+        `requires_grad=False`.
 
-        Raises ShapeError, and GradientError where there is no graph to differentiate: a result of Tensors
-        none of which says `requires_grad=True` is data once it is computed.
+        Raises ShapeError, and GradientError where there is no graph to differentiate: a result is data once
+        it is computed, unless one of its inputs has `requires_grad=True`.
 
         >>> x = Tensor([1.0, 2.0])
         >>> [g.tolist() for g in (x * x).sum().gradient(x)]
@@ -62,7 +63,8 @@ class AutogradMixin(TensorBase):
                 raise GradientError(f"gradient: expected float targets, got {t.dtype}")
         into = self._into(gradient)
         present = positions(self.uop.toposort(), list(targets))
-        # If all targets require a gradient, this Tensor would be known not to depend on them.
+        # If all targets require a gradient, `requires_grad` of this Tensor tells that it does not depend on
+        # them.
         has_undeclared = any(t.requires_grad is None for t in targets)
         if has_undeclared and not present and is_stored(self.uop):
             raise GradientError(
@@ -71,14 +73,14 @@ class AutogradMixin(TensorBase):
             )
         grads = self._gradients(list(targets), into, differentiable(self.uop), present)
         uops = [
-            filled(t.dtype, 0.0, t.shape) if g is None else as_value(g)
+            broadcast_constant(t.dtype, 0.0, t.shape) if g is None else as_value(g)
             for t, g in zip(targets, grads, strict=True)
         ]
         derived = above_leaves(uops) if modes.grad_enabled else set()
         out = []
         for t, uop in zip(targets, uops, strict=True):
-            g = t._of(uop if modes.grad_enabled else cut(uop), t._device or self._device)
-            if self.requires_grad:  # else it is not known what leads to this Tensor
+            g = t._of(uop if modes.grad_enabled else cut_gradient(uop), t._device or self._device)
+            if self.requires_grad:  # else the graph does not show which Tensors lead to this one
                 g._requires_grad = g._derived = uop in derived
             out.append(g)
         return out
@@ -86,19 +88,19 @@ class AutogradMixin(TensorBase):
     def backward(
         self, gradient: Self | None = None, retain_graph: bool = False, create_graph: bool = False
     ) -> Self:
-        """Add the gradient of this Tensor to `.grad` of every leaf that took part in it; self.
+        """Add the gradient of this Tensor to `.grad` of every leaf that it depends on; returns self.
 
-        `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. Leaves are the
-        Tensors with `requires_grad=True` that were not computed from others: parameters of layers have it.
-        As in tinygrad, so are live float Tensors of which it was not said (`requires_grad=None`), constants
-        apart. A result of leaves with `requires_grad=True` keeps the graph that it was computed by, whatever
-        is read or written; a result of Tensors with None is data, and a leaf, once it is computed.
+        `gradient` is the incoming gradient, of this Tensor's shape; it is needed unless this Tensor is a
+        scalar. Leaves are the Tensors with `requires_grad=True` that were not computed from others, as the
+        parameters of layers. As in tinygrad, live float Tensors with `requires_grad=None`, except constants,
+        are leaves too. A result of leaves with `requires_grad=True` keeps its graph, whatever is read or
+        written later. A result of Tensors with None is data, and a leaf, once it is computed.
 
-        The gradient is that of the values that this Tensor was computed from. Where memory is overwritten
-        these are kept for results that may still be differentiated, and not for those that `backward` has
-        gone through: another `backward` of such a result is an error then, unless `retain_graph=True`.
-        `create_graph=True`: the gradients can be differentiated themselves (it implies `retain_graph`).
-        Raises ShapeError, and GradientError where no leaf leads to this Tensor.
+        The gradient is taken at the values that this Tensor was computed from. When memory is overwritten,
+        these values are kept for results that may still be differentiated. They are not kept for results
+        that `backward` has visited: a second `backward` is then an error, unless the first had
+        `retain_graph=True`. `create_graph=True`: the gradients themselves can be differentiated (it implies
+        `retain_graph`). Raises ShapeError, and GradientError where this Tensor depends on no leaf.
 
         >>> x = Tensor([1.0, 2.0], requires_grad=True)
         >>> (x * x).sum().backward().item()
@@ -128,7 +130,7 @@ class AutogradMixin(TensorBase):
                 new = UOp(Ops.ADD, new.dtype, (t.grad.uop, new))
             elif t.requires_grad is None:
                 modes.unread_gradients.append(weakref.ref(t))
-            total = t._of(new if create_graph else cut(new), t._device or self._device, None)
+            total = t._of(new if create_graph else cut_gradient(new), t._device or self._device, None)
             total._requires_grad = total._derived = is_derived
             if t.grad is not None and _is_kept(t) and not create_graph:
                 t.grad.assign(total)  # type: ignore[attr-defined]
@@ -139,7 +141,7 @@ class AutogradMixin(TensorBase):
         return self
 
     def _into(self, gradient: Self | None) -> UOp:
-        """What flows into this Tensor, to be differentiated. Raises GradientError, ShapeError."""
+        """The incoming gradient as a node. Raises GradientError, ShapeError."""
         if not self.dtype.is_float:
             raise GradientError(f"gradient: expected a float tensor to differentiate, got {self.dtype}")
         if gradient is None:
@@ -147,7 +149,7 @@ class AutogradMixin(TensorBase):
                 raise GradientError(
                     f"gradient: expected a scalar, got shape {self.shape}: sum it, or pass gradient="
                 )
-            return filled(self.dtype, 1.0, ())
+            return broadcast_constant(self.dtype, 1.0, ())
         if gradient.shape != self.shape:
             raise ShapeError(f"gradient: expected gradient= of shape {self.shape}, got {gradient.shape}")
         return gradient.uop.cast(self.dtype)
@@ -157,32 +159,32 @@ class AutogradMixin(TensorBase):
     ) -> list[UOp | None]:
         """The gradient for each target; None for one that is not in the graph.
 
-        `order`, `present`: the nodes that carry a gradient, and where targets are among them. Raises
-        GradientError where one reads memory that was overwritten.
+        `order`: the nodes that carry a gradient. `present`: by node, the indices of the targets that it
+        represents. Raises GradientError where a gradient reads memory that was overwritten.
         """
-        found = gradient(self.uop, into, list(present), order)
+        gradients = gradient(self.uop, into, list(present), order)
         out: list[UOp | None] = [None] * len(targets)
-        for n, wanted in present.items():
-            for i in wanted:
+        for n, target_indices in present.items():
+            for i in target_indices:
                 shape = targets[i].shape
-                g = found[n].reshape(shape) if n in found else None
+                g = gradients[n].reshape(shape) if n in gradients else None
                 old = out[i]
                 if g is None:
-                    out[i] = old if old is not None else filled(targets[i].dtype, 0.0, shape)
+                    out[i] = old if old is not None else broadcast_constant(targets[i].dtype, 0.0, shape)
                 else:
                     out[i] = g if old is None or uniform_value(old) == 0 else UOp(Ops.ADD, g.dtype, (old, g))
         for i, t in enumerate(targets):
             if t._is_marked() and (g := out[i]) is not None:
-                out[i] = hooked(g, t._role)
+                out[i] = apply_hooks(g, t._role)
         check_versions(order, [g for g in out if g is not None])
         return out
 
     def register_hook(self, hook: Callable[[Self], Self | None]) -> HookHandle:
-        """Have `hook` called with each gradient of this Tensor, when a backward has all of it; what it
-        returns, unless None, takes the place of the gradient. A handle, whose `remove()` ends that.
+        """Call `hook` with the gradient of this Tensor whenever `backward` has accumulated all of it. What
+        the hook returns, unless None, replaces the gradient. Returns a handle with a method `remove()`.
 
-        For what is computed from others it concerns the uses after this call. Raises GradientError when no
-        gradient is wanted of this Tensor.
+        For a Tensor that was computed from others, only uses after this call count. Raises GradientError
+        when this Tensor does not require a gradient.
 
         >>> w = Tensor([1.0, 2.0], requires_grad=True)
         >>> handle = w.register_hook(lambda g: g * 10)
@@ -198,13 +200,15 @@ class AutogradMixin(TensorBase):
         make, device, shape = self._of, self._device, self.shape
 
         def change(g: UOp) -> UOp:
-            given = hook(make(g, device))
-            if given is None:
+            replacement = hook(make(g, device))
+            if replacement is None:
                 return g
-            if not isinstance(given, TensorBase) or given.shape != shape:
-                got = given.shape if isinstance(given, TensorBase) else type(given).__name__
-                raise GradientError(f"hook: expected a Tensor of shape {shape} or None, got {got}")
-            return given.uop.cast(g.dtype)
+            if not isinstance(replacement, TensorBase) or replacement.shape != shape:
+                actual = (
+                    replacement.shape if isinstance(replacement, TensorBase) else type(replacement).__name__
+                )
+                raise GradientError(f"hook: expected a Tensor of shape {shape} or None, got {actual}")
+            return replacement.uop.cast(g.dtype)
 
         mark = self.uop.arg
         if not isinstance(mark, (Leaf, Hooks)):
@@ -215,7 +219,7 @@ class AutogradMixin(TensorBase):
         return HookHandle(mark.hooks, change)
 
     def retain_grad(self) -> Self:
-        """Have backward fill `.grad` of this Tensor though it is no leaf; self.
+        """Let `backward` fill `.grad` of this Tensor although it is not a leaf; returns self.
 
         >>> w = Tensor([1.0, 2.0], requires_grad=True)
         >>> y = (w * 2).retain_grad()
@@ -245,7 +249,7 @@ class AutogradMixin(TensorBase):
         return not self._derived
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Say whether gradients are wanted; self.
+        """Set `requires_grad`; returns self.
 
         >>> Tensor([1.0]).requires_grad_().requires_grad
         True
@@ -263,7 +267,7 @@ class AutogradMixin(TensorBase):
 
     @property
     def is_param(self) -> bool:
-        """Whether gradients are wanted: `requires_grad` is True.
+        """Whether `requires_grad` is True.
 
         >>> Tensor([1.0], requires_grad=True).is_param
         True
@@ -288,8 +292,9 @@ class AutogradMixin(TensorBase):
     @classmethod
     @contextlib.contextmanager
     def train(cls, mode: bool = True) -> Iterator[None]:
-        """`with Tensor.train():` dropout drops, BatchNorm measures, optimizers step, in this thread.
-        `Tensor.training = True` says so for all threads that are inside of no `train`.
+        """`with Tensor.train():` this thread is in training mode: dropout is active, BatchNorm updates its
+        statistics, optimizers may step. `Tensor.training = True` sets the mode of all threads outside of such
+        a block.
 
         >>> with Tensor.train():
         ...     print(Tensor.training)
@@ -313,9 +318,9 @@ class AutogradMixin(TensorBase):
 
     @classmethod
     def no_grad(cls, function: Callable[..., Any] | None = None) -> Any:
-        """`with Tensor.no_grad():` what this thread computes is cut from gradients, as by `detach`: it has
-        `requires_grad=False`, and keeps no graph. `@Tensor.no_grad()` or `@Tensor.no_grad` does so for the
-        calls of a function, a generator or a coroutine.
+        """`with Tensor.no_grad():` results of this thread have `requires_grad=False` and keep no graph, as by
+        `detach`. `@Tensor.no_grad()` or `@Tensor.no_grad` has this effect during the calls of a function, a
+        generator or a coroutine.
 
         >>> x = Tensor([1.0], requires_grad=True)
         >>> with Tensor.no_grad():
@@ -329,7 +334,7 @@ class AutogradMixin(TensorBase):
 
     @classmethod
     def enable_grad(cls, function: Callable[..., Any] | None = None) -> Any:
-        """The reverse of `no_grad`, inside of it.
+        """The reverse of `no_grad`, for use within it.
 
         >>> with Tensor.no_grad(), Tensor.enable_grad():
         ...     print((Tensor([1.0], requires_grad=True) * 2).requires_grad)
@@ -349,7 +354,7 @@ class AutogradMixin(TensorBase):
 
     @classmethod
     def is_grad_enabled(cls) -> bool:
-        """Whether this thread is inside of no `no_grad`.
+        """Whether this thread records gradients, that is, executes no `no_grad` block.
 
         >>> Tensor.is_grad_enabled()
         True
@@ -364,20 +369,20 @@ class HookHandle:
         self._hooks, self._hook = hooks, hook
 
     def remove(self) -> None:
-        """Call the hook no more."""
+        """Stop calling the hook."""
         if self._hook in self._hooks:
             self._hooks.remove(self._hook)
 
 
 def _is_kept(leaf: Any) -> bool:
-    """Whether a function is being captured, and the leaf's gradient is that which it had before."""
+    """Whether a function is being captured, and the leaf's gradient existed before the capture."""
     return watch.recording is not None and watch.recording.gradients.get(id(leaf)) is leaf.grad
 
 
 def drop_unread_gradients() -> None:
     """Forget the lazy gradients that this thread has made for Tensors with `requires_grad=None`.
 
-    Called before what they would be computed from is overwritten: they would have to be computed first.
+    This is called before the memory that they read is overwritten. Otherwise they would be computed first.
     """
     for reference in modes.unread_gradients:
         t = reference()

@@ -1,8 +1,8 @@
-"""`vmap`: a function of one example made a function of a batch. The interface is jax's.
+"""`vmap` turns a function of one example into a function of a batch. The interface is jax's.
 
-The function is called once, on Tensors that stand for one example, and the graph that it makes gets one more
-axis in front: every op has a rule for that (`_RULES`), as it has one for gradients. So a batched function is
-as lazy as what it was made of, and costs no loop; gradients through it and inside it are ordinary graphs.
+The function is called once, on placeholders for one example. Every node of the graph that it makes gets a
+leading batch axis, by a rule for each op (`_RULES`). So a batched function stays lazy and needs no loop, and
+gradients through it and within it are ordinary graphs.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from polygrad.engine.devices import Device
 from polygrad.errors import ArgumentError, AxisError, ShapeError
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.runtime.interface import Handle
-from polygrad.tensor.core.checks import collected, require_of_batch
-from polygrad.tensor.core.trees import mapped
+from polygrad.tensor.core.checks import collect_checks, require_of_batch
+from polygrad.tensor.core.trees import map_tensors
 from polygrad.tensor.tensor import Tensor
 from polygrad.uop.args import Reduction, Sharding, Shear
 from polygrad.uop.for_loop import for_loop, placeholder, placeholders
@@ -28,7 +28,7 @@ Axes = int | None
 
 
 class _NoMemory(Allocation):
-    """What an example lies in: nowhere."""
+    """The memory of a placeholder, which has no contents."""
 
     @property
     def handle(self) -> Handle:
@@ -41,15 +41,16 @@ class _NoMemory(Allocation):
 def vmap(
     function: Callable[..., Any], in_axes: Axes | Sequence[Axes] = 0, out_axes: Axes | Sequence[Axes] = 0
 ) -> Callable[..., Any]:
-    """A function that does what `function` does with each example of a batch, in one go.
+    """A function that applies `function` to each example of a batch, in one graph.
 
-    in_axes: the axis of each positional argument along which examples lie, or one for all; None: every
-        example gets all of it. Arguments are Tensors, or lists, tuples and dicts of such; keywords are passed
-        on as they are.
-    out_axes: where that axis is in each result, or in all; None: the result is the same for all examples.
+    in_axes: the batch axis of each positional argument, or one axis for all; None: every example gets the
+    whole argument. Arguments are Tensors, or lists, tuples and dicts of Tensors; keyword arguments are passed
+    on unchanged.
+    out_axes: the batch axis of each result, or one for all; None: the result is the same for all examples.
 
     Random numbers that the function draws are the same for every example. Raises ArgumentError when it reads
-    values, writes to a Tensor, or does what has no batched form; ShapeError for batches of different sizes.
+    values, writes to a Tensor, or uses an op that has no batching rule; ShapeError for batches of different
+    sizes.
 
         distances = vmap(lambda a, b: (a - b).square().sum())(xs, ys)
         per_example = vmap(lambda x, y: (model(x) - y).square().sum().gradient(weight)[0])(xs, ys)
@@ -63,7 +64,7 @@ def vmap(
         leaves: dict[UOp, UOp] = {}
         sizes: set[Any] = set()
         examples = [
-            arg if axis is None else _mapped(arg, functools.partial(_example, axis, leaves, sizes))
+            arg if axis is None else _map_tensors(arg, functools.partial(_example, axis, leaves, sizes))
             for arg, axis in zip(args, axes, strict=True)
         ]
         if len(sizes) != 1:
@@ -72,30 +73,30 @@ def vmap(
                 f"{' and '.join(sorted(map(str, sizes))) or 'no Tensor with an axis of examples'}"
             )
         (size,) = sizes
-        with collected() as checks:
+        with collect_checks() as checks:
             result = function(*examples, **kwargs)
-        batch = _Batch(leaves, size)
+        batch = _BatchedGraphs(leaves, size)
         for check in checks:
-            require_of_batch(check.found._with(batch.full(check.found.uop)), check)
+            require_of_batch(check.result._with(batch.full(check.result.uop)), check)
         if out_axes is None or isinstance(out_axes, int):
-            return _mapped(result, functools.partial(_result, out_axes, batch))
+            return _map_tensors(result, functools.partial(_result, out_axes, batch))
         if not isinstance(result, (tuple, list)) or len(result) != len(out_axes):
             raise ArgumentError(
                 f"vmap: expected {len(out_axes)} results, as out_axes has axes, got {result!r}"
             )
         pairs = zip(result, out_axes, strict=True)
-        return type(result)(_mapped(r, functools.partial(_result, axis, batch)) for r, axis in pairs)
+        return type(result)(_map_tensors(r, functools.partial(_result, axis, batch)) for r, axis in pairs)
 
     return batched
 
 
-def _mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
-    """A Tensor, or lists, tuples and dicts of such, changed."""
-    return mapped(value, change, "vmap (use in_axes=None, or a keyword, for what is no Tensor)")
+def _map_tensors(value: Any, change: Callable[[Tensor], Any]) -> Any:
+    """Apply `change` to a Tensor, or to each Tensor in lists, tuples and dicts."""
+    return map_tensors(value, change, "vmap (use in_axes=None, or a keyword, for what is no Tensor)")
 
 
 def _example(axis: int, leaves: dict[UOp, UOp], sizes: set[Any], x: Tensor) -> Tensor:
-    """What stands for one example of `x`."""
+    """The placeholder for one example of `x`."""
     if not -x.ndim <= axis < x.ndim:
         raise AxisError(f"vmap: expected an axis of shape {x.shape}, got {axis}")
     axis %= x.ndim
@@ -105,13 +106,13 @@ def _example(axis: int, leaves: dict[UOp, UOp], sizes: set[Any], x: Tensor) -> T
     count = max_numel(shape)
     memory = _NoMemory(Device[home], count * x.dtype.itemsize)
     leaf = UOp.buffer_of(Buffer(Device[home], count, x.dtype, memory), x.dtype)
-    moved = x.uop.permute((axis, *[a for a in range(x.ndim) if a != axis])) if axis else x.uop
-    leaves[leaf] = moved.reshape((x.shape[axis], count)) if shape != (count,) else moved
-    return _alike(x._of(leaf.reshape(shape), x._device), x)
+    front = x.uop.permute((axis, *[a for a in range(x.ndim) if a != axis])) if axis else x.uop
+    leaves[leaf] = front.reshape((x.shape[axis], count)) if shape != (count,) else front
+    return _match_gradient(x._of(leaf.reshape(shape), x._device), x)
 
 
-def _result(axis: Axes, batch: _Batch, x: Tensor) -> Tensor:
-    """The results of all examples."""
+def _result(axis: Axes, batch: _BatchedGraphs, x: Tensor) -> Tensor:
+    """The batched Tensor for `x`, the result for one example."""
     node = batch.of(x.uop)
     if axis is None:
         if node is not x.uop:
@@ -122,17 +123,18 @@ def _result(axis: Axes, batch: _Batch, x: Tensor) -> Tensor:
         raise AxisError(f"vmap: expected an axis of the results' shape {full.shape}, got {axis}")
     axis %= full.ndim
     order = [*range(1, axis + 1), 0, *range(axis + 1, full.ndim)]
-    return _alike(x._of(full.permute(tuple(order)) if axis else full, x._device), x)
+    return _match_gradient(x._of(full.permute(tuple(order)) if axis else full, x._device), x)
 
 
-def _alike(out: Tensor, x: Tensor) -> Tensor:
-    """`out`, which requires a gradient if `x` does, whose graph it is a part of."""
+def _match_gradient(out: Tensor, x: Tensor) -> Tensor:
+    """`out`, which requires a gradient if `x`, from whose graph it comes, does."""
     out._requires_grad, out._derived = x.requires_grad, bool(x.requires_grad)
     return out
 
 
-class _Batch:
-    """Graphs of one example and what they are for `size`: `done` has the nodes that depend on the example."""
+class _BatchedGraphs:
+    """Batches graphs of one example for `size` examples. `done`: the batched form of each node that depends
+    on the example."""
 
     def __init__(self, leaves: dict[UOp, UOp], size: Any) -> None:
         self.done, self.size = dict(leaves), size
@@ -144,17 +146,17 @@ class _Batch:
             if node not in self._seen and node not in self.done:
                 self._seen.add(node)
                 if not self.done.keys().isdisjoint(node.src):
-                    self.done[node] = self._batched(node)
+                    self.done[node] = self._batch(node)
         return self.done.get(root, root)
 
     def full(self, node: UOp) -> UOp:
         """The batched node, also where it is the same for all examples."""
-        found = self.of(node)
-        if found is not node:
-            return found
+        batched_node = self.of(node)
+        if batched_node is not node:
+            return batched_node
         return node.reshape((1, *node.shape)).expand((self.size, *node.shape))
 
-    def _batched(self, node: UOp) -> UOp:
+    def _batch(self, node: UOp) -> UOp:
         rule = _RULES.get(node.op)
         if rule is None:
             raise ArgumentError(
@@ -164,21 +166,21 @@ class _Batch:
         return rule(self, node)
 
     def operands(self, node: UOp, sources: Sequence[UOp] | None = None) -> tuple[UOp, ...]:
-        """The sources with the axis of examples; constants go with any shape."""
+        """The batched sources; constants keep their shape, as they fit any."""
         return tuple([s if s.op is Ops.CONST else self.full(s) for s in sources or node.src])
 
 
-def _elementwise(batch: _Batch, node: UOp) -> UOp:
+def _elementwise(batch: _BatchedGraphs, node: UOp) -> UOp:
     return UOp(node.op, node.dtype, batch.operands(node), node.arg)
 
 
-def _movement(change: Callable[[_Batch, UOp, Any], Any]) -> Callable[[_Batch, UOp], UOp]:
+def _movement(change: Callable[[_BatchedGraphs, UOp, Any], Any]) -> Callable[[_BatchedGraphs, UOp], UOp]:
     """A rule that changes the argument of an op with one source."""
     return lambda batch, node: UOp(node.op, node.dtype, batch.operands(node), change(batch, node, node.arg))
 
 
-def _noop(batch: _Batch, node: UOp) -> UOp:
-    """A gradient of its own is batched as the function is: it is asked for that of one example."""
+def _noop(batch: _BatchedGraphs, node: UOp) -> UOp:
+    """A custom gradient: its rule is applied to one example, and the graph that it makes is batched."""
     if node.arg is None:
         return UOp(Ops.NOOP, node.dtype, batch.operands(node))
     sources = node.src
@@ -187,42 +189,45 @@ def _noop(batch: _Batch, node: UOp) -> UOp:
         count = max_numel(node.shape)
         memory = _NoMemory(Device[Device.DEFAULT], count * g.dtype.itemsize)
         leaf = UOp.buffer_of(Buffer(Device[Device.DEFAULT], count, g.dtype, memory), g.dtype)
-        inner = _Batch({**batch.done, leaf: g.reshape((batch.size, count)), node: batched}, batch.size)
-        given = node.arg(leaf.reshape(node.shape), node)
-        return [None if x is None else inner.full(x) for x in given]
+        inner = _BatchedGraphs(
+            {**batch.done, leaf: g.reshape((batch.size, count)), node: batched}, batch.size
+        )
+        gradients = node.arg(leaf.reshape(node.shape), node)
+        return [None if x is None else inner.full(x) for x in gradients]
 
     return UOp(Ops.NOOP, node.dtype, tuple([batch.full(s) for s in sources]), rule)
 
 
-def _reduction(batch: _Batch, node: UOp, arg: Reduction) -> Reduction:
+def _reduction(batch: _BatchedGraphs, node: UOp, arg: Reduction) -> Reduction:
     return Reduction(arg.op, tuple([a + 1 for a in arg.axes]))
 
 
-def _copy(batch: _Batch, node: UOp, arg: Any) -> Any:
+def _copy(batch: _BatchedGraphs, node: UOp, arg: Any) -> Any:
     if isinstance(arg, Sharding) and arg.axis is not None:
         return Sharding(arg.devices, arg.axis + 1)
     return arg
 
 
-def _for(batch: _Batch, node: UOp) -> UOp:
-    """The trips of all examples at once: what is different for them in the end is so from the beginning."""
-    trips, body, result = node.arg
-    inner = _Batch({}, batch.size)
+def _for(batch: _BatchedGraphs, node: UOp) -> UOp:
+    """A FOR over all examples at once. A value that becomes different between examples in some iteration is
+    batched from the first iteration on."""
+    trip_count, body, result = node.arg
+    inner = _BatchedGraphs({}, batch.size)
     operands = []
-    inside = placeholders(body)
+    body_placeholders = placeholders(body)
     for slot, s in enumerate(node.src):
         batched = batch.full(s) if slot < len(body.src) else batch.of(s)
         operands.append(batched)
-        if batched is not s and slot in inside:
-            inner.done[inside[slot]] = placeholder(slot, batched.shape, s.dtype)
-    return for_loop(trips, [inner.full(b) for b in body.src], operands)[result]
+        if batched is not s and slot in body_placeholders:
+            inner.done[body_placeholders[slot]] = placeholder(slot, batched.shape, s.dtype)
+    return for_loop(trip_count, [inner.full(b) for b in body.src], operands)[result]
 
 
 _with_size = _movement(lambda batch, node, arg: (batch.size, *arg))
-_RULES: dict[Ops, Callable[[_Batch, UOp], UOp]] = dict.fromkeys(GroupOp.Elementwise, _elementwise)
+_RULES: dict[Ops, Callable[[_BatchedGraphs, UOp], UOp]] = dict.fromkeys(GroupOp.Elementwise, _elementwise)
 _RULES |= {
     Ops.DETACH: _elementwise,
-    Ops.CONTIGUOUS: _movement(lambda batch, node, arg: None),  # Opts were for the kernel of one example
+    Ops.CONTIGUOUS: _movement(lambda batch, node, arg: None),  # its Opts applied to the kernel of one example
     Ops.NOOP: _noop,
     Ops.COPY: _movement(_copy),
     Ops.RESHAPE: _with_size,

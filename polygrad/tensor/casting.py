@@ -1,4 +1,5 @@
-"""Conversions between dtypes. Its methods are named as Python's types are, so it defines nothing else."""
+"""Conversions between dtypes. Methods are named like Python's types and hide them here, so other methods are
+elsewhere."""
 
 from __future__ import annotations
 
@@ -24,9 +25,9 @@ class CastingMixin(TensorBase):
     def cast(self, dtype: DTypeLike, saturate: builtins.bool | None = None) -> Self:
         """The elements converted to `dtype`; floats truncate and saturate into integers.
 
-        saturate: of floats of 8 bits, whether what is beyond the largest number, infinity too, becomes that,
-        or else infinite (NaN in fp8e4m3, which has no infinity). None is torch's: fp8e4m3 saturates, fp8e5m2
-        does not. Raises DTypeError, also for `saturate` with another dtype.
+        saturate: for 8-bit floats. True: values beyond the largest number, infinity too, become that number;
+        False: they become infinite (NaN in fp8e4m3, which has no infinity). None follows torch: fp8e4m3
+        saturates, fp8e5m2 does not. Raises DTypeError, also for `saturate` with another dtype.
 
         >>> Tensor([1.7, -1.7]).cast("int32").tolist()
         [1, -1]
@@ -39,57 +40,57 @@ class CastingMixin(TensorBase):
         return self if to is self.uop.dtype else self._with(self.uop.cast(to))
 
     def _cast_to_fp8(self, to: Any, saturate: builtins.bool) -> Self:
-        most = dtypes.finfo(to).max
+        largest = dtypes.finfo(to).max
         x: Any = self if self.dtype.is_float and self.dtype.itemsize > 1 else self.cast(dtypes.float32)
         if saturate:
-            return x.clamp(-most, most).cast(to)  # type: ignore[no-any-return]
-        # 448 to 464 round to 448: half of the last place, to even
-        over = x.abs() > 464.0
-        return over.where(math.nan, x).cast(to) if to is dtypes.fp8e4m3 else x.cast(to)  # type: ignore[no-any-return]
+            return x.clamp(-largest, largest).cast(to)  # type: ignore[no-any-return]
+        # 448 to 464 round to 448: 464 is a tie, which rounds to even
+        overflows = x.abs() > 464.0
+        return overflows.where(math.nan, x).cast(to) if to is dtypes.fp8e4m3 else x.cast(to)  # type: ignore[no-any-return]
 
     def bitcast(self, dtype: DTypeLike) -> Self:
-        """The same bits as `dtype`: a view, if its elements have the same size.
+        """The same bits as elements of `dtype`: a view, if these have the same size.
 
-        Else the last axis has as many elements more or less, low bytes first: (..., 4) of uint8 are
-        (..., 1) of float32. Raises DTypeError, ShapeError.
+        Else the size of the last axis changes in proportion, low bytes first: (..., 4) of uint8 become (...,
+        1) of float32. Raises DTypeError, ShapeError.
 
         >>> Tensor([1.0]).bitcast("int32").tolist()
         [1065353216]
         >>> Tensor([1.0]).bitcast("uint8").tolist()
         [0, 0, 128, 63]
         """
-        to, own = to_dtype(dtype), self.dtype
-        if to.is_bool != own.is_bool:
-            raise DTypeError(f"bitcast: expected a dtype like {own}, got {to}: use .cast()")
-        if to.itemsize == own.itemsize:
+        to, old = to_dtype(dtype), self.dtype
+        if to.is_bool != old.is_bool:
+            raise DTypeError(f"bitcast: expected a dtype like {old}, got {to}: use .cast()")
+        if to.itemsize == old.itemsize:
             return self._view_of(self.uop.bitcast(to))
         if not self.shape:
             raise ShapeError(f"bitcast: expected an axis to make elements of {to} of, got shape ()")
-        if to.itemsize > own.itemsize:
-            words = self._joined(to.itemsize // own.itemsize)
+        if to.itemsize > old.itemsize:
+            words = self._join_elements(to.itemsize // old.itemsize)
         else:
-            words = self._divided(own.itemsize // to.itemsize)
+            words = self._split_elements(old.itemsize // to.itemsize)
         return words._with(words.uop.bitcast(to))
 
-    def _joined(self, count: Any) -> Self:
-        """Each `count` elements of the last axis as one unsigned integer, the first in its low bits."""
-        lead, n, own = self.uop.shape[:-1], self.uop.shape[-1], self.dtype.itemsize
+    def _join_elements(self, count: Any) -> Self:
+        """Join each `count` elements of the last axis to one unsigned integer, the first in its low bits."""
+        lead, n, itemsize = self.uop.shape[:-1], self.uop.shape[-1], self.dtype.itemsize
         if not fits(n % count, 0):
             raise ShapeError(f"bitcast: expected a multiple of {count} elements in the last axis, got {n}")
-        narrow, wide = _UNSIGNED[own], _UNSIGNED[own * count]
-        words = self.uop.bitcast(narrow).cast(wide).reshape((*lead, n // count, count))
-        places = UOp(Ops.ARANGE, wide, (), count) * (8 * own)
-        shifted = UOp(Ops.SHL, wide, (words, broadcast_to(places, words.shape)))
-        return self._with(shifted.reduce_axis(Ops.ADD, (len(lead) + 1,)).reshape((*lead, n // count)))
+        small, large = _UNSIGNED[itemsize], _UNSIGNED[itemsize * count]
+        words = self.uop.bitcast(small).cast(large).reshape((*lead, n // count, count))
+        places = UOp(Ops.ARANGE, large, (), count) * (8 * itemsize)
+        shifted_words = UOp(Ops.SHL, large, (words, broadcast_to(places, words.shape)))
+        return self._with(shifted_words.reduce_axis(Ops.ADD, (len(lead) + 1,)).reshape((*lead, n // count)))
 
-    def _divided(self, count: Any) -> Self:
-        """The bits of each element of the last axis as `count` unsigned integers, the low ones first."""
-        lead, n, own = self.uop.shape[:-1], self.uop.shape[-1], self.dtype.itemsize
-        wide, narrow = _UNSIGNED[own], _UNSIGNED[own // count]
-        whole = (*lead, n, count)
-        words = self.uop.bitcast(wide).reshape((*lead, n, 1)).expand(whole)
-        places = UOp(Ops.ARANGE, wide, (), count) * (8 * own // count)
-        parts = UOp(Ops.SHR, wide, (words, broadcast_to(places, whole))).cast(narrow)
+    def _split_elements(self, count: Any) -> Self:
+        """Split the bits of each element of the last axis into `count` unsigned integers, low bits first."""
+        lead, n, itemsize = self.uop.shape[:-1], self.uop.shape[-1], self.dtype.itemsize
+        large, small = _UNSIGNED[itemsize], _UNSIGNED[itemsize // count]
+        split_shape = (*lead, n, count)
+        words = self.uop.bitcast(large).reshape((*lead, n, 1)).expand(split_shape)
+        places = UOp(Ops.ARANGE, large, (), count) * (8 * itemsize // count)
+        parts = UOp(Ops.SHR, large, (words, broadcast_to(places, split_shape))).cast(small)
         return self._with(parts.reshape((*lead, n * count)))
 
     def cast_like(self, other: Self) -> Self:

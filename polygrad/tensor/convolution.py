@@ -1,4 +1,4 @@
-"""Convolution: windows made by movement ops, then a product and a sum."""
+"""Convolution: windows by movement ops, then a product and a sum."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ConvolutionMixin(ReduceMixin):
         Shapes: self (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout,), result
         (n, cout, *out).
 
-        The order of arguments is tinygrad's; torch's is stride, padding, dilation, groups: say them by
+        The order of arguments is tinygrad's; torch's is stride, padding, dilation, groups: pass them by
         name.
 
         >>> Tensor.arange(9).reshape(1, 1, 3, 3).float().conv2d(Tensor.ones(1, 1, 2, 2)).tolist()

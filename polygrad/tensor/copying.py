@@ -1,6 +1,6 @@
-"""Copies of Tensors, by `copy` and `pickle`: how models and optimizers are copied, sent and kept.
+"""Copies of Tensors by `copy` and `pickle`, which are used to copy, send and store models and optimizers.
 
-A pickle holds values, and no graph: what it is made into is a leaf.
+A pickle holds values and no graph: an unpickled Tensor is a leaf.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from polygrad.uop.args import Sharding
 
 
 class CopyingMixin(TensorBase):
-    """What `copy.copy`, `copy.deepcopy` and `pickle` do."""
+    """The protocols of `copy.copy`, `copy.deepcopy` and `pickle`."""
 
     __slots__ = ()
 
     def __copy__(self) -> Self:
-        """Another Tensor over the same elements: a view, which sees what is written to this one."""
+        """Another Tensor over the same elements: a view, which sees writes to this one."""
         out = self._view_of(self.uop)
         out.grad = self.grad
         if self.requires_grad and not self._derived:
@@ -40,14 +40,14 @@ class CopyingMixin(TensorBase):
         return out  # type: ignore[no-any-return]
 
     def __reduce__(self) -> Any:
-        """The elements as bytes. The device is kept unless it is the default one, so that what was made on
-        one host is read on another."""
+        """The elements as bytes. The device is stored unless it is the default one, so that a pickle of one
+        host can be read on another."""
         raw = bytes(self.data())  # type: ignore[attr-defined]
         device = None if self.device == Device.DEFAULT else self.device
         if isinstance(device, tuple):
             device = Sharding(device, axis_of(self.uop))
         state = (raw, str(self.dtype), self.shape, device, self.requires_grad, self.grad, self._buffer_role())
-        return _restored, (type(self), *state)
+        return _restore, (type(self), *state)
 
     def _buffer_role(self) -> BufferRole | None:
         return self._role if isinstance(self._role, BufferRole) else None
@@ -57,7 +57,7 @@ class CopyingMixin(TensorBase):
             self._role = role
 
 
-def _restored(
+def _restore(
     cls: Any,
     raw: bytes,
     dtype: str,

@@ -1,6 +1,6 @@
-"""Tensors from nothing: constants, ranges.
+"""Creation of Tensors: constants, ranges.
 
-They are constants of the graph: no memory until something stores them.
+They are constants of the graph, without memory until they are stored.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from polygrad.engine.devices import Device, placement_of
 from polygrad.engine.sharding import axis_of
 from polygrad.errors import ArgumentError, DTypeError
 from polygrad.helpers import ceildiv
-from polygrad.tensor.core.base import DTypeLike, TensorBase, broadcast_to, check_fits, filled
+from polygrad.tensor.core.base import DTypeLike, TensorBase, broadcast_constant, broadcast_to, check_fits
 from polygrad.tensor.core.sizes import args_of, check_shape, is_size, larger
 from polygrad.uop.args import Sharding
 from polygrad.uop.node import UOp
@@ -20,8 +20,8 @@ from polygrad.uop.ops import Ops
 from polygrad.uop.sizes import canonical
 
 
-def placed(uop: UOp, device: str | tuple[str, ...] | None) -> tuple[UOp, Any]:
-    """A constant node at home on `device`, or each of several; None is anywhere. Raises DeviceError."""
+def place_on_device(uop: UOp, device: str | tuple[str, ...] | None) -> tuple[UOp, Any]:
+    """Place a constant node on `device`, or on each of several; None: on no device. Raises DeviceError."""
     if device is None:
         return uop, None
     name = placement_of(device)
@@ -47,10 +47,10 @@ class CreationMixin(TensorBase):
         contiguous: bool = False,
         buffer: bool = False,
     ) -> Self:
-        """`fill_value` everywhere, in its own dtype unless told.
+        """`fill_value` everywhere, in its own dtype unless `dtype` is given.
 
-        It is a constant, without memory until something is written to it. `contiguous` (`buffer` is another
-        name for it): in memory of its own once it is computed. Raises ShapeError, OverflowError_.
+        It is a constant, without memory until it is written to. `contiguous` (or `buffer`, another name for
+        it): it gets memory of its own when it is computed. Raises ShapeError, OverflowError_.
 
         >>> Tensor.full((2, 2), 7).tolist()
         [[7, 7], [7, 7]]
@@ -60,11 +60,11 @@ class CreationMixin(TensorBase):
         shape = check_shape(args_of(shape, ()), "full")
         if isinstance(fill_value, UOp) and not fill_value.shape:
             scalar = cls(fill_value, dtype=dtype).uop  # type: ignore[call-arg]
-            return cls._of(*placed(broadcast_to(scalar, shape), device), requires_grad)
+            return cls._of(*place_on_device(broadcast_to(scalar, shape), device), requires_grad)
         to = dtypes.from_py(fill_value) if dtype is None else to_dtype(dtype)
         if to.is_int and isinstance(fill_value, int):
             check_fits(fill_value, to, "fill_value")
-        return cls._of(*placed(filled(to, fill_value, shape), device), requires_grad)
+        return cls._of(*place_on_device(broadcast_constant(to, fill_value, shape), device), requires_grad)
 
     def _stored(self) -> Self:
         """This constant as a value that is computed into memory."""
@@ -75,7 +75,7 @@ class CreationMixin(TensorBase):
     def const(cls, value: Any, dtype: DTypeLike | None = None) -> Self:
         """The constant `value` as a Tensor of shape (), or of shape (n,) for a tuple of n constants.
 
-        `dtype`: int, float or bool of Python's unless told. Raises DTypeError, OverflowError_.
+        `dtype`: by default that of the Python int, float or bool. Raises DTypeError, OverflowError_.
 
         >>> Tensor.const(2.5).item()
         2.5
@@ -114,21 +114,21 @@ class CreationMixin(TensorBase):
         return cls.zeros(*shape, **kwargs)
 
     def full_like(self, fill_value: Any, **kwargs: Any) -> Self:
-        """`fill_value` in this Tensor's shape, dtype and on its device, unless told.
+        """`fill_value` in this Tensor's shape, by default with its dtype and on its device.
 
         >>> Tensor([1.0, 2.0]).full_like(3).tolist()
         [3.0, 3.0]
         """
-        given = {"dtype": self.dtype, "device": self._device, **kwargs}
-        if isinstance(given["device"], tuple) and given["device"] == self._device:
-            requires_grad = given.pop("requires_grad", None)
-            out = self.full(self.shape, fill_value, **{**given, "device": None})
+        options = {"dtype": self.dtype, "device": self._device, **kwargs}
+        if isinstance(options["device"], tuple) and options["device"] == self._device:
+            requires_grad = options.pop("requires_grad", None)
+            out = self.full(self.shape, fill_value, **{**options, "device": None})
             sharding = Sharding(self._device, axis_of(self.uop))
             return self._of(out.uop.copy_to(sharding), self._device, requires_grad)
-        return self.full(self.shape, fill_value, **given)
+        return self.full(self.shape, fill_value, **options)
 
     def zeros_like(self, **kwargs: Any) -> Self:
-        """0 in this Tensor's shape, dtype and on its device, unless told.
+        """0 in this Tensor's shape, by default with its dtype and on its device.
 
         >>> Tensor([5, 6]).zeros_like().tolist()
         [0, 0]
@@ -136,7 +136,7 @@ class CreationMixin(TensorBase):
         return self.full_like(0, **kwargs)
 
     def ones_like(self, **kwargs: Any) -> Self:
-        """1 in this Tensor's shape, dtype and on its device, unless told.
+        """1 in this Tensor's shape, by default with its dtype and on its device.
 
         >>> Tensor([5, 6]).ones_like().tolist()
         [1, 1]
@@ -157,7 +157,7 @@ class CreationMixin(TensorBase):
         >>> Tensor([1, 2]).const_like(7).tolist()
         [7, 7]
         """
-        return self._of(filled(self.uop.dtype, value, self.uop.shape), self._device)
+        return self._of(broadcast_constant(self.uop.dtype, value, self.uop.shape), self._device)
 
     def new_full(self, shape: tuple[int, ...], fill_value: Any) -> Self:
         """`fill_value` in `shape`, with this dtype and on this device.
@@ -231,7 +231,7 @@ class CreationMixin(TensorBase):
             out = _affine(out, int(step), start)
         else:
             out = _affine(out.cast(to), float(step), start)
-        return cls._of(*placed(out, device), requires_grad)
+        return cls._of(*place_on_device(out, device), requires_grad)
 
     @classmethod
     def linspace(
@@ -254,7 +254,7 @@ class CreationMixin(TensorBase):
         wide = to if to.is_float and to.itemsize >= 4 else dtypes.float32
         ramp = UOp(Ops.ARANGE, dtypes.int32, (), steps).cast(wide)
         out = _affine(ramp, (stop - start) / (steps - 1), start).cast(to)
-        uop, home = placed(out, kwargs.get("device"))
+        uop, home = place_on_device(out, kwargs.get("device"))
         return cls._of(uop, home, kwargs.get("requires_grad"))
 
     @classmethod
@@ -275,7 +275,9 @@ class CreationMixin(TensorBase):
         to = dtypes.default_float if dtype is None else to_dtype(dtype)
         rows = UOp(Ops.ARANGE, dtypes.int32, (), n).reshape((n, 1)).expand((n, m))
         columns = UOp(Ops.ARANGE, dtypes.int32, (), m).reshape((1, m)).expand((n, m))
-        return cls._of(*placed(UOp(Ops.CMPEQ, dtypes.bool, (rows, columns)).cast(to), device), requires_grad)
+        return cls._of(
+            *place_on_device(UOp(Ops.CMPEQ, dtypes.bool, (rows, columns)).cast(to), device), requires_grad
+        )
 
 
 def _affine(ramp: UOp, step: Any, start: Any) -> UOp:
@@ -290,12 +292,14 @@ def _affine(ramp: UOp, step: Any, start: Any) -> UOp:
 
 
 def _int_dtype(start: Any, stop: Any, step: Any) -> DType:
-    """The default int, or int64 for a range of ints that leaves it."""
+    """The default int, or int64 for a range of ints that does not fit it."""
     if any(isinstance(x, UOp) for x in (start, stop, step)):
         return dtypes.default_int
     values = range(start, stop, step)
-    inside = not values or all(dtypes.default_int.min <= values[i] <= dtypes.default_int.max for i in (0, -1))
-    return dtypes.default_int if inside else dtypes.int64
+    fits_default = not values or all(
+        dtypes.default_int.min <= values[i] <= dtypes.default_int.max for i in (0, -1)
+    )
+    return dtypes.default_int if fits_default else dtypes.int64
 
 
 def _ceil(x: float) -> int:

@@ -7,7 +7,7 @@ from typing import Self
 
 from polygrad.dtype import dtypes, sum_dtype
 from polygrad.errors import ArgumentError
-from polygrad.tensor.core.base import filled
+from polygrad.tensor.core.base import broadcast_constant
 from polygrad.tensor.core.sizes import fixed_size
 from polygrad.tensor.reduce import ReduceMixin
 from polygrad.uop.node import UOp
@@ -15,7 +15,7 @@ from polygrad.uop.ops import Ops
 
 
 class CumulativeMixin(ReduceMixin):
-    """Running sums, products and extremes. All raise AxisError for an axis that is not there."""
+    """Running sums, products and extremes. All raise AxisError for an axis that does not exist."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class CumulativeMixin(ReduceMixin):
         axis = self._axis(axis)
         values = self._cumulative(axis, Ops.MAX)
         if not self.shape:
-            return values, self._of(filled(dtypes.int32, 0, ()), self._device)
+            return values, self._of(broadcast_constant(dtypes.int32, 0, ()), self._device)
         n = self.shape[axis]
         column = tuple([n if i == axis else 1 for i in range(self.ndim)])
         index = self._of(UOp(Ops.ARANGE, dtypes.int32, (), n).reshape(column), self._device)
@@ -69,8 +69,8 @@ class CumulativeMixin(ReduceMixin):
         >>> [t.tolist() for t in Tensor([4, 3, 5, 1]).cummin()]
         [[4, 3, 3, 1], [0, 1, 1, 3]]
         """
-        values, positions = self._mirrored().cummax(axis)
-        return values._mirrored(), positions
+        values, positions = self._mirror().cummax(axis)
+        return values._mirror(), positions
 
     def logcumsumexp(self, axis: int = 0) -> Self:
         """Running logsumexp along `axis`.
@@ -82,10 +82,10 @@ class CumulativeMixin(ReduceMixin):
         if not self.shape or self.shape[axis] == 0:
             return self._with(self._as_float())
         x = self._in_accumulation_dtype()
-        most = x._detached()._cumulative(axis, Ops.MAX)
-        top = most.isfinite().where(most, 0.0)
-        # sums of exp(x - top), scaled down when the running maximum rises: s[i] = s[i-1] factor[i] + term[i]
-        before, top_before = most._one_later(axis, -math.inf), top._one_later(axis, 0.0)
+        running_max = x._detached()._cumulative(axis, Ops.MAX)
+        top = running_max.isfinite().where(running_max, 0.0)
+        # sums of exp(x - top), rescaled when the running maximum rises: s[i] = s[i-1] factor[i] + term[i]
+        before, top_before = running_max._one_later(axis, -math.inf), top._one_later(axis, 0.0)
         factor = before.eq(-math.inf).where(0.0, (top_before - top).exp())
         total = x._with((x - top).exp().uop.scan_axis(Ops.MULACC, axis, factor=factor.uop))
         return self._in_result_dtype(total.log() + top)
@@ -107,14 +107,14 @@ class CumulativeMixin(ReduceMixin):
         return out
 
     def _one_later(self, axis: int, first: float) -> Self:
-        """Each element one place later along `axis`, `first` before them; the last falls off."""
+        """Shift elements by one along `axis`: `first` is put in front, the last element is dropped."""
         n = self.shape[axis]
         padding = [(1, 0) if i == axis else None for i in range(self.ndim)]
-        kept = [(0, n) if i == axis else None for i in range(self.ndim)]
-        return self.pad(padding, value=first).shrink(kept)
+        bounds = [(0, n) if i == axis else None for i in range(self.ndim)]
+        return self.pad(padding, value=first).shrink(bounds)
 
     def _cumulative(self, axis: int, op: Ops) -> Self:
-        """Each element combined with those before it."""
+        """The inclusive scan with `op` along `axis`."""
         if not self.shape or self.shape[axis] == 0:
             return self._with(self.uop)
         return self._with(self.uop.scan_axis(op, axis))

@@ -23,22 +23,22 @@ class CustomKernelMixin(TensorBase):
     def custom_kernel(
         self, *lst: Self, fxn: Callable[..., UOp], grad_fxn: Callable[..., Any] | None = None
     ) -> list[Self]:
-        """This Tensor and `lst` after a kernel written by hand has run on them; they themselves stay as they
-        are.
+        """This Tensor and `lst` after a kernel written by hand has run on them. The operands themselves do
+        not change.
 
         `fxn` is called once, with a placeholder UOp for each Tensor, and returns the kernel: a SINK of stores
-        in their loops. Elements are `x[i, j]`, loops `UOp.range(size, axis)` with axis numbers of their own,
-        sums over a loop `value.reduce(k)`; placeholders may be reshaped, permuted, padded and cut. Indices
-        must be known to be in range (`clip` those that are loaded), and each round of the loops writes
-        another element. What is read of a Tensor that is written to is what it held before. The optimiser
-        tiles, vectorises and threads the kernel as any other, on every device.
+        in their loops. Elements are `x[i, j]`; loops are `UOp.range(size, axis)` with distinct axis numbers;
+        sums over a loop are `value.reduce(k)`. Placeholders may be reshaped, permuted, padded and shrunk. The
+        bounds of indices must prove that they are in range (`clip` those that are loaded), and each iteration
+        of the loops must write another element. Reads of a Tensor that is written to give its old contents.
+        The optimiser tiles, vectorises and threads the kernel like any other, on every device.
 
-        `grad_fxn(gradient, call)`: of the gradient of the only Tensor that is written to, the gradients of
-        all Tensors, which are `call.src[1:]`: UOps or Tensors of their shapes, or None. Without it a gradient
-        raises GradientError.
+        `grad_fxn(gradient, call)` gets the gradient of the only Tensor that is written to. It returns the
+        gradients of all Tensors, `call.src[1:]`: UOps or Tensors of their shapes, or None. Without it,
+        differentiation raises GradientError.
 
-        Raises ArgumentError for what is no kernel, ShapeError for symbolic sizes, DeviceError for Tensors
-        that are not all on one device.
+        Raises ArgumentError if `fxn` returns no valid kernel, ShapeError for symbolic sizes, DeviceError for
+        Tensors that are not all on one device.
 
         >>> def double(out, x):
         ...     i = UOp.range(out.shape[0], 0)
@@ -55,8 +55,8 @@ class CustomKernelMixin(TensorBase):
                     f"custom_kernel: expected Tensors on one device, got one on {', '.join(t._device)}: "
                     "gather it with to()"
                 )
-        joined = self._join(self.uop, *lst)  # checks the devices
-        home = joined._device or Device.DEFAULT
+        joint = self._join(self.uop, *lst)  # checks the devices
+        home = joint._device or Device.DEFAULT
         kernels = custom_kernels(fxn, [(t.shape, t.dtype) for t in tensors])
         outputs = dict.fromkeys(k.output for k in kernels)
         if grad_fxn is not None and len(outputs) != 1:
@@ -69,10 +69,10 @@ class CustomKernelMixin(TensorBase):
             if kernel.output not in memory:
                 buffer = Buffer(Device[home], prod(target.shape), target.dtype)
                 memory[kernel.output] = UOp.buffer_of(buffer, target.dtype)
-                if not kernel.is_whole:  # the rest is what it was
+                if not kernel.is_whole:  # the other elements keep their values
                     memory[kernel.output] = memory[kernel.output].assign(target.uop.flatten())
             before = memory[kernel.output]
-            operands = [_stored(tensors[i].uop) for i in kernel.reads]
+            operands = [_in_memory(tensors[i].uop) for i in kernel.reads]
             write = UOp(Ops.ASSIGN, target.dtype, (before, *operands), kernel.ast)
             memory[kernel.output] = UOp(Ops.AFTER, target.dtype, (before, write))
 
@@ -80,13 +80,14 @@ class CustomKernelMixin(TensorBase):
             if grad_fxn is None:
                 raise GradientError("custom_kernel: it has no gradient: give grad_fxn, or detach()")
             call = UOp(Ops.SINK, src=(UOp.sink(), *node.src[1:]))
-            given = grad_fxn(g, call)
-            given = given if isinstance(given, (tuple, list)) else (given,)
-            if len(given) != len(tensors):
+            gradients = grad_fxn(g, call)
+            gradients = gradients if isinstance(gradients, (tuple, list)) else (gradients,)
+            if len(gradients) != len(tensors):
                 raise GradientError(
-                    f"custom_kernel: expected {len(tensors)} gradients, one for each Tensor, got {len(given)}"
+                    f"custom_kernel: expected {len(tensors)} gradients, one for each Tensor, got "
+                    f"{len(gradients)}"
                 )
-            return [_checked(x, t) for x, t in zip(given, node.src[1:], strict=True)]
+            return [_check_gradient(x, t) for x, t in zip(gradients, node.src[1:], strict=True)]
 
         results = list(tensors)
         for i in outputs:
@@ -97,18 +98,18 @@ class CustomKernelMixin(TensorBase):
         return results
 
 
-def _stored(node: UOp) -> UOp:
-    """A node whose elements lie in memory in order."""
+def _in_memory(node: UOp) -> UOp:
+    """The memory of a node, if its elements lie there in order; else a copy."""
     base = node.base
     return base if base.op in GroupOp.Memory else node.clone()
 
 
-def _checked(gradient: Any, of: UOp) -> UOp | None:
-    """What grad_fxn gives for an operand. Raises GradientError for another shape or dtype."""
+def _check_gradient(gradient: Any, of: UOp) -> UOp | None:
+    """The node of a gradient that grad_fxn returned. Raises GradientError if the shape or dtype differs."""
     if gradient is None:
         return None
     node = gradient.uop if isinstance(gradient, TensorBase) else gradient
     if not isinstance(node, UOp) or node.shape != of.shape or node.dtype is not of.dtype:
-        got = f"{node.shape} {node.dtype}" if isinstance(node, UOp) else type(gradient).__name__
-        raise GradientError(f"custom_kernel: expected a gradient of {of.shape} {of.dtype}, got {got}")
+        actual = f"{node.shape} {node.dtype}" if isinstance(node, UOp) else type(gradient).__name__
+        raise GradientError(f"custom_kernel: expected a gradient of {of.shape} {of.dtype}, got {actual}")
     return node

@@ -1,4 +1,4 @@
-"""Functions with a gradient of one's own, and functions of which the gradient computes values again."""
+"""Functions with a custom gradient, and functions whose gradient recomputes values (checkpoints)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from polygrad.dtype import dtypes
 from polygrad.engine.realize import buffer_from
 from polygrad.errors import GradientError
 from polygrad.gradient import carries_gradient, gradient, is_leaf
-from polygrad.tensor.core.base import TensorBase, filled
+from polygrad.tensor.core.base import TensorBase, broadcast_constant
 from polygrad.uop.args import Leaf
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -19,12 +19,12 @@ T = TypeVar("T")
 
 
 def custom_gradient(forward: Callable[..., T], backward: Callable[..., Any]) -> Callable[..., T]:
-    """`forward`, a function of Tensors that gives a Tensor or a tuple of them, with a gradient of its own.
+    """`forward`, a function of Tensors that returns a Tensor or a tuple of them, with a custom gradient.
 
-    `backward(gradient, value, *inputs)` gives the gradient of each input (a Tensor of its shape), or None for
-    one that has none; it is built of Tensor methods, so that it is lazy and can be differentiated again. Of
-    several results, `gradient` and `value` are tuples; it is called for each result that is differentiated,
-    with zeros as the gradients of the others. Arguments that are no Tensors are passed to `forward` alone.
+    `backward(gradient, value, *inputs)` returns the gradient of each input (a Tensor of its shape), or None.
+    It consists of Tensor methods, so it is lazy and can be differentiated again. With several results,
+    `gradient` and `value` are tuples; `backward` is called for each result that is differentiated, with zeros
+    as the gradients of the others. Arguments that are not Tensors are passed to `forward` only.
 
         clipped = custom_gradient(lambda x: x, lambda g, y, x: g.clamp(-1, 1))
 
@@ -34,7 +34,7 @@ def custom_gradient(forward: Callable[..., T], backward: Callable[..., Any]) -> 
     @functools.wraps(forward)
     def function(*args: Any, **kwargs: Any) -> Any:
         inputs: list[Any] = [x for x in args if isinstance(x, TensorBase)]
-        # forward's own graph carries no gradient: it ends at values that are the inputs'
+        # no gradient flows through forward's own graph: its inputs are detached
         cut = [x._detached() if isinstance(x, TensorBase) else x for x in args]  # type: ignore[attr-defined]
         out: Any = forward(*cut, **kwargs)
         results = out if isinstance(out, tuple) else (out,)
@@ -48,7 +48,10 @@ def custom_gradient(forward: Callable[..., T], backward: Callable[..., Any]) -> 
 
         def of_one(i: int) -> Callable[..., Any]:
             def rule(g: Any, _: Any, *sources: Any) -> Any:
-                zeros = [g if j == i else x._of(filled(x.dtype, 0.0, x.shape)) for j, x in enumerate(results)]
+                zeros = [
+                    g if j == i else x._of(broadcast_constant(x.dtype, 0.0, x.shape))
+                    for j, x in enumerate(results)
+                ]
                 return backward(tuple(zeros), results, *sources)
 
             return rule
@@ -59,11 +62,12 @@ def custom_gradient(forward: Callable[..., T], backward: Callable[..., Any]) -> 
 
 
 def checkpoint(function: Callable[..., T], *inputs: Any) -> T:
-    """function(*inputs), of which the gradient computes again what it needs, instead of keeping it.
+    """function(*inputs), whose gradient recomputes the values that it needs instead of storing them.
 
-    What depends on the inputs (float Tensors) inside of `function`, which gives one Tensor, is computed again
-    once the gradient is there. Random numbers are the same, and so are gradients, of the inputs and of all
-    Tensors that `function` uses. Raises GradientError for a result that is no float Tensor.
+    Values within `function`, which returns one Tensor, that depend on the inputs (float Tensors) are
+    recomputed when the gradient is computed. Random numbers are the same, and so are the gradients of the
+    inputs and of all Tensors that `function` uses. Raises GradientError for a result that is not a float
+    Tensor.
     """
     out: Any = function(*inputs)
     if not isinstance(out, TensorBase) or not out.dtype.is_float:
@@ -73,18 +77,23 @@ def checkpoint(function: Callable[..., T], *inputs: Any) -> T:
     zero = out._of(buffer_from(out.device, dtypes.int32, memoryview(bytes(4))), out._device).uop
 
     def rule(g: UOp, node: UOp) -> list[UOp | None]:
-        value, cuts, others = node.src[0], node.src[1 : 1 + len(sources)], node.src[1 + len(sources) : -1]
-        # 1.0, of the memory of a 0 and of the gradient: so nothing is computed again before that is known
+        value, cuts, free_values = (
+            node.src[0],
+            node.src[1 : 1 + len(sources)],
+            node.src[1 + len(sources) : -1],
+        )
+        # 1.0, computed from memory that holds 0 and from the gradient: nothing is recomputed before the
+        # gradient
         first = g.reshape((g.size,)).shrink(((0, 1),)) if g.shape else g.reshape((1,))
         one = (UOp(Ops.CMPLT, dtypes.bool, (first, first)).cast(dtypes.int32) & node.src[-1]) + 1
-        cut = {x: x.detach() for x in cuts}  # the walk ends there; afterwards they are the inputs again
-        again = {x: _times_one(cut[x], one) for x in cuts}
-        # a stored value may be read in several shapes: the gradient of each is what comes to it alone
-        ends = {x: x if is_leaf(x) else x.detach(Leaf(lambda: None)) for x in others}
-        found = gradient(value.substitute(again | ends), g, [*again.values(), *ends.values()])
-        joined = {end: x for x, end in [*cut.items(), *ends.items()] if end is not x}
-        grads = [found.get(again.get(x) or ends[x]) for x in (*cuts, *others)]
-        return [*[None if d is None else d.substitute(joined) for d in grads], None]
+        cut = {x: x.detach() for x in cuts}  # the gradient stops there; afterwards the inputs replace them
+        recomputed = {x: _times_one(cut[x], one) for x in cuts}
+        # a stored value may be read in several shapes: each gets only its own gradient
+        ends = {x: x if is_leaf(x) else x.detach(Leaf(lambda: None)) for x in free_values}
+        gradients = gradient(value.substitute(recomputed | ends), g, [*recomputed.values(), *ends.values()])
+        end_of = {end: x for x, end in [*cut.items(), *ends.items()] if end is not x}
+        grads = [gradients.get(recomputed.get(x) or ends[x]) for x in (*cuts, *free_values)]
+        return [*[None if d is None else d.substitute(end_of) for d in grads], None]
 
     node = UOp(Ops.NOOP, out.dtype, (out.uop, *[x.uop for x in sources], *leaves, zero), rule)
     result: Any = out._result(node)
@@ -97,8 +106,8 @@ def _times_one(x: UOp, one: UOp) -> UOp:
 
 
 def _inputs_of(root: UOp, cuts: list[UOp]) -> list[UOp]:
-    """The leaves and the stored float values that a node depends on, not through `cuts`. Memory that was
-    written to is one of these: a write is not carried out again, with other values."""
+    """The leaves and the stored float values that a node depends on other than through `cuts`. Memory that
+    was written to counts as stored: a write is not repeated with other values."""
 
     def is_stored(n: UOp) -> bool:
         if n.op is Ops.RESHAPE:
@@ -108,5 +117,5 @@ def _inputs_of(root: UOp, cuts: list[UOp]) -> list[UOp]:
     def is_input(n: UOp) -> bool:
         return is_leaf(n) or (carries_gradient(n) and is_stored(n) and n.op is not Ops.CONST)
 
-    found = root.toposort(lambda n: n not in cuts and carries_gradient(n) and not is_stored(n))
-    return [n for n in found if n not in cuts and is_input(n)]
+    nodes = root.toposort(lambda n: n not in cuts and carries_gradient(n) and not is_stored(n))
+    return [n for n in nodes if n not in cuts and is_input(n)]

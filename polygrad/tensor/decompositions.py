@@ -1,13 +1,13 @@
 """Linear systems and decompositions: solve, inv, det, cholesky, qr, eigh, svd.
 
-Each is a fixed number of steps that depends on the sizes alone, so it is lazy, and the same on every device.
-Steps are written so that all are the same: what is done moves to the end of the matrix, and the next pivot is
-always in the first row and column. So they are one FOR, whose body is all that is built and compiled.
-Gradients are closed formulas in the result (Giles, "An extended collection of matrix derivative results",
-2008; Murray, "Differentiation of the Cholesky decomposition", 2016): they do not go back through the steps,
-and can be differentiated again.
+Each takes a number of steps that depends on the sizes alone, so it is lazy, and the same on every device.
+All steps are alike: finished rows move to the end of the matrix, and the next pivot is always in the first
+row and column. So the steps are one FOR, and only its body is built and compiled. Gradients are closed
+formulas of the result (Giles, "An extended collection of matrix derivative results", 2008; Murray,
+"Differentiation of the Cholesky decomposition", 2016). They do not differentiate the steps, and can be
+differentiated again.
 
-A matrix is the last two axes; those in front are a batch.
+The last two axes are a matrix, leading axes a batch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 
 from polygrad.dtype import DType, dtypes, promote
 from polygrad.errors import ArgumentError, GradientError, ShapeError
-from polygrad.tensor.core.base import broadcast_to, filled
+from polygrad.tensor.core.base import broadcast_constant, broadcast_to
 from polygrad.tensor.core.checks import check_matrix, checking
 from polygrad.tensor.core.sizes import fits, fixed_size
 from polygrad.tensor.linalg import LinalgMixin
@@ -46,10 +46,6 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
             raise ShapeError(f"{what}: expected {kind} (the last two axes), got shape {self.shape}")
         return self._in_accumulation_dtype()
 
-    def _made(self) -> Self:
-        """self as a value that is computed once: in memory of its own."""
-        return self._with(self.uop.contiguous())
-
     @property
     def mT(self) -> Self:
         """The last two axes swapped: each matrix of a batch transposed.
@@ -63,8 +59,8 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         """These rows and columns (None: all) of each matrix."""
         return self.shrink([*[None] * (self.ndim - 2), rows, columns])
 
-    def _padded(self, rows: int, columns: int) -> Self:
-        """Each matrix with as many zero rows and columns behind it."""
+    def _pad_matrix(self, rows: int, columns: int) -> Self:
+        """Each matrix with `rows` zero rows appended, and `columns` zero columns."""
         return self.pad([*[None] * (self.ndim - 2), (0, rows), (0, columns)])
 
     def _identity(self, n: int) -> Self:
@@ -72,44 +68,46 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         i = self._of(UOp(Ops.ARANGE, dtypes.int32, (), n), self._device)
         return i.unsqueeze(1).eq(i).cast_like(self)
 
-    def _expanded_batch(self, lead: tuple[Any, ...]) -> Self:
+    def _expand_batch(self, lead: tuple[Any, ...]) -> Self:
         return self._result(broadcast_to(self.uop, (*lead, *self.shape[-2:])))
 
     # --- linear systems
 
-    def _eliminated(self, b: Self) -> tuple[Self, Self]:
+    def _solve_with_det(self, b: Self) -> tuple[Self, Self]:
         """The solution of self @ x = b, and the determinant."""
-        x, det, _ = self._pivoted(b, with_info=False)
+        x, det, _ = self._eliminate(b, with_info=False)
         return x, det
 
-    def _pivoted(self, b: Self, with_info: bool) -> tuple[Self, Self, Self | None]:
-        """The solution of self @ x = b, the determinant and, if wanted, the 1-based number (int32) of the
-        first pivot that is 0 (0: none is). Gauss and Jordan's elimination with row pivots.
+    def _eliminate(self, b: Self, with_info: bool) -> tuple[Self, Self, Self | None]:
+        """The solution of self @ x = b, the determinant and, if `with_info`, the 1-based index (int32) of the
+        first zero pivot (0: there is none). Gauss-Jordan elimination with row pivots.
 
-        A step ends with the pivot's row, scaled, behind the others, and without the first column.
+        Each step moves the scaled row of the pivot behind the others and drops the first column.
         """
         n, m = int(self.shape[-1]), int(b.shape[-1])
-        x = self.cat(b, dim=-1)._made()
+        x = self.cat(b, dim=-1)._compute_once()
         index = self._of(UOp(Ops.ARANGE, dtypes.int32, (), n).reshape((n, 1)), self._device)
-        free = x._part(None, (0, 1)).const_like(1.0)  # 1 for rows that were no pivot yet, which are the first
+        free = x._part(None, (0, 1)).const_like(
+            1.0
+        )  # 1 for the rows, always the first ones, not used as pivots yet
         det = x._part((0, 1), (0, 1)).const_like(1.0)
 
         def step(x: Self, det: Self, free: Self, *info: Self) -> tuple[Self, ...]:
             pivot = (x._part(None, (0, 1)).abs() * free + free * 1e-37).argmax(-2, keepdim=True)
-            chosen = index.eq(pivot)
-            row = chosen.where(x, 0.0).sum(-2, keepdim=True)._made()
+            pivot_mask = index.eq(pivot)
+            row = pivot_mask.where(x, 0.0).sum(-2, keepdim=True)._compute_once()
             p = row._part(None, (0, 1))
             det = det * pivot.eq(0).where(p, -p)
             number = (n + 1) - free.sum(-2, keepdim=True)
             info = tuple([(i.eq(0.0) & p.eq(0.0)).where(number, i) for i in info])
             row = row / p
-            others = chosen.where(x._part((0, 1), None), x)._part((1, n), None)
-            others = others - others._part(None, (0, 1)) * row
-            x = others.cat(row, dim=-2)._part(None, (1, n + m))._padded(0, 1)
-            return x, det, free._part((1, n), None)._padded(1, 0), *info
+            other_rows = pivot_mask.where(x._part((0, 1), None), x)._part((1, n), None)
+            other_rows = other_rows - other_rows._part(None, (0, 1)) * row
+            x = other_rows.cat(row, dim=-2)._part(None, (1, n + m))._pad_matrix(0, 1)
+            return x, det, free._part((1, n), None)._pad_matrix(1, 0), *info
 
         extra = [det.const_like(0.0)] if with_info else []
-        x, det, _, *info = _repeated(n, step, x, det, free, *extra)
+        x, det, _, *info = _repeat(n, step, x, det, free, *extra)
         lead = self.shape[:-2]
         first = info[0].reshape(lead)._as_info() if with_info else None
         return x._part(None, (0, m)), det.reshape(lead), first
@@ -118,8 +116,8 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         return self._with(self.uop.cast(dtypes.int32).detach())
 
     def _no_info(self) -> Self:
-        """0 for each matrix: nothing is wrong with it."""
-        return self._of(filled(dtypes.int32, 0, self.shape[:-2]), self._device)
+        """0 for each matrix: no fault."""
+        return self._of(broadcast_constant(dtypes.int32, 0, self.shape[:-2]), self._device)
 
     def solve(self, b: Self) -> Self:
         """x with self @ x = b. self: (..., n, n), b: (..., n, m), or (n,); batches broadcast.
@@ -140,8 +138,8 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         return self._in_result_dtype(x.squeeze(-1) if is_vector else x)
 
     def _solution(self, b: Self, what: str) -> Self:
-        """The solution of self @ x = b, checked where that is asked for."""
-        x, _, info = self._pivoted(b, with_info=checking())
+        """The solution of self @ x = b; singular matrices are an error with `CHECK=1`."""
+        x, _, info = self._eliminate(b, with_info=checking())
         if info is not None:
             check_matrix(info, what, _SINGULAR)
         return x
@@ -155,7 +153,7 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         right = right._in_accumulation_dtype()
         dtype = promote(a.dtype, right.dtype)
         lead = broadcast_shape((a.shape[:-2], right.shape[:-2]))
-        a, right = (x._with(x.uop.cast(dtype))._expanded_batch(lead) for x in (a, right))
+        a, right = (x._with(x.uop.cast(dtype))._expand_batch(lead) for x in (a, right))
         return a, right, is_vector
 
     def inv(self) -> Self:
@@ -173,11 +171,11 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
     inverse = inv
 
     def inv_ex(self, check_errors: bool = False) -> tuple[Self, Self]:
-        """The inverse of each matrix (..., n, n), and what was wrong with it (...), int32: 0, or the 1-based
-        number of the first pivot that is 0, where the matrix is singular and the inverse holds infinities or
-        NaN. A matrix that is singular but for rounding has no such pivot.
+        """The inverse of each matrix (..., n, n), and an error code (...), int32. The code is 0, or the
+        1-based index of the first zero pivot: such a matrix is singular, and its inverse holds infinities or
+        NaN. A matrix that is singular only up to rounding has the code 0.
 
-        `check_errors`: read that now, and raise LinAlgError. Raises ShapeError.
+        `check_errors`: read the codes now, and raise LinAlgError if one is not 0. Raises ShapeError.
 
         >>> inverse, info = Tensor([[[2.0, 0.0], [0.0, 4.0]], [[1.0, 1.0], [1.0, 1.0]]]).inv_ex()
         >>> info.tolist()
@@ -194,14 +192,14 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         n = int(a.shape[-1])
         x, info = a, a._no_info()
         if n:
-            eye = a._identity(n)._expanded_batch(a.shape[:-2])
-            x, _, found = a._detached()._pivoted(eye, with_info)
-            info = info if found is None else found
+            eye = a._identity(n)._expand_batch(a.shape[:-2])
+            x, _, first_zero_pivot = a._detached()._eliminate(eye, with_info)
+            info = info if first_zero_pivot is None else first_zero_pivot
         x = x._with_backward([a], lambda g, x, _: -x.mT.dot(g).dot(x.mT))
         return self._in_result_dtype(x), info if with_info else None
 
     def matrix_power(self, n: int) -> Self:
-        """The product of n such matrices; of their inverse if n is less than 0. Raises ShapeError.
+        """The n-th power of each matrix; of its inverse if n is less than 0. Raises ShapeError.
 
         >>> Tensor([[1, 1], [0, 1]]).matrix_power(5).tolist()
         [[1, 5], [0, 1]]
@@ -229,9 +227,9 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         """
         a = self._matrix("det")
         if not a.shape[-1]:
-            return self._in_result_dtype(a._of(filled(a.dtype, 1.0, a.shape[:-2]), a._device))
-        det = a._detached()._eliminated(a._detached()._part(None, (0, 1)))[1]
-        # a singular matrix has a pivot of 0, and what follows is NaN
+            return self._in_result_dtype(a._of(broadcast_constant(a.dtype, 1.0, a.shape[:-2]), a._device))
+        det = a._detached()._solve_with_det(a._detached()._part(None, (0, 1)))[1]
+        # a singular matrix has a zero pivot, and all later values are NaN
         det = det.isnan().where(a.isnan().any((-2, -1)).where(math.nan, 0.0), det)
 
         def backward(g: Self, y: Self, a: Self) -> Self:
@@ -240,7 +238,7 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         return self._in_result_dtype(det._with_backward([a], backward))
 
     def triangular_solve(self, b: Self, upper: bool = False) -> Self:
-        """x with self @ x = b, of which the lower triangle counts (`upper`: the upper one).
+        """x with self @ x = b, where only the lower triangle of self is used (`upper`: the upper one).
 
         self: (..., n, n), b: (..., n, m), or (n,); batches broadcast. A 0 on the diagonal gives infinities or
         NaN; with `CHECK=1` it is a LinAlgError. Raises ShapeError.
@@ -257,31 +255,31 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
 
         if checking() and a.shape[-1]:
             check_matrix(a._diagonal_info(lambda d: d.eq(0.0)), "triangular_solve", _SINGULAR)
-        x = a._detached()._substituted(b._detached(), upper)._with_backward([a, b], backward)
+        x = a._detached()._substitute(b._detached(), upper)._with_backward([a, b], backward)
         return self._in_result_dtype(x.squeeze(-1) if is_vector else x)
 
-    def _substituted(self, b: Self, upper: bool) -> Self:
+    def _substitute(self, b: Self, upper: bool) -> Self:
         """Forward substitution; backward, if `upper`."""
         if upper:
-            return self.flip(-1, -2)._substituted(b.flip(-2), False).flip(-2)
+            return self.flip(-1, -2)._substitute(b.flip(-2), False).flip(-2)
         n = int(self.shape[-1])
         if not n:
             return b
 
-        def step(a: Self, rest: Self) -> tuple[Self, ...]:
-            row = rest._part((0, 1), None) / a._part((0, 1), (0, 1))
-            below = rest._part((1, n), None) - a._part((1, n), (0, 1)) * row
+        def step(a: Self, remaining: Self) -> tuple[Self, ...]:
+            row = remaining._part((0, 1), None) / a._part((0, 1), (0, 1))
+            below = remaining._part((1, n), None) - a._part((1, n), (0, 1)) * row
             return a.roll((-1, -1), (-2, -1)), below.cat(row, dim=-2)
 
-        return _repeated(n, step, self.tril(), b)[1]
+        return _repeat(n, step, self.tril(), b)[1]
 
     # --- decompositions
 
     def cholesky(self, upper: bool = False) -> Self:
-        """The lower triangular L with L @ Lᵀ = self, symmetric and positive definite (`upper`: Lᵀ).
+        """The lower triangular L with L @ Lᵀ = self, which is symmetric and positive definite (`upper`: Lᵀ).
 
-        self: (..., n, n), of which the lower triangle counts. NaN where it is not positive definite,
-        which with `CHECK=1` is a LinAlgError. The gradient is symmetric. Raises ShapeError.
+        self: (..., n, n); only its lower triangle is used. The result is NaN where self is not positive
+        definite; with `CHECK=1` that is a LinAlgError. The gradient is symmetric. Raises ShapeError.
 
         >>> Tensor([[4.0, 2.0], [2.0, 5.0]]).cholesky().tolist()
         [[2.0, 0.0], [1.0, 2.0]]
@@ -292,10 +290,10 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         return factor
 
     def cholesky_ex(self, upper: bool = False, check_errors: bool = False) -> tuple[Self, Self]:
-        """`cholesky`, and what was wrong with each matrix (...), int32: 0, or the order of the first leading
-        minor that is not positive definite, from whose column on the factor is NaN.
+        """`cholesky`, and an error code for each matrix (...), int32: 0, or the order of the first leading
+        minor that is not positive definite. From that column on, the factor is NaN.
 
-        `check_errors`: read that now, and raise LinAlgError. Raises ShapeError.
+        `check_errors`: read the codes now, and raise LinAlgError if one is not 0. Raises ShapeError.
 
         >>> factor, info = Tensor([[[4.0, 2.0], [2.0, 5.0]], [[1.0, 2.0], [2.0, 1.0]]]).cholesky_ex()
         >>> info.tolist()
@@ -312,16 +310,16 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         n = int(a.shape[-1])
 
         def step(x: Self, free: Self) -> tuple[Self, ...]:
-            column = free.where(x._part(None, (0, 1)) / x._part((0, 1), (0, 1)).sqrt(), 0.0)._made()
-            rest = x._part(None, (1, n)) - column.dot(column._part((1, n), None).mT)
-            x = rest.cat(column, dim=-1).roll(-1, -2)
-            return x, free._part((1, n), None)._padded(1, 0)
+            column = free.where(x._part(None, (0, 1)) / x._part((0, 1), (0, 1)).sqrt(), 0.0)._compute_once()
+            trailing = x._part(None, (1, n)) - column.dot(column._part((1, n), None).mT)
+            x = trailing.cat(column, dim=-1).roll(-1, -2)
+            return x, free._part((1, n), None)._pad_matrix(1, 0)
 
         factor = a
         if n:
             x = a._detached().tril()
-            free = self._of(filled(dtypes.bool, True, (*a.shape[:-1], 1)), self._device)
-            factor = _repeated(n, step, x, free)[0].tril()
+            free = self._of(broadcast_constant(dtypes.bool, True, (*a.shape[:-1], 1)), self._device)
+            factor = _repeat(n, step, x, free)[0].tril()
 
         def backward(g: Self, y: Self, _: Self) -> Self:
             inner = y.mT.dot(g.tril()).tril()
@@ -337,11 +335,14 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         return out.mT if upper else out, info
 
     def _diagonal_info(self, is_wrong: Callable[[Self], Self]) -> Self:
-        """The 1-based number (int32) of the first wrong element on each matrix's diagonal; 0: none is."""
+        """The 1-based index (int32) of the first wrong element on each matrix's diagonal; 0: there is
+        none."""
         n = int(self.shape[-1])
         wrong = is_wrong(self._detached().diagonal(0, -2, -1))
         place = self._of(UOp(Ops.ARANGE, dtypes.int32, (), n), self._device)
-        after = wrong.where(n - place, 0).max(-1)  # how many there are from the first wrong one on
+        after = wrong.where(n - place, 0).max(
+            -1
+        )  # the number of elements from the first wrong one to the end
         return (after > 0).where(n + 1 - after, 0)
 
     def qr(self, mode: Literal["reduced", "complete"] = "reduced") -> tuple[Self, Self]:
@@ -359,11 +360,11 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
             raise ArgumentError(f"qr: expected mode 'reduced' or 'complete', got {mode!r}")
         a = self._matrix("qr", square=False)
         m, n = int(a.shape[-2]), int(a.shape[-1])
-        if m < n:  # Q is that of the first m columns, and R of the others follows from it
+        if m < n:  # the first m columns determine Q, and Q determines the other columns of R
             q, r = a._part(None, (0, m)).qr()
             r = r.cat(q.mT.dot(a._part(None, (m, n))), dim=-1)
             return self._in_result_dtype(q), self._in_result_dtype(r)
-        q, r = a._detached()._reflected()
+        q, r = a._detached()._householder()
         if mode == "complete" and m > n:
             message = f"qr: the complete Q of shape {(*q.shape,)} has no gradient: use mode 'reduced'"
             q, r = q._without_gradient(a, message), r._without_gradient(a, message)
@@ -373,53 +374,53 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         def of_q(g: Self, q: Self, a: Self) -> Self:
             r = q.mT.dot(a)
             product = -g.mT.dot(q)
-            return _right_divided(g + q.dot(_from_lower(product)), r)
+            return _right_divide(g + q.dot(_from_lower(product)), r)
 
         def of_r(g: Self, r: Self, a: Self) -> Self:
             q = r.mT.triangular_solve(a.mT).mT
-            return _right_divided(q.dot(_from_lower(r.dot(g.triu().mT))), r)
+            return _right_divide(q.dot(_from_lower(r.dot(g.triu().mT))), r)
 
         q, r = q._with_backward([a], of_q), r._with_backward([a], of_r)
         return self._in_result_dtype(q), self._in_result_dtype(r)
 
     def _without_gradient(self, a: Self, message: str) -> Self:
-        """This result of `a`; who asks for its gradient is told that there is none."""
+        """This result of `a`, whose differentiation raises GradientError with `message`."""
 
         def refuse(*_: Any) -> Any:
             raise GradientError(message)
 
         return self._with_backward([a], refuse)
 
-    def _reflected(self) -> tuple[Self, Self]:
-        """The complete Q and R. A step ends with the row that is done behind the others, and in R's part
-        without the first column; so rows of R come out moved to the left."""
+    def _householder(self) -> tuple[Self, Self]:
+        """The complete Q and R, by Householder reflections. Each step moves the finished row behind the
+        others and drops the first column of R's part, so rows of R come out shifted to the left."""
         m, n = int(self.shape[-2]), int(self.shape[-1])
         steps = min(m, n)
-        w = self._identity(m)._expanded_batch(self.shape[:-2])  # becomes the transpose of Q
+        w = self._identity(m)._expand_batch(self.shape[:-2])  # becomes the transpose of Q
         if not steps:
             return w, self
-        free = self._of(filled(self.dtype, 1.0, (*self.shape[:-2], m, 1)), self._device)
+        free = self._of(broadcast_constant(self.dtype, 1.0, (*self.shape[:-2], m, 1)), self._device)
 
         def step(x: Self, w: Self, free: Self) -> tuple[Self, ...]:
             column = x._part(None, (0, 1)) * free
             top = column._part((0, 1), None)
             below = column._part((1, m), None).square().sum(-2, keepdim=True)
             norm = (top.square() + below).sqrt()
-            pivot = (top < 0).where(norm, -norm)  # the sign that cancels nothing
+            pivot = (top < 0).where(norm, -norm)  # the sign that avoids cancellation
             pivot = below.eq(0.0).where(top, pivot)
             head = (top - pivot) if m == 1 else (top - pivot).cat(column._part((1, m), None), dim=-2)
             length = head.square().sum(-2, keepdim=True)
-            v = (length.eq(0.0).where(0.0, head * length.eq(0.0).where(1.0, length).rsqrt()))._made()
-            x = (x - v * v.mT.dot(x) * 2.0)._made()
-            w = (w - v * v.mT.dot(w) * 2.0)._made()
-            return x.roll((-1, -1), (-2, -1)), w.roll(-1, -2), free._part((1, m), None)._padded(1, 0)
+            v = (length.eq(0.0).where(0.0, head * length.eq(0.0).where(1.0, length).rsqrt()))._compute_once()
+            x = (x - v * v.mT.dot(x) * 2.0)._compute_once()
+            w = (w - v * v.mT.dot(w) * 2.0)._compute_once()
+            return x.roll((-1, -1), (-2, -1)), w.roll(-1, -2), free._part((1, m), None)._pad_matrix(1, 0)
 
-        r, w, _ = _repeated(steps, step, self, w, free)
+        r, w, _ = _repeat(steps, step, self, w, free)
         return w.roll(steps, -2).mT, r.roll((steps, steps), (-2, -1)).triu()
 
     def eigh(self) -> tuple[Self, Self]:
         """The eigenvalues (..., n), ascending, and the orthonormal eigenvectors (..., n, n), as columns, of a
-        symmetric matrix (..., n, n), of which the lower triangle counts.
+        symmetric matrix (..., n, n). Only the lower triangle is used.
 
         Signs of eigenvectors are not determined; their gradient is infinite where eigenvalues are equal. By
         Jacobi's method, n / 2 rotations at a time (Brent and Luk, 1985). Raises ShapeError.
@@ -435,7 +436,7 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         fixed = a._detached()
         # singular vectors of a positive semidefinite matrix are its eigenvectors
         shift = fixed.abs().sum(-1, keepdim=True).max(-2, keepdim=True) if n else fixed
-        vectors = (fixed + fixed._identity(n) * shift)._rotated_to_orthogonal(descending=False)
+        vectors = (fixed + fixed._identity(n) * shift)._orthogonalize_columns(descending=False)
 
         def backward(g: Self, v: Self, a: Self) -> Self:
             values = _diagonal_of_product(v, a.dot(v))
@@ -467,65 +468,65 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
             u, s, vt = self.mT.svd(full_matrices)
             return vt.mT, s, u.mT
         if n == 0:
-            u = a._identity(m)._expanded_batch(a.shape[:-2])._part(None, None if full_matrices else (0, 0))
+            u = a._identity(m)._expand_batch(a.shape[:-2])._part(None, None if full_matrices else (0, 0))
             return self._results(u, a.sum(-2), a._part((0, 0), None))
-        v = a._detached()._rotated_to_orthogonal(descending=True)
-        scaled = a._detached().dot(v)
-        norms = scaled.square().sum(-2, keepdim=True).sqrt()
-        q, r = (scaled / norms.eq(0.0).where(1.0, norms))._made()._reflected()
+        v = a._detached()._orthogonalize_columns(descending=True)
+        scaled_u = a._detached().dot(v)
+        norms = scaled_u.square().sum(-2, keepdim=True).sqrt()
+        q, r = (scaled_u / norms.eq(0.0).where(1.0, norms))._compute_once()._householder()
         signs = (r.diagonal(0, -2, -1) < 0).where(-1.0, 1.0).unsqueeze(-2)
         u = q._part(None, (0, n)) * signs
 
         def of_u(g: Self, u: Self, a: Self) -> Self:
-            scaled = a.mT.dot(u)
-            s = scaled.square().sum(-2, keepdim=True).sqrt()
-            vt = (scaled / s).mT
+            scaled_u = a.mT.dot(u)
+            s = scaled_u.square().sum(-2, keepdim=True).sqrt()
+            vt = (scaled_u / s).mT
             inner = _antisymmetric(u, g, s)
             out = u.dot(inner * s).dot(vt)
-            outside = g - u.dot(u.mT.dot(g))
-            return out + (outside / s).dot(vt) if m > n else out
+            complement = g - u.dot(u.mT.dot(g))
+            return out + (complement / s).dot(vt) if m > n else out
 
         def of_v(g: Self, v: Self, a: Self) -> Self:
-            scaled = a.dot(v)
-            s = scaled.square().sum(-2, keepdim=True).sqrt()
-            return (scaled / s).dot(s.mT * _antisymmetric(v, g, s)).dot(v.mT)
+            scaled_u = a.dot(v)
+            s = scaled_u.square().sum(-2, keepdim=True).sqrt()
+            return (scaled_u / s).dot(s.mT * _antisymmetric(v, g, s)).dot(v.mT)
 
         u, v = u._with_backward([a], of_u), v._with_backward([a], of_v)
         values = _diagonal_of_product(u, a.dot(v))
         if full_matrices and m > n:
-            others = q._part(None, (n, m))
+            null_columns = q._part(None, (n, m))
             message = f"svd: columns of U beyond {n} have no gradient: use full_matrices=False"
-            u = u.cat(others._without_gradient(a, message), dim=-1)
+            u = u.cat(null_columns._without_gradient(a, message), dim=-1)
         return self._results(u, values, v.mT)
 
     def _results(self, u: Self, s: Self, vt: Self) -> tuple[Self, Self, Self]:
         return self._in_result_dtype(u), self._in_result_dtype(s), self._in_result_dtype(vt)
 
-    def _rotated_to_orthogonal(self, descending: bool) -> Self:
+    def _orthogonalize_columns(self, descending: bool) -> Self:
         """V, orthogonal, for which the columns of self @ V are orthogonal, by length.
 
-        Columns are turned in pairs until they are: all pairs of a round at once, and after it each column
-        meets another one, as in a tournament.
+        Pairs of columns are rotated until all are orthogonal. A round rotates disjoint pairs at once; the
+        next round pairs the columns differently, as in a round-robin tournament.
         """
         m, n = int(self.shape[-2]), int(self.shape[-1])
-        size = n + n % 2  # an odd number gets a column of zeros, which is never turned
+        size = n + n % 2  # an odd number gets a column of zeros, which is never rotated
         scale = self.abs().max((-2, -1), keepdim=True)
-        x = (self / scale.eq(0.0).where(1.0, scale)).mT._padded(size - n, 0)  # as rows; beside them V's
-        x = x.cat(self._identity(size)._expanded_batch(self.shape[:-2]), dim=-1)._made()
+        x = (self / scale.eq(0.0).where(1.0, scale)).mT._pad_matrix(size - n, 0)  # as rows; beside them V's
+        x = x.cat(self._identity(size)._expand_batch(self.shape[:-2]), dim=-1)._compute_once()
 
         def turn(x: Self) -> tuple[Self, ...]:
             left = _pairs(x._part(None, (0, m)))
-            products = (left.unsqueeze(-2) * left.unsqueeze(-3)).sum(-1)._made()
-            return (_next_pairing(_rotated(x, _tangent(products)._made())),)
+            products = (left.unsqueeze(-2) * left.unsqueeze(-3)).sum(-1)._compute_once()
+            return (_next_pairing(_rotate_pairs(x, _tangent(products)._compute_once())),)
 
-        (x,) = _repeated(_sweeps(n, self.dtype) * (size - 1), turn, x)
-        v = x._part(None, (m, m + n))._made()
+        (x,) = _repeat(_sweeps(n, self.dtype) * (size - 1), turn, x)
+        v = x._part(None, (m, m + n))._compute_once()
         lengths = v.dot(self.mT).square().sum(-1)
-        if size > n:  # the row of the added column goes last
+        if size > n:  # drop the row of the added column, which comes last
             lengths = (v.square().sum(-1) < 0.5).where(-1.0 if descending else math.inf, lengths)
         order = lengths.argsort(-1, descending)
-        picked = v.gather(-2, order.unsqueeze(-1).expand(*order.shape, n))
-        return picked._part((0, n), None).mT._made()
+        ordered_columns = v.gather(-2, order.unsqueeze(-1).expand(*order.shape, n))
+        return ordered_columns._part((0, n), None).mT._compute_once()
 
     def newton_schulz(self, steps: int, params: tuple[float, ...], eps: float = 1e-7) -> Self:
         """The odd polynomial params[0] x + params[1] x³ + ... of the singular values, `steps` times over.
@@ -553,17 +554,17 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         return x
 
 
-def _repeated(trips: int, step: Callable[..., Sequence[Any]], *values: Any) -> list[Any]:
-    """What `values` become when `step`, which gives what they are next, is carried out `trips` times.
+def _repeat(trip_count: int, step: Callable[..., Sequence[Any]], *values: Any) -> list[Any]:
+    """Apply `step`, which maps values to their next values, `trip_count` times to `values`.
 
-    It is called once, with what stands for the values, and may use constants beside them.
+    `step` is called once, with placeholders for the values, and may use constants besides.
     """
-    inside = [x._of(placeholder(i, x.shape, x.dtype), x._device, False) for i, x in enumerate(values)]
-    results = for_loop(trips, [r.uop for r in step(*inside)], [x.uop for x in values])
+    placeholders = [x._of(placeholder(i, x.shape, x.dtype), x._device, False) for i, x in enumerate(values)]
+    results = for_loop(trip_count, [r.uop for r in step(*placeholders)], [x.uop for x in values])
     return [x._result(r) for x, r in zip(values, results, strict=True)]
 
 
-def _right_divided(x: Any, r: Any) -> Any:
+def _right_divide(x: Any, r: Any) -> Any:
     """x @ inverse of rᵀ, for an upper triangular r."""
     return r.triangular_solve(x.mT, True).mT
 
@@ -588,11 +589,12 @@ def _antisymmetric(u: Any, g: Any, s: Any) -> Any:
     return is_diagonal.where(0.0, (product - product.mT) / gaps)
 
 
-# --- Jacobi's rotations: rows 2k and 2k + 1 turn together; after each round another pairing stands there
+# --- Jacobi rotations: rows 2k and 2k + 1 are a pair; each round ends by reordering the rows to new pairs
 
 
 def _sweeps(n: int, dtype: DType) -> int:
-    """How often each pair is turned until all are orthogonal: convergence is quadratic at the end."""
+    """The number of sweeps, in each of which every pair is rotated once: convergence is quadratic at the
+    end."""
     return n.bit_length() + (3 if dtype is dtypes.float32 else 4)
 
 
@@ -615,7 +617,7 @@ def _tangent(products: Any) -> Any:
     return is_zero.where(0.0, is_large.where(0.5 / is_large.where(ratio, 1.0), t))
 
 
-def _rotated(x: Any, t: Any) -> Any:
+def _rotate_pairs(x: Any, t: Any) -> Any:
     """Rows 2k and 2k + 1 become c row - s next, s row + c next; t: the tangents s / c."""
     pairs = _pairs(x)
     first, second = pairs._part((0, 1), None), pairs._part((1, 2), None)
@@ -624,9 +626,9 @@ def _rotated(x: Any, t: Any) -> Any:
 
 
 def _next_pairing(x: Any) -> Any:
-    """Rows in the order of the next round of a tournament: row 0 stays, the others go round.
+    """Rows in the order of the next round of a round-robin tournament: row 0 stays, the others rotate.
 
-    Places are top 0, 2, 4, ... and bottom 1, 3, 5, ...: top ones move right, bottom ones left.
+    Top places are 0, 2, 4, ..., bottom places 1, 3, 5, ...: top rows move right, bottom rows left.
     """
     n = x.shape[-2]
     if n == 2:

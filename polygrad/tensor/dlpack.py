@@ -12,12 +12,12 @@ from polygrad.tensor.core.sources import buffer_at
 from polygrad.tensor.protocols import ProtocolsMixin
 from polygrad.uop.ops import Ops
 
-_SHARED = ("CPU", "CC")  # whose memory is this process's, and stays where it is
-_HOST = (1, 0)  # DLPack's number of the device CPU
+_SHARED = ("CPU", "CC")  # devices that use this process's memory and do not move it
+_HOST = (1, 0)  # DLPack's type and id of the CPU
 
 
 def _capsules() -> Any:
-    """The module that makes and takes capsules, which loads ctypes."""
+    """The module that makes and consumes capsules. It is imported late, because it loads ctypes."""
     return importlib.import_module("polygrad.tensor.core.dlpack_capsule")
 
 
@@ -37,8 +37,8 @@ class DLPackMixin(ProtocolsMixin):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """A capsule of the elements, for another library's `from_dlpack`: on CPU and CC the very memory of a
-        Tensor that has its own, so each sees what the other writes; else a copy on CPU.
+        """A capsule of the elements, for another library's `from_dlpack`. On CPU and CC, a Tensor that has
+        memory of its own shares it, so each library sees the other's writes; else it is a copy on CPU.
 
         Raises BufferError where a gradient is required, and where a copy would be needed and `copy` is False.
         """
@@ -50,25 +50,25 @@ class DLPackMixin(ProtocolsMixin):
         is_versioned = max_version is not None and max_version[0] >= 1
         if 0 in shape:
             return _capsules().export(memoryview(bytearray()), shape, self.dtype, is_versioned)
-        own: Any = self
+        source: Any = self
         memory = memory_under(self.realize().uop) if self._device in _SHARED else None
         is_own = memory is not None and memory.op is Ops.BUFFER and is_whole(self)
         if copy or not is_own:
             if copy is False:
                 raise BufferError("__dlpack__: the Tensor has no memory of its own on CPU")
-            own = self._detached().to("CPU").contiguous().clone().realize()
-            memory = memory_under(own.uop)
+            source = self._detached().to("CPU").contiguous().clone().realize()
+            memory = memory_under(source.uop)
         assert memory is not None
         buffer = memory.arg
         preserve({buffer.allocation})
-        rename(storage_of(own), changed=True)
+        rename(storage_of(source), contents_change=True)
         return _capsules().export(buffer.view(), shape, self.dtype, is_versioned)
 
     @classmethod
     def from_dlpack(cls, x: Any, copy: bool | None = None) -> Self:
-        """The array or tensor `x` of another library, on CPU: its very memory where kernels may read it there
-        (in order, writable, and 64 bytes around it on the same pages, which is so for most of torch's), else
-        a copy. `copy`: True, always a copy; False, a BufferError where one would be needed.
+        """The array or tensor `x` of another library, on CPU. Its memory is shared where kernels may use it
+        in place (in order, writable, and 64 bytes around it on the same pages, as most of torch's), else
+        copied. `copy`: True, always copy; False, raise BufferError where a copy would be needed.
 
         Raises ArgumentError for what has no `__dlpack__` or lies on another device, DTypeError.
 
@@ -80,14 +80,18 @@ class DLPackMixin(ProtocolsMixin):
             raise ArgumentError(f"from_dlpack: expected an object with __dlpack__, got a {type(x).__name__}")
         try:
             capsule = ask(max_version=(1, 1))
-        except TypeError:  # from before there were versions
+        except TypeError:  # a producer from before DLPack had versions
             capsule = ask()
-        found = _capsules().take(capsule)
-        if not copy and found.nbytes and found.may_be_shared():
+        imported = _capsules().take(capsule)
+        if not copy and imported.nbytes and imported.may_be_shared():
             memory = buffer_at(
-                found.address, found.nbytes // found.dtype.itemsize, "CPU", found.dtype, found.owner
+                imported.address,
+                imported.nbytes // imported.dtype.itemsize,
+                "CPU",
+                imported.dtype,
+                imported.owner,
             )
-            out = cls._of(memory.reshape(found.shape), "CPU")
+            out = cls._of(memory.reshape(imported.shape), "CPU")
             storage_of(out)
             return out
         if copy is False:
@@ -95,19 +99,19 @@ class DLPackMixin(ProtocolsMixin):
                 "from_dlpack: expected writable memory in order, with 64 bytes around it on the same pages, "
                 "got other: let it be copied"
             )
-        return cls._copied(found)
+        return cls._copy(imported)
 
     @classmethod
-    def _copied(cls, found: Any) -> Self:
+    def _copy(cls, imported: Any) -> Self:
         """A Tensor with the elements of what was imported."""
-        steps = list(zip(found.shape, found.strides, strict=True))
-        if not found.nbytes:
-            return cls(b"", dtype=found.dtype).reshape(found.shape)  # type: ignore[call-arg]
+        steps = list(zip(imported.shape, imported.strides, strict=True))
+        if not imported.nbytes:
+            return cls(b"", dtype=imported.dtype).reshape(imported.shape)  # type: ignore[call-arg]
         low = sum(min(0, (n - 1) * step) for n, step in steps)
         count = sum(max(0, (n - 1) * step) for n, step in steps) - low + 1
-        flat: Any = cls(found.read(low, count), dtype=found.dtype)  # type: ignore[call-arg]
-        if found.is_dense:
-            return flat.reshape(found.shape)  # type: ignore[no-any-return]
+        flat: Any = cls(imported.read(low, count), dtype=imported.dtype)  # type: ignore[call-arg]
+        if imported.is_dense:
+            return flat.reshape(imported.shape)  # type: ignore[no-any-return]
         place: Any = -low
         for axis, (n, step) in enumerate(steps):
             shape = [n if i == axis else 1 for i in range(len(steps))]

@@ -1,8 +1,8 @@
 """Arithmetic, bits and comparisons: what operators do.
 
 Every method broadcasts and promotes as NumPy's shapes and tinygrad's dtypes do; integers given to a float
-function become the default float. Subtraction is addition of a negative and division multiplication by a
-reciprocal: the graph has few ops, code generation finds the better instruction.
+function become the default float. Subtraction is addition of a negative, and division multiplication by a
+reciprocal: so the graph has few ops, and code generation selects the better instruction.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from polygrad.dtype import dtypes, promote_float
 from polygrad.errors import ArgumentError, DTypeError
 from polygrad.gradient import quotient
 from polygrad.tensor.casting import CastingMixin
-from polygrad.tensor.core.base import TensorBase, TensorLike, filled, is_operand
+from polygrad.tensor.core.base import TensorBase, TensorLike, broadcast_constant, is_operand
 from polygrad.tensor.core.expressions import (
     complement,
     floor_of,
@@ -142,8 +142,10 @@ class ElementwiseMixin(CreationMixin, CastingMixin):
         out = self._of_pair(quotient(a, b), x)
         if rounding_mode is None:
             return out
-        whole = floor_of(out.uop) if rounding_mode == "floor" else UOp(Ops.TRUNC, dtype, (out.uop,))
-        return out._with(whole)
+        rounded_quotient = (
+            floor_of(out.uop) if rounding_mode == "floor" else UOp(Ops.TRUNC, dtype, (out.uop,))
+        )
+        return out._with(rounded_quotient)
 
     divide = true_divide = div
 
@@ -168,10 +170,10 @@ class ElementwiseMixin(CreationMixin, CastingMixin):
         a, b = self._pair(x, reverse)
         if not a.dtype.is_float:
             return self._of_pair(UOp(Ops.MOD, a.dtype, (a, b)), x)
-        rest, zero = remainder_of(a, b), filled(a.dtype, 0.0, a.shape)
+        remainder, zero = remainder_of(a, b), broadcast_constant(a.dtype, 0.0, a.shape)
         # the remainder of truncation has the sign of the dividend
-        differs = UOp(Ops.CMPLT, dtypes.bool, (rest * b, zero))
-        return self._of_pair(UOp(Ops.WHERE, a.dtype, (differs, rest + b, rest)), x)
+        differs = UOp(Ops.CMPLT, dtypes.bool, (remainder * b, zero))
+        return self._of_pair(UOp(Ops.WHERE, a.dtype, (differs, remainder + b, remainder)), x)
 
     remainder = mod
 
@@ -301,7 +303,7 @@ class ElementwiseMixin(CreationMixin, CastingMixin):
 
     def _shift(self, op: Ops, x: TensorLike, reverse: bool, name: str) -> Self:
         if isinstance(x, int) and not isinstance(x, bool) and not reverse and self.dtype.is_int:
-            x = x if 0 <= x < self.dtype.bits else self.dtype.bits  # it may be none of the dtype's numbers
+            x = x if 0 <= x < self.dtype.bits else self.dtype.bits  # x may not fit the dtype
         x = x if is_operand(x) else self._lift(x)
         a, b = self._pair(x, reverse)
         if not a.dtype.is_int:
@@ -394,7 +396,7 @@ class ElementwiseMixin(CreationMixin, CastingMixin):
         return self.ne(0) & self._tensor(x).ne(0)
 
     def logical_or(self, x: TensorLike) -> Self:
-        """Whether one of both is other than 0.
+        """Whether at least one of both is other than 0.
 
         >>> Tensor([0, 2]).logical_or(Tensor([0, 0])).tolist()
         [False, True]
@@ -402,7 +404,7 @@ class ElementwiseMixin(CreationMixin, CastingMixin):
         return self.ne(0) | self._tensor(x).ne(0)
 
     def logical_xor(self, x: TensorLike) -> Self:
-        """Whether just one of both is other than 0.
+        """Whether exactly one of both is other than 0.
 
         >>> Tensor([0, 2]).logical_xor(Tensor([1, 1])).tolist()
         [True, False]
@@ -446,11 +448,11 @@ def _magnitude(a: UOp) -> UOp:
 def _greatest_divisor(a: UOp, b: UOp) -> UOp:
     """Euclid's algorithm: (a, b) becomes (b, a mod b) until b is 0.
 
-    It takes longest for neighbours of Fibonacci's sequence, whose ratio is 1.618: log2 of that is 0.694.
+    The worst case is two consecutive Fibonacci numbers, whose ratio is 1.618; log2 of that is 0.694.
     """
     a, b = _magnitude(a), _magnitude(b)
-    zero = filled(a.dtype, 0, a.shape)
+    zero = broadcast_constant(a.dtype, 0, a.shape)
     for _ in range(int(a.dtype.bits / 0.694) + 1):
-        done = UOp(Ops.CMPEQ, dtypes.bool, (b, zero))
-        a, b = UOp(Ops.WHERE, a.dtype, (done, a, b)), UOp(Ops.MOD, a.dtype, (a, b))
+        is_zero = UOp(Ops.CMPEQ, dtypes.bool, (b, zero))
+        a, b = UOp(Ops.WHERE, a.dtype, (is_zero, a, b)), UOp(Ops.MOD, a.dtype, (a, b))
     return a

@@ -10,7 +10,7 @@ from typing import Self
 
 from polygrad.dtype import dtypes, promote_float
 from polygrad.errors import ArgumentError
-from polygrad.tensor.core.base import TensorLike, filled, is_operand
+from polygrad.tensor.core.base import TensorLike, broadcast_constant, is_operand
 from polygrad.tensor.core.expressions import SINH, polynomial
 from polygrad.tensor.core.operators import operators
 from polygrad.tensor.rounding import RoundingMixin
@@ -63,9 +63,9 @@ class ExponentialMixin(RoundingMixin):
         [5.0]
         """
         a, b = self.abs(), self._tensor(x).abs()
-        most, least = a.maximum(b), a.minimum(b)
-        ratio = least / most.eq(0).where(1.0, most)
-        size = most * (ratio * ratio + 1.0).sqrt()
+        greater, lesser = a.maximum(b), a.minimum(b)
+        ratio = lesser / greater.eq(0).where(1.0, greater)
+        size = greater * (ratio * ratio + 1.0).sqrt()
         return (a.isinf() | b.isinf()).where(math.inf, size)
 
     def pow(self, x: TensorLike, reverse: bool = False) -> Self:
@@ -94,7 +94,7 @@ class ExponentialMixin(RoundingMixin):
         if base.dtype.is_bool:
             base = base._with(base.uop.cast(dtypes.default_int))
         if e == 0:
-            return base._with(filled(base.dtype, 1, base.shape))
+            return base._with(broadcast_constant(base.dtype, 1, base.shape))
         if base.dtype.is_float:
             return base._with(constant_power(base.uop, float(e)))
         if e < 0:
@@ -108,7 +108,7 @@ class ExponentialMixin(RoundingMixin):
         if self.dtype.is_float or isinstance(base, float):
             x = self._in_floats()
             return x.exp2() if base == 2 else x.const_like(base).pow(x)
-        return self._of(filled(self._scalar(base), base, self.shape), self._device).pow(self)
+        return self._of(broadcast_constant(self._scalar(base), base, self.shape), self._device).pow(self)
 
     __pow__, __rpow__, __ipow__ = operators("**", pow)
 
@@ -131,7 +131,7 @@ class ExponentialMixin(RoundingMixin):
         return self._exp_of_multiple(1.0)
 
     def _exp_of_multiple(self, factor: float) -> Self:
-        """exp(factor * self): one product, which optimised kernels take all digits of."""
+        """exp(factor * self), by one product, which optimised kernels compute with extra digits."""
         a = self._in_accumulation_floats().uop
         power = UOp(Ops.EXP2, a.dtype, (a * (factor * _PER_LN2),), Exponent.SCALED)
         return self._with(power.cast(promote_float(self.dtype)))
@@ -236,8 +236,10 @@ class ExponentialMixin(RoundingMixin):
         [4.0]
         """
         a, b = self._in_floats(), self._tensor(x)
-        most = a.maximum(b)
-        return a.eq(b).where(a * 0.5 + b * 0.5 + 1.0, most + (1.0 + (a.minimum(b) - most).exp2()).log2())
+        greater = a.maximum(b)
+        return a.eq(b).where(
+            a * 0.5 + b * 0.5 + 1.0, greater + (1.0 + (a.minimum(b) - greater).exp2()).log2()
+        )
 
     def _in_accumulation_floats(self) -> Self:
         """self as a float of at least 32 bits."""

@@ -18,7 +18,7 @@ from polygrad.uop.ops import Ops
 
 Norm = Literal["backward", "ortho", "forward"]
 _LARGEST_FACTOR = 32
-_LARGEST_MATRIX = 256  # a prime above is a convolution
+_LARGEST_MATRIX = 256  # a prime above this is transformed by a convolution
 
 
 class FourierMixin(LinalgMixin):
@@ -56,7 +56,7 @@ class FourierMixin(LinalgMixin):
         axis = self._axis(dim)
         if not self.shape:
             raise ShapeError("rfft: expected at least 1 axis, got shape ()")
-        x = self._in_accumulation_dtype()._sized(axis, n, "rfft")
+        x = self._in_accumulation_dtype()._pad_or_cut_axis(axis, n, "rfft")
         size = x.shape[axis]
         pairs = x.unsqueeze(-1).pad([*[None] * self.ndim, (0, 1)])
         out = pairs._transform(None, axis, norm, inverse=False, what="rfft")
@@ -76,14 +76,14 @@ class FourierMixin(LinalgMixin):
         size = 2 * (self.shape[axis] - 1) if n is None else n
         if not isinstance(size, int) or size < 1:
             raise ArgumentError(f"irfft: expected n of at least 1, got {size}")
-        half = self._in_accumulation_dtype()._sized(axis, size // 2 + 1, "irfft")
+        half = self._in_accumulation_dtype()._pad_or_cut_axis(axis, size // 2 + 1, "irfft")
         real, imaginary = half._complex()
         mirrored = [((1, size - size // 2) if i == axis else None) for i in range(real.ndim)]
-        whole = [
+        full_spectrum = [
             part.cat(sign * part.shrink(mirrored).flip(axis), dim=axis)
             for part, sign in ((real, 1.0), (imaginary, -1.0))
         ]
-        pairs = whole[0].stack(whole[1], dim=-1)
+        pairs = full_spectrum[0].stack(full_spectrum[1], dim=-1)
         out = pairs._transform(None, axis, norm, inverse=True, what="irfft")
         return self._in_result_dtype(out._complex()[0])
 
@@ -91,16 +91,16 @@ class FourierMixin(LinalgMixin):
         if self.ndim < 2 or self.shape[-1] != 2:
             raise ShapeError(f"{what}: expected complex numbers (..., size, 2), got shape {self.shape}")
 
-    def _sized(self, axis: int, n: int | None, what: str) -> Self:
-        """Axis `axis` cut, or padded with zeros, to n elements."""
+    def _pad_or_cut_axis(self, axis: int, n: int | None, what: str) -> Self:
+        """Cut axis `axis`, or pad it with zeros, to n elements."""
         size = self.shape[axis] if n is None else n
         if not isinstance(size, int) or not isinstance(self.shape[axis], int) or size < 1:
             raise ArgumentError(f"{what}: expected a fixed size of at least 1 to transform, got {size}")
-        own = int(self.shape[axis])
-        if size < own:
+        old_size = int(self.shape[axis])
+        if size < old_size:
             return self.shrink([(0, size) if i == axis else None for i in range(self.ndim)])
-        if size > own:
-            return self.pad([(0, size - own) if i == axis else None for i in range(self.ndim)])
+        if size > old_size:
+            return self.pad([(0, size - old_size) if i == axis else None for i in range(self.ndim)])
         return self
 
     def _complex(self) -> tuple[Self, Self]:
@@ -113,7 +113,7 @@ class FourierMixin(LinalgMixin):
             raise ArgumentError(f"{what}: expected norm 'backward', 'ortho' or 'forward', got {norm!r}")
         self._need_pairs(what)
         axis = self._complex()[0]._axis(dim)
-        x = self._in_accumulation_dtype()._sized(axis, n, what)
+        x = self._in_accumulation_dtype()._pad_or_cut_axis(axis, n, what)
         size = int(x.shape[axis])
         real, imaginary = (part.transpose(axis, -1) for part in x._complex())
         real, imaginary = _dft(real, imaginary, size, 1.0 if inverse else -1.0)
@@ -129,25 +129,26 @@ def _dft(real: Any, imaginary: Any, n: int, sign: float) -> tuple[Any, Any]:
     """The transform of the last axis, of n elements; `sign` of the exponent."""
     factor = next((d for d in range(min(_LARGEST_FACTOR, n), 1, -1) if n % d == 0), n)
     if factor == n and n > _LARGEST_MATRIX:
-        return _convolved(real, imaginary, n, sign)
+        return _transform_by_convolution(real, imaginary, n, sign)
     if factor == n:
         cosine, sine = _roots(real, n, n, n, sign)
         return (
             real.dot(cosine) - imaginary.dot(sine),
             real.dot(sine) + imaginary.dot(cosine),
         )
-    rest = n // factor
+    cofactor = n // factor
     lead = real.shape[:-1]
-    # element j1 rest + j2: transformed along j1, turned by k1 j2, transformed along j2; it is k1 + factor k2
-    real, imaginary = (x.reshape(*lead, factor, rest).transpose(-2, -1) for x in (real, imaginary))
+    # element j1 cofactor + j2 is transformed along j1, multiplied by the twiddle factor of k1 j2, transformed
+    # along j2, and becomes element k1 + factor k2
+    real, imaginary = (x.reshape(*lead, factor, cofactor).transpose(-2, -1) for x in (real, imaginary))
     real, imaginary = _dft(real, imaginary, factor, sign)
-    cosine, sine = _roots(real, rest, factor, n, sign)
+    cosine, sine = _roots(real, cofactor, factor, n, sign)
     real, imaginary = real * cosine - imaginary * sine, real * sine + imaginary * cosine
-    real, imaginary = _dft(real.transpose(-2, -1), imaginary.transpose(-2, -1), rest, sign)
+    real, imaginary = _dft(real.transpose(-2, -1), imaginary.transpose(-2, -1), cofactor, sign)
     return tuple(x.transpose(-2, -1).reshape(*lead, n) for x in (real, imaginary))  # type: ignore[return-value]
 
 
-def _convolved(real: Any, imaginary: Any, n: int, sign: float) -> tuple[Any, Any]:
+def _transform_by_convolution(real: Any, imaginary: Any, n: int, sign: float) -> tuple[Any, Any]:
     """The transform of the last axis by a convolution: j k = (j² + k² - (k - j)²) / 2."""
     size = 1 << (2 * n - 2).bit_length()
     j = real._of(UOp(Ops.ARANGE, dtypes.int64, (), n), real._device)
@@ -171,15 +172,15 @@ def _convolved(real: Any, imaginary: Any, n: int, sign: float) -> tuple[Any, Any
 def _roots(like: Any, rows: int, columns: int, n: int, sign: float) -> tuple[Any, Any]:
     """cos and sin of ±2π j k / n, for all j < rows and k < columns.
 
-    A turn is whole quarters, which are exact, and up to an eighth more.
+    An angle is a number of quarter turns, which are exact, plus at most an eighth of a turn.
     """
     j = like._of(UOp(Ops.ARANGE, dtypes.int64, (), rows).reshape((rows, 1)), like._device)
     k = like._of(UOp(Ops.ARANGE, dtypes.int64, (), columns).reshape((1, columns)), like._device)
     quarters = (j * k % n) * 4  # of 1/n each
-    whole = (quarters * 2 + n) // (2 * n)
-    angle = (quarters - whole * n).cast_like(like) * (math.pi / 2 / n)
+    quarter_count = (quarters * 2 + n) // (2 * n)
+    angle = (quarters - quarter_count * n).cast_like(like) * (math.pi / 2 / n)
     cosine, sine = angle.cos(), angle.sin()
-    is_odd, is_back = (whole & 1).ne(0), (whole & 2).ne(0)
+    is_odd, is_back = (quarter_count & 1).ne(0), (quarter_count & 2).ne(0)
     cosine, sine = is_odd.where(sine.neg(), cosine), is_odd.where(cosine, sine)
     cosine, sine = (is_back.where(x.neg(), x) for x in (cosine, sine))
     return tuple(x._with(x.uop.contiguous()) for x in (cosine, sine * sign))  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""Gathering and scattering along an axis, by a Tensor of positions.
+"""Gather and scatter along an axis, by a Tensor of positions.
 
 Positions are compared: sum over j of (index == j) * x[j]. Code generation turns that sum into one load, so
 it costs what a gather costs, its gradient is a scatter, and nothing leaves the graph.
@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
-from polygrad.tensor.core.base import TensorBase, TensorLike, broadcast_to, filled
+from polygrad.tensor.core.base import TensorBase, TensorLike, broadcast_constant, broadcast_to
 from polygrad.tensor.core.index_checks import check_index
 from polygrad.tensor.core.sizes import fits, fixed_size
 from polygrad.tensor.cumulative import CumulativeMixin
@@ -19,7 +19,7 @@ from polygrad.uop.ops import Ops
 
 
 class GatherScatterMixin(CumulativeMixin):
-    """gather, scatter, and what picks and writes as they do."""
+    """gather, scatter, and methods that select and write by positions."""
 
     __slots__ = ()
 
@@ -38,9 +38,9 @@ class GatherScatterMixin(CumulativeMixin):
             return self.reshape(1).gather(0, index.reshape(1)).reshape(())
         x, index, axis = self._along(dim, index, "gather")
         hit = index.is_class(x.shape[axis], -1)
-        moved = x.unsqueeze(-1).transpose(axis, -1).expand(hit.shape)
-        chosen = hit.where(moved, 0) if not x.dtype.is_bool else hit & moved
-        return chosen._reduce(Ops.MAX if x.dtype.is_bool else Ops.ADD, -1, False, x.dtype, x.dtype)
+        spread_values = x.unsqueeze(-1).transpose(axis, -1).expand(hit.shape)
+        terms = hit.where(spread_values, 0) if not x.dtype.is_bool else hit & spread_values
+        return terms._reduce(Ops.MAX if x.dtype.is_bool else Ops.ADD, -1, False, x.dtype, x.dtype)
 
     def take_along_dim(self, indices: Self, dim: int | None = None) -> Self:
         """The elements at `indices` along `dim`, of broadcast shapes; None: over the whole Tensor.
@@ -80,7 +80,7 @@ class GatherScatterMixin(CumulativeMixin):
         return axis
 
     def _along(self, dim: int, index: Self, what: str) -> tuple[Self, Self, int]:
-        """self cut to the sizes of `index` everywhere but along `dim`."""
+        """self shrunk to the sizes of `index` on all axes except `dim`."""
         axis = self._check_index(dim, index, what)
         cut = self.shrink([None if k == axis else (0, i) for k, i in enumerate(index.shape)])
         return cut, index, axis
@@ -90,7 +90,7 @@ class GatherScatterMixin(CumulativeMixin):
     def scatter(self, dim: int, index: Self, src: TensorLike, reduce: str | None = None) -> Self:
         """self with src[..., i, ...] written at index[..., i, ...] along `dim`; the last writer wins.
 
-        `reduce`: 'add' or 'multiply' combine with what is there. src: a Tensor or a scalar. Raises
+        `reduce`: 'add' or 'multiply' combine with the old elements. src: a Tensor or a scalar. Raises
         ShapeError, DTypeError, ArgumentError.
 
         >>> Tensor.zeros(3).scatter(0, Tensor([2, 0]), Tensor([5.0, 6.0])).tolist()
@@ -102,16 +102,16 @@ class GatherScatterMixin(CumulativeMixin):
             return self.scatter_reduce(
                 dim, index, _as_source(self, index, src), "sum" if reduce == "add" else "prod"
             )
-        hit, values, _ = self._scattered(dim, index, src, "scatter")
-        written, new = last_writer(hit, values)
-        return written.where(new, self)
+        hit, values, _ = self._scatter_hits(dim, index, src, "scatter")
+        written_mask, new = last_writer(hit, values)
+        return written_mask.where(new, self)
 
     def scatter_reduce(
         self, dim: int, index: Self, src: Self, reduce: str, include_self: bool = True
     ) -> Self:
         """`scatter` with all writers combined: `reduce` is 'sum', 'prod', 'mean', 'amax' or 'amin'.
 
-        `include_self`: with what is there too. Raises ShapeError, DTypeError, ArgumentError.
+        `include_self`: combine with the old elements too. Raises ShapeError, DTypeError, ArgumentError.
 
         >>> Tensor.zeros(2).scatter_reduce(0, Tensor([0, 0]), Tensor([5.0, 6.0]), "sum").tolist()
         [11.0, 0.0]
@@ -120,7 +120,7 @@ class GatherScatterMixin(CumulativeMixin):
             raise ArgumentError(
                 f"scatter_reduce: expected 'sum', 'prod', 'mean', 'amax' or 'amin', got {reduce!r}"
             )
-        hit, values, _ = self._scattered(dim, index, src, "scatter_reduce")
+        hit, values, _ = self._scatter_hits(dim, index, src, "scatter_reduce")
         touched = hit.any(-1)
         if reduce in ("sum", "mean"):
             total = hit.where(values, 0)._reduce(Ops.ADD, -1, False, self.dtype, self.dtype)
@@ -144,7 +144,7 @@ class GatherScatterMixin(CumulativeMixin):
         return self.minimum(least) if include_self else touched.where(least, self)
 
     def scatter_add(self, dim: int, index: Self, src: Self) -> Self:
-        """self, with the elements of `src` added at the places `index` along `dim`.
+        """self, with the elements of `src` added at the positions `index` along `dim`.
 
         Raises AxisError, ShapeError.
 
@@ -154,7 +154,7 @@ class GatherScatterMixin(CumulativeMixin):
         return self.scatter_reduce(dim, index, src, "sum")
 
     def index_add(self, dim: int, index: Self, source: Self, alpha: float = 1.0) -> Self:
-        """self, with alpha * source's slices along `dim` added to those that `index` says.
+        """self, with alpha * source's slices along `dim` added to the slices at the positions `index`.
 
         Raises AxisError, ShapeError.
 
@@ -174,7 +174,7 @@ class GatherScatterMixin(CumulativeMixin):
         )
 
     def index_fill(self, dim: int, index: Self, value: float) -> Self:
-        """self, with `value` in the slices along `dim` that `index` says. Raises AxisError.
+        """self, with `value` in the slices along `dim` at the positions `index`. Raises AxisError.
 
         >>> Tensor([[1, 2], [3, 4]]).index_fill(1, Tensor([0]), 9).tolist()
         [[9, 2], [9, 4]]
@@ -183,12 +183,13 @@ class GatherScatterMixin(CumulativeMixin):
         n = fixed_size(self.shape[axis], "index_fill")
         check_index("index_fill", index, n, f"axis {axis} of shape {self.shape}", negative=True)
         places = (index.reshape(-1) < 0).where(index.reshape(-1) + n, index.reshape(-1))
-        chosen = places.unsqueeze(1).eq(type(self).arange(n, device=self.device)).any(0)
+        slice_mask = places.unsqueeze(1).eq(type(self).arange(n, device=self.device)).any(0)
         column = [-1 if i == axis else 1 for i in range(self.ndim)]
-        return chosen.reshape(column).where(self.const_like(value), self)
+        return slice_mask.reshape(column).where(self.const_like(value), self)
 
-    def _scattered(self, dim: int, index: Self, src: TensorLike, what: str) -> tuple[Self, Self, int]:
-        """Which writers write to each element (bool), and what; writers are a new last axis of both."""
+    def _scatter_hits(self, dim: int, index: Self, src: TensorLike, what: str) -> tuple[Self, Self, int]:
+        """A bool mask of the writers of each element, and the values that they write. Both have a new last
+        axis of writers."""
         axis = self._check_index(dim, index, what)
         if isinstance(src, TensorBase):
             if not all(fits(i, s) for i, s in zip(index.shape, src.shape, strict=True)):
@@ -197,7 +198,7 @@ class GatherScatterMixin(CumulativeMixin):
                 )
             source = self._tensor(src).shrink([(0, i) for i in index.shape])
         else:
-            source = index._of(filled(self.dtype, src, index.shape))
+            source = index._of(broadcast_constant(self.dtype, src, index.shape))
         if source.dtype is not self.dtype:
             raise DTypeError(f"{what}: expected a source of {self.dtype}, got {source.dtype}: use .cast()")
         n = self.shape[axis]
@@ -213,7 +214,7 @@ class GatherScatterMixin(CumulativeMixin):
     # --- classes
 
     def is_class(self, num_classes: Any, axis: int) -> Self:
-        """Whether this integer Tensor names class j: bool, with j along a new axis `axis` of the result.
+        """Whether each integer equals class j: bool, with j along a new axis `axis` of the result.
 
         >>> Tensor([0, 2]).is_class(3, -1).tolist()
         [[True, False, False], [False, False, True]]
@@ -229,8 +230,8 @@ class GatherScatterMixin(CumulativeMixin):
         )
 
     def one_hot(self, num_classes: int) -> Self:
-        """1 (int32) at the class each integer names, along a new last axis; zeros for a number that names
-        none, which torch refuses.
+        """1 (int32) at the class of each integer, along a new last axis. An integer out of range gives zeros;
+        torch refuses it.
 
         Raises DTypeError, ArgumentError.
 
@@ -243,7 +244,7 @@ class GatherScatterMixin(CumulativeMixin):
 
 
 def last_writer(hit: Any, values: Any) -> tuple[Any, Any]:
-    """Along the last axis, whether there is a hit, and the value of the last one."""
+    """Along the last axis, whether there is a hit, and the value of the last hit."""
     writers = hit.shape[-1]
     order = hit._of(UOp(Ops.ARANGE, dtypes.int32, (), writers)) + 1
     last = hit.where(order, 0)._reduce(Ops.MAX, -1, True, dtypes.int32, dtypes.int32)
@@ -256,4 +257,8 @@ def last_writer(hit: Any, values: Any) -> tuple[Any, Any]:
 
 
 def _as_source(x: Any, index: Any, src: TensorLike) -> Any:
-    return src if isinstance(src, TensorBase) else x._of(filled(x.dtype, src, index.shape), x._device)
+    return (
+        src
+        if isinstance(src, TensorBase)
+        else x._of(broadcast_constant(x.dtype, src, index.shape), x._device)
+    )

@@ -1,6 +1,6 @@
 """Hashes and random bits of integers: Keccak (SHA-3), a tree hash, threefry.
 
-"FIPS 202: SHA-3 standard" (2015). The same bits on every device, for they are integers.
+"FIPS 202: SHA-3 standard" (2015). Every device computes the same bits, because all arithmetic is on integers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _round_constants() -> list[int]:
 
 
 def _places() -> tuple[list[int], list[int]]:
-    """For each lane after a round's permutation: the lane that it was, and by how many bits it turned."""
+    """For each lane after a round's permutation: the lane that it comes from, and its rotation in bits."""
     shifts, source = [0] * _LANES, [0] * _LANES
     x, y = 1, 0
     for t in range(_ROUNDS):
@@ -85,10 +85,10 @@ class HashingMixin(IndexingMixin):
                 "random_bits: expected a key and a counter of shape (2,) and 0 <= num < 2**32, got "
                 f"{key.shape}, {counter.shape} and {num}"
             )
-        own = key._threefry_words(counter.shrink([(0, 1)]), counter.shrink([(1, 2)]))
+        draw_key = key._threefry_words(counter.shrink([(0, 1)]), counter.shrink([(1, 2)]))
         half = ceildiv(num, 2)
         index = key._of(UOp(Ops.ARANGE, dtypes.uint32, (), half), key._device)
-        return own._threefry_words(index, index + half).shrink([(0, num)])
+        return draw_key._threefry_words(index, index + half).shrink([(0, num)])
 
     def _threefry_words(self, low: Self, high: Self) -> Self:
         """threefry of the counters high << 32 | low by this key, the low words before the high ones."""
@@ -123,7 +123,7 @@ class HashingMixin(IndexingMixin):
         padding[-1] ^= 0x80
         tail = self._table(padding, dtypes.uint8).reshape(1, -1).expand(count, len(padding))
         message = rows.cat(tail, dim=1).reshape(count, blocks, rate)
-        words = message._joined(8).reshape(count, blocks, rate // 8)
+        words = message._join_elements(8).reshape(count, blocks, rate // 8)
         source, shifts = _places()
         order = self._table(source, dtypes.int32)
         left, right = (self._table([(s if i else -s) % 64 for s in shifts], dtypes.uint64) for i in (1, 0))
@@ -131,11 +131,11 @@ class HashingMixin(IndexingMixin):
         state = words._of(UOp.const(dtypes.uint64, 0).reshape((1, 1)).expand((count, _LANES)), self._device)
         for i in range(blocks):
             block = words.shrink([None, (i, i + 1), None]).squeeze(1)
-            state = (state ^ block.pad([None, (0, _LANES - rate // 8)]))._made_now()
+            state = (state ^ block.pad([None, (0, _LANES - rate // 8)]))._compute_once()
             turning = constants
             for _ in range(_ROUNDS):
-                state = state._keccak_round(order, left, right, turning.shrink([(0, 1)]))._made_now()
-                turning = turning.roll(-1)._made_now()
+                state = state._keccak_round(order, left, right, turning.shrink([(0, 1)]))._compute_once()
+                turning = turning.roll(-1)._compute_once()
         shift = self._of(UOp(Ops.ARANGE, dtypes.uint64, (), 8), self._device) * 8
         out = (state.unsqueeze(-1) >> shift).cast(dtypes.uint8).flatten(1)
         return out.shrink([None, (0, size)]).reshape(*lead, size)
@@ -146,13 +146,13 @@ class HashingMixin(IndexingMixin):
         lanes = self.reshape(count, 5, 5)  # y, x
         rows = [lanes.shrink([None, (y, y + 1), None]) for y in range(5)]
         parity = rows[0] ^ rows[1] ^ rows[2] ^ rows[3] ^ rows[4]
-        parity = parity._made_now()
+        parity = parity._compute_once()
         after = parity.roll(-1, 2)
         mixed = (lanes ^ parity.roll(1, 2) ^ ((after << 1) | (after >> 63))).reshape(count, _LANES)
-        moved = mixed._made_now()[:, order]
+        permuted = mixed._compute_once()[:, order]
         # a shift by 0 on both sides leaves the lane as it is
-        turned = ((moved << left) | (moved >> right)).reshape(count, 5, 5)._made_now()
-        chi = turned ^ ((turned.roll(-1, 2) ^ ((1 << 64) - 1)) & turned.roll(-2, 2))
+        rotated_lanes = ((permuted << left) | (permuted >> right)).reshape(count, 5, 5)._compute_once()
+        chi = rotated_lanes ^ ((rotated_lanes.roll(-1, 2) ^ ((1 << 64) - 1)) & rotated_lanes.roll(-2, 2))
         first = constant.pad([(0, _LANES - 1)])
         return chi.reshape(count, _LANES) ^ first
 
@@ -183,7 +183,3 @@ class HashingMixin(IndexingMixin):
     def _table(self, values: list[int], dtype: Any) -> Self:
         """Integers as a stored Tensor on this device."""
         return type(self)(values, device=self.device, dtype=dtype)  # type: ignore[call-arg]
-
-    def _made_now(self) -> Self:
-        """self as a value that is computed once."""
-        return self._with(self.uop.contiguous())

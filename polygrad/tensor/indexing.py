@@ -1,6 +1,6 @@
 """Indexing by ints, slices with any step, None, Ellipsis, integer tensors and masks; setting.
 
-An integer tensor picks as `gather` does.
+An integer tensor selects elements as `gather` does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from polygrad.helpers import argsort, ceildiv
 from polygrad.monitor import computing
 from polygrad.tensor.core import binary_search
 from polygrad.tensor.core.aliasing import write
-from polygrad.tensor.core.base import TensorBase, TensorLike, broadcast_to, filled
+from polygrad.tensor.core.base import TensorBase, TensorLike, broadcast_constant, broadcast_to
 from polygrad.tensor.core.convert import unpack
 from polygrad.tensor.core.index_checks import check_index
 from polygrad.tensor.core.modes import modes
@@ -28,12 +28,12 @@ from polygrad.uop.shapes import broadcast_shape
 
 
 class IndexingMixin(GatherScatterMixin):
-    """`t[...]`, `t[...] = v`, and what picks by masks and positions."""
+    """`t[...]`, `t[...] = v`, and methods that select by masks and positions."""
 
     __slots__ = ()
 
     def __getitem__(self, indices: Any) -> Self:
-        """The elements that `indices` name.
+        """The elements at `indices`.
 
         Ints, slices with any step, None (a new axis), Ellipsis, integer Tensors or lists. Tensors broadcast
         with each other; their axes replace those that they index, or come first when these are not adjacent.
@@ -57,7 +57,7 @@ class IndexingMixin(GatherScatterMixin):
         return (self[i] for i in range(len(self)))
 
     def select(self, dim: int, index: int) -> Self:
-        """What is at `index` along `dim`, without that axis: a view. Raises AxisError.
+        """The slice at `index` along `dim`, without that axis: a view. Raises AxisError.
 
         >>> Tensor([[1, 2], [3, 4]]).select(1, 0).tolist()
         [1, 3]
@@ -66,7 +66,7 @@ class IndexingMixin(GatherScatterMixin):
         return self[(slice(None),) * axis + (index,)]
 
     def unbind(self, dim: int = 0) -> tuple[Self, ...]:
-        """The parts along `dim`, without that axis. Raises AxisError.
+        """The slices along `dim`, each without that axis. Raises AxisError.
 
         >>> [row.tolist() for row in Tensor([[1, 2], [3, 4]]).unbind()]
         [[1, 2], [3, 4]]
@@ -74,7 +74,8 @@ class IndexingMixin(GatherScatterMixin):
         return tuple(self.select(dim, i) for i in range(fixed_size(self.shape[self._axis(dim)], "unbind")))
 
     def index_select(self, dim: int, index: Self) -> Self:
-        """What is at the positions `index` (one axis of integers) along `dim`. Raises AxisError, ShapeError.
+        """The slices at the positions `index` (one axis of integers) along `dim`. Raises AxisError,
+        ShapeError.
 
         >>> Tensor([[1, 2, 3], [4, 5, 6]]).index_select(1, Tensor([2, 0])).tolist()
         [[3, 1], [6, 4]]
@@ -94,27 +95,30 @@ class IndexingMixin(GatherScatterMixin):
     # --- basic indexing: a view by movement ops
 
     def _view(self, indices: Any) -> tuple[Self, list[tuple[int, Any]]]:
-        """The view that ints, slices and None give, and (axis of the view, integer tensor) for the rest."""
+        """The view that ints, slices and None give, and (axis of the view, integer tensor) for other
+        entries."""
         if isinstance(indices, list) and any(_is_index_of_its_own(i) for i in indices):
             indices = tuple(indices)
         if not isinstance(indices, tuple):
             indices = (indices,)
-        entries: list[Any] = self._unmasked(
+        entries: list[Any] = self._replace_masks(
             [i if i is Ellipsis or i is None else self._index(i) for i in indices]
         )
         ellipses = [k for k, i in enumerate(entries) if i is Ellipsis]
         if len(ellipses) > 1:
             raise ArgumentError(f"index: expected at most one Ellipsis, got {len(ellipses)}")
-        used = sum(1 for i in entries if i is not None and i is not Ellipsis)
-        if used > self.ndim:
-            raise AxisError(f"index: expected at most {self.ndim} indices for shape {self.shape}, got {used}")
+        index_count = sum(1 for i in entries if i is not None and i is not Ellipsis)
+        if index_count > self.ndim:
+            raise AxisError(
+                f"index: expected at most {self.ndim} indices for shape {self.shape}, got {index_count}"
+            )
         ellipsis = ellipses[0] if ellipses else len(entries)
-        entries[ellipsis : ellipsis + 1] = [slice(None)] * (self.ndim - used)
+        entries[ellipsis : ellipsis + 1] = [slice(None)] * (self.ndim - index_count)
         bounds: list[Any] = []
         steps: list[int] = []
         flips: list[int] = []
         shape: list[Any] = []  # of the view: 1 for a None, and where `kept`, first the axis, then its size
-        kept: list[int] = []
+        kept_axes: list[int] = []
         picks: list[tuple[int, Any]] = []
         axis = 0
         for i in entries:
@@ -128,14 +132,14 @@ class IndexingMixin(GatherScatterMixin):
                 steps.append(abs(step))
                 if step < 0:
                     flips.append(axis)
-                kept.append(len(shape))
+                kept_axes.append(len(shape))
                 shape.append(axis)
             elif isinstance(i, TensorBase):
                 check_index("index", i, n, f"axis {axis} of shape {self.shape}", negative=True)
                 bounds.append((0, n))
                 steps.append(1)
                 picks.append((len(shape), i))
-                kept.append(len(shape))
+                kept_axes.append(len(shape))
                 shape.append(axis)
             else:
                 position = n + i if is_negative(i) else i
@@ -148,18 +152,20 @@ class IndexingMixin(GatherScatterMixin):
             axis += 1
         out = self.uop.shrink(tuple(bounds)).flip(tuple(flips))
         if any(s != 1 for s in steps):
-            out = _strided(out, steps)
+            out = _take_steps(out, steps)
         sizes = out.shape
-        for k in kept:
+        for k in kept_axes:
             shape[k] = sizes[shape[k]]
         return self._view_of(out.reshape(tuple(shape))), picks
 
-    def _unmasked(self, entries: list[Any]) -> list[Any]:
-        """`entries` with the positions of what is True in the place of masks."""
+    def _replace_masks(self, entries: list[Any]) -> list[Any]:
+        """`entries` with each mask replaced by the positions of its True elements."""
         if not any(isinstance(i, TensorBase) and i.dtype.is_bool for i in entries):
             return entries
         spans = [i.ndim if isinstance(i, TensorBase) and i.dtype.is_bool else 1 for i in entries]
-        used = sum(n for i, n in zip(entries, spans, strict=True) if i is not None and i is not Ellipsis)
+        index_count = sum(
+            n for i, n in zip(entries, spans, strict=True) if i is not None and i is not Ellipsis
+        )
         out: list[Any] = []
         axis = 0
         for i, span in zip(entries, spans, strict=True):
@@ -175,7 +181,7 @@ class IndexingMixin(GatherScatterMixin):
                 out += [positions[:, k] for k in range(span)]
             else:
                 out.append(i)
-            axis += self.ndim - used if i is Ellipsis else span if i is not None else 0
+            axis += self.ndim - index_count if i is Ellipsis else span if i is not None else 0
         return out
 
     def _index(self, i: Any) -> Any:
@@ -204,23 +210,24 @@ class IndexingMixin(GatherScatterMixin):
         axes = [a for a, _ in picks]
         shape = broadcast_shape([t.shape for _, t in picks])
         k = len(shape)
-        # the picked axes go last: (rest..., index..., picked...)
-        rest = [i for i in range(self.ndim) if i not in axes]
-        x = self.uop.permute((*rest, *axes))
-        rest_shape, picked = x.shape[: len(rest)], x.shape[len(rest) :]
-        whole = (*rest_shape, *shape, *picked)
-        x = broadcast_to(x.reshape((*rest_shape, *[1] * k, *picked)), whole)
-        hit = _all_hits(picks, picked, shape, len(rest), whole)
-        chosen = self._join(
-            UOp(Ops.WHERE, x.dtype, (hit, x, filled(x.dtype, 0, whole))), *[t for _, t in picks]
+        # the picked axes go last: (other..., index..., picked...)
+        other_axes = [i for i in range(self.ndim) if i not in axes]
+        x = self.uop.permute((*other_axes, *axes))
+        rest_shape, picked_sizes = x.shape[: len(other_axes)], x.shape[len(other_axes) :]
+        full_shape = (*rest_shape, *shape, *picked_sizes)
+        x = broadcast_to(x.reshape((*rest_shape, *[1] * k, *picked_sizes)), full_shape)
+        hit = _all_hits(picks, picked_sizes, shape, len(other_axes), full_shape)
+        terms = self._join(
+            UOp(Ops.WHERE, x.dtype, (hit, x, broadcast_constant(x.dtype, 0, full_shape))),
+            *[t for _, t in picks],
         )
-        summed = tuple(range(len(rest) + k, len(whole)))
+        summed = tuple(range(len(other_axes) + k, len(full_shape)))
         if x.dtype.is_bool:
-            out = chosen.any(summed)
+            out = terms.any(summed)
         else:
-            out = chosen._reduce(Ops.ADD, summed, False, x.dtype, x.dtype)
+            out = terms._reduce(Ops.ADD, summed, False, x.dtype, x.dtype)
         first = _first_index_axis(axes)
-        order = [*range(first), *range(len(rest), len(rest) + k), *range(first, len(rest))]
+        order = [*range(first), *range(len(other_axes), len(other_axes) + k), *range(first, len(other_axes))]
         return out._with(out.uop.permute(tuple(order)))
 
     # --- by masks
@@ -228,8 +235,8 @@ class IndexingMixin(GatherScatterMixin):
     def masked_select(self, mask: Self, size: int | None = None, fill_value: Any = 0) -> Self:
         """The elements where `mask` (bool, broadcast with self) holds, in row-major order, 1-D.
 
-        Reads how many; not with `size`, which says so: the first ones, and `fill_value` behind the last.
-        Raises DTypeError, ShapeError.
+        Without `size`, the count is read from the device. With it, the result has `size` elements: the first
+        ones, padded with `fill_value`. Raises DTypeError, ShapeError.
 
         >>> Tensor([1, 2, 3]).masked_select(Tensor([True, False, True])).tolist()
         [1, 3]
@@ -243,13 +250,16 @@ class IndexingMixin(GatherScatterMixin):
             return x.gather(0, places)._first_of(count)
         places, is_there = m._first_positions(size)
         if same_size(x.shape[0], 0):
-            return self._of(filled(self.dtype, fill_value, (size,)), self._device)
-        return is_there.where(x.gather(0, places), x._of(filled(x.dtype, fill_value, (size,)), x._device))
+            return self._of(broadcast_constant(self.dtype, fill_value, (size,)), self._device)
+        return is_there.where(
+            x.gather(0, places), x._of(broadcast_constant(x.dtype, fill_value, (size,)), x._device)
+        )
 
     def nonzero(self, size: int | None = None, fill_value: int = 0) -> Self:
         """The positions of elements that are not 0, in row-major order: (count, axes), int32.
 
-        Reads how many; not with `size`, which says so: the first ones, and `fill_value` behind the last.
+        Without `size`, the count is read from the device. With it, the result has `size` rows: the first
+        ones, padded with `fill_value`.
 
         >>> Tensor([[0, 1], [2, 0]]).nonzero().tolist()
         [[0, 1], [1, 0]]
@@ -266,7 +276,7 @@ class IndexingMixin(GatherScatterMixin):
             columns.append(places.mod(n) if not same_size(n, 0) else places)
             places = places.div(n, rounding_mode="floor") if not same_size(n, 0) else places
         if not columns:
-            return self._of(filled(dtypes.int32, 0, (count, 0)), self._device)
+            return self._of(broadcast_constant(dtypes.int32, 0, (count, 0)), self._device)
         out = columns[-1].stack(*columns[-2::-1], dim=1)
         if is_there is None:
             return out._first_of(count)
@@ -281,47 +291,48 @@ class IndexingMixin(GatherScatterMixin):
 
     @computing
     def _true_positions(self) -> tuple[Self, int]:
-        """The positions (int32) of what is True in a 1-D Tensor, with zeros behind, in as many elements as it
-        has: what is computed of them needs no kernel of its own for each count. How many there are is read
-        now."""
+        """The positions (int32) of the True elements of a 1-D Tensor, padded with zeros to its size, and
+        their count, which is read now. The padding makes the kernels independent of the count."""
         n = self.shape[0]
         if same_size(n, 0):
-            return self._of(filled(dtypes.int32, 0, (0,)), self._device), 0
+            return self._of(broadcast_constant(dtypes.int32, 0, (0,)), self._device), 0
         ranks = self._ranks()
         realize([ranks.uop], ranks._device)
         (count,) = ranks.shrink([(n - 1, n)])._read()
-        return self._ranked(ranks, n), count
+        return self._positions_of_ranks(ranks, n), count
 
     @computing
     def _first_of(self, count: int) -> Self:
-        """The first elements, computed now: a view of memory that all of them have."""
-        stored = self._with(self.uop.contiguous())
-        realize([stored.uop], self._device)
-        return stored.shrink([(0, count), *[None] * (self.ndim - 1)])
+        """The first `count` elements, as a view; all elements are computed now."""
+        contiguous_self = self._with(self.uop.contiguous())
+        realize([contiguous_self.uop], self._device)
+        return contiguous_self.shrink([(0, count), *[None] * (self.ndim - 1)])
 
     def _first_positions(self, size: int) -> tuple[Self, Self]:
-        """The positions (int32) of the first `size` elements of a 1-D Tensor that are True, lazily, and
-        whether there are so many."""
+        """The positions (int32) of the first `size` True elements of a 1-D Tensor, lazily, and for each
+        whether it exists."""
         places = self._of(UOp(Ops.ARANGE, dtypes.int32, (), size), self._device)
         count = self._reduce(Ops.ADD, 0, False, dtypes.int32, dtypes.int32)
-        return self._ranked(self._ranks(), size), places < count
+        return self._positions_of_ranks(self._ranks(), size), places < count
 
     def _ranks(self) -> Self:
-        """How many elements of a 1-D bool Tensor are True up to each and with it (int32), stored."""
+        """The inclusive prefix counts (int32) of the True elements of a 1-D bool Tensor, stored."""
         ranks = self._with(self.uop.cast(dtypes.int32)).cumsum(0)
         return ranks._with(ranks.uop.contiguous())
 
-    def _ranked(self, ranks: Self, size: int) -> Self:
-        """The positions (int32) of the first `size` True elements, and 0 behind the last. Each is written
-        where its rank says, one after the other; on a GPU each rank is looked for, all at once."""
+    def _positions_of_ranks(self, ranks: Self, size: int) -> Self:
+        """The positions (int32) of the first `size` True elements, padded with 0. They are scattered to their
+        ranks, sequentially; on a GPU a binary search finds each rank, in parallel."""
         if Device.is_gpu(self._device):
             number = UOp(Ops.ARANGE, dtypes.int32, (), size) + 1
             at = self._of(binary_search.places(ranks.uop, number, right=False), self._device)
             return at._with((at < self.shape[0]).where(at, 0).uop.contiguous())
         hit = self.where(ranks - 1, -1).is_class(size, 0)
         positions = broadcast_to(UOp(Ops.ARANGE, dtypes.int32, (), self.shape[0]), hit.shape)
-        found = hit.where(hit._with(positions), 0)._reduce(Ops.ADD, 1, False, dtypes.int32, dtypes.int32)
-        return found._with(found.uop.contiguous())
+        rank_positions = hit.where(hit._with(positions), 0)._reduce(
+            Ops.ADD, 1, False, dtypes.int32, dtypes.int32
+        )
+        return rank_positions._with(rank_positions.uop.contiguous())
 
     # --- setting
 
@@ -333,42 +344,42 @@ class IndexingMixin(GatherScatterMixin):
 
     @computing
     def __setitem__(self, indices: Any, v: TensorLike) -> None:
-        """Write `v` (broadcast, converted to this dtype) where `indices` point: those of `t[...]`, or a bool
-        Tensor of the shape of the first axes, whose True elements get one value.
+        """Write `v` (broadcast, converted to this dtype) to the elements at `indices`: those of `t[...]`, or
+        a bool Tensor of the shape of the first axes, whose True elements all get `v`.
 
-        All views of the same elements see it, as with `assign`. Raises what indexing raises; ShapeError,
-        DeviceError, ArgumentError for a view in which an element stands twice, and GradientError for a leaf
-        that requires a gradient.
+        All views of the same elements see the write, as with `assign`. Raises the errors of indexing;
+        ShapeError, DeviceError, ArgumentError for a view that shows an element twice, and GradientError for a
+        leaf that requires a gradient.
         """
         if self.requires_grad and not self._derived and modes.grad_enabled:
             raise GradientError(
-                "setitem: a leaf that requires a gradient is written to under Tensor.no_grad() alone"
+                "setitem: the Tensor is a leaf that requires a gradient: write to it under Tensor.no_grad()"
             )
         value: Any = v if isinstance(v, TensorBase) else self._lift(v)
         if value._device is not None and value._device != self.device:
             value = value._with(value.uop.copy_to(self.device))
         mask = self._mask(indices)
         if mask is not None and (value.ndim <= self.ndim - mask.ndim or same_size(value.shape[0], 1)):
-            write(self, self._masked(mask, value), value)
+            write(self, self._set_by_mask(mask, value), value)
             return
         view, picks = self._view(indices)
         if picks:
-            chosen, moved = view._set_by_tensors(picks, value)
-            moved = UOp(Ops.WHERE, self.dtype, (chosen, moved, view.uop))
+            written_mask, new_value = view._set_by_tensors(picks, value)
+            new_value = UOp(Ops.WHERE, self.dtype, (written_mask, new_value, view.uop))
         else:
-            moved = _fit(value.uop.cast(self.dtype), view.shape)
-        if moved is not view.uop:  # `t[i] += x` ends with t[i] = the view itself
-            write(view, moved, value)
+            new_value = _fit(value.uop.cast(self.dtype), view.shape)
+        if new_value is not view.uop:  # `t[i] += x` ends with t[i] = the view itself
+            write(view, new_value, value)
 
     def _mask(self, indices: Any) -> Self | None:
-        """The bool Tensor that `indices` are, if they are one."""
+        """`indices` as a bool Tensor, if they are one mask; else None."""
         if isinstance(indices, tuple) and len(indices) == 1:
             (indices,) = indices
         if _is_of_bools(indices) or (not isinstance(indices, TensorBase) and hasattr(indices, "__array__")):
             indices = self._lift(indices)
         return indices if isinstance(indices, TensorBase) and indices.dtype.is_bool else None  # type: ignore[return-value]
 
-    def _masked(self, mask: Self, value: Self) -> UOp:
+    def _set_by_mask(self, mask: Self, value: Self) -> UOp:
         """This Tensor's value with `value` where `mask` holds."""
         shape, k = self.shape, mask.ndim
         if mask.shape != shape[:k]:
@@ -386,74 +397,80 @@ class IndexingMixin(GatherScatterMixin):
         return UOp(Ops.WHERE, self.dtype, (condition, new, self.uop))
 
     def _set_by_tensors(self, picks: list[tuple[int, Any]], value: Self) -> tuple[UOp, UOp]:
-        """Which elements of this view are written, and with what: the last of several writers wins."""
+        """A mask of the elements of this view that are written, and their values: the last of several writers
+        wins."""
         axes = [a for a, _ in picks]
         shape = broadcast_shape([t.shape for _, t in picks])
         k = len(shape)
-        rest = [i for i in range(self.ndim) if i not in axes]
+        other_axes = [i for i in range(self.ndim) if i not in axes]
         first = _first_index_axis(axes)
-        rest_shape = tuple([self.shape[i] for i in rest])
-        picked = tuple([self.shape[i] for i in axes])
-        spread = (*rest_shape[:first], *shape, *rest_shape[first:])
-        v = _fit(value.uop.cast(self.dtype), spread)
-        # (rest..., index...)
-        v = v.permute((*range(first), *range(first + k, len(spread)), *range(first, first + k)))
-        whole = (*rest_shape, *shape, *picked)
-        hit = _all_hits(picks, picked, shape, len(rest), whole)
-        # writers last: (rest..., picked..., writers)
-        r = len(rest)
-        order = (*range(r), *range(r + k, len(whole)), *range(r, r + k))
+        rest_shape = tuple([self.shape[i] for i in other_axes])
+        picked_sizes = tuple([self.shape[i] for i in axes])
+        value_shape = (*rest_shape[:first], *shape, *rest_shape[first:])
+        v = _fit(value.uop.cast(self.dtype), value_shape)
+        # (other..., index...)
+        v = v.permute((*range(first), *range(first + k, len(value_shape)), *range(first, first + k)))
+        full_shape = (*rest_shape, *shape, *picked_sizes)
+        hit = _all_hits(picks, picked_sizes, shape, len(other_axes), full_shape)
+        # writers last: (other..., picked..., writers)
+        r = len(other_axes)
+        order = (*range(r), *range(r + k, len(full_shape)), *range(r, r + k))
         writers = 1
         for n in shape:
             writers *= n
-        hits = self._of(hit.permute(order).reshape((*rest_shape, *picked, writers)))
-        values = v.reshape((*rest_shape, *[1] * len(picked), writers)).expand(hits.shape)
-        written, new = last_writer(hits, self._of(values))
-        own_order = argsort((*rest, *axes))
-        return written.uop.permute(own_order), new.uop.permute(own_order)
+        hits = self._of(hit.permute(order).reshape((*rest_shape, *picked_sizes, writers)))
+        values = v.reshape((*rest_shape, *[1] * len(picked_sizes), writers)).expand(hits.shape)
+        written_mask, new = last_writer(hits, self._of(values))
+        own_order = argsort((*other_axes, *axes))
+        return written_mask.uop.permute(own_order), new.uop.permute(own_order)
 
 
 def _is_of_bools(x: Any) -> bool:
-    """Whether `x` is a list of bools, or of such lists."""
+    """Whether `x` is a list of bools, possibly nested."""
     return isinstance(x, list) and len(x) > 0 and all(isinstance(i, bool) or _is_of_bools(i) for i in x)
 
 
 def _fit(value: UOp, shape: tuple[Any, ...]) -> UOp:
-    own = value.shape
-    while len(own) > len(shape) and same_size(own[0], 1):
-        value = value.reshape(own[1:])
-        own = value.shape
-    if len(own) > len(shape) or any(
+    old_shape = value.shape
+    while len(old_shape) > len(shape) and same_size(old_shape[0], 1):
+        value = value.reshape(old_shape[1:])
+        old_shape = value.shape
+    if len(old_shape) > len(shape) or any(
         not same_size(a, b) and not same_size(a, 1)
-        for a, b in zip(reversed(own), reversed(shape), strict=False)
+        for a, b in zip(reversed(old_shape), reversed(shape), strict=False)
     ):
         raise ShapeError(f"setitem: expected a value that broadcasts to {shape}, got {value.shape}")
     return broadcast_to(value, shape)
 
 
 def _first_index_axis(axes: list[int]) -> int:
-    """Where the axes of indices go that index `axes`: in their place if these are adjacent, else in front."""
+    """The position of the index axes in the result: that of `axes` if these are adjacent, else in front."""
     return axes[0] if axes == list(range(axes[0], axes[0] + len(axes))) else 0
 
 
-def _all_hits(picks: list[tuple[int, Any]], sizes: Any, shape: Any, lead: int, whole: Any) -> UOp:
-    """Where all index tensors (broadcast to `shape`, behind `lead` axes) name a position of their axes."""
+def _all_hits(picks: list[tuple[int, Any]], sizes: Any, shape: Any, lead: int, full_shape: Any) -> UOp:
+    """A mask of the positions that all index tensors (broadcast to `shape`, behind `lead` axes) select."""
     hit: UOp | None = None
     for j, (_, t) in enumerate(picks):
-        names = _hits(t, sizes[j], shape, j, len(picks), lead, whole)
+        names = _hits(t, sizes[j], shape, j, len(picks), lead, full_shape)
         hit = names if hit is None else UOp(Ops.AND, dtypes.bool, (hit, names))
     assert hit is not None
     return hit
 
 
-def _hits(t: Any, n: Any, shape: Any, j: int, count: int, lead: int, whole: Any) -> UOp:
-    """Where the j-th of `count` index tensors (of one `shape`, behind `lead` axes) names position r < n."""
+def _hits(t: Any, n: Any, shape: Any, j: int, count: int, lead: int, full_shape: Any) -> UOp:
+    """A mask of the positions r < n that the j-th of `count` index tensors (of one `shape`, behind `lead`
+    axes) selects."""
     index = t.uop if t.dtype.is_unsigned else (t < 0).where(t + n, t).uop
     index = broadcast_to(index, shape).reshape((*[1] * lead, *shape, *[1] * count))
     positions = UOp(Ops.ARANGE, dtypes.int32, (), n).cast(index.dtype)
     column = [1] * (lead + len(shape) + count)
     column[lead + len(shape) + j] = n
-    return UOp(Ops.CMPEQ, dtypes.bool, (index.expand(whole), positions.reshape(tuple(column)).expand(whole)))
+    return UOp(
+        Ops.CMPEQ,
+        dtypes.bool,
+        (index.expand(full_shape), positions.reshape(tuple(column)).expand(full_shape)),
+    )
 
 
 def _is_index_of_its_own(i: Any) -> bool:
@@ -464,7 +481,7 @@ def _is_index_of_its_own(i: Any) -> bool:
 def _slice_of(s: slice, n: Any, axis: int) -> tuple[Any, Any, int]:
     """A slice's (lo, hi, step) as bounds in increasing order, as Python clamps them.
 
-    Symbolic ones are clamped by what their Variables are bound to.
+    Symbolic bounds are clamped by the values that their Variables are bound to.
     """
     step = 1 if s.step is None else s.step
     if not isinstance(step, int) or step == 0:
@@ -489,7 +506,7 @@ def _slice_of(s: slice, n: Any, axis: int) -> tuple[Any, Any, int]:
     return (lo, hi, step) if fits(lo, hi) else (0, 0, 1)
 
 
-def _strided(x: UOp, steps: list[int]) -> UOp:
+def _take_steps(x: UOp, steps: list[int]) -> UOp:
     """Every steps[i]-th element of axis i, from the first."""
     shape = x.shape
     counts = [ceildiv(n, s) if s != 1 else n for n, s in zip(shape, steps, strict=True)]

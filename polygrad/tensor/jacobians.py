@@ -1,8 +1,8 @@
 """Derivatives of functions: `vjp`, `jvp`, `jacrev`, `jacfwd`, `hessian`. The interface is torch.func's.
 
-A derivative is a graph like any other, so each of these may be used inside another, inside of `vmap` and
-`TinyJit`. Forward mode is the gradient of a gradient: what flows back is linear in what flows in, and the
-derivative of that is the Jacobian times a vector.
+A derivative is an ordinary graph, so these functions may be nested, and used within `vmap` and `TinyJit`.
+Forward mode is the gradient of a gradient: the vector-Jacobian product is linear in its cotangent, and its
+derivative with respect to the cotangent is the Jacobian-vector product.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any
 from polygrad.errors import ArgumentError, GradientError, ShapeError
 from polygrad.helpers import prod
 from polygrad.tensor.batching import vmap
-from polygrad.tensor.core.trees import leaves, mapped
+from polygrad.tensor.core.trees import flatten_tensors, map_tensors
 from polygrad.tensor.tensor import Tensor
 
 ArgNums = int | tuple[int, ...]
 
 
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """`function(*primals)`, and a function that gives what flows back from cotangents of that result: for
-    each of the primals, Tensors like it.
+    """`function(*primals)`, and the vector-Jacobian product: a function from cotangents of the result to
+    gradients, one like each of the primals.
 
     Primals and results are Tensors of floats, or lists, tuples and dicts of such. `has_aux`: the function
     returns (result, other), and other comes third. Raises ArgumentError, ShapeError.
@@ -30,14 +30,14 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
         (gradient,) = pull_back(Tensor.ones_like(out))
     """
     inputs = [_fresh(p, "vjp") for p in primals]
-    out, aux = _called(function, inputs, has_aux)
-    results = leaves(out, "vjp")
+    out, aux = _call(function, inputs, has_aux)
+    results = flatten_tensors(out, "vjp")
 
     def pull_back(cotangents: Any) -> tuple[Any, ...]:
-        given = leaves(cotangents, "vjp")
-        _check_alike("vjp: cotangents", results, given)
-        grads = iter(_pulled(results, leaves(inputs, "vjp"), given))
-        return tuple([mapped(p, lambda _: next(grads), "vjp") for p in inputs])
+        cotangent_list = flatten_tensors(cotangents, "vjp")
+        _check_alike("vjp: cotangents", results, cotangent_list)
+        grads = iter(_pull_back(results, flatten_tensors(inputs, "vjp"), cotangent_list))
+        return tuple([map_tensors(p, lambda _: next(grads), "vjp") for p in inputs])
 
     return (out, pull_back, aux) if has_aux else (out, pull_back)
 
@@ -55,15 +55,15 @@ def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
             f"{type(tangents).__name__}"
         )
     inputs = [_fresh(p, "jvp") for p in primals]
-    directions = leaves(tangents, "jvp")
-    _check_alike("jvp: tangents", leaves(inputs, "jvp"), directions)
-    out, aux = _called(function, inputs, has_aux)
-    results = leaves(out, "jvp")
+    directions = flatten_tensors(tangents, "jvp")
+    _check_alike("jvp: tangents", flatten_tensors(inputs, "jvp"), directions)
+    out, aux = _call(function, inputs, has_aux)
+    results = flatten_tensors(out, "jvp")
     flowing = [_fresh(r._detached().zeros_like(), "jvp") for r in results]
-    grads = _pulled(results, leaves(inputs, "jvp"), flowing)
+    grads = _pull_back(results, flatten_tensors(inputs, "jvp"), flowing)
     total = sum(((g * t).sum() for g, t in zip(grads, directions, strict=True)), Tensor(0.0))
     slopes = iter(total.gradient(*flowing))
-    out_slopes = mapped(out, lambda _: next(slopes), "jvp")
+    out_slopes = map_tensors(out, lambda _: next(slopes), "jvp")
     return (out, out_slopes, aux) if has_aux else (out, out_slopes)
 
 
@@ -79,20 +79,20 @@ def jacrev(function: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = F
     """
 
     def jacobian(*args: Any) -> Any:
-        inputs, chosen = _chosen(args, argnums, "jacrev")
-        out, aux = _called(function, inputs, has_aux)
+        inputs, selected = _select_arguments(args, argnums, "jacrev")
+        out, aux = _call(function, inputs, has_aux)
 
         def rows(result: Tensor) -> Any:
             basis = _basis(result)
 
             def row(u: Tensor) -> list[Tensor]:
-                return _pulled([result], leaves(chosen, "jacrev"), [u])
+                return _pull_back([result], flatten_tensors(selected, "jacrev"), [u])
 
-            found = iter([r.reshape(*result.shape, *r.shape[1:]) for r in vmap(row)(basis)])
-            return _as_argnums(mapped(chosen, lambda _: next(found), "jacrev"), argnums)
+            row_iterator = iter([r.reshape(*result.shape, *r.shape[1:]) for r in vmap(row)(basis)])
+            return _as_argnums(map_tensors(selected, lambda _: next(row_iterator), "jacrev"), argnums)
 
-        found = mapped(out, rows, "jacrev")
-        return (found, aux) if has_aux else found
+        jacobians = map_tensors(out, rows, "jacrev")
+        return (jacobians, aux) if has_aux else jacobians
 
     return jacobian
 
@@ -101,28 +101,28 @@ def jacfwd(function: Callable[..., Any], argnums: ArgNums = 0, has_aux: bool = F
     """`jacrev` by forward mode: as many columns as the arguments have elements. Raises ArgumentError."""
 
     def jacobian(*args: Any) -> Any:
-        inputs, chosen = _chosen(args, argnums, "jacfwd")
-        out, aux = _called(function, inputs, has_aux)
-        results, targets = leaves(out, "jacfwd"), leaves(chosen, "jacfwd")
+        inputs, selected = _select_arguments(args, argnums, "jacfwd")
+        out, aux = _call(function, inputs, has_aux)
+        results, targets = flatten_tensors(out, "jacfwd"), flatten_tensors(selected, "jacfwd")
         flowing = [_fresh(r._detached().zeros_like(), "jacfwd") for r in results]
-        columns = []  # for each target, those of each result
-        for target, g in zip(targets, _pulled(results, targets, flowing), strict=True):
+        columns = []  # for each target, the columns of each result
+        for target, g in zip(targets, _pull_back(results, targets, flowing), strict=True):
 
             def column(t: Tensor, g: Tensor = g) -> list[Tensor]:
                 return (g * t).sum().gradient(*flowing)
 
-            found = vmap(column)(_basis(target))
+            jacobians = vmap(column)(_basis(target))
             columns.append(
-                [c.permute(*range(1, c.ndim), 0).reshape(*c.shape[1:], *target.shape) for c in found]
+                [c.permute(*range(1, c.ndim), 0).reshape(*c.shape[1:], *target.shape) for c in jacobians]
             )
         by_result = iter([list(of) for of in zip(*columns, strict=True)])
 
         def of_result(_: Tensor) -> Any:
             parts = iter(next(by_result))
-            return _as_argnums(mapped(chosen, lambda _: next(parts), "jacfwd"), argnums)
+            return _as_argnums(map_tensors(selected, lambda _: next(parts), "jacfwd"), argnums)
 
-        found = mapped(out, of_result, "jacfwd")
-        return (found, aux) if has_aux else found
+        jacobians = map_tensors(out, of_result, "jacfwd")
+        return (jacobians, aux) if has_aux else jacobians
 
     return jacobian
 
@@ -137,17 +137,17 @@ def hessian(function: Callable[..., Any], argnums: ArgNums = 0) -> Callable[...,
 
 
 def _fresh(value: Any, what: str) -> Any:
-    """The same elements as Tensors that nothing else is computed from, so that they can be told apart."""
-    return mapped(value, lambda x: _alone(x, what), what)
+    """The same elements as new Tensors, from which nothing else is computed."""
+    return map_tensors(value, lambda x: _separate(x, what), what)
 
 
-def _alone(x: Tensor, what: str) -> Tensor:
+def _separate(x: Tensor, what: str) -> Tensor:
     if not x.dtype.is_float:
         raise GradientError(f"{what}: expected Tensors of floats, got {x.dtype}: use .cast()")
     return x._detached()._with_backward([x], lambda g, *_: g)
 
 
-def _called(function: Callable[..., Any], args: Sequence[Any], has_aux: bool) -> tuple[Any, Any]:
+def _call(function: Callable[..., Any], args: Sequence[Any], has_aux: bool) -> tuple[Any, Any]:
     with Tensor.enable_grad():
         out = function(*args)
     if not has_aux:
@@ -157,10 +157,10 @@ def _called(function: Callable[..., Any], args: Sequence[Any], has_aux: bool) ->
     return out
 
 
-def _pulled(
+def _pull_back(
     results: Sequence[Tensor], targets: Sequence[Tensor], cotangents: Sequence[Tensor]
 ) -> list[Tensor]:
-    """What flows back to the targets from all results."""
+    """The gradients of the targets, summed over all results."""
     total: list[Tensor] | None = None
     for result, u in zip(results, cotangents, strict=True):
         grads = result.gradient(*targets, gradient=u.cast_like(result))
@@ -168,8 +168,10 @@ def _pulled(
     return [t.zeros_like() for t in targets] if total is None else total
 
 
-def _chosen(args: tuple[Any, ...], argnums: ArgNums, what: str) -> tuple[list[Any], tuple[Any, ...]]:
-    """The arguments, with those of the numbers `argnums` to themselves; and these."""
+def _select_arguments(
+    args: tuple[Any, ...], argnums: ArgNums, what: str
+) -> tuple[list[Any], tuple[Any, ...]]:
+    """The arguments, with new Tensors in the place of those that `argnums` selects, and these new Tensors."""
     numbers = (argnums,) if isinstance(argnums, int) else argnums
     for i in numbers:
         if not -len(args) <= i < len(args):
@@ -182,8 +184,8 @@ def _chosen(args: tuple[Any, ...], argnums: ArgNums, what: str) -> tuple[list[An
     return inputs, tuple([inputs[i] for i in numbers])
 
 
-def _as_argnums(found: Any, argnums: ArgNums) -> Any:
-    return found[0] if isinstance(argnums, int) else found
+def _as_argnums(results: Any, argnums: ArgNums) -> Any:
+    return results[0] if isinstance(argnums, int) else results
 
 
 def _basis(x: Tensor) -> Tensor:
@@ -194,8 +196,7 @@ def _basis(x: Tensor) -> Tensor:
     return Tensor.eye(n, dtype=x.dtype, device=x._device).reshape(n, *x.shape).contiguous()
 
 
-def _check_alike(what: str, wanted: Sequence[Tensor], given: Sequence[Tensor]) -> None:
-    if [x.shape for x in wanted] != [x.shape for x in given]:
-        raise ShapeError(
-            f"{what}: expected shapes {[x.shape for x in wanted]}, got {[x.shape for x in given]}"
-        )
+def _check_alike(what: str, expected_tensors: Sequence[Tensor], actual_tensors: Sequence[Tensor]) -> None:
+    if [x.shape for x in expected_tensors] != [x.shape for x in actual_tensors]:
+        expected, actual = ([x.shape for x in tensors] for tensors in (expected_tensors, actual_tensors))
+        raise ShapeError(f"{what}: expected shapes {expected}, got {actual}")

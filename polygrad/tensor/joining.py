@@ -24,30 +24,30 @@ from polygrad.uop.shapes import Sint
 from polygrad.uop.sizes import canonical
 
 
-def _tensors(first: Any, rest: tuple[Any, ...], what: str) -> tuple[Any, ...]:
+def _tensors(first: Any, others: tuple[Any, ...], what: str) -> tuple[Any, ...]:
     """The Tensors of `a.f(b, c)` and of `Tensor.f((a, b, c))`. Raises ArgumentError."""
-    out = args_of(first, rest)
-    strange = next((x for x in out if not isinstance(x, TensorBase)), None)
-    if strange is not None or not out:
-        got = "none" if not out else f"a {type(strange).__name__}"
-        raise ArgumentError(f"{what}: expected Tensors, or one tuple of them and dim=, got {got}")
+    out = args_of(first, others)
+    non_tensor = next((x for x in out if not isinstance(x, TensorBase)), None)
+    if non_tensor is not None or not out:
+        actual = "none" if not out else f"a {type(non_tensor).__name__}"
+        raise ArgumentError(f"{what}: expected Tensors, or one tuple of them and dim=, got {actual}")
     return out
 
 
-def _with_axis(first: Any, rest: tuple[Any, ...], dim: int) -> tuple[tuple[Any, ...], int]:
-    """The arguments behind the first, and the axis: in `Tensor.f((a, b), 1)` it is behind the tuple."""
-    if isinstance(first, (tuple, list)) and len(rest) == 1 and isinstance(rest[0], int):
-        return (), rest[0]
-    return rest, dim
+def _with_axis(first: Any, others: tuple[Any, ...], dim: int) -> tuple[tuple[Any, ...], int]:
+    """The arguments after the first, and the axis, which follows the tuple in `Tensor.f((a, b), 1)`."""
+    if isinstance(first, (tuple, list)) and len(others) == 1 and isinstance(others[0], int):
+        return (), others[0]
+    return others, dim
 
 
-# Nodes that one kernel joins. It has a condition for each at every element, so what it takes to compile grows
-# with the square of their number; more are joined in groups, whose kernels are one.
-_MOST_JOINED = 32
+# The most nodes that one kernel joins. It has a condition for each node at every element, so compile time
+# grows with the square of their number. More nodes are joined in groups, which share a kernel.
+_MAX_JOINED = 32
 
 
-def _joined(nodes: list[UOp], axis: int) -> UOp:
-    """Nodes of one dtype one after the other: each padded to the size of all, and their sum."""
+def _concatenate(nodes: list[UOp], axis: int) -> UOp:
+    """Concatenate nodes of one dtype: each is padded to the full size, and the results are added."""
     total: Sint = 0
     for node in nodes:
         total = total + node.shape[axis]
@@ -56,10 +56,10 @@ def _joined(nodes: list[UOp], axis: int) -> UOp:
     for node in nodes:
         n = node.shape[axis]
         pairs = [(start, total - start - n) if i == axis else (0, 0) for i in range(len(node.shape))]
-        padded = node.pad(tuple(pairs))
+        padded_node = node.pad(tuple(pairs))
         start = start + n
         op = Ops.OR if node.dtype.is_bool else Ops.ADD
-        out = padded if out is None else UOp(op, node.dtype, (out, padded))
+        out = padded_node if out is None else UOp(op, node.dtype, (out, padded_node))
     assert out is not None
     return out
 
@@ -95,10 +95,10 @@ class JoiningMixin(MovementMixin):
             return self._with(self.uop)
         dtype = promote(*[t.dtype for t in parts])
         nodes = [t.uop.cast(dtype) for t in parts]
-        while len(nodes) > _MOST_JOINED:
-            groups = [nodes[i : i + _MOST_JOINED] for i in range(0, len(nodes), _MOST_JOINED)]
-            nodes = [_joined(group, axis).contiguous() for group in groups]
-        return self._join(_joined(nodes, axis), *args)
+        while len(nodes) > _MAX_JOINED:
+            groups = [nodes[i : i + _MAX_JOINED] for i in range(0, len(nodes), _MAX_JOINED)]
+            nodes = [_concatenate(group, axis).contiguous() for group in groups]
+        return self._join(_concatenate(nodes, axis), *args)
 
     def stack(self, *args: Self, dim: int = 0) -> Self:
         """This Tensor and `args`, of one shape, along a new axis `dim`; `Tensor.stack((a, b), 1)` does too.
@@ -119,7 +119,7 @@ class JoiningMixin(MovementMixin):
         return self.unsqueeze(axis).cat(*[x.unsqueeze(axis) for x in args], dim=axis)
 
     def split(self, sizes: Any, dim: int = 0) -> tuple[Self, ...]:
-        """Pieces along `dim`: each of `sizes` elements (the last of the rest), or of the sizes listed.
+        """Pieces along `dim`: of `sizes` elements each (the last may be smaller), or of the sizes listed.
 
         Raises ShapeError.
 
@@ -131,10 +131,10 @@ class JoiningMixin(MovementMixin):
         if is_size(sizes):
             if not fits(1, sizes):
                 raise ArgumentError(f"split: expected a size above 0, got {sizes}")
-            every, rest, sizes = sizes, n, []
-            while not sizes or fits(1, rest):
-                sizes.append(smaller(every, rest))
-                rest = canonical(rest - sizes[-1])
+            every, remaining, sizes = sizes, n, []
+            while not sizes or fits(1, remaining):
+                sizes.append(smaller(every, remaining))
+                remaining = canonical(remaining - sizes[-1])
         if not equal(sum(sizes), n):
             raise ShapeError(f"split: expected sizes that add up to {n}, got {tuple(sizes)}")
         start: Sint
@@ -173,13 +173,13 @@ class JoiningMixin(MovementMixin):
             raise ShapeError(f"repeat: expected counts of at least 0, got {counts}")
         base = (1,) * (len(counts) - self.ndim) + self.shape
         inner = [x for s in base for x in (1, s)]
-        spread = [x for r, s in zip(counts, base, strict=True) for x in (r, s)]
-        whole = (
+        spread_shape = [x for r, s in zip(counts, base, strict=True) for x in (r, s)]
+        repeated_shape = (
             self.reshape(inner)
-            .expand(spread)
+            .expand(spread_shape)
             .uop.reshape(tuple([r * s for r, s in zip(counts, base, strict=True)]))
         )
-        return self._with(whole)
+        return self._with(repeated_shape)
 
     def tile(self, dims: Any, *args: int) -> Self:
         """Repeated along each axis; axes that `dims` (numbers, or a tuple) does not name are the first ones.
@@ -200,13 +200,13 @@ class JoiningMixin(MovementMixin):
             raise ShapeError(f"repeat_interleave: expected repeats of at least 0, got {repeats}")
         x, axis = (self.flatten(), 0) if dim is None else (self, self._axis(dim))
         shape = x.shape
-        spread = x.reshape((*shape[: axis + 1], 1, *shape[axis + 1 :])).expand(
+        repeated_x = x.reshape((*shape[: axis + 1], 1, *shape[axis + 1 :])).expand(
             (*shape[: axis + 1], repeats, *shape[axis + 1 :])
         )
-        return x._with(spread.uop.reshape((*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :])))
+        return x._with(repeated_x.uop.reshape((*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :])))
 
     def roll(self, shifts: Any, dims: int | tuple[int, ...] | None = None) -> Self:
-        """Elements moved by `shifts` along `dims`, those that fall off re-entering.
+        """Elements shifted cyclically by `shifts` along `dims`.
 
         Of the flattened Tensor when None.
 
@@ -228,9 +228,9 @@ class JoiningMixin(MovementMixin):
             axis, n = self._axis(dim), self.shape[self._axis(dim)]
             k = 0 if same_size(n, 0) else canonical(shift % n)
             if not same_size(k, 0):
-                whole = [(0, s) for s in out.shape]
-                front, back = [*whole], [*whole]
-                front[axis], back[axis] = (n - k, n), (0, n - k)  # 0 <= k <= n, which needs no check
+                bounds = [(0, s) for s in out.shape]
+                front, back = [*bounds], [*bounds]
+                front[axis], back[axis] = (n - k, n), (0, n - k)  # 0 <= k <= n holds by construction
                 out = out._with(out.uop.shrink(tuple(front))).cat(
                     out._with(out.uop.shrink(tuple(back))), dim=axis
                 )

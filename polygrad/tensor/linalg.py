@@ -47,7 +47,9 @@ class LinalgMixin(ReduceMixin):
         common = promote(self.dtype, w.dtype)
         result = common if dtype is None else to_dtype(dtype)
         wide = sum_dtype(result)
-        if result.is_float or not common.is_float:  # narrow products would be rounded, or wrap around
+        if (
+            result.is_float or not common.is_float
+        ):  # products in a small dtype would be rounded, or wrap around
             x, y = x._with(x.uop.cast(wide)), y._with(y.uop.cast(wide))
         return (x * y)._reduce(Ops.ADD, -1, False, wide, result)
 
@@ -67,7 +69,7 @@ class LinalgMixin(ReduceMixin):
     def linear(self, weight: Self, bias: Self | None = None, dtype: DTypeLike | None = None) -> Self:
         """self @ weight + bias; a 1-D weight scales. weight: (in, out).
 
-        `dtype`: what all of them are cast to first, so that of the result too.
+        `dtype`: all operands are cast to it first, so the result has it too.
 
         torch.nn.functional's weight is (out, in), as `nn.Linear`'s.
 
@@ -83,7 +85,7 @@ class LinalgMixin(ReduceMixin):
 
     @classmethod
     def einsum(cls, formula: str, *operands: Any, dtype: DTypeLike | None = None) -> Self:
-        """Einstein's summation, as numpy.einsum: letters name axes, '...' the rest.
+        """Einstein summation, as numpy.einsum: letters name axes, '...' the other axes.
 
         More than two operands are multiplied in the order that takes the fewest products. Raises
         ArgumentError, ShapeError.
@@ -113,19 +115,19 @@ class LinalgMixin(ReduceMixin):
             )
         common = promote(*[x.dtype for _, x in terms])
         accumulate, result = sum_dtypes(common, dtype)
-        if result.is_float or dtype is not None:  # narrow products would be rounded, or wrap around
+        if result.is_float or dtype is not None:  # products in a small dtype would be rounded, or wrap around
             terms = [(s, x._with(x.uop.cast(accumulate))) for s, x in terms]
         if accumulate is common or result.is_float or dtype is not None:
             if len(terms) > 1:
-                terms = _summed_alone(terms, output)
-            most = {c: sint_max(n) for c, n in sizes.items()}
-            for i, j in contraction_path([s for s, _ in terms], output, most):
+                terms = _sum_lone_axes(terms, output)
+            max_sizes = {c: sint_max(n) for c, n in sizes.items()}
+            for i, j in contraction_path([s for s, _ in terms], output, max_sizes):
                 pair = [terms[i], terms[j]]
                 del terms[j], terms[i]
-                rest = output + "".join(s for s, _ in terms)
-                kept = "".join(c for c in dict.fromkeys(pair[0][0] + pair[1][0]) if c in rest)
-                terms.append((kept, _contracted(pair, kept, sizes, accumulate, accumulate)))
-        return _contracted(terms, output, sizes, accumulate, result if dtype or result.is_float else None)  # type: ignore[no-any-return]
+                later_letters = output + "".join(s for s, _ in terms)
+                pair_output = "".join(c for c in dict.fromkeys(pair[0][0] + pair[1][0]) if c in later_letters)
+                terms.append((pair_output, _contract(pair, pair_output, sizes, accumulate, accumulate)))
+        return _contract(terms, output, sizes, accumulate, result if dtype or result.is_float else None)  # type: ignore[no-any-return]
 
     def outer(self, other: Self) -> Self:
         """The products of all pairs of elements: (m,) and (n,) give (m, n). Raises ShapeError.
@@ -157,7 +159,7 @@ class LinalgMixin(ReduceMixin):
         >>> Tensor([1, 0, 0]).cross(Tensor([0, 1, 0])).tolist()
         [0, 0, 1]
         """
-        a, b = self._broadcasted(other)
+        a, b = self._broadcast_with(other)
         axis = a._axis(dim)
         if a.shape[axis] != 3 or self.shape[dim] != 3 or other.shape[dim] != 3:
             raise ShapeError(
@@ -165,7 +167,7 @@ class LinalgMixin(ReduceMixin):
             )
         return a.roll(-1, axis) * b.roll(-2, axis) - a.roll(-2, axis) * b.roll(-1, axis)
 
-    def _broadcasted(self, other: Self) -> tuple[Self, Self]:
+    def _broadcast_with(self, other: Self) -> tuple[Self, Self]:
         """Both in one shape and dtype."""
         a, b = self._pair(other)
         return self._with(a), other._with(b)
@@ -383,17 +385,17 @@ def _diagonals(letters: str, x: Any) -> tuple[str, Any]:
     return letters, x
 
 
-def _summed_alone(terms: list[tuple[str, Any]], output: str) -> list[tuple[str, Any]]:
-    """einsum's operands, summed over the axes that neither another one nor the output has."""
+def _sum_lone_axes(terms: list[tuple[str, Any]], output: str) -> list[tuple[str, Any]]:
+    """einsum's operands, summed over the axes that occur neither in another operand nor in the output."""
     out = []
     for k, (s, x) in enumerate(terms):
-        others = output + "".join(t for i, (t, _) in enumerate(terms) if i != k)
-        own = [i for i, c in enumerate(s) if c not in others]
-        out.append(("".join(c for c in s if c in others), x.sum(own)) if own else (s, x))
+        other_letters = output + "".join(t for i, (t, _) in enumerate(terms) if i != k)
+        lone_axes = [i for i, c in enumerate(s) if c not in other_letters]
+        out.append(("".join(c for c in s if c in other_letters), x.sum(lone_axes)) if lone_axes else (s, x))
     return out
 
 
-def _contracted(
+def _contract(
     terms: list[tuple[str, Any]],
     output: str,
     sizes: dict[str, Any],
@@ -402,7 +404,7 @@ def _contracted(
 ) -> Any:
     """The product of all terms, summed over the letters that are not in `output`.
 
-    `result`: its dtype; None is what products, or sums if there are any, have.
+    `result`: the dtype of the result; None: that of the sums or, if there are none, of the products.
     """
     letters = sorted(set("".join(s for s, _ in terms)))
     out: Any = None
@@ -416,5 +418,5 @@ def _contracted(
         out = out._reduce(Ops.ADD, summed, False, accumulate, accumulate if result is None else result)
     elif result is not None:
         out = out._with(out.uop.cast(result))
-    kept = [c for c in letters if c in output]
-    return out.permute(*[kept.index(c) for c in output]) if output else out
+    output_letters = [c for c in letters if c in output]
+    return out.permute(*[output_letters.index(c) for c in output]) if output else out

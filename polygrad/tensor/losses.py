@@ -13,7 +13,7 @@ from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.helpers import prod
 from polygrad.tensor.activations import ActivationsMixin
-from polygrad.tensor.core.base import TensorLike, filled
+from polygrad.tensor.core.base import TensorLike, broadcast_constant
 from polygrad.tensor.core.index_checks import check_index
 from polygrad.tensor.core.sizes import same_size
 from polygrad.tensor.indexing import IndexingMixin
@@ -28,7 +28,7 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
 
     __slots__ = ()
 
-    def _reduced(self, reduction: str) -> Self:
+    def _apply_reduction(self, reduction: str) -> Self:
         if reduction not in ("mean", "sum", "none"):
             raise ArgumentError(f"reduction: expected 'mean', 'sum' or 'none', got {reduction!r}")
         return self.mean() if reduction == "mean" else self.sum() if reduction == "sum" else self
@@ -55,41 +55,51 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         if not 0.0 <= label_smoothing <= 1.0:
             raise ArgumentError(f"cross_entropy: expected label_smoothing in 0..1, got {label_smoothing}")
         axis = 0 if self.ndim == 1 else 1
-        rest = self.shape[:axis] + self.shape[axis + 1 :]
+        label_shape = self.shape[:axis] + self.shape[axis + 1 :]
         n = self.shape[axis]
         logs = self.log_softmax(axis)
         if weight is not None:
             if weight.shape != (n,):
                 raise ShapeError(f"cross_entropy: expected a weight of shape {(n,)}, got {weight.shape}")
             weight = weight.reshape([-1 if i == axis else 1 for i in range(self.ndim)])
-        if Y.shape == rest:
+        if Y.shape == label_shape:
             check_index("cross_entropy", Y, n, f"{n} classes", ignored=ignore_index)
-        if Y.shape == rest and not Y.dtype.is_float and (weight is not None or ignore_index is not None):
+        if (
+            Y.shape == label_shape
+            and not Y.dtype.is_float
+            and (weight is not None or ignore_index is not None)
+        ):
             return logs._weighted_nll(Y, axis, reduction, label_smoothing, weight, ignore_index)
         if weight is not None:
             logs = logs * weight
-        if Y.shape == rest and not Y.dtype.is_float:
-            wanted = Y.is_class(n, axis)
+        if Y.shape == label_shape and not Y.dtype.is_float:
+            label_mask = Y.is_class(n, axis)
             if label_smoothing:
                 soft = (
-                    wanted._with(wanted.uop.cast(logs.dtype)) * (1.0 - label_smoothing) + label_smoothing / n
+                    label_mask._with(label_mask.uop.cast(logs.dtype)) * (1.0 - label_smoothing)
+                    + label_smoothing / n
                 )
-                picked = (logs * soft).sum(axis)
+                log_likelihood = (logs * soft).sum(axis)
             else:
-                picked = wanted.where(logs, 0).sum(axis)
+                log_likelihood = label_mask.where(logs, 0).sum(axis)
         elif Y.shape == self.shape:
             soft = Y * (1.0 - label_smoothing) + label_smoothing / n if label_smoothing else Y
-            picked = (logs * soft).sum(axis)
+            log_likelihood = (logs * soft).sum(axis)
         else:
             raise ShapeError(
-                f"cross_entropy: expected Y of {rest} (integers) or {self.shape}, got {Y.shape} {Y.dtype}"
+                f"cross_entropy: expected Y of {label_shape} (integers) or {self.shape}, got {Y.shape} "
+                f"{Y.dtype}"
             )
         if reduction == "mean":
-            count = prod(rest)
-            picked = picked._in_accumulation_dtype()
-            out = picked.sum() * (-1.0 / count) if isinstance(count, int) and count else -picked.mean()
+            count = prod(label_shape)
+            log_likelihood = log_likelihood._in_accumulation_dtype()
+            out = (
+                log_likelihood.sum() * (-1.0 / count)
+                if isinstance(count, int) and count
+                else -log_likelihood.mean()
+            )
             return logs._in_result_dtype(out)
-        return (-picked)._reduced(reduction)
+        return (-log_likelihood)._apply_reduction(reduction)
 
     def _weighted_nll(
         self,
@@ -102,19 +112,19 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
     ) -> Self:
         """cross_entropy of these log-probabilities with class indices that count differently."""
         n = self.shape[axis]
-        wanted = Y.is_class(n, axis)
-        share = wanted.where(1.0 if weight is None else weight, 0.0).sum(axis)
-        whole = self if weight is None else self * weight
+        label_mask = Y.is_class(n, axis)
+        share = label_mask.where(1.0 if weight is None else weight, 0.0).sum(axis)
+        weighted_logs = self if weight is None else self * weight
         if ignore_index is not None:
             counts = Y.ne(ignore_index)
             share = counts.where(share, 0.0)
-        loss = wanted.where(self, 0.0).sum(axis) * share
+        loss = label_mask.where(self, 0.0).sum(axis) * share
         if label_smoothing:
-            smooth = whole.sum(axis)
+            smooth = weighted_logs.sum(axis)
             smooth = smooth if ignore_index is None else counts.where(smooth, 0.0)
             loss = loss * (1.0 - label_smoothing) + smooth * (label_smoothing / n)
         if reduction != "mean":
-            return (-loss)._reduced(reduction)
+            return (-loss)._apply_reduction(reduction)
         return -loss.sum() / share.sum()
 
     def kl_div(self, Y: Self, reduction: str = "mean", log_target: bool = False) -> Self:
@@ -130,7 +140,7 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         loss = Y.exp() * (Y - self) if log_target else Y.xlogy(Y) - Y * self
         if reduction == "batchmean":
             return loss.sum() / self.shape[0] if self.shape else loss
-        return loss._reduced(reduction)
+        return loss._apply_reduction(reduction)
 
     def huber_loss(self, Y: Self, reduction: str = "mean", delta: float = 1.0) -> Self:
         """d² / 2 where |d| is up to `delta`, and delta (|d| - delta / 2) beyond, for d = self - Y.
@@ -145,7 +155,7 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
             raise ArgumentError(f"huber_loss: expected a delta above 0, got {delta}")
         d = self - Y
         size = d.abs()
-        return (size <= delta).where(d * d * 0.5, (size - 0.5 * delta) * delta)._reduced(reduction)
+        return (size <= delta).where(d * d * 0.5, (size - 0.5 * delta) * delta)._apply_reduction(reduction)
 
     def sparse_categorical_crossentropy(
         self,
@@ -173,16 +183,20 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         n = self.shape[-1]
         check_index("sparse_categorical_crossentropy", Y, n, f"{n} classes", ignored=ignore_index)
         logs = self.log_softmax(-1)
-        picked = Y.is_class(n, -1).where(logs, 0).sum(-1)
+        log_likelihood = Y.is_class(n, -1).where(logs, 0).sum(-1)
         if label_smoothing:
-            picked = picked * (1.0 - label_smoothing) + logs.mean(-1) * label_smoothing
+            log_likelihood = log_likelihood * (1.0 - label_smoothing) + logs.mean(-1) * label_smoothing
         if ignore_index == -1:
-            return -picked.mean() if reduction == "mean" else (-picked)._reduced(reduction)
+            return (
+                -log_likelihood.mean()
+                if reduction == "mean"
+                else (-log_likelihood)._apply_reduction(reduction)
+            )
         counts = Y.ne(ignore_index)
-        picked = counts.where(picked, 0)
+        log_likelihood = counts.where(log_likelihood, 0)
         if reduction != "mean":
-            return (-picked)._reduced(reduction)
-        return -picked.sum() / counts.sum()
+            return (-log_likelihood)._apply_reduction(reduction)
+        return -log_likelihood.sum() / counts.sum()
 
     def nll_loss(
         self,
@@ -199,25 +213,25 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         0.28768...
         """
         axis = 0 if self.ndim == 1 else 1
-        rest = self.shape[:axis] + self.shape[axis + 1 :]
-        if Y.shape != rest:
-            raise ShapeError(f"nll_loss: expected Y of shape {rest}, got {Y.shape}")
+        label_shape = self.shape[:axis] + self.shape[axis + 1 :]
+        if Y.shape != label_shape:
+            raise ShapeError(f"nll_loss: expected Y of shape {label_shape}, got {Y.shape}")
         n = self.shape[axis]
         check_index("nll_loss", Y, n, f"{n} classes", ignored=ignore_index)
-        wanted = Y.is_class(n, axis)
-        loss = -wanted.where(self, 0).sum(axis)
+        label_mask = Y.is_class(n, axis)
+        loss = -label_mask.where(self, 0).sum(axis)
         if weight is None and ignore_index is None:
-            return loss._reduced(reduction)
+            return loss._apply_reduction(reduction)
         column = [-1 if i == axis else 1 for i in range(self.ndim)]
         share = (
-            wanted.where(weight.reshape(column), 0).sum(axis)
+            label_mask.where(weight.reshape(column), 0).sum(axis)
             if weight is not None
-            else loss._with(filled(loss.dtype, 1, loss.shape))
+            else loss._with(broadcast_constant(loss.dtype, 1, loss.shape))
         )
         if ignore_index is not None:
             share = Y.ne(ignore_index).where(share, 0)
         loss = loss * share
-        return loss.sum() / share.sum() if reduction == "mean" else loss._reduced(reduction)
+        return loss.sum() / share.sum() if reduction == "mean" else loss._apply_reduction(reduction)
 
     def binary_crossentropy(self, Y: Self, reduction: str = "mean") -> Self:
         """The cross-entropy of these probabilities (between 0 and 1) with the labels Y, of the same shape.
@@ -226,7 +240,7 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         0.16425...
         """
         self._need_match(Y, "binary_crossentropy")
-        return (-(Y * self.log()) - (1 - Y) * (1 - self).log())._reduced(reduction)
+        return (-(Y * self.log()) - (1 - Y) * (1 - self).log())._apply_reduction(reduction)
 
     def binary_cross_entropy(self, Y: Self, reduction: str = "mean") -> Self:
         """`binary_crossentropy` whose logarithms are at least -100, as torch's: finite for 0 and 1.
@@ -240,7 +254,7 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         def slope(g: Self, _: Self, x: Self, y: Self) -> tuple[Self, Self]:
             return g * (x - y) / (x * (1 - x)).clamp(1e-12), g * ((1 - x).log() - x.log())
 
-        return out._detached()._with_backward([self, Y], slope)._reduced(reduction)
+        return out._detached()._with_backward([self, Y], slope)._apply_reduction(reduction)
 
     def binary_crossentropy_logits(
         self,
@@ -258,7 +272,7 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         self._need_match(Y, "binary_crossentropy_logits")
         log_p, log_1_p = self.logsigmoid(), (-self).logsigmoid()
         positive = Y * log_p if pos_weight is None else Y * log_p * pos_weight
-        return (-(positive + (1 - Y) * log_1_p))._reduced(reduction)
+        return (-(positive + (1 - Y) * log_1_p))._apply_reduction(reduction)
 
     binary_cross_entropy_with_logits = binary_crossentropy_logits
 
@@ -277,7 +291,7 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         2.0
         """
         self._need_match(Y, "mse_loss")
-        return (self - Y).square()._reduced(reduction)
+        return (self - Y).square()._apply_reduction(reduction)
 
     def l1_loss(self, Y: Self, reduction: str = "mean") -> Self:
         """The magnitude of the difference from Y. Raises ShapeError, ArgumentError.
@@ -286,7 +300,7 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         1.0
         """
         self._need_match(Y, "l1_loss")
-        return (self - Y).abs()._reduced(reduction)
+        return (self - Y).abs()._apply_reduction(reduction)
 
     def smooth_l1_loss(self, Y: Self, reduction: str = "mean", beta: float = 1.0) -> Self:
         """d² / (2 beta) where |d| is less than `beta`, and |d| - beta / 2 beyond, for d = self - Y.
@@ -300,7 +314,7 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
             raise ArgumentError(f"smooth_l1_loss: expected a beta of at least 0, got {beta}")
         if beta == 0:
             return self.l1_loss(Y, reduction)
-        return self.huber_loss(Y, "none", beta).div(beta)._reduced(reduction)
+        return self.huber_loss(Y, "none", beta).div(beta)._apply_reduction(reduction)
 
     def gaussian_nll_loss(
         self, Y: Self, variance: Self, full: bool = False, eps: float = 1e-06, reduction: str = "mean"
@@ -319,7 +333,7 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
             raise ArgumentError(f"gaussian_nll_loss: expected an eps above 0, got {eps}")
         bounded = variance + (variance.maximum(eps) - variance)._detached()
         loss = (bounded.log() + (self - Y).square() / bounded) * 0.5
-        return (loss + 0.5 * math.log(2 * math.pi) if full else loss)._reduced(reduction)
+        return (loss + 0.5 * math.log(2 * math.pi) if full else loss)._apply_reduction(reduction)
 
     def poisson_nll_loss(
         self, Y: Self, log_input: bool = True, full: bool = False, eps: float = 1e-08, reduction: str = "mean"
@@ -339,7 +353,7 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
             large = (Y > 1).where(Y, 2.0)
             stirling = large * large.log() - large + 0.5 * (2 * math.pi * large).log()
             loss = loss + (Y > 1).where(stirling, 0.0)
-        return loss._reduced(reduction)
+        return loss._apply_reduction(reduction)
 
     def ctc_loss(
         self,
@@ -364,14 +378,18 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         0.28768...
         """
         if self.ndim == 2:
-            one = self.unsqueeze(1).ctc_loss(
+            batch_loss = self.unsqueeze(1).ctc_loss(
                 targets.unsqueeze(0) if targets.ndim == 1 else targets,
                 targets._tensor(input_lengths).reshape(1),
                 targets._tensor(target_lengths).reshape(1),
                 blank, "none", zero_infinity,
             )  # fmt: skip
             lengths = targets._tensor(target_lengths).reshape(1).maximum(1)
-            return (one / lengths if reduction == "mean" else one).reshape(())._reduced(reduction)
+            return (
+                (batch_loss / lengths if reduction == "mean" else batch_loss)
+                .reshape(())
+                ._apply_reduction(reduction)
+            )
         ins, outs = targets._tensor(input_lengths), targets._tensor(target_lengths)
         self._check_ctc(targets, ins, outs, blank)
         if targets.ndim == 1:
@@ -380,7 +398,7 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         endless = loss > -0.5 * _NO_PATH
         loss = endless.where(0.0 if zero_infinity else math.inf, loss)
         loss = loss / outs.maximum(1) if reduction == "mean" else loss
-        return self._in_result_dtype(loss._reduced(reduction))
+        return self._in_result_dtype(loss._apply_reduction(reduction))
 
     def _check_ctc(self, targets: Self, ins: Self, outs: Self, blank: int) -> None:
         if self.ndim != 3 or targets.ndim not in (1, 2) or not all(isinstance(n, int) for n in self.shape):
@@ -400,7 +418,7 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
             x._need_int("ctc_loss: targets and lengths")
 
     def _in_rows(self, lengths: Self) -> Self:
-        """Targets one after the other as rows, filled up with zeros."""
+        """Concatenated targets as rows, padded with zeros."""
         sizes = lengths._read()
         width = max(sizes, default=0)
         ends = list(itertools.accumulate(sizes))
@@ -412,8 +430,8 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
     def _ctc(self, targets: Self, ins: Self, outs: Self, blank: int) -> Self:
         """The losses by the forward algorithm, their gradients by the forward-backward algorithm.
 
-        There are 2s + 1 states: blanks, and the targets between them. All steps are the same kernels, for
-        they pick their terms by a position that is counted in memory.
+        There are 2s + 1 states: blanks, and the targets between them. All steps share their kernels,
+        because the number of the step is read from memory.
         """
         steps, n = int(self.shape[0]), int(self.shape[1])
         states = 2 * int(targets.shape[1]) + 1
@@ -437,40 +455,46 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         paths = terms._detached()._paths_to(may_skip, ins)[-1]
         return (-(paths + ends).logsumexp(1))._with_backward([terms], backward)
 
-    def _counted(self, count: int, first: int, step: int) -> list[Self]:
-        """`first`, `first` + step, ..., each in memory, made of the one before it."""
-        start = self._of(filled(dtypes.int32, first, (1,)).contiguous(), self._device)
+    def _count_in_memory(self, count: int, first: int, step: int) -> list[Self]:
+        """`first`, `first` + step, ..., each stored in memory and computed from its predecessor."""
+        start = self._of(broadcast_constant(dtypes.int32, first, (1,)).contiguous(), self._device)
         out = [start]
         for _ in range(count - 1):
             out.append(start._of((out[-1].uop + step).contiguous(), self._device))
         return out
 
     def _paths_to(self, may_skip: Self, ins: Self) -> list[Self]:
-        """For each step the logarithms of the probabilities of all paths to each state, with its term."""
+        """For each step, the log-probabilities of all paths that end in each state, its own term included."""
         steps, _, states = (int(k) for k in self.shape)
         first = self._of(UOp(Ops.ARANGE, dtypes.int32, (), states), self._device) < 2
         paths = first.where(self[0], _NO_PATH)
         out = [paths._with(paths.uop.contiguous())]
-        for t in self._counted(steps, 0, 1)[1:]:
+        for t in self._count_in_memory(steps, 0, 1)[1:]:
             paths = out[-1]
-            one, two = (paths.pad([None, (k, 0)], value=_NO_PATH).shrink([None, (0, states)]) for k in (1, 2))
-            moved = _log_sum(paths, one, may_skip.where(two, _NO_PATH)) + self[t].squeeze(0)
-            paths = (ins.unsqueeze(1) > t).where(moved.maximum(_NO_PATH), paths)
+            previous, second_previous = (
+                paths.pad([None, (k, 0)], value=_NO_PATH).shrink([None, (0, states)]) for k in (1, 2)
+            )
+            new_paths = _log_sum(paths, previous, may_skip.where(second_previous, _NO_PATH)) + self[
+                t
+            ].squeeze(0)
+            paths = (ins.unsqueeze(1) > t).where(new_paths.maximum(_NO_PATH), paths)
             out.append(paths._with(paths.uop.contiguous()))
         return out
 
     def _paths_from(self, may_skip: Self, ins: Self, ends: Self) -> list[Self]:
-        """For each step the logarithms of the probabilities of all paths behind each state."""
+        """For each step, the log-probabilities of all paths that continue from each state."""
         steps, _, states = (int(k) for k in self.shape)
         out = [ends._with(ends.uop.contiguous())]
-        for t in self._counted(steps, steps - 1, -1)[:-1]:
+        for t in self._count_in_memory(steps, steps - 1, -1)[:-1]:
             paths = out[-1] + self[t].squeeze(0)
-            one, two = (
+            following, second_following = (
                 x.pad([None, (0, k)], value=_NO_PATH).shrink([None, (k, states + k)])
                 for x, k in ((paths, 1), (may_skip.where(paths, _NO_PATH), 2))
             )
-            moved = (ins.unsqueeze(1) > t).where(_log_sum(paths, one, two).maximum(_NO_PATH), ends)
-            out.append(moved._with(moved.uop.contiguous()))
+            new_paths = (ins.unsqueeze(1) > t).where(
+                _log_sum(paths, following, second_following).maximum(_NO_PATH), ends
+            )
+            out.append(new_paths._with(new_paths.uop.contiguous()))
         return out[::-1]
 
 

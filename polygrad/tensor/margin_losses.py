@@ -1,4 +1,4 @@
-"""Losses of margins: what should be near, or greater, by so much."""
+"""Margin losses: distances or scores should differ by at least a margin."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from polygrad.tensor.losses import LossesMixin
 
 
 class MarginLossesMixin(LinalgMixin, LossesMixin):
-    """Losses of margins. `reduction` is 'mean', 'sum' or 'none'."""
+    """Margin losses. `reduction` is 'mean', 'sum' or 'none'."""
 
     __slots__ = ()
 
@@ -25,7 +25,7 @@ class MarginLossesMixin(LinalgMixin, LossesMixin):
         >>> Tensor([1.0, 3.0]).margin_ranking_loss(Tensor([2.0, 1.0]), Tensor([1.0, 1.0])).item()
         0.5
         """
-        return (margin - Y * (self - other)).clamp(0)._reduced(reduction)
+        return (margin - Y * (self - other)).clamp(0)._apply_reduction(reduction)
 
     def hinge_embedding_loss(self, Y: Self, margin: float = 1.0, reduction: str = "mean") -> Self:
         """These distances where Y is 1, and max(0, margin - self) where it is -1. Raises ShapeError.
@@ -35,7 +35,7 @@ class MarginLossesMixin(LinalgMixin, LossesMixin):
         """
         self._need_match(Y, "hinge_embedding_loss")
         far = Y.eq(1).where(0.0, (margin - self).clamp(0))
-        return (far + Y.eq(-1).where(0.0, self))._reduced(reduction)
+        return (far + Y.eq(-1).where(0.0, self))._apply_reduction(reduction)
 
     def cosine_embedding_loss(
         self, other: Self, Y: Self, margin: float = 0.0, reduction: str = "mean"
@@ -52,7 +52,7 @@ class MarginLossesMixin(LinalgMixin, LossesMixin):
             raise ShapeError(f"cosine_embedding_loss: expected Y of shape {dots[0].shape}, got {Y.shape}")
         cosine = dots[0] * ((dots[1] + 1e-12) * (dots[2] + 1e-12)).rsqrt()
         near = Y.eq(1).where(1.0 - cosine, 0.0)
-        return (near + Y.eq(-1).where((cosine - margin).clamp(0), 0.0))._reduced(reduction)
+        return (near + Y.eq(-1).where((cosine - margin).clamp(0), 0.0))._apply_reduction(reduction)
 
     def triplet_margin_loss(
         self,
@@ -76,7 +76,7 @@ class MarginLossesMixin(LinalgMixin, LossesMixin):
         far = self.pairwise_distance(negative, p, eps)
         if swap:
             far = far.minimum(positive.pairwise_distance(negative, p, eps))
-        return (near - far + margin).clamp(0)._reduced(reduction)
+        return (near - far + margin).clamp(0)._apply_reduction(reduction)
 
     # --- of classes
 
@@ -87,7 +87,7 @@ class MarginLossesMixin(LinalgMixin, LossesMixin):
         0.69314...
         """
         self._need_match(Y, "soft_margin_loss")
-        return (-(Y * self)).softplus()._reduced(reduction)
+        return (-(Y * self)).softplus()._apply_reduction(reduction)
 
     def multi_margin_loss(
         self,
@@ -111,14 +111,14 @@ class MarginLossesMixin(LinalgMixin, LossesMixin):
             raise ArgumentError(f"multi_margin_loss: expected p of 1 or 2, got {p}")
         self._need_classes(Y, self.shape[:-1], "multi_margin_loss")
         count = self.shape[-1]
-        wanted = Y.is_class(count, -1)
-        loss = (margin - wanted.where(self, 0.0).sum(-1, keepdim=True) + self).clamp(0)
+        label_mask = Y.is_class(count, -1)
+        loss = (margin - label_mask.where(self, 0.0).sum(-1, keepdim=True) + self).clamp(0)
         loss = loss if p == 1 else loss.square()
         if weight is not None:
             if weight.shape != (count,):
                 raise ShapeError(f"multi_margin_loss: expected a weight of {(count,)}, got {weight.shape}")
-            loss = loss * wanted.where(weight, 0.0).sum(-1, keepdim=True)
-        return (wanted.where(0.0, loss).sum(-1) / count)._reduced(reduction)
+            loss = loss * label_mask.where(weight, 0.0).sum(-1, keepdim=True)
+        return (label_mask.where(0.0, loss).sum(-1) / count)._apply_reduction(reduction)
 
     def multilabel_margin_loss(self, Y: Self, reduction: str = "mean") -> Self:
         """The sum of max(0, 1 - self[y] + self[i]) over classes y of Y and others i, divided by their number.
@@ -132,11 +132,11 @@ class MarginLossesMixin(LinalgMixin, LossesMixin):
         self._need_classes(Y, self.shape, "multilabel_margin_loss")
         count = self.shape[-1]
         names = (Y < 0)._cumulative_any()
-        wanted = names.where(-1, Y).is_class(count, -1)  # (..., names, classes)
-        of_name = wanted.where(self.unsqueeze(-2), 0.0).sum(-1, keepdim=True)
+        label_mask = names.where(-1, Y).is_class(count, -1)  # (..., names, classes)
+        of_name = label_mask.where(self.unsqueeze(-2), 0.0).sum(-1, keepdim=True)
         margins = (1.0 - of_name + self.unsqueeze(-2)).clamp(0)
-        counts = names.logical_not().unsqueeze(-1) & wanted.any(-2, keepdim=True).logical_not()
-        return (counts.where(margins, 0.0).sum((-2, -1)) / count)._reduced(reduction)
+        counts = names.logical_not().unsqueeze(-1) & label_mask.any(-2, keepdim=True).logical_not()
+        return (counts.where(margins, 0.0).sum((-2, -1)) / count)._apply_reduction(reduction)
 
     def multilabel_soft_margin_loss(
         self, Y: Self, weight: Self | None = None, reduction: str = "mean"
@@ -149,7 +149,7 @@ class MarginLossesMixin(LinalgMixin, LossesMixin):
         0.69314...
         """
         loss = self.binary_crossentropy_logits(Y, "none")
-        return (loss if weight is None else loss * weight).mean(-1)._reduced(reduction)
+        return (loss if weight is None else loss * weight).mean(-1)._apply_reduction(reduction)
 
     def _need_classes(self, Y: Self, shape: Any, what: str) -> None:
         if not 1 <= self.ndim <= 2 or Y.shape != tuple(shape):

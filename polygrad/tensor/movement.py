@@ -1,4 +1,4 @@
-"""Movement: other views of the same elements. Nothing here computes or copies."""
+"""Movement ops: views of the same elements. Nothing here computes or copies."""
 
 from __future__ import annotations
 
@@ -38,38 +38,41 @@ class MovementMixin(TensorBase):
         None keeps the size of the axis at its place; behind the last axis it is inferred, as -1. Raises
         ShapeError when the sizes do not multiply to the number of elements.
 
-        A view, of what is no contiguous one too: what is written to it is in the original. torch copies
-        there.
+        The result is always a view: a write through it changes the original. torch copies a Tensor that
+        is not contiguous.
 
         >>> Tensor([1, 2, 3, 4]).reshape(2, -1).tolist()
         [[1, 2], [3, 4]]
         """
-        own = self.uop.shape
-        wanted = args_of(shape, args)
-        if None in wanted:
-            kept = (*own, *[-1] * (len(wanted) - len(own)))
-            wanted = tuple([kept[i] if s is None else s for i, s in enumerate(wanted)])
-        holes = [i for i, s in enumerate(wanted) if isinstance(s, int) and s == -1]
+        old_shape = self.uop.shape
+        new_shape = args_of(shape, args)
+        if None in new_shape:
+            default_sizes = (*old_shape, *[-1] * (len(new_shape) - len(old_shape)))
+            new_shape = tuple([default_sizes[i] if s is None else s for i, s in enumerate(new_shape)])
+        holes = [i for i, s in enumerate(new_shape) if isinstance(s, int) and s == -1]
         if len(holes) > 1:
-            raise ShapeError(f"reshape: expected at most one -1, got {wanted}")
+            raise ShapeError(f"reshape: expected at most one -1, got {new_shape}")
         if holes:
-            rest = canonical(prod([s for s in wanted if not (isinstance(s, int) and s == -1)]))
-            total = canonical(prod(own))
-            hole = canonical(total // rest) if not same_size(rest, 0) else -1
-            if not same_size(hole * rest, total) and (
-                isinstance(hole, int) or equal(rest, 0) or not equal(hole * rest, total)
+            known_product = canonical(prod([s for s in new_shape if not (isinstance(s, int) and s == -1)]))
+            total = canonical(prod(old_shape))
+            hole = canonical(total // known_product) if not same_size(known_product, 0) else -1
+            if not same_size(hole * known_product, total) and (
+                isinstance(hole, int) or equal(known_product, 0) or not equal(hole * known_product, total)
             ):
                 raise ShapeError(
-                    f"reshape: expected sizes that divide {total} elements (shape {own}), got {wanted}"
+                    f"reshape: expected sizes that divide {total} elements (shape {old_shape}), got "
+                    f"{new_shape}"
                 )
-            wanted = tuple([hole if i == holes[0] else s for i, s in enumerate(wanted)])
-        wanted = check_shape(wanted, "reshape")
-        if wanted == own:
+            new_shape = tuple([hole if i == holes[0] else s for i, s in enumerate(new_shape)])
+        new_shape = check_shape(new_shape, "reshape")
+        if new_shape == old_shape:
             return self
-        total, got = canonical(prod(own)), canonical(prod(wanted))
-        if not same_size(total, got) and not equal(total, got):
-            raise ShapeError(f"reshape: expected {total} elements (shape {own}), got {wanted} with {got}")
-        return self._view_of(self.uop.reshape(wanted))
+        total, new_total = canonical(prod(old_shape)), canonical(prod(new_shape))
+        if not same_size(total, new_total) and not equal(total, new_total):
+            raise ShapeError(
+                f"reshape: expected {total} elements (shape {old_shape}), got {new_shape} with {new_total}"
+            )
+        return self._view_of(self.uop.reshape(new_shape))
 
     def view(self, shape: Any, *args: Any) -> Self:
         """`reshape`.
@@ -87,23 +90,26 @@ class MovementMixin(TensorBase):
         >>> Tensor([[1], [2]]).expand(2, 3).tolist()
         [[1, 1, 1], [2, 2, 2]]
         """
-        own, wanted = self.uop.shape, args_of(shape, args)
-        if len(wanted) < len(own):
-            raise ShapeError(f"expand: expected at least {len(own)} axes for shape {own}, got {wanted}")
-        own = (1,) * (len(wanted) - len(own)) + own
-        wanted = tuple(
+        old_shape, new_shape = self.uop.shape, args_of(shape, args)
+        if len(new_shape) < len(old_shape):
+            raise ShapeError(
+                f"expand: expected at least {len(old_shape)} axes for shape {old_shape}, got {new_shape}"
+            )
+        old_shape = (1,) * (len(new_shape) - len(old_shape)) + old_shape
+        new_shape = tuple(
             [
                 o if s is None or (isinstance(s, int) and s == -1) else s
-                for s, o in zip(wanted, own, strict=True)
+                for s, o in zip(new_shape, old_shape, strict=True)
             ]
         )
-        wanted = check_shape(wanted, "expand")
-        for o, s in zip(own, wanted, strict=True):
+        new_shape = check_shape(new_shape, "expand")
+        for o, s in zip(old_shape, new_shape, strict=True):
             if not same_size(o, s) and not (isinstance(o, int) and o == 1):
                 raise ShapeError(
-                    f"expand: expected sizes of {self.uop.shape}, or any for a 1, got {wanted}: {s} for {o}"
+                    f"expand: expected sizes of {self.uop.shape}, or any for a 1, got {new_shape}: {s} for "
+                    f"{o}"
                 )
-        return self._view_of(self.uop.reshape(own).expand(wanted))
+        return self._view_of(self.uop.reshape(old_shape).expand(new_shape))
 
     broadcast_to = expand
 
@@ -134,16 +140,18 @@ class MovementMixin(TensorBase):
         >>> Tensor([1, 2, 3, 4]).shrink([(1, 3)]).tolist()
         [2, 3]
         """
-        own = self.uop.shape
-        if len(arg) != len(own):
-            raise ShapeError(f"shrink: expected {len(own)} pairs for shape {own}, got {len(arg)}")
-        pairs = tuple([(0, s) if p is None else (p[0], p[1]) for p, s in zip(arg, own, strict=True)])
-        for (lo, hi), s in zip(pairs, own, strict=True):
+        old_shape = self.uop.shape
+        if len(arg) != len(old_shape):
+            raise ShapeError(f"shrink: expected {len(old_shape)} pairs for shape {old_shape}, got {len(arg)}")
+        pairs = tuple([(0, s) if p is None else (p[0], p[1]) for p, s in zip(arg, old_shape, strict=True)])
+        for (lo, hi), s in zip(pairs, old_shape, strict=True):
             if is_negative(lo) or not fits(lo, hi) or not fits(hi, s):
-                raise ShapeError(f"shrink: expected 0 <= lo <= hi <= {s}, got {(lo, hi)} for shape {own}")
+                raise ShapeError(
+                    f"shrink: expected 0 <= lo <= hi <= {s}, got {(lo, hi)} for shape {old_shape}"
+                )
         return self._view_of(self.uop.shrink(pairs))
 
-    def _widened(self, padding: tuple[tuple[Sint, Sint], ...]) -> Self:
+    def _pad_view(self, padding: tuple[tuple[Sint, Sint], ...]) -> Self:
         """A view with padding around it, which the caller removes again after a reshape."""
         return self._view_of(self.uop.pad(padding))
 
@@ -191,16 +199,16 @@ class MovementMixin(TensorBase):
         >>> Tensor.zeros(2, 3, 4).movedim(0, -1).shape
         (3, 4, 2)
         """
-        given = [source] if isinstance(source, int) else list(source)
-        wanted = [destination] if isinstance(destination, int) else list(destination)
-        froms, tos = [self._axis(i) for i in given], [self._axis(i) for i in wanted]
+        sources = [source] if isinstance(source, int) else list(source)
+        destinations = [destination] if isinstance(destination, int) else list(destination)
+        froms, tos = [self._axis(i) for i in sources], [self._axis(i) for i in destinations]
         if not len(froms) == len(tos) == len(set(froms)) == len(set(tos)):
             raise ArgumentError(
                 f"movedim: expected as many sources as destinations, got {source} and {destination}"
             )
-        rest = iter([i for i in range(self.ndim) if i not in froms])
-        placed = dict(zip(tos, froms, strict=True))
-        return self.permute([placed[i] if i in placed else next(rest) for i in range(self.ndim)])
+        other_axes = iter([i for i in range(self.ndim) if i not in froms])
+        source_of = dict(zip(tos, froms, strict=True))
+        return self.permute([source_of[i] if i in source_of else next(other_axes) for i in range(self.ndim)])
 
     moveaxis = movedim
 
@@ -221,7 +229,8 @@ class MovementMixin(TensorBase):
         return self.flip(1)
 
     def rot90(self, k: int = 1, dims: Sequence[int] = (0, 1)) -> Self:
-        """Turned by k quarters, from the first of `dims` towards the second. Raises ArgumentError, AxisError.
+        """Rotated by k quarter turns, from the first of `dims` towards the second. Raises ArgumentError,
+        AxisError.
 
         >>> Tensor([[1, 2], [3, 4]]).rot90().tolist()
         [[2, 4], [1, 3]]
@@ -232,8 +241,8 @@ class MovementMixin(TensorBase):
         a, b = axes
         if k % 4 == 2:
             return self.flip((a, b))
-        turned = {1: self.flip(b).transpose(a, b), 3: self.flip(a).transpose(a, b)}
-        return turned.get(k % 4, self._view_of(self.uop))
+        rotations = {1: self.flip(b).transpose(a, b), 3: self.flip(a).transpose(a, b)}
+        return rotations.get(k % 4, self._view_of(self.uop))
 
     def squeeze(self, dim: int | None = None) -> Self:
         """Axes of size 1 dropped; only `dim`, if given.
@@ -283,9 +292,11 @@ class MovementMixin(TensorBase):
         (2, 3)
         """
         axis = self._axis(dim)
-        known = prod([s for s in sizes if not (isinstance(s, int) and s == -1)])
+        known_product = prod([s for s in sizes if not (isinstance(s, int) and s == -1)])
         n = self.shape[axis]
-        sizes = tuple([n // known if isinstance(s, int) and s == -1 and known else s for s in sizes])
+        sizes = tuple(
+            [n // known_product if isinstance(s, int) and s == -1 and known_product else s for s in sizes]
+        )
         if not same_size(prod(sizes), n):
             raise ShapeError(f"unflatten: expected sizes that multiply to {n}, got {sizes}")
         return self.reshape(self.shape[:axis] + tuple(sizes) + self.shape[axis + 1 :])
@@ -364,7 +375,7 @@ class MovementMixin(TensorBase):
         keep: list[Any] = [None] * len(lead)
         x = x.shrink([*keep, (down, down + length), (right, right + length)])
         # element (i, i) lies at i * (length + 1)
-        x = x.reshape(*lead, length * length)._widened((*[(0, 0)] * len(lead), (0, length)))
+        x = x.reshape(*lead, length * length)._pad_view((*[(0, 0)] * len(lead), (0, length)))
         x = x.reshape(*lead, length, length + 1)
         return x.shrink([*keep, None, (0, 1)]).reshape(*lead, length)
 
@@ -389,8 +400,8 @@ class MovementMixin(TensorBase):
     def pool(self, k: tuple[Sint, ...], stride: Any = 1, dilation: Any = 1) -> Self:
         """Windows over the last len(k) axes: (..., *outputs, *k).
 
-        Only movement: each axis is repeated and sheared, so that every repeat starts `dilation` elements
-        later. Raises ArgumentError when a window is larger than its axis.
+        It is made of movement ops alone: each axis is repeated and sheared, so that every repetition starts
+        `dilation` elements later. Raises ArgumentError when a window is larger than its axis.
 
         >>> Tensor([1, 2, 3]).pool((2,)).tolist()
         [[1, 2], [2, 3]]
@@ -410,8 +421,8 @@ class MovementMixin(TensorBase):
         outs = [ceildiv(i - d * (w - 1), s) for i, d, w, s in zip(sizes, dilations, k, strides, strict=True)]
         keep: list[Any] = [None] * len(lead)
         if all(w <= s and d == 1 for w, s, d in zip(k, strides, dilations, strict=True)):
-            # windows do not overlap: s elements for every window, though the last has w; of a symbolic i,
-            # o * s <= i + s - w holds
+            # windows do not overlap: every window takes s elements, also the last, which uses w of them;
+            # o * s <= i + s - w holds for a symbolic i
             spans = [o * s for o, s in zip(outs, strides, strict=True)]
             fixed = [isinstance(i, int) for i in sizes]
             x = self.shrink(
@@ -421,7 +432,7 @@ class MovementMixin(TensorBase):
                 max(n - i, 0) if f else s - w
                 for n, i, f, s, w in zip(spans, sizes, fixed, strides, k, strict=True)
             ]
-            x = x._widened((*[(0, 0)] * len(lead), *[(0, m) for m in missing]))
+            x = x._pad_view((*[(0, 0)] * len(lead), *[(0, m) for m in missing]))
             x = x._view_of(x.uop.shrink((*[(0, s) for s in lead], *[(0, n) for n in spans])))
             x = x.reshape(*lead, *[v for o, s in zip(outs, strides, strict=True) for v in (o, s)])
             x = x.shrink([*keep, *[v for o, w in zip(outs, k, strict=True) for v in ((0, o), (0, w))]])
@@ -431,7 +442,7 @@ class MovementMixin(TensorBase):
             axes = range(len(lead), x.ndim, 2)
             for axis, o, s, d in zip(axes, outs, strides, dilations, strict=True):
                 x = x._view_of(x.uop.shear(Shear(axis, axis + 1, 0, d, (o - 1) * s + 1)))
-            x = x._widened((*[(0, 0)] * len(lead), *[v for s in strides for v in ((0, s - 1), (0, 0))]))
+            x = x._pad_view((*[(0, 0)] * len(lead), *[v for s in strides for v in ((0, s - 1), (0, 0))]))
             x = x.reshape(*lead, *[v for o, s, w in zip(outs, strides, k, strict=True) for v in (o, s, w)])
             x = x.shrink([*keep, *[v for o, w in zip(outs, k) for v in ((0, o), (0, 1), (0, w))]])
             x = x.reshape(*lead, *[v for o, w in zip(outs, k, strict=True) for v in (o, w)])

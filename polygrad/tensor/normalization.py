@@ -30,7 +30,7 @@ class NormalizationMixin(LinalgMixin, RandomMixin, ActivationsMixin):
         if p == 0:
             return self._in_result_dtype(x / x.ne(0).sum(dim, keepdim=True).maximum(eps))
         total = x.abs().pow(p).sum(dim, keepdim=True)
-        is_zero = total.eq(0.0)  # where the root has no gradient
+        is_zero = total.eq(0.0)  # the root has no gradient there
         norm = is_zero.where(0.0, is_zero.where(1.0, total).pow(1 / p))
         return self._in_result_dtype(x / norm.maximum(eps))
 
@@ -81,8 +81,8 @@ class NormalizationMixin(LinalgMixin, RandomMixin, ActivationsMixin):
             return self
         if p == 1:
             return self.zeros_like()
-        kept = self.rand(*self.shape, device=self._device, dtype=dtypes.float32, contiguous=False) >= p
-        return kept._of(kept.uop.contiguous(), kept._device).where(self, 0) * (1.0 / (1.0 - p))
+        keep_mask = self.rand(*self.shape, device=self._device, dtype=dtypes.float32, contiguous=False) >= p
+        return keep_mask._of(keep_mask.uop.contiguous(), keep_mask._device).where(self, 0) * (1.0 / (1.0 - p))
 
     def alpha_dropout(self, p: float = 0.5) -> Self:
         """Dropout that keeps mean and variance behind `selu` (Klambauer et al., 2017): in training,
@@ -114,9 +114,9 @@ class NormalizationMixin(LinalgMixin, RandomMixin, ActivationsMixin):
             return self * 0.0
         least = -1.7580993408473766  # selu's, of minus infinity
         scale = ((least * least * p + 1.0) * (1.0 - p)) ** -0.5
-        kept = self.rand(*shape, device=self._device, dtype=dtypes.float32, contiguous=False) >= p
-        kept = kept._of(kept.uop.contiguous(), kept._device)
-        return kept.where(self, least) * scale - least * p * scale
+        keep_mask = self.rand(*shape, device=self._device, dtype=dtypes.float32, contiguous=False) >= p
+        keep_mask = keep_mask._of(keep_mask.uop.contiguous(), keep_mask._device)
+        return keep_mask.where(self, least) * scale - least * p * scale
 
     def scaled_dot_product_attention(
         self,
@@ -144,11 +144,13 @@ class NormalizationMixin(LinalgMixin, RandomMixin, ActivationsMixin):
         if enable_gqa:
             key = key.repeat_interleave(self.shape[-3] // key.shape[-3], -3)
             value = value.repeat_interleave(self.shape[-3] // value.shape[-3], -3)
-        narrow = promote(self.dtype, key.dtype)
-        wide = sum_dtype(narrow)
+        result_dtype = promote(self.dtype, key.dtype)
+        wide = sum_dtype(result_dtype)
         scores = self.dot(key.transpose(-2, -1), dtype=wide)
-        if wide != narrow:  # the gradient, of which products are made, is rounded as any other of this dtype
-            scores = scores._with_backward([scores], lambda g, *_: g.cast(narrow).cast(wide))
+        if (
+            wide != result_dtype
+        ):  # the gradient, an operand of products, is rounded like other values of this dtype
+            scores = scores._with_backward([scores], lambda g, *_: g.cast(result_dtype).cast(wide))
         scores = scores * (1.0 / math.sqrt(self.shape[-1]))
         if is_causal:
             rows, columns = scores.shape[-2:]

@@ -1,4 +1,4 @@
-"""Padding: elements added around each axis, constant or taken from inside."""
+"""Padding: elements added around each axis, constant or copied from the Tensor."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, ShapeError
-from polygrad.tensor.core.base import filled
+from polygrad.tensor.core.base import broadcast_constant
 from polygrad.tensor.core.sizes import args_of, fits, is_negative, is_size, larger, same_size, smaller
 from polygrad.tensor.joining import JoiningMixin
 from polygrad.uop.shapes import Sint
@@ -22,9 +22,9 @@ class PaddingMixin(JoiningMixin):
         """Elements added around each axis.
 
         `padding`: a pair (before, after) or None for every axis, or a flat sequence as torch's: (before,
-        after) of the last axis first. Negative sizes cut: first where `mode` is 'constant' or 'circular',
-        else what is added is of the whole axis, as in torch. `mode`: 'constant' (`value`), 'reflect',
-        'replicate' or 'circular'. Raises ArgumentError, ShapeError.
+        after) of the last axis first. Negative sizes cut. As in torch, the cut comes first if `mode` is
+        'constant' or 'circular'; else the padding is made from the whole axis. `mode`: 'constant' (`value`),
+        'reflect', 'replicate' or 'circular'. Raises ArgumentError, ShapeError.
 
         >>> Tensor([1, 2]).pad((1, 2)).tolist()
         [0, 1, 2, 0, 0]
@@ -42,12 +42,14 @@ class PaddingMixin(JoiningMixin):
                 [(-smaller(lo, 0), s + smaller(hi, 0)) for (lo, hi), s in zip(pairs, self.shape, strict=True)]
             )
             pairs = tuple([(larger(lo, 0), larger(hi, 0)) for lo, hi in pairs])
-        padded = out.uop.pad(pairs)
+        padded_node = out.uop.pad(pairs)
         if value == 0:
-            return out._with(padded)
-        inside = filled(dtypes.bool, True, out.shape).pad(pairs)
+            return out._with(padded_node)
+        is_inside = broadcast_constant(dtypes.bool, True, out.shape).pad(pairs)
         dtype = out._scalar(value)
-        return out._with(inside.where(padded.cast(dtype), filled(dtype, value, padded.shape)))
+        return out._with(
+            is_inside.where(padded_node.cast(dtype), broadcast_constant(dtype, value, padded_node.shape))
+        )
 
     def pad_to(self, shape: Any, *args: Any, value: Any = 0) -> Self:
         """`value` added behind each axis up to `shape`; None keeps an axis. Raises ShapeError.
@@ -55,11 +57,12 @@ class PaddingMixin(JoiningMixin):
         >>> Tensor([1, 2]).pad_to(4).tolist()
         [1, 2, 0, 0]
         """
-        wanted = args_of(shape, args)
-        if len(wanted) != self.ndim:
-            raise ShapeError(f"pad_to: expected {self.ndim} sizes for shape {self.shape}, got {wanted}")
+        new_shape = args_of(shape, args)
+        if len(new_shape) != self.ndim:
+            raise ShapeError(f"pad_to: expected {self.ndim} sizes for shape {self.shape}, got {new_shape}")
         return self.pad(
-            [None if w is None else (0, w - s) for w, s in zip(wanted, self.shape, strict=True)], value=value
+            [None if w is None else (0, w - s) for w, s in zip(new_shape, self.shape, strict=True)],
+            value=value,
         )
 
     def _padding(self, padding: Sequence[Any]) -> tuple[tuple[Any, Any], ...]:
@@ -83,12 +86,12 @@ class PaddingMixin(JoiningMixin):
         out = self
         for axis, (lo, hi) in enumerate(pairs):
             if mode == "circular":
-                out = out._cut(axis, lo, hi)
+                out = out._crop(axis, lo, hi)
             n = out.shape[axis]
             front, back = larger(lo, 0), larger(hi, 0)
-            most = larger(front, back)
-            limit = n - 1 if mode == "reflect" else n if mode == "circular" else most
-            if not fits(most, limit) or not fits(1, n):
+            largest = larger(front, back)
+            limit = n - 1 if mode == "reflect" else n if mode == "circular" else largest
+            if not fits(largest, limit) or not fits(1, n):
                 raise ShapeError(
                     f"pad: expected {mode} padding of at most {limit} for an axis of size {n}, got {(lo, hi)}"
                 )
@@ -99,16 +102,17 @@ class PaddingMixin(JoiningMixin):
                 parts.append(out._border(axis, mode, back, n, front=False))
             out = parts[0].cat(*parts[1:], dim=axis)
             if mode != "circular":
-                out = out._cut(axis, lo, hi)
+                out = out._crop(axis, lo, hi)
         return out
 
-    def _cut(self, axis: int, lo: Sint, hi: Sint) -> Self:
-        """Axis `axis` without its first -lo and last -hi elements, of those that are negative."""
+    def _crop(self, axis: int, lo: Sint, hi: Sint) -> Self:
+        """Axis `axis` without its first -lo elements if lo < 0, and without its last -hi elements if hi <
+        0."""
         if not is_negative(lo) and not is_negative(hi):
             return self
         n = self.shape[axis]
-        kept = (-smaller(lo, 0), n + smaller(hi, 0))
-        return self.shrink([kept if i == axis else None for i in range(self.ndim)])
+        bounds = (-smaller(lo, 0), n + smaller(hi, 0))
+        return self.shrink([bounds if i == axis else None for i in range(self.ndim)])
 
     def _border(self, axis: int, mode: str, count: Sint, n: Sint, front: bool) -> Self:
         if mode == "reflect":

@@ -1,4 +1,4 @@
-"""Pooling: windows made by movement ops, then a reduction."""
+"""Pooling: windows by movement ops, then a reduction."""
 
 from __future__ import annotations
 
@@ -91,8 +91,9 @@ class PoolingMixin(ConvolutionMixin, IndexingMixin):
     ) -> Self:
         """The elements at `indices` of `max_pool2d`, zeros elsewhere: (n, channels, *spatial).
 
-        The other arguments are those of the pooling, from which the size follows, unless it is `output_size`
-        (its last axes). Where an index comes twice, the elements add up. Raises ShapeError.
+        The other arguments are those of the pooling; they determine the size of the result, unless
+        `output_size` (its last axes) is given. Where an index occurs twice, the elements add up. Raises
+        ShapeError.
 
         >>> values, indices = Tensor([[[[1, 2], [3, 4]]]]).max_pool2d(return_indices=True)
         >>> values.max_unpool2d(indices).tolist()
@@ -131,7 +132,8 @@ class PoolingMixin(ConvolutionMixin, IndexingMixin):
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> Self:
-        """The mean of each window over the last axes; padding counts unless told. Raises ShapeError.
+        """The mean of each window over the last axes; padding counts if `count_include_pad`. Raises
+        ShapeError.
 
         `dilation` comes before `padding`, as tinygrad's; torch has none, and `padding` in its place.
 
@@ -143,14 +145,14 @@ class PoolingMixin(ConvolutionMixin, IndexingMixin):
         windows = self._windows(kernel, stride, dilation, padding, 0, ceil_mode, "avg_pool2d")
         if not ceil_mode and (count_include_pad or padding == 0):
             return windows.mean(axes)
-        ones = self.const_like(1)
-        if count_include_pad:  # only what ceil_mode adds is left out
+        counted = self.const_like(1)
+        if count_include_pad:  # only the elements that ceil_mode adds do not count
             pads = self._spatial_padding(padding, len(kernel), "avg_pool2d")
             lead: list[Any] = [None] * (self.ndim - len(kernel))
-            ones = ones.pad([*lead, *pads], value=1)
-            count = ones._windows_behind(self, kernel, stride, dilation, padding)
+            counted = counted.pad([*lead, *pads], value=1)
+            count = counted._windows_behind(self, kernel, stride, dilation, padding)
         else:
-            count = ones._windows(kernel, stride, dilation, padding, 0, ceil_mode, "avg_pool2d")
+            count = counted._windows(kernel, stride, dilation, padding, 0, ceil_mode, "avg_pool2d")
         return windows.sum(axes) / count.sum(axes)
 
     # --- windows that follow from the size of the result
@@ -217,7 +219,7 @@ class PoolingMixin(ConvolutionMixin, IndexingMixin):
         return self._adaptive_max_pool(output_size, 3, return_indices)
 
     def _adaptive_windows(self, output_size: Any, dims: int, what: str) -> tuple[Self, Self | None]:
-        """(..., *outputs, *windows), and which elements belong to the windows: all of them, if None."""
+        """(..., *outputs, *windows), and a mask of the elements that belong to the windows; None: all do."""
         sizes = (output_size,) * dims if isinstance(output_size, int) else tuple(output_size)
         if len(sizes) != dims or not all(s is None or (isinstance(s, int) and s > 0) for s in sizes):
             raise ArgumentError(
@@ -226,11 +228,11 @@ class PoolingMixin(ConvolutionMixin, IndexingMixin):
         if self.ndim < dims:
             raise ShapeError(f"{what}: expected at least {dims} axes, got shape {self.shape}")
         lead = self.ndim - dims
-        out, inside = self, None
-        for d, wanted in enumerate(sizes):
+        out, window_mask = self, None
+        for d, output_count in enumerate(sizes):
             axis = lead + 2 * d
             n = fixed_size(out.shape[axis], what)
-            m = n if wanted is None else wanted
+            m = n if output_count is None else output_count
             if n % m == 0:
                 out = out.unflatten(axis, (m, n // m))
                 continue
@@ -243,29 +245,29 @@ class PoolingMixin(ConvolutionMixin, IndexingMixin):
             belongs = place < ((window + 1) * n + (m - 1)) // m
             out = out[(slice(None),) * axis + (place.minimum(n - 1),)]
             belongs = belongs.reshape(*[1] * (2 * d), m, width, *[1] * (2 * (dims - d - 1)))
-            inside = belongs if inside is None else inside & belongs
+            window_mask = belongs if window_mask is None else window_mask & belongs
         order = [*range(lead), *range(lead, out.ndim, 2), *range(lead + 1, out.ndim, 2)]
-        if inside is not None:
-            inside = inside.permute([*range(0, 2 * dims, 2), *range(1, 2 * dims, 2)])
+        if window_mask is not None:
+            window_mask = window_mask.permute([*range(0, 2 * dims, 2), *range(1, 2 * dims, 2)])
         out = out.permute(order)
-        return out, None if inside is None else inside.expand(out.shape[lead:])
+        return out, None if window_mask is None else window_mask.expand(out.shape[lead:])
 
     def _adaptive_avg_pool(self, output_size: Any, dims: int) -> Self:
-        windows, inside = self._adaptive_windows(output_size, dims, f"adaptive_avg_pool{dims}d")
+        windows, window_mask = self._adaptive_windows(output_size, dims, f"adaptive_avg_pool{dims}d")
         axes = tuple(range(-dims, 0))
-        if inside is None:
+        if window_mask is None:
             return windows.mean(axes)
-        count = inside._with(inside.uop.cast(dtypes.int32)).sum(axes)
-        return inside.where(windows, 0).sum(axes) / count
+        count = window_mask._with(window_mask.uop.cast(dtypes.int32)).sum(axes)
+        return window_mask.where(windows, 0).sum(axes) / count
 
     def _adaptive_max_pool(
         self, output_size: Any, dims: int, return_indices: bool
     ) -> Self | tuple[Self, Self]:
         what = f"adaptive_max_pool{dims}d"
-        windows, inside = self._adaptive_windows(output_size, dims, what)
+        windows, window_mask = self._adaptive_windows(output_size, dims, what)
         axes = tuple(range(-dims, 0))
-        if inside is not None:
-            windows = inside.where(windows, self.dtype.min)
+        if window_mask is not None:
+            windows = window_mask.where(windows, self.dtype.min)
         top = windows.max(axes)
         if not return_indices:
             return top
@@ -274,7 +276,7 @@ class PoolingMixin(ConvolutionMixin, IndexingMixin):
         places, _ = from_end.reshape(self.shape[-dims:])._adaptive_windows(output_size, dims, what)
         is_top = windows.eq(windows.max(axes, keepdim=True))
         is_top = is_top | windows.isnan() if self.dtype.is_float else is_top
-        is_top = is_top if inside is None else is_top & inside
+        is_top = is_top if window_mask is None else is_top & window_mask
         first = is_top.where(places, 0)._reduce(Ops.MAX, axes, False, dtypes.int32, dtypes.int32)
         return top, first * -1 + total
 
@@ -296,7 +298,7 @@ class PoolingMixin(ConvolutionMixin, IndexingMixin):
         dilations = steps_of(dilation, dims, f"{what}: dilation")
         pads = self._spatial_padding(padding, dims, what)
         if ceil_mode:
-            grown = []
+            extra_padding = []
             for n, k, s, d, (lo, hi) in zip(
                 self.shape[-dims:], kernel, strides, dilations, pads, strict=True
             ):
@@ -304,13 +306,14 @@ class PoolingMixin(ConvolutionMixin, IndexingMixin):
                 out = ceildiv(n + lo + hi - reach, s) + 1
                 if fits(n + lo, (out - 1) * s):  # a window must start inside
                     out = out - 1
-                grown.append((lo, larger((out - 1) * s + reach - n - lo, hi)))
-            pads = grown
+                extra_padding.append((lo, larger((out - 1) * s + reach - n - lo, hi)))
+            pads = extra_padding
         lead: list[Any] = [None] * (self.ndim - dims)
         return self.pad([*lead, *pads], value=value).pool(tuple(kernel), strides, dilations)
 
     def _windows_behind(self, image: Self, kernel: Any, stride: Any, dilation: Any, padding: Any) -> Self:
-        """The windows of this padded Tensor where ceil_mode has those of `image`; zeros beyond its end."""
+        """The windows of this padded Tensor that correspond to those of `image` with ceil_mode; zeros beyond
+        its end."""
         windows = image._windows(kernel, stride, dilation, padding, 0, True, "avg_pool2d")
         dims = len(kernel)
         strides, dilations = (

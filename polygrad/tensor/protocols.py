@@ -1,4 +1,4 @@
-"""What Python and numpy ask of a Tensor: numbers, text, arrays.
+"""Protocols of Python and numpy: conversion to numbers, text and arrays.
 
 `bool(t)`, `float(t)`, `f"{t:.3f}"`, `round(t)`, `math.floor(t)`, `print(t)`, `np.sin(t)`, `array * t`.
 """
@@ -19,10 +19,10 @@ from polygrad.missing import missing
 from polygrad.monitor import computing
 from polygrad.runtime.buffer import Buffer
 from polygrad.tensor.core.convert import unpack
-from polygrad.tensor.core.formatting import SHORTENED, shown, text_of
+from polygrad.tensor.core.formatting import SHORTENED, printed_positions, text_of
 from polygrad.tensor.storage import StorageMixin
 
-# numpy's functions behind the operators between an array and a Tensor: these give Tensors
+# numpy's functions for operators between an array and a Tensor; these return Tensors
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -53,7 +53,7 @@ class ProtocolsMixin(StorageMixin):
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        """Raises AttributeError: asked only for names that are not there. It says what there is instead."""
+        """Raises AttributeError, which names a replacement: called only for names that do not exist."""
         raise AttributeError(missing("Tensor", repr(type(self).__name__), name), name=name, obj=self)
 
     # --- numbers
@@ -101,24 +101,24 @@ class ProtocolsMixin(StorageMixin):
         return format(self.item(), spec) if spec or not self.shape else str(self)
 
     def __repr__(self) -> str:
-        """The elements, if they are computed; nothing is computed for it."""
+        """The elements, if they are computed already; `repr` computes nothing."""
         grad = f", grad={self.grad.shape} {self.grad.dtype}" if self.grad is not None else ""
-        stored = stored_value(stored_node(self.uop))
+        computed_value = stored_value(stored_node(self.uop))
         shape = tuple([n for n in self.shape if isinstance(n, int)])
-        is_lazy = stored is None or stored.arg.overwritten or isinstance(self._device, tuple)
+        is_lazy = computed_value is None or computed_value.arg.overwritten or isinstance(self._device, tuple)
         if is_lazy or len(shape) < self.ndim or watch.recording is not None:
             return f"<Tensor {self.shape} {self.dtype} on {self.device}, lazy: tolist() shows it{grad}>"
-        assert stored is not None
-        buffer: Buffer = stored.arg
+        assert computed_value is not None
+        buffer: Buffer = computed_value.arg
         if not buffer.allocation.is_allocated:
             return f"<Tensor {self.shape} {self.dtype} on {self.device}, lazy{grad}>"
         return f"Tensor({self._text(buffer, shape)}, {self.dtype} on {self.device}{grad})"
 
     @computing
     def _text(self, buffer: Buffer, shape: tuple[int, ...]) -> str:
-        """The elements, of which no more are read than are printed."""
+        """The elements as text; only those that are printed are read."""
         n = shape[-1] if shape else 1
-        positions = shown(n, prod(shape) > SHORTENED)
+        positions = printed_positions(n, prod(shape) > SHORTENED)
         strides = [prod(shape[i + 1 :]) for i in range(len(shape) - 1)]
 
         def row(index: tuple[int, ...]) -> list[Any]:
@@ -144,7 +144,7 @@ class ProtocolsMixin(StorageMixin):
         return out if dtype is None else out.astype(dtype)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """`array * t` is a Tensor; numpy's other functions compute arrays of a Tensor's elements."""
+        """`array * t` is a Tensor; numpy's other functions return arrays."""
         apply = _OPERATORS.get(ufunc.__name__) if method == "__call__" and not kwargs else None
         if apply is not None and len(inputs) == 2:
             a, b = inputs
@@ -152,7 +152,7 @@ class ProtocolsMixin(StorageMixin):
         return getattr(ufunc, method)(*map(_as_array, inputs), **kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """numpy's functions, of a Tensor's elements: `np.max(t)`, `np.concatenate([t, u])`."""
+        """numpy's functions, applied to a Tensor's elements: `np.max(t)`, `np.concatenate([t, u])`."""
         return function(*_as_array(args), **_as_array(kwargs))
 
 

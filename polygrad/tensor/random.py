@@ -1,6 +1,6 @@
-"""Random tensors: counter-based, so lazy, and the same bits on every device.
+"""Random tensors. The generator is counter-based, so draws are lazy and have the same bits on every device.
 
-Two draws of one shape are one kernel. `generator.py` keeps the counters.
+Two draws of one shape share a kernel. `generator.py` has the counters.
 
 Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011).
 """
@@ -32,7 +32,7 @@ class RandomMixin(CumulativeMixin):
 
     @staticmethod
     def manual_seed(seed: int = 0) -> None:
-        """Start all random numbers afresh: the same seed gives the same bits, on every device.
+        """Restart all random numbers: the same seed gives the same bits, on every device.
 
         >>> Tensor.manual_seed(1)
         >>> a = Tensor.rand(3).tolist()
@@ -46,13 +46,13 @@ class RandomMixin(CumulativeMixin):
 
     @classmethod
     def _random_bits(cls, shape: tuple[Any, ...], device: str | None) -> tuple[UOp, Any]:
-        """uint64 random bits, a node of `shape`. On several devices they are those of the first."""
+        """uint64 random bits, a node of `shape`. Several devices use the bits of the first."""
         home = placement_of(device) if device is not None else Device.DEFAULT
         count = prod(shape)
         flat = (count,)
         if isinstance(home, tuple):
-            drawn = generator.draw(home[0], sint_max(count))
-            key, base, offset = [x.copy_to(Sharding(home, None)) for x in drawn]
+            draw = generator.draw(home[0], sint_max(count))
+            key, base, offset = [x.copy_to(Sharding(home, None)) for x in draw]
         else:
             key, base, offset = generator.draw(home, sint_max(count))
         start = (base + offset).expand(flat)
@@ -124,12 +124,12 @@ class RandomMixin(CumulativeMixin):
         bits, home = cls._random_bits(_shape_of(shape, "randint"), kwargs.get("device"))
         n = high - low
         if n <= 1 << 31:  # the high word of a 32 by 32 bit product
-            scaled = (bits & 0xFFFFFFFF) * n >> 32
+            offsets = (bits & 0xFFFFFFFF) * n >> 32
         elif n < 1 << 64:
-            scaled = bits % n
+            offsets = bits % n
         else:
-            scaled = bits
-        out = scaled.cast(to)
+            offsets = bits
+        out = offsets.cast(to)
         return cls._of((out if low == 0 else out + low).contiguous(), home, kwargs.get("requires_grad"))
 
     @classmethod
@@ -216,7 +216,7 @@ class RandomMixin(CumulativeMixin):
         return cls.normal(*shape, mean=0.0, std=std, **kwargs)
 
     def rand_like(self, **kwargs: Any) -> Self:
-        """`rand` in this Tensor's shape, dtype and on its device, unless told.
+        """`rand` in this Tensor's shape, by default with its dtype and on its device.
 
         >>> Tensor.zeros(2, 3).rand_like().shape
         (2, 3)
@@ -224,7 +224,7 @@ class RandomMixin(CumulativeMixin):
         return self.rand(*self.shape, **{"device": self._device, "dtype": self.dtype, **kwargs})
 
     def randn_like(self, dtype: DTypeLike | None = None, **kwargs: Any) -> Self:
-        """`randn` in this Tensor's shape, dtype and on its device, unless told.
+        """`randn` in this Tensor's shape, by default with its dtype and on its device.
 
         >>> Tensor.zeros(2, 3).randn_like().shape
         (2, 3)
@@ -265,17 +265,17 @@ class RandomMixin(CumulativeMixin):
             raise ShapeError(f"multinomial: expected 1 or 2 axes, got shape {self.shape}")
         count = fixed_size(self.shape[-1], "multinomial")
         if num_samples < 1 or (not replacement and num_samples > count):
-            most = "" if replacement else f" and at most {count}, or replacement=True"
-            raise ArgumentError(f"multinomial: expected num_samples of at least 1{most}, got {num_samples}")
+            limit = "" if replacement else f" and at most {count}, or replacement=True"
+            raise ArgumentError(f"multinomial: expected num_samples of at least 1{limit}, got {num_samples}")
         weights = self.unsqueeze(0) if self.ndim == 1 else self
         if not replacement and num_samples > 1:
-            picked = weights._detached()._race(num_samples)
-            return picked.squeeze(0) if self.ndim == 1 else picked
+            positions = weights._detached()._race(num_samples)
+            return positions.squeeze(0) if self.ndim == 1 else positions
         ends = weights.float().cumsum(1)
         ends = ends / ends.shrink([None, (ends.shape[1] - 1, ends.shape[1])])
         draws = self.rand(num_samples, ends.shape[0], 1, device=self._device)
-        picked = (draws < ends.unsqueeze(0)).logical_not().sum(2).permute(1, 0)
-        return (picked.squeeze(0) if self.ndim == 1 else picked)._with_int()
+        positions = (draws < ends.unsqueeze(0)).logical_not().sum(2).permute(1, 0)
+        return (positions.squeeze(0) if self.ndim == 1 else positions)._with_int()
 
     def _race(self, num_samples: int) -> Self:
         """Positions along axis 1 in the order in which exponential clocks of these rates ring: Efraimidis and
@@ -283,14 +283,15 @@ class RandomMixin(CumulativeMixin):
         if checking():
             line, shape = at_line(), self.shape
 
-            def explain(row: int, found: int) -> ArgumentError:
-                where = f" in row {row}" if shape[0] != 1 else ""
+            def explain(row: int, positive_count: int) -> ArgumentError:
+                location = f" in row {row}" if shape[0] != 1 else ""
                 return ArgumentError(
-                    f"multinomial: expected {num_samples} probabilities above 0{where}, got {found}{line}"
+                    f"multinomial: expected {num_samples} probabilities above 0{location}, got "
+                    f"{positive_count}{line}"
                 )
 
-            found = (self > 0).sum(1)
-            require(found < num_samples, found, explain)
+            positive_counts = (self > 0).sum(1)
+            require(positive_counts < num_samples, positive_counts, explain)
         uniform = type(self).rand(*self.shape, device=self._device, dtype=dtypes.float32)
         times: Any = (self > 0).where((1.0 - uniform).log() / -self.float(), math.inf)
         first: Self = times.argsort(1).shrink([None, (0, num_samples)])
@@ -305,8 +306,8 @@ class RandomMixin(CumulativeMixin):
         >>> Tensor([0.0, 1.0]).bernoulli().tolist()
         [0.0, 1.0]
         """
-        drawn = type(self).rand(*self.shape, device=self.device, dtype=dtypes.float32)
-        return (drawn < self._detached()).cast_like(self)
+        draws = type(self).rand(*self.shape, device=self.device, dtype=dtypes.float32)
+        return (draws < self._detached()).cast_like(self)
 
 
 def _shape_of(shape: tuple[Any, ...], subject: str) -> tuple[Any, ...]:

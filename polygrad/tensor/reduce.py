@@ -1,4 +1,4 @@
-"""Reductions, and what is made of them: means, norms, extremes and their positions.
+"""Reductions, and methods based on them: means, norms, extremes and their positions.
 
 `axis`: an int, a sequence of ints, or None for all axes; `keepdim` keeps reduced axes as size 1.
 """
@@ -11,9 +11,9 @@ from typing import Any, Self
 
 from polygrad.dtype import DType, dtypes, promote_float, sum_dtype, to_dtype
 from polygrad.errors import ShapeError
-from polygrad.gradient import computed_once
+from polygrad.gradient import store_rounded
 from polygrad.helpers import prod
-from polygrad.tensor.core.base import DTypeLike, TensorLike, broadcast_to, filled
+from polygrad.tensor.core.base import DTypeLike, TensorLike, broadcast_constant, broadcast_to
 from polygrad.tensor.padding import PaddingMixin
 from polygrad.tensor.special import SpecialFunctionsMixin
 from polygrad.uop.node import UOp
@@ -24,7 +24,7 @@ Axes = int | Sequence[int] | None
 
 
 class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
-    """Reductions. All raise AxisError for an axis that is not there."""
+    """Reductions. All raise AxisError for an axis that does not exist."""
 
     __slots__ = ()
 
@@ -33,7 +33,7 @@ class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
         shape = self.uop.shape
         x = self.uop.cast(accumulate)
         if op is Ops.MAX and self.requires_grad:
-            x = computed_once(x)  # for the gradient, which looks for the greatest
+            x = store_rounded(x)  # for the gradient, which compares the elements with the maximum
         out = x.reduce_axis(op, axes).cast(result)
         if not keepdim:
             out = out.reshape(tuple([s for i, s in enumerate(shape) if i not in axes]))
@@ -51,7 +51,7 @@ class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
         return self._reduce(Ops.ADD, axis, keepdim, *sum_dtypes(self.dtype, dtype))
 
     def nansum(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """The sum of what is no NaN. Raises AxisError.
+        """The sum of all elements except NaN. Raises AxisError.
 
         >>> Tensor([1.0, float("nan"), 2.0]).nansum().item()
         3.0
@@ -90,7 +90,7 @@ class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
         [1, 2]
         """
         self._need_elements(axis, "min")
-        return self._mirrored()._reduce(Ops.MAX, axis, keepdim, self.dtype, self.dtype)._mirrored()
+        return self._mirror()._reduce(Ops.MAX, axis, keepdim, self.dtype, self.dtype)._mirror()
 
     amin = min
 
@@ -102,7 +102,7 @@ class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
         """
         return self.min(axis, keepdim), self.max(axis, keepdim)
 
-    def _mirrored(self) -> Self:
+    def _mirror(self) -> Self:
         return self.neg() if self.dtype.is_float else self.bitwise_not()
 
     def _need_elements(self, axis: Axes, what: str) -> None:
@@ -194,7 +194,7 @@ class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
         total = self.square().sum(axis, keepdim) if p == 2 else size.pow(p).sum(axis, keepdim)
         if p < 0:
             return total.pow(1 / p)
-        is_zero = total.eq(0)  # its root has no slope: the gradient there is 0
+        is_zero = total.eq(0)  # the root is not differentiable there: its gradient counts as 0
         nonzero = is_zero.where(1.0, total)
         return is_zero.where(0.0, nonzero.sqrt() if p == 2 else nonzero.pow(1 / p))
 
@@ -203,7 +203,7 @@ class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
     def _count(self, axis: Axes) -> Any:
         return canonical(prod([self.shape[a] for a in self._axes(axis)]))
 
-    def _divided_by(self, n: Any) -> Self:
+    def _divide_by_count(self, n: Any) -> Self:
         """self divided by the count `n`, an int or a symbolic integer."""
         if isinstance(n, int):
             return self * (1.0 / n if n else math.nan)
@@ -229,10 +229,12 @@ class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
         return self._in_result_dtype(self._in_accumulation_dtype()._mean(axis, keepdim))
 
     def _mean(self, axis: Axes, keepdim: bool) -> Self:
-        return self._reduce(Ops.ADD, axis, keepdim, self.dtype, self.dtype)._divided_by(self._count(axis))
+        return self._reduce(Ops.ADD, axis, keepdim, self.dtype, self.dtype)._divide_by_count(
+            self._count(axis)
+        )
 
     def nanmean(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """The mean of what is no NaN. Raises AxisError.
+        """The mean of all elements except NaN. Raises AxisError.
 
         >>> Tensor([1.0, float("nan"), 2.0]).nanmean().item()
         1.5
@@ -254,7 +256,7 @@ class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
         n = self._count(axis)
         if isinstance(n, int):
             return squares * (1.0 / (n - correction) if n > correction else math.inf)
-        return squares._divided_by((n - correction).maximum(0))
+        return squares._divide_by_count((n - correction).maximum(0))
 
     def var_mean(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> tuple[Self, Self]:
         """The variance and the mean.
@@ -303,7 +305,7 @@ class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
         axis = self._axis(axis)
         self._need_elements(axis, "argmax")
         if not self.shape:
-            return self._with(filled(dtypes.int32, 0, ()))
+            return self._with(broadcast_constant(dtypes.int32, 0, ()))
         n = self.shape[axis]
         x = self._detached()
         is_top = x.eq(x.max(axis, keepdim=True))
@@ -321,15 +323,15 @@ class ReduceMixin(PaddingMixin, SpecialFunctionsMixin):
         >>> Tensor([4, 5, 3]).argmin().item()
         2
         """
-        return self._mirrored().argmax(axis, keepdim)
+        return self._mirror().argmax(axis, keepdim)
 
 
-def sum_dtypes(dtype: DType, wanted: DTypeLike | None) -> tuple[DType, DType]:
-    """What a sum of `dtype` accumulates in, and its result's dtype: `wanted`, unless that is None."""
-    if wanted is None:
+def sum_dtypes(dtype: DType, result_dtype: DTypeLike | None) -> tuple[DType, DType]:
+    """The dtype that a sum of `dtype` accumulates in, and that of its result: `result_dtype`, unless None."""
+    if result_dtype is None:
         accumulate = sum_dtype(dtype)
         return accumulate, dtype if dtype.is_float else accumulate
-    result = to_dtype(wanted)
+    result = to_dtype(result_dtype)
     return sum_dtype(result) if result.is_float else result, result
 
 

@@ -1,4 +1,4 @@
-"""Images at other positions: interpolation, sampling by a grid, pixels between channels and space."""
+"""Resampling of images: interpolation, sampling by a grid, pixel shuffling between channels and space."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ResamplingMixin(IndexingMixin):
     ) -> Self:
         """The last axes resized to `size`, or by `scale_factor`: a number for each of them.
 
-        One number alone is for all axes of an image but the first two (n, channels).
+        A single number applies to all axes of an image except the first two (n, channels).
 
         `mode`: 'nearest', 'nearest-exact', 'linear' ('bilinear' and 'trilinear' say the same), 'bicubic' (of
         two axes; Keys, 1981, with a = -0.75). Positions are torch's; with `align_corners` (linear, bicubic)
@@ -55,22 +55,26 @@ class ResamplingMixin(IndexingMixin):
             raise ArgumentError(
                 f"interpolate: expected either size or scale_factor, got {size} and {scale_factor}"
             )
-        given: Any = size if size is not None else scale_factor
-        sizes = [given] * max(self.ndim - 2, 1) if isinstance(given, (int, float)) else list(given)
+        size_or_scale: Any = size if size is not None else scale_factor
+        sizes = (
+            [size_or_scale] * max(self.ndim - 2, 1)
+            if isinstance(size_or_scale, (int, float))
+            else list(size_or_scale)
+        )
         if not 0 < len(sizes) <= self.ndim or not all(isinstance(n, int) for n in self.shape[-len(sizes) :]):
-            raise ShapeError(f"interpolate: expected up to {self.ndim} fixed sizes, got {given}")
+            raise ShapeError(f"interpolate: expected up to {self.ndim} fixed sizes, got {size_or_scale}")
         if mode == "bicubic" and len(sizes) != 2:
             raise ShapeError(f"interpolate: expected two sizes for mode bicubic, got {len(sizes)}")
         out = self._in_accumulation_dtype() if is_smooth else self
-        for axis, wanted in zip(range(-len(sizes), 0), sizes, strict=True):
+        for axis, new_size in zip(range(-len(sizes), 0), sizes, strict=True):
             n = int(self.shape[axis])
-            count = wanted if size is not None else int(n * wanted)
+            count = new_size if size is not None else int(n * new_size)
             if not isinstance(count, int) or count < 1 or n < 1:
                 raise ShapeError(f"interpolate: expected sizes of at least 1, got {n} to {count}")
-            out = out._resized(self.ndim + axis, count, mode, align_corners)
+            out = out._resize_axis(self.ndim + axis, count, mode, align_corners)
         return self._in_result_dtype(out) if is_smooth else out
 
-    def _resized(self, axis: int, count: int, mode: str, align_corners: bool) -> Self:
+    def _resize_axis(self, axis: int, count: int, mode: str, align_corners: bool) -> Self:
         """One axis resized; positions are fractions with a common denominator, so exact."""
         n = int(self.shape[axis])
         place = self._of(UOp(Ops.ARANGE, dtypes.int64, (), count), self._device)
@@ -88,8 +92,8 @@ class ResamplingMixin(IndexingMixin):
         weight = weight.reshape(count, *[1] * (self.ndim - axis - 1))
         if mode == "bicubic":
             taps = [self[(*lead, (low + i).clamp(0, n - 1))] for i in (-1, 0, 1, 2)]
-            first, *others = [x * w for x, w in zip(taps, _cubic(weight), strict=True)]
-            return sum(others, first)
+            first, *other_taps = [x * w for x, w in zip(taps, _cubic(weight), strict=True)]
+            return sum(other_taps, first)
         first, second = self[(*lead, low)], self[(*lead, (low + 1).minimum(n - 1))]
         return first + (second - first) * weight
 
@@ -116,7 +120,7 @@ class ResamplingMixin(IndexingMixin):
         return self.rearrange("... c (h r) (w s) -> ... (c r s) h w", r=r, s=r)
 
     def affine_grid(self, size: Sequence[int], align_corners: bool = False) -> Self:
-        """The positions that affine maps send those of an image of `size` (n, channels, *spatial) to.
+        """The positions of an image of `size` (n, channels, *spatial) after affine maps.
 
         self: (n, d, d + 1), a matrix and a shift for each; the result (n, *spatial, d) is what `grid_sample`
         takes: the last axis' position first, from -1 to 1, the centres of the outermost elements with
@@ -187,29 +191,29 @@ class ResamplingMixin(IndexingMixin):
         return self._in_result_dtype(total)
 
     def _at_places(self, places: list[Self], sizes: list[int]) -> Self:
-        """The elements at positions (n, *out) of each spatial axis, whole numbers; 0 outside."""
-        index, inside = None, None
+        """The elements at whole positions (n, *out) of each spatial axis; 0 outside of the image."""
+        index, inside_mask = None, None
         for place, n in zip(places, sizes, strict=True):
             bounded = place.clamp(0.0, n - 1.0)
-            here = place.eq(bounded)
+            axis_mask = place.eq(bounded)
             step = bounded._with(bounded.uop.cast(dtypes.int32))
             index = step if index is None else index * n + step
-            inside = here if inside is None else inside & here
-        assert index is not None and inside is not None
+            inside_mask = axis_mask if inside_mask is None else inside_mask & axis_mask
+        assert index is not None and inside_mask is not None
         batch, channels = self.shape[:2]
         flat = index.reshape(batch, 1, -1).expand(batch, channels, -1)
-        found = self.flatten(2).gather(2, flat).reshape(batch, channels, *index.shape[1:])
-        return inside.unsqueeze(1).where(found, 0.0)
+        samples = self.flatten(2).gather(2, flat).reshape(batch, channels, *index.shape[1:])
+        return inside_mask.unsqueeze(1).where(samples, 0.0)
 
 
 def _taps(grid: Any, n: int, mode: str, padding_mode: str, align_corners: bool) -> list[tuple[Any, Any]]:
-    """Of one axis of n elements: which positions, whole numbers, a sample is made of, and their weights."""
+    """For one axis of n elements: the whole positions that contribute to each sample, and their weights."""
     place = (grid + 1.0) * (0.5 * (n - 1)) if align_corners else ((grid + 1.0) * n - 1.0) * 0.5
 
     def padded(p: Any) -> Any:
         if padding_mode == "zeros":
             return p
-        return (_reflected(p, n, align_corners) if padding_mode == "reflection" else p).clamp(0.0, n - 1.0)
+        return (_reflect(p, n, align_corners) if padding_mode == "reflection" else p).clamp(0.0, n - 1.0)
 
     if mode == "nearest":
         return [(padded(place)._detached().round(), None)]
@@ -223,20 +227,20 @@ def _taps(grid: Any, n: int, mode: str, padding_mode: str, align_corners: bool) 
     return [(padded(low + (k - 1.0)).round(), w) for k, w in enumerate(_cubic(part))]
 
 
-def _reflected(place: Any, n: int, align_corners: bool) -> Any:
-    """A position outside brought inside, by reflections at the outermost elements, or at their edges."""
+def _reflect(place: Any, n: int, align_corners: bool) -> Any:
+    """Reflect a position into the image, at the outermost elements or at their edges."""
     low, span = (0.0, n - 1.0) if align_corners else (-0.5, float(n))
     if span == 0.0:
         return place * 0.0
     way = (place - low).abs()
     turns = (way._detached() * (1.0 / span)).floor()
-    rest = way - turns * span
+    remainder = way - turns * span
     is_even = (turns * 0.5).floor().eq(turns * 0.5)
-    return is_even.where(rest, span - rest) + low
+    return is_even.where(remainder, span - remainder) + low
 
 
 def _cubic(part: Any) -> list[Any]:
-    """The weights of four neighbours, of a position that is `part` behind the second."""
+    """The weights of the four neighbours of a position that lies `part` beyond the second."""
     return [_far(part + 1.0), _near(part), _near(1.0 - part), _far(2.0 - part)]
 
 

@@ -1,4 +1,4 @@
-"""Rounding, signs, magnitudes, and what floats are made of."""
+"""Rounding, signs, magnitudes, and the parts of floats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from polygrad.uop.ops import Ops
 
 
 class RoundingMixin(SelectionMixin):
-    """Rounding, signs, magnitudes, and what floats are made of."""
+    """Rounding, signs, magnitudes, and the parts of floats."""
 
     __slots__ = ()
 
@@ -54,14 +54,14 @@ class RoundingMixin(SelectionMixin):
         """
         if not self.dtype.is_float:
             return self._with(self.uop)
-        whole = self.trunc()
-        part = (self - whole).abs()
-        half = whole * 0.5
+        truncated = self.trunc()
+        part = (self - truncated).abs()
+        half = truncated * 0.5
         is_away_from_zero = (part > 0.5) | (part.eq(0.5) & half.trunc().ne(half))
-        return is_away_from_zero.where(whole + self.const_like(1).copysign(self), whole)
+        return is_away_from_zero.where(truncated + self.const_like(1).copysign(self), truncated)
 
     def frac(self) -> Self:
-        """What is behind the point, with the sign of self.
+        """The fractional part, with the sign of self.
 
         >>> Tensor([2.5, -2.25]).frac().tolist()
         [0.5, -0.25]
@@ -124,7 +124,7 @@ class RoundingMixin(SelectionMixin):
 
     __abs__ = abs
 
-    # --- what floats are made of
+    # --- the parts of floats
 
     def frexp(self) -> tuple[Self, Self]:
         """The mantissa, of a magnitude in [1/2, 1), and the exponent (int32): self = mantissa * 2**exponent.
@@ -138,18 +138,18 @@ class RoundingMixin(SelectionMixin):
         wide = x.cast(dtypes.float64 if x.dtype is dtypes.float64 else dtypes.float32)._detached()
         digits = wide.dtype.significand - 1
         unsigned = dtypes.uint64 if wide.dtype is dtypes.float64 else dtypes.uint32
-        greatest = (1 << (unsigned.bits - 1 - digits)) - 1  # what the exponent of infinities and NaN is
-        half = greatest // 2 - 1  # that of 1/2
+        greatest = (1 << (unsigned.bits - 1 - digits)) - 1  # the biased exponent of infinities and NaN
+        half = greatest // 2 - 1  # the biased exponent of 1/2
         subnormal = wide.abs() < wide.dtype.smallest_normal
         bits = subnormal.where(wide * 2.0 ** (digits + 1), wide).bitcast(unsigned)
         exponent = ((bits >> digits) & greatest).cast(dtypes.int32) - half
         exponent = exponent - subnormal.where(digits + 1, 0)
-        others = ((1 << unsigned.bits) - 1) ^ (greatest << digits)
-        mantissa = ((bits & others) | (half << digits)).bitcast(wide.dtype)
-        whole = wide.isfinite().logical_not() | wide.eq(0.0)
-        mantissa = whole.where(wide, mantissa).cast(x.dtype)
+        other_bits = ((1 << unsigned.bits) - 1) ^ (greatest << digits)
+        mantissa = ((bits & other_bits) | (half << digits)).bitcast(wide.dtype)
+        is_special = wide.isfinite().logical_not() | wide.eq(0.0)
+        mantissa = is_special.where(wide, mantissa).cast(x.dtype)
         mantissa = mantissa._with_backward([x], lambda g, y, x: x.eq(0.0).where(g, g * y / x))
-        return mantissa, whole.where(0, exponent)
+        return mantissa, is_special.where(0, exponent)
 
     def nextafter(self, other: TensorLike) -> Self:
         """The next float of the dtype from self towards `other`; `other` where both are equal. No gradient.
@@ -161,9 +161,9 @@ class RoundingMixin(SelectionMixin):
         x, y = self._with(a)._in_floats()._detached(), self._tensor(other)._with(b)._in_floats()._detached()
         unsigned = {d.itemsize: d for d in dtypes.uints}[x.dtype.itemsize]
         bits = x.bitcast(unsigned)
-        # the bits of a magnitude are in the order of magnitudes
+        # the bits of magnitudes, as integers, have the order of the magnitudes
         grows = (x < y).eq(x > 0.0)
-        moved = grows.where(bits + 1, bits - 1).bitcast(x.dtype)
+        neighbour = grows.where(bits + 1, bits - 1).bitcast(x.dtype)
         least = with_sign(bits.const_like(1).bitcast(x.dtype), y)
-        out = x.eq(y).where(y, x.eq(0.0).where(least, moved))
+        out = x.eq(y).where(y, x.eq(0.0).where(least, neighbour))
         return (x.isnan() | y.isnan()).where(math.nan, out)

@@ -1,4 +1,4 @@
-"""Choices between elements, and the tests that they are made by."""
+"""Selection between elements, and predicates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from polygrad.uop.shapes import broadcast_shape
 
 
 class SelectionMixin(ElementwiseMixin):
-    """Choices between elements, and tests of them."""
+    """Selection between elements, and predicates."""
 
     __slots__ = ()
 
@@ -42,7 +42,7 @@ class SelectionMixin(ElementwiseMixin):
         else:
             a, b = _scalar_pair(x, y)
         c = self.uop.cast(dtypes.bool)
-        if not c.shape == a.shape == b.shape:  # constants go with any shape
+        if not c.shape == a.shape == b.shape:  # constants broadcast to any shape
             shape = broadcast_shape((c.shape, a.shape, b.shape))
             c, a, b = [n if n.op is Ops.CONST and shape else broadcast_to(n, shape) for n in (c, a, b)]
         out = UOp(Ops.WHERE, a.dtype, (c, a, b))
@@ -77,7 +77,7 @@ class SelectionMixin(ElementwiseMixin):
         return self._of_pair(mirror(UOp(Ops.MAX, a.dtype, (mirror(a), mirror(b)))), x)
 
     def fmax(self, x: TensorLike) -> Self:
-        """The greater of both; of a NaN and a number, the number. Of equal ones self has the gradient.
+        """The greater of both; of a NaN and a number, the number. Of equal values, self gets the gradient.
 
         >>> Tensor([1.0, float("nan")]).fmax(Tensor([2.0, 3.0])).tolist()
         [2.0, 3.0]
@@ -86,7 +86,7 @@ class SelectionMixin(ElementwiseMixin):
         return ((self >= other) | other.isnan()).where(self, other)
 
     def fmin(self, x: TensorLike) -> Self:
-        """The lesser of both; of a NaN and a number, the number. Of equal ones self has the gradient.
+        """The lesser of both; of a NaN and a number, the number. Of equal values, self gets the gradient.
 
         >>> Tensor([1.0, float("nan")]).fmin(Tensor([2.0, 3.0])).tolist()
         [1.0, 3.0]
@@ -137,10 +137,10 @@ class SelectionMixin(ElementwiseMixin):
         """
         if not self.dtype.is_float:
             return self._with(self.uop)
-        most = greatest_finite(self.dtype)
+        largest = greatest_finite(self.dtype)
         out = self.isnan().where(nan, self)
-        out = out.eq(math.inf).where(most if posinf is None else posinf, out)
-        return out.eq(-math.inf).where(-most if neginf is None else neginf, out)
+        out = out.eq(math.inf).where(largest if posinf is None else posinf, out)
+        return out.eq(-math.inf).where(-largest if neginf is None else neginf, out)
 
     def heaviside(self, values: TensorLike) -> Self:
         """0 below 0 and of NaN, 1 above 0, and `values` at 0.
@@ -173,7 +173,7 @@ class SelectionMixin(ElementwiseMixin):
         return positive if detect_positive else negative if detect_negative else positive & False
 
     def isposinf(self) -> Self:
-        """Whether it is positive infinity.
+        """Whether each element is positive infinity.
 
         >>> Tensor([float("inf"), float("-inf"), 1.0]).isposinf().tolist()
         [True, False, False]
@@ -181,7 +181,7 @@ class SelectionMixin(ElementwiseMixin):
         return self.isinf(detect_negative=False)
 
     def isneginf(self) -> Self:
-        """Whether it is negative infinity.
+        """Whether each element is negative infinity.
 
         >>> Tensor([float("inf"), float("-inf"), 1.0]).isneginf().tolist()
         [False, True, False]

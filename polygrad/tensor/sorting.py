@@ -1,4 +1,4 @@
-"""Sorting, and what is found by it: order statistics, distinct elements, histograms."""
+"""Sorting, and methods based on it: order statistics, distinct elements, histograms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Self
 from polygrad.dtype import dtypes, promote
 from polygrad.engine.realize import realize
 from polygrad.errors import ArgumentError, ShapeError
-from polygrad.tensor.core.base import TensorLike, filled
+from polygrad.tensor.core.base import TensorLike, broadcast_constant
 from polygrad.tensor.core.binary_search import places
 from polygrad.tensor.core.sizes import fits, fixed_size, is_negative, same_size
 from polygrad.tensor.core.sorting_network import argsort, greatest
@@ -19,7 +19,7 @@ from polygrad.uop.ops import Ops
 
 
 class SortingMixin(IndexingMixin):
-    """Sorting, and what is found by it."""
+    """Sorting, and methods based on it."""
 
     __slots__ = ()
 
@@ -33,7 +33,7 @@ class SortingMixin(IndexingMixin):
         """
         axis = self._axis(dim)
         if not self.shape or fits(self.shape[axis], 1):
-            return self._with(self.uop), self._with(filled(dtypes.int32, 0, self.shape))
+            return self._with(self.uop), self._with(broadcast_constant(dtypes.int32, 0, self.shape))
         order = argsort(self.transpose(axis, -1).uop, descending).contiguous()
         positions = self._of(order).transpose(axis, -1)
         return self.gather(axis, positions), positions
@@ -72,12 +72,14 @@ class SortingMixin(IndexingMixin):
         x = (self.flatten() if axis is None else self)._in_floats()
         place = 0 if axis is None else self._axis(axis)
         x._need_elements(place, "quantile")
-        ordered = x.sort(place)[0] if x.shape else x.reshape(1)
-        last = ordered.shape[place] - 1
-        kept: list[Any] = [1] * self.ndim if axis is None else [*x.shape[:place], 1, *x.shape[place + 1 :]]
+        sorted_x = x.sort(place)[0] if x.shape else x.reshape(1)
+        last = sorted_x.shape[place] - 1
+        kept_shape: list[Any] = (
+            [1] * self.ndim if axis is None else [*x.shape[:place], 1, *x.shape[place + 1 :]]
+        )
         has_nan = x.isnan().any(place, keepdim=True)
 
-        found = []
+        quantiles = []
         for level in levels:
             position = level * last
             below = min(int(position), last)
@@ -89,14 +91,20 @@ class SortingMixin(IndexingMixin):
                 below, part = (above if part else below), 0.0
             elif interpolation == "midpoint":
                 part = 0.5 if part else 0.0
-            out = ordered._at(place, below)
+            out = sorted_x._at(place, below)
             if part and interpolation != "lower":
-                upper = ordered._at(place, above)
+                upper = sorted_x._at(place, above)
                 out = out + (upper - out) * part if part < 0.5 else upper - (upper - out) * (1 - part)
             out = has_nan.where(math.nan, out)
-            shape = kept if keepdim else [] if axis is None else [*kept[:place], *kept[place + 1 :]]
-            found.append(out.reshape(shape))
-        return found[0] if isinstance(q, (int, float)) else found[0].stack(*found[1:])
+            shape = (
+                kept_shape
+                if keepdim
+                else []
+                if axis is None
+                else [*kept_shape[:place], *kept_shape[place + 1 :]]
+            )
+            quantiles.append(out.reshape(shape))
+        return quantiles[0] if isinstance(q, (int, float)) else quantiles[0].stack(*quantiles[1:])
 
     def _at(self, axis: int, position: int) -> Self:
         """Element `position` of an axis, which stays, of size 1."""
@@ -148,10 +156,16 @@ class SortingMixin(IndexingMixin):
         if not isinstance(k, int) or k < 1 or not fits(k, size):
             raise ArgumentError(f"kthvalue: expected an int k in 1..{size}, got {k!r}")
         values, positions = self.reshape(1 if not self.shape else self.shape).topk(k, dim, largest=False)
-        found = [t._at(axis, k - 1) for t in (values, positions)]
-        kept = self.shape if not self.shape or keepdim else [*self.shape[:axis], *self.shape[axis + 1 :]]
-        kept = [1 if i == axis else n for i, n in enumerate(kept)] if keepdim and self.shape else kept
-        return found[0].reshape(kept), found[1].reshape(kept)
+        results = [t._at(axis, k - 1) for t in (values, positions)]
+        kept_shape = (
+            self.shape if not self.shape or keepdim else [*self.shape[:axis], *self.shape[axis + 1 :]]
+        )
+        kept_shape = (
+            [1 if i == axis else n for i, n in enumerate(kept_shape)]
+            if keepdim and self.shape
+            else kept_shape
+        )
+        return results[0].reshape(kept_shape), results[1].reshape(kept_shape)
 
     def mode(self, dim: int = -1, keepdim: bool = False) -> tuple[Self, Self]:
         """The most frequent element along `dim`, the least of several, and its last position (int32).
@@ -164,7 +178,7 @@ class SortingMixin(IndexingMixin):
         axis = self._axis(dim)
         self._need_elements(axis, "mode")
         if not self.shape:
-            return self._with(self.uop), self._with(filled(dtypes.int32, 0, ()))
+            return self._with(self.uop), self._with(broadcast_constant(dtypes.int32, 0, ()))
         values, order = self._detached().sort(axis)
         n = values.shape[axis]
         column = [n if i == axis else 1 for i in range(self.ndim)]
@@ -172,11 +186,12 @@ class SortingMixin(IndexingMixin):
         differs = values.ne(values._one_later(axis, 0)) | place.eq(0)
         length = place - differs.where(place, 0)._cumulative(axis, Ops.MAX)
         position = order.gather(axis, length.argmax(axis, keepdim=True))
-        found = self.gather(axis, position)
-        return (found, position) if keepdim else (found.squeeze(axis), position.squeeze(axis))
+        modes = self.gather(axis, position)
+        return (modes, position) if keepdim else (modes.squeeze(axis), position.squeeze(axis))
 
     def searchsorted(self, values: TensorLike, right: bool = False) -> Self:
-        """Where `values` (..., m) would go in this ascending Tensor (..., n), int32: before equal elements.
+        """The insert positions (int32) of `values` (..., m) in this ascending Tensor (..., n), before equal
+        elements.
 
         `right`: behind them. A 1-D Tensor serves values of any shape. Raises ShapeError.
 
@@ -191,14 +206,14 @@ class SortingMixin(IndexingMixin):
             )
         dtype = promote(self.dtype, v.dtype)
         values = v.flatten() if self.ndim == 1 else v
-        found = places(self.uop.cast(dtype), values.uop.cast(dtype), right)
-        return self._join(found.reshape(v.shape), v)
+        insert_positions = places(self.uop.cast(dtype), values.uop.cast(dtype), right)
+        return self._join(insert_positions.reshape(v.shape), v)
 
     def bincount(self, weights: Self | None = None, minlength: int = 0) -> Self:
-        """How often 0, 1, ... up to the greatest element stand in this 1-D Tensor of integers of at least 0.
+        """How often 0, 1, ... up to the greatest element occur in this 1-D Tensor of integers of at least 0.
 
-        `weights`: of its shape, are added up instead. `minlength`: at least so many counts. Reads the
-        greatest element. Raises ShapeError, DTypeError, ArgumentError for a negative element.
+        `weights`, of its shape, are summed instead of counts. `minlength`: the least number of counts. The
+        greatest element is read now. Raises ShapeError, DTypeError, ArgumentError for a negative element.
 
         >>> Tensor([0, 2, 2]).bincount().tolist()
         [1, 0, 2]
@@ -210,10 +225,10 @@ class SortingMixin(IndexingMixin):
             raise ShapeError(f"bincount: expected weights of shape {self.shape}, got {weights.shape}")
         n = minlength
         if not same_size(self.shape[0], 0):
-            least, most = self.min().stack(self.max())._read()
+            least, greatest = self.min().stack(self.max())._read()
             if least < 0:
                 raise ArgumentError(f"bincount: expected elements of at least 0, got {least}")
-            n = max(n, most + 1)
+            n = max(n, greatest + 1)
         hits = self.is_class(n, 0)
         if weights is None:
             return hits._reduce(Ops.ADD, 1, False, dtypes.int32, dtypes.int32)
@@ -222,7 +237,7 @@ class SortingMixin(IndexingMixin):
     def histc(self, bins: int = 100, min_: float = 0, max_: float = 0) -> Self:
         """How many elements (in this dtype) fall into each of `bins` equal intervals from `min_` to `max_`.
 
-        Both 0: from the least to the greatest element. What lies outside, and NaN, counts nowhere; `max_`
+        Both 0: from the least to the greatest element. Elements outside, and NaN, are not counted; `max_`
         itself is in the last interval. Raises ArgumentError.
 
         >>> Tensor([1.0, 2.0, 1.0]).histc(2, 0, 4).tolist()
@@ -232,15 +247,15 @@ class SortingMixin(IndexingMixin):
             raise ArgumentError(f"histc: expected bins >= 1 and min_ <= max_, got {bins}, {min_} and {max_}")
         x = self.flatten()._in_floats()
         if same_size(x.shape[0], 0):
-            return self._of(filled(self.dtype, 0, (bins,)), self._device)
+            return self._of(broadcast_constant(self.dtype, 0, (bins,)), self._device)
         lo, hi = x.const_like(min_), x.const_like(max_)
         if min_ == max_ == 0:
             lo, hi = x.min(), x.max()
         flat = hi.eq(lo)
         lo, hi = flat.where(lo - 1.0, lo), flat.where(hi + 1.0, hi)
-        inside = (x >= lo) & (x <= hi)
-        place = ((inside.where(x, lo) - lo) * bins / (hi - lo)).floor().minimum(bins - 1.0)
-        place = inside.where(place, -1.0)
+        in_range = (x >= lo) & (x <= hi)
+        place = ((in_range.where(x, lo) - lo) * bins / (hi - lo)).floor().minimum(bins - 1.0)
+        place = in_range.where(place, -1.0)
         hits = place._with(place.uop.cast(dtypes.int32)).is_class(bins, 0)
         return hits._reduce(Ops.ADD, 1, False, dtypes.int32, dtypes.int32).cast_like(self)
 
@@ -248,7 +263,7 @@ class SortingMixin(IndexingMixin):
         """The distinct elements in ascending order, 1-D; NaNs are not distinct.
 
         With `return_inverse` also the position (int32) of each element of self among them, in the shape of
-        self; with `return_counts` how often each stands there (int32). Reads how many there are.
+        self; with `return_counts` how often each occurs (int32). Their number is read now.
 
         >>> [t.tolist() for t in Tensor([3, 1, 3]).unique(return_counts=True)]
         [[1, 3], [1, 2]]
@@ -256,30 +271,30 @@ class SortingMixin(IndexingMixin):
         x = self.flatten()
         n = x.shape[0]
         if same_size(n, 0):
-            empty = self._of(filled(dtypes.int32, 0, (0,)), self._device)
+            empty = self._of(broadcast_constant(dtypes.int32, 0, (0,)), self._device)
             inverse = empty.reshape(self.shape)
-            more = [*([inverse] if return_inverse else []), *([empty] if return_counts else [])]
-            return (x, *more) if more else x
+            extra_results = [*([inverse] if return_inverse else []), *([empty] if return_counts else [])]
+            return (x, *extra_results) if extra_results else x
         values, order = x.sort()
         values, order = values._with(values.uop.contiguous()), order._with(order.uop.contiguous())
-        realize([values.uop, order.uop], x._device)  # once, for all that is read of them
+        realize([values.uop, order.uop], x._device)  # once, for all later uses
         before = values.shrink([(0, n - 1)])
         after = values.shrink([(1, n)])
         differs = after.ne(before)
         if self.dtype.is_float:
             differs = differs & (after.isnan() & before.isnan()).logical_not()
-        first = self._of(filled(dtypes.bool, True, (1,)), self._device).cat(differs)
+        first = self._of(broadcast_constant(dtypes.bool, True, (1,)), self._device).cat(differs)
         starts, count = first._true_positions()
-        found = [values.gather(0, starts)._first_of(count)]
+        results = [values.gather(0, starts)._first_of(count)]
         if return_inverse:
             place = first._with(first.uop.cast(dtypes.int32)).cumsum(0) - 1
-            back = order.is_class(n, 0).where(place, 0)  # the element that came from each position
-            found.append(back._reduce(Ops.ADD, 1, False, dtypes.int32, dtypes.int32).reshape(self.shape))
+            back = order.is_class(n, 0).where(place, 0)  # the sorted position of each element
+            results.append(back._reduce(Ops.ADD, 1, False, dtypes.int32, dtypes.int32).reshape(self.shape))
         if return_counts:
             starts = starts._first_of(count)
-            ends = starts.shrink([(1, count)]).cat(starts._of(filled(dtypes.int32, n, (1,))))
-            found.append(ends - starts)
-        return tuple(found) if len(found) > 1 else found[0]
+            ends = starts.shrink([(1, count)]).cat(starts._of(broadcast_constant(dtypes.int32, n, (1,))))
+            results.append(ends - starts)
+        return tuple(results) if len(results) > 1 else results[0]
 
     def topk(self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True) -> tuple[Self, Self]:
         """The k greatest (least) along `dim`, in order, and their positions. Raises ArgumentError.
@@ -291,8 +306,8 @@ class SortingMixin(IndexingMixin):
         if is_negative(k) or not fits(k, self.shape[axis]):
             raise ArgumentError(f"topk: expected k in 0..{self.shape[axis]}, got {k}")
         if fits(k, 0):
-            none = self.shrink([(0, k) if i == axis else None for i in range(self.ndim)])
-            return none, self._with(filled(dtypes.int32, 0, none.shape))
+            empty = self.shrink([(0, k) if i == axis else None for i in range(self.ndim)])
+            return empty, self._with(broadcast_constant(dtypes.int32, 0, empty.shape))
         order = greatest(self.transpose(axis, -1).uop, k, largest).contiguous()
         positions = self._of(order).transpose(axis, -1)
         return self.gather(axis, positions), positions

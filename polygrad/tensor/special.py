@@ -41,7 +41,8 @@ _EULER = 0.5772156649015329
 
 
 def _zeta(n: int) -> float:
-    """Riemann's zeta function of an integer above 1: a sum, and the Euler-Maclaurin formula for its rest."""
+    """Riemann's zeta function of an integer above 1: a partial sum, and the Euler-Maclaurin formula for the
+    remainder."""
     N = 32
     head = math.fsum(k**-n for k in range(1, N))
     return head + N ** (1 - n) / (n - 1) + 0.5 * N**-n + n / 12 * N ** (-n - 1)
@@ -51,8 +52,8 @@ def _zeta(n: int) -> float:
 _LGAMMA_1 = (*[(-1) ** n * _zeta(n) / n for n in range(26, 1, -1)], -_EULER)
 _LGAMMA_2 = (*[(-1) ** n * (_zeta(n) - 1) / n for n in range(26, 1, -1)], 1 - _EULER)
 
-# The modified Bessel functions: up to 20 the power series, of (x / 20)², whose terms are all positive;
-# beyond, the asymptotic one, of 20 / x. By order, lowest power first.
+# The modified Bessel functions: up to 20 the power series in (x / 20)², whose terms are all positive;
+# beyond, the asymptotic series in 20 / x. By order, lowest power first.
 _BESSEL_SPLIT = 20.0
 _BESSEL_POWERS = tuple(
     tuple(100.0**k / (math.factorial(k) * math.factorial(k + order)) for k in range(38)) for order in (0, 1)
@@ -60,11 +61,11 @@ _BESSEL_POWERS = tuple(
 
 
 def _asymptotic(order: int) -> tuple[float, ...]:
-    """Of 20 / x (Abramowitz and Stegun 9.7.1)."""
-    found = [1.0]
+    """The asymptotic series in 20 / x (Abramowitz and Stegun 9.7.1)."""
+    coefficients = [1.0]
     for k in range(1, 25):
-        found.append(found[-1] * ((2 * k - 1) ** 2 - 4 * order) / (8 * k * _BESSEL_SPLIT))
-    return tuple(found)
+        coefficients.append(coefficients[-1] * ((2 * k - 1) ** 2 - 4 * order) / (8 * k * _BESSEL_SPLIT))
+    return tuple(coefficients)
 
 
 _BESSEL_ASYMPTOTIC = (_asymptotic(0), _asymptotic(1))
@@ -100,11 +101,11 @@ class SpecialFunctionsMixin(TrigonometricMixin):
         near = x * polynomial(x * x, (
             -6.09035725e-04, 5.01196226e-03, -2.67789085e-02, 0.112821408, -0.376125233, 1.12837915,
         ))  # fmt: skip
-        bounded = (a > 4.0).where(4.0, a)  # where the polynomial holds; a NaN stays
-        rest = (bounded * polynomial(bounded, (
+        bounded = (a > 4.0).where(4.0, a)  # the range of the polynomial; NaN stays NaN
+        tail = (bounded * polynomial(bounded, (
             3.12002833e-04, -4.66498680e-03, 3.31080281e-02, -0.151991119, -0.917050229, -1.62813040,
         ))).exp2()  # fmt: skip
-        out = (a < 0.85).where(near, (x < 0.0).where(rest - 1.0, 1.0 - rest))
+        out = (a < 0.85).where(near, (x < 0.0).where(tail - 1.0, 1.0 - tail))
         return out._with_backward([x], lambda g, _, x: g * (x * x * -1.0).exp() * _TWO_PER_ROOT_PI)
 
     def erfc(self) -> Self:
@@ -133,7 +134,7 @@ class SpecialFunctionsMixin(TrigonometricMixin):
         z = (large * large).reciprocal()
         tail = 1.0 / math.sqrt(math.pi) - z * polynomial(z, _CODY_P) / polynomial(z, _CODY_Q)
         factor = (a <= 4.0).where(ratio, tail / large)
-        # exp(-a²) of a² in two parts, of which one is exact
+        # exp(-a²), with a² split into two parts, one of which is exact
         bounded = small.where(1.0, a.minimum(64.0))
         head = (bounded * 16.0).trunc() * (1 / 16)
         square = (head * head * -1.0).exp() * ((bounded - head) * (bounded + head) * -1.0).exp()
@@ -148,8 +149,8 @@ class SpecialFunctionsMixin(TrigonometricMixin):
         [0.47693...]
         """
         y = self._in_accumulation_floats()
-        inside = y.abs() < 1.0
-        v = inside.where(y, 0.0)
+        in_domain = y.abs() < 1.0
+        v = in_domain.where(y, 0.0)
         w = ((1.0 - v) * (1.0 + v)).log() * -1.0
         central = polynomial(w - 2.5, _GILES_CENTRAL)
         outer = polynomial(w.maximum(5.0).sqrt() - 3.0, _GILES_TAIL)
@@ -159,7 +160,7 @@ class SpecialFunctionsMixin(TrigonometricMixin):
             off = (a < 0.5).where(x.erf() - v, (v < 0).where(-1.0, 1.0) * ((1.0 - v.abs()) - a.erfc()))
             x = x - off * (x * x).exp() * (1.0 / _TWO_PER_ROOT_PI)
         ends = y.eq(1.0).where(math.inf, y.eq(-1.0).where(-math.inf, math.nan))
-        out = inside.where(x, ends)
+        out = in_domain.where(x, ends)
         out = out._with_backward([y], lambda g, x, y: g * (x * x).exp() * (1.0 / _TWO_PER_ROOT_PI))
         return out._with(out.uop.cast(promote_float(self.dtype)))
 
@@ -185,7 +186,7 @@ class SpecialFunctionsMixin(TrigonometricMixin):
         series = r * polynomial(r * r, _STIRLING)
         stirling = (far - 0.5) * far.log() - far + 0.5 * math.log(2 * math.pi) + series
         value = stirling - (z < _SHIFTED).where(product.log(), 0.0)
-        # near 1 and 2, where it is 0: a series, without cancellation
+        # near its zeros at 1 and 2: a series, without cancellation
         for root, coefficients in ((1.0, _LGAMMA_1), (2.0, _LGAMMA_2)):
             d = z - root
             is_near = d.abs() < 0.25
@@ -283,7 +284,7 @@ class SpecialFunctionsMixin(TrigonometricMixin):
         z = near * (1.0 / _BESSEL_SPLIT)
         small = polynomial(z * z, _BESSEL_POWERS[order][::-1])
         small = near * small * 0.5 if order else small
-        root = far._exp_of_multiple(0.5)  # its square would be infinite before the function is
+        root = far._exp_of_multiple(0.5)  # exp(far) would overflow before the function does
         large = polynomial(_BESSEL_SPLIT / far, _BESSEL_ASYMPTOTIC[order][::-1])
         large = large * root / (far * (2.0 * math.pi)).sqrt() * root
         out = (a < _BESSEL_SPLIT).where(small, large)

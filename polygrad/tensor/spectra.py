@@ -1,4 +1,4 @@
-"""Fourier transforms of several axes, of symmetric signals and of short pieces of a signal (STFT).
+"""Fourier transforms along several axes, of symmetric signals and of short pieces of a signal (STFT).
 
 Complex numbers are pairs along a last axis of 2, as of `fft`; `dim` counts the axes before them.
 """
@@ -19,7 +19,7 @@ _TWO = (-2, -1)
 
 
 class SpectraMixin(FourierMixin, GatherScatterMixin, PaddingMixin):
-    """Fourier transforms of several axes, and of short pieces."""
+    """Fourier transforms along several axes, and of short pieces."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ class SpectraMixin(FourierMixin, GatherScatterMixin, PaddingMixin):
         [[[1.0, 0.0], [1.0, 0.0]]]
         """
         self._need_pairs("fftn")
-        return self._transformed(self._axes_of(s, dim, self.ndim - 1, "fftn"), norm, inverse=False)
+        return self._transform_axes(self._axes_of(s, dim, self.ndim - 1, "fftn"), norm, inverse=False)
 
     def ifftn(
         self, s: Sequence[int] | None = None, dim: int | Sequence[int] | None = None, norm: Norm = "backward"
@@ -47,7 +47,7 @@ class SpectraMixin(FourierMixin, GatherScatterMixin, PaddingMixin):
         [[[2.0, 1.0]]]
         """
         self._need_pairs("ifftn")
-        return self._transformed(self._axes_of(s, dim, self.ndim - 1, "ifftn"), norm, inverse=True)
+        return self._transform_axes(self._axes_of(s, dim, self.ndim - 1, "ifftn"), norm, inverse=True)
 
     def rfftn(
         self, s: Sequence[int] | None = None, dim: int | Sequence[int] | None = None, norm: Norm = "backward"
@@ -58,8 +58,8 @@ class SpectraMixin(FourierMixin, GatherScatterMixin, PaddingMixin):
         >>> Tensor.ones(2, 4, 6).rfftn().shape
         (2, 4, 4, 2)
         """
-        *others, (axis, size) = self._axes_of(s, dim, self.ndim, "rfftn")
-        return self.rfft(size, axis, norm)._transformed(others, norm, inverse=False)
+        *other_axes, (axis, size) = self._axes_of(s, dim, self.ndim, "rfftn")
+        return self.rfft(size, axis, norm)._transform_axes(other_axes, norm, inverse=False)
 
     def irfftn(
         self, s: Sequence[int] | None = None, dim: int | Sequence[int] | None = None, norm: Norm = "backward"
@@ -71,8 +71,8 @@ class SpectraMixin(FourierMixin, GatherScatterMixin, PaddingMixin):
         (2, 4, 6)
         """
         self._need_pairs("irfftn")
-        *others, (axis, size) = self._axes_of(s, dim, self.ndim - 1, "irfftn")
-        return self._transformed(others, norm, inverse=True).irfft(size, axis, norm)
+        *other_axes, (axis, size) = self._axes_of(s, dim, self.ndim - 1, "irfftn")
+        return self._transform_axes(other_axes, norm, inverse=True).irfft(size, axis, norm)
 
     def fft2(
         self, s: Sequence[int] | None = None, dim: Sequence[int] = _TWO, norm: Norm = "backward"
@@ -117,23 +117,23 @@ class SpectraMixin(FourierMixin, GatherScatterMixin, PaddingMixin):
     def _axes_of(
         self, s: Sequence[int] | None, dim: int | Sequence[int] | None, count: int, what: str
     ) -> list[tuple[int, int | None]]:
-        """The axes to transform, of the first `count`, each with its size (None: as it is)."""
-        given = [dim] if isinstance(dim, int) else dim
-        if given is None:
-            given = list(range(count if s is None else len(s)))
-            given = [i + count - len(given) for i in given]
-        for d in given:
+        """The axes to transform, all below `count`, each with its new size (None: unchanged)."""
+        dims = [dim] if isinstance(dim, int) else dim
+        if dims is None:
+            dims = list(range(count if s is None else len(s)))
+            dims = [i + count - len(dims) for i in dims]
+        for d in dims:
             if not -count <= d < count:
                 raise ShapeError(f"{what}: expected dim in {-count}..{count - 1}, got {d}")
-        axes = [d % count for d in given]
+        axes = [d % count for d in dims]
         if len(set(axes)) < len(axes) or not axes:
-            raise ArgumentError(f"{what}: expected different axes, at least one, got {tuple(given)}")
+            raise ArgumentError(f"{what}: expected different axes, at least one, got {tuple(dims)}")
         if s is not None and len(s) != len(axes):
             raise ArgumentError(f"{what}: expected a size in s for each of {len(axes)} axes, got {len(s)}")
         sizes = [None] * len(axes) if s is None else [None if n == -1 else n for n in s]
         return list(zip(axes, sizes, strict=True))
 
-    def _transformed(self, axes: Sequence[tuple[int, int | None]], norm: Norm, inverse: bool) -> Self:
+    def _transform_axes(self, axes: Sequence[tuple[int, int | None]], norm: Norm, inverse: bool) -> Self:
         out = self
         for axis, size in reversed(axes):
             out = out.ifft(size, axis, norm) if inverse else out.fft(size, axis, norm)
@@ -202,7 +202,7 @@ class SpectraMixin(FourierMixin, GatherScatterMixin, PaddingMixin):
         >>> Tensor.fftfreq(4).fftshift().tolist()
         [-0.5, -0.25, 0.0, 0.25]
         """
-        return self._shifted_axes(dim, lambda n: n // 2)
+        return self._roll_axes(dim, lambda n: n // 2)
 
     def ifftshift(self, dim: int | Sequence[int] | None = None) -> Self:
         """The inverse of `fftshift`.
@@ -210,11 +210,11 @@ class SpectraMixin(FourierMixin, GatherScatterMixin, PaddingMixin):
         >>> Tensor([-0.5, -0.25, 0.0, 0.25]).ifftshift().tolist()
         [0.0, 0.25, -0.5, -0.25]
         """
-        return self._shifted_axes(dim, lambda n: -(n // 2))
+        return self._roll_axes(dim, lambda n: -(n // 2))
 
-    def _shifted_axes(self, dim: int | Sequence[int] | None, by: Any) -> Self:
-        given = range(self.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
-        axes = [self._axis(d) for d in given]
+    def _roll_axes(self, dim: int | Sequence[int] | None, by: Any) -> Self:
+        dims = range(self.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
+        axes = [self._axis(d) for d in dims]
         return self.roll(tuple([by(self.shape[a]) for a in axes]), tuple(axes)) if axes else self
 
     # --- short pieces
@@ -240,7 +240,7 @@ class SpectraMixin(FourierMixin, GatherScatterMixin, PaddingMixin):
         >>> Tensor.ones(8).stft(4, center=False).shape
         (3, 5, 2)
         """
-        hop = _checked_hop("stft", n_fft, hop_length)
+        hop = _check_hop("stft", n_fft, hop_length)
         weights = self._window("stft", window, win_length, n_fft)
         if not self.shape:
             raise ShapeError("stft: expected a signal (..., size), got shape ()")
@@ -275,12 +275,12 @@ class SpectraMixin(FourierMixin, GatherScatterMixin, PaddingMixin):
         >>> Tensor.ones(8).stft(4).istft(4).round().tolist()
         [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
         """
-        hop = _checked_hop("istft", n_fft, hop_length)
+        hop = _check_hop("istft", n_fft, hop_length)
         weights = self._window("istft", window, win_length, n_fft)
-        wanted = n_fft // 2 + 1 if onesided else n_fft
-        if self.ndim < 3 or self.shape[-1] != 2 or self.shape[-3] != wanted:
+        frequency_count = n_fft // 2 + 1 if onesided else n_fft
+        if self.ndim < 3 or self.shape[-1] != 2 or self.shape[-3] != frequency_count:
             raise ShapeError(
-                f"istft: expected (..., {wanted} frequencies, pieces, 2), got shape {self.shape}"
+                f"istft: expected (..., {frequency_count} frequencies, pieces, 2), got shape {self.shape}"
             )
         norm: Norm = "ortho" if normalized else "backward"
         spectra = self.transpose(-3, -2)
@@ -288,8 +288,8 @@ class SpectraMixin(FourierMixin, GatherScatterMixin, PaddingMixin):
         if weights is None:
             weights = pieces.ones_like()._part_of_last(n_fft)
         count = int(pieces.shape[-2])
-        total = _overlapped(pieces * weights, hop)
-        overlap = _overlapped((weights * weights).expand(count, n_fft), hop)
+        total = _overlap_add(pieces * weights, hop)
+        overlap = _overlap_add((weights * weights).expand(count, n_fft), hop)
         start = n_fft // 2 if center else 0
         stop = start + length if length is not None else int(total.shape[-1]) - start
         missing = max(0, stop - int(total.shape[-1]))
@@ -317,11 +317,11 @@ class SpectraMixin(FourierMixin, GatherScatterMixin, PaddingMixin):
 
 
 def _opposite(norm: Norm) -> Norm:
-    found: Norm = "forward" if norm == "backward" else "backward" if norm == "forward" else norm
-    return found
+    opposite_norm: Norm = "forward" if norm == "backward" else "backward" if norm == "forward" else norm
+    return opposite_norm
 
 
-def _checked_hop(what: str, n_fft: int, hop: int | None) -> int:
+def _check_hop(what: str, n_fft: int, hop: int | None) -> int:
     if not isinstance(n_fft, int) or n_fft < 1:
         raise ArgumentError(f"{what}: expected n_fft of at least 1, got {n_fft!r}")
     out = n_fft // 4 if hop is None else hop
@@ -330,13 +330,13 @@ def _checked_hop(what: str, n_fft: int, hop: int | None) -> int:
     return out
 
 
-def _overlapped(pieces: Any, hop: int) -> Any:
-    """The sum of pieces (..., count, n), each of which begins `hop` elements behind the one before it."""
+def _overlap_add(pieces: Any, hop: int) -> Any:
+    """The sum of pieces (..., count, n), each of which begins `hop` elements after its predecessor."""
     *lead, count, n = pieces.shape
-    steps = -(-n // hop)  # how many pieces reach into a stretch of `hop` elements
+    steps = -(-n // hop)  # how many pieces overlap each segment of `hop` elements
     blocks = pieces.pad((0, steps * hop - n)).reshape(*lead, count, steps, hop)
     total: Any = None
-    for k in range(steps):  # the k-th stretches of all pieces lie side by side
+    for k in range(steps):  # the k-th segments of all pieces are adjacent
         part = blocks.shrink([*[None] * (len(lead) + 1), (k, k + 1), None]).reshape(*lead, count * hop)
         part = part.pad((k * hop, (steps - 1 - k) * hop))
         total = part if total is None else total + part

@@ -40,7 +40,7 @@ class StorageMixin(TensorBase):
     __slots__ = ()
 
     def realize(self, *others: Self) -> Self:
-        """Compute this Tensor and `others` now, in one Program, and carry out what is written to them; self.
+        """Compute this Tensor and `others` now, in one Program, and carry out writes to them; returns self.
 
         A view of stored memory stays a view of it. Raises DeviceError, OutOfMemoryError, CompileError.
 
@@ -51,11 +51,11 @@ class StorageMixin(TensorBase):
         return self
 
     def code(self, machine: bool = False) -> str:
-        """What computing this Tensor would run, as text: Programs with their buffers and launches, and for
-        each kernel its Opts, its work and its source (LLVM IR, C, WebAssembly, WGSL, CUDA, Metal, Python).
+        """The code that computes this Tensor, as text: Programs with their buffers and launches, and for each
+        kernel its Opts, its work and its source (LLVM IR, C, WebAssembly, WGSL, CUDA, Metal, Python).
 
-        `machine`: with the assembly of the processor (CPU, CC) or PTX (CUDA). Nothing is computed or changed.
-        Raises DeviceError, CompileError.
+        `machine`: include the assembly of the processor (CPU, CC) or PTX (CUDA). Nothing is computed or
+        changed. Raises DeviceError, CompileError.
 
         >>> text = (Tensor([1.0, 2.0], device="INTERP") + 1).code()
         >>> print(text.splitlines()[2])
@@ -74,7 +74,7 @@ class StorageMixin(TensorBase):
                 )
         return self.shape
 
-    @computing  # as a whole: what is computed and what is read are one version
+    @computing  # as a whole: no other thread may write between the computation and the read
     def _bytes(self, what: str) -> memoryview:
         self._concrete_shape(what)
         if 0 in self.shape:
@@ -83,7 +83,7 @@ class StorageMixin(TensorBase):
         return data_of(*self._readable())
 
     def _readable(self) -> tuple[UOp, str | None]:
-        """A node that is on one device, and which."""
+        """A node that is on one device, and the name of that device."""
         if isinstance(self._device, tuple):
             return self.uop.copy_to(self._device[0]), self._device[0]
         return self.uop, self._device
@@ -91,17 +91,17 @@ class StorageMixin(TensorBase):
     def data(self) -> memoryview:
         """The elements as a memoryview of this shape and dtype, a copy. Works without numpy.
 
-        float16 and bfloat16 come as their bits, format 'H', floats of 8 bits as theirs, format 'B': a
-        memoryview cannot hold them.
+        float16 and bfloat16 come as their bits, format 'H', and 8-bit floats as their bits, format 'B':
+        memoryviews have no formats for them.
 
 
         >>> Tensor([1, 2, 3]).data().tolist()
         [1, 2, 3]
         """
-        return self._shaped(self._bytes("data"))
+        return self._with_shape(self._bytes("data"))
 
     async def data_async(self) -> memoryview:
-        """`data()`, to be awaited: where Python is called by JavaScript at once, nothing may wait for a GPU.
+        """`data()`, to be awaited: code that JavaScript calls synchronously cannot wait for a GPU.
 
         The elements are those at the call, computed then. Raises DeviceError, OutOfMemoryError, CompileError.
 
@@ -111,14 +111,14 @@ class StorageMixin(TensorBase):
         """
         if 0 in self._concrete_shape("data_async"):
             return self.data()
-        return self._shaped(await self._bytes_async())
+        return self._with_shape(await self._bytes_async())
 
     @computing
     def _bytes_async(self) -> Awaitable[memoryview]:
         self.realize()
         return data_of_async(*self._readable())
 
-    def _shaped(self, raw: memoryview) -> memoryview:
+    def _with_shape(self, raw: memoryview) -> memoryview:
         """The bytes of the elements as a memoryview of this shape and dtype."""
         fmt: Any = _format(self.dtype)
         return raw.cast(fmt) if 0 in self.shape else raw.cast(fmt, [int(n) for n in self.shape])
@@ -126,19 +126,20 @@ class StorageMixin(TensorBase):
     @property
     @computing
     def _data(self) -> Any:
-        """The elements themselves, writable, in this shape: a numpy array where numpy is, else a memoryview.
+        """The memory of the elements, writable, in this shape: a numpy array if numpy is installed, else a
+        memoryview.
 
-        For inputs of captured steps: `x._data[:] = ...` is seen by the next run. Only on devices whose memory
-        is this process's (CPU, INTERP; DeviceError elsewhere). float16 and bfloat16 are their bits, uint16.
+        Meant for inputs of captured steps: the next run sees `x._data[:] = ...`. Only for devices that use
+        this process's memory (CPU, INTERP; else DeviceError). float16 and bfloat16 are their bits, uint16.
         """
         shape = self._concrete_shape("_data")
         memory = memory_under(self.realize().uop)
         if memory is None or memory.op is not Ops.BUFFER or not is_whole(self):
-            got = "a view: clone() it" if memory is not None else "a lazy one: detach() it"
-            raise ArgumentError(f"_data: expected a Tensor with memory of its own, got {got}")
+            actual = "a view: clone() it" if memory is not None else "a lazy one: detach() it"
+            raise ArgumentError(f"_data: expected a Tensor with memory of its own, got {actual}")
         buffer: Buffer = memory.arg
         preserve({buffer.allocation})
-        rename(storage_of(self), changed=True)
+        rename(storage_of(self), contents_change=True)
         fmt: Any = _format(self.dtype)
         view = buffer.view().cast(fmt)
         numpy = sys.modules.get("numpy")
@@ -183,27 +184,27 @@ class StorageMixin(TensorBase):
     # --- copies
 
     def contiguous(self, opts: str | None = None) -> Self:
-        """These elements in order and without gaps, once computed: a view where they lie so already, else a
-        copy.
+        """These elements, stored in order and without gaps when they are computed: a view if they are
+        contiguous already, else a copy.
 
-        With `opts` always a copy, and they say how its kernel computes it, instead of what the compiler would
-        choose: `"SIMD r1 16 4, UPCAST r0 6"`. The kinds are in `polygrad/codegen/opts/opt.py`; DEBUG=3 prints
-        those that are chosen. Devices that do not optimise ignore them. Raises ArgumentError for a text that
-        is no list of Opts; OptError, when the kernel is made, for an Opt that does not apply to it.
+        `opts` always makes a copy, and determines how its kernel is optimised, instead of the compiler's
+        choice: `"SIMD r1 16 4, UPCAST r0 6"`. The kinds are in `polygrad/codegen/opts/opt.py`; DEBUG=3 prints
+        the chosen Opts. Devices that do not optimise ignore them. Raises ArgumentError if the text is not a
+        list of Opts; OptError, when the kernel is made, for an Opt that does not apply to it.
 
         >>> Tensor([[1, 2], [3, 4]]).T.contiguous().tolist()
         [[1, 3], [2, 4]]
         """
         if opts is not None and not isinstance(opts, str):
             raise ArgumentError(f"contiguous: expected opts as text or None, got {opts!r}")
-        given = None if opts is None else parse_opts(opts)
-        if given is not None or not is_contiguous(self):
-            return self._with(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,), given))
-        stored = memory_under(self.uop) is not None
-        return self._view_of(self.uop if stored else self.uop.contiguous())
+        parsed_opts = None if opts is None else parse_opts(opts)
+        if parsed_opts is not None or not is_contiguous(self):
+            return self._with(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,), parsed_opts))
+        is_stored = memory_under(self.uop) is not None
+        return self._view_of(self.uop if is_stored else self.uop.contiguous())
 
     def contiguous_backward(self) -> Self:
-        """self; kept for compatibility: gradients need no hint where to be stored.
+        """self. It exists for compatibility: gradients need no hint where they are stored.
 
         >>> Tensor([1, 2]).contiguous_backward().tolist()
         [1, 2]
@@ -228,7 +229,7 @@ class StorageMixin(TensorBase):
         return self._detached()  # type: ignore[attr-defined,no-any-return]
 
     def to(self, device: str | tuple[str, ...] | None) -> Self:
-        """This value on `device`, or a copy of it on each of several; self when it is there.
+        """This value on `device`, or a copy on each of several; self if it is there already.
 
         Raises DeviceError for one this host does not have.
 
@@ -250,14 +251,14 @@ class StorageMixin(TensorBase):
         return out
 
     def shard(self, devices: Sequence[str], axis: int | None = None) -> Self:
-        """This value on several devices of one kind: of `axis` each has an equal part, in order; None: each
-        has a copy of everything.
+        """This value on several devices of one kind. Each has an equal part of `axis`, in order; None: each
+        has a full copy.
 
-        It stays one value, and operations give what they would give on one device: elementwise ones,
-        movements and reductions along other axes work on the parts; a sum along `axis` is that of the parts'
-        sums, added in the order of the devices. What would have to move elements between devices raises
-        DeviceError when it is computed: `to` brings all to one device, `shard` along another axis. Raises
-        DeviceError for an axis that the number of devices does not divide.
+        It stays one value, and operations have the same results as on one device. Elementwise operations,
+        movements and reductions along other axes work on the parts; a sum along `axis` adds the parts' sums
+        in the order of the devices. Operations that would move elements between devices raise DeviceError
+        when they are computed: gather with `to`, or `shard` along another axis. Raises DeviceError for an
+        axis that the number of devices does not divide.
 
         >>> t = Tensor([[1, 2], [3, 4]], device="INTERP").shard(("INTERP", "INTERP:1"), axis=0)
         >>> t.device, (t * 10).sum(0).tolist()
@@ -283,7 +284,7 @@ class StorageMixin(TensorBase):
         return out
 
     def shard_like(self, other: Self) -> Self:
-        """This value where `other`, of the same number of axes, is, and laid out as that.
+        """This value on the devices of `other`, which has the same number of axes, and sharded like it.
 
         >>> t = Tensor([1, 2], device="INTERP").shard(("INTERP", "INTERP:1"), axis=0)
         >>> Tensor([3, 4]).shard_like(t).device
@@ -294,33 +295,33 @@ class StorageMixin(TensorBase):
         return self.to(other.device)
 
     def shard_(self, devices: Sequence[str], axis: int | None = None) -> Self:
-        """Become `shard(devices, axis)` of this Tensor; self. Views of it stay where they are.
+        """Become `shard(devices, axis)` of this Tensor; returns self. Views of it stay where they are.
 
         >>> Tensor([1, 2], device="INTERP").shard_(("INTERP", "INTERP:1"), axis=0).tolist()
         [1, 2]
         """
-        return self._moved(self.shard(devices, axis), lambda grad: grad.shard_(devices, axis))
+        return self._move_in_place(self.shard(devices, axis), lambda grad: grad.shard_(devices, axis))
 
-    def _moved(self, moved: Self, move_gradient: Callable[[Self], Self]) -> Self:
-        """Become `moved`, with the gradient; self."""
-        if moved is not self:
-            self._become(moved)
+    def _move_in_place(self, destination: Self, move_gradient: Callable[[Self], Self]) -> Self:
+        """Become `destination`, and move the gradient; returns self."""
+        if destination is not self:
+            self._become(destination)
         if self.grad is not None:
             move_gradient(self.grad)
         return self
 
     def to_(self, device: str | tuple[str, ...] | None) -> Self:
-        """Move this Tensor to `device`; self. Views of it stay where they are.
+        """Move this Tensor to `device`; returns self. Views of it stay where they are.
 
         >>> Tensor([1, 2]).to_("INTERP").device
         'INTERP'
         """
-        return self._moved(self.to(device), lambda grad: grad.to_(device))
+        return self._move_in_place(self.to(device), lambda grad: grad.to_(device))
 
     # --- writing
 
     def replace(self, x: Self) -> Self:
-        """Become `x`, of the same shape and dtype, and share its memory; nothing is written. self.
+        """Become `x`, of the same shape and dtype, and share its memory; nothing is written. Returns self.
 
         >>> t = Tensor([0, 0])
         >>> t.replace(Tensor([1, 2])).tolist()
@@ -339,11 +340,11 @@ class StorageMixin(TensorBase):
 
     @computing
     def assign(self, x: TensorLike) -> Self:
-        """Write the value of `x`, of this shape, dtype and device, to these elements; self.
+        """Write the value of `x`, of this shape, dtype and device, to these elements; returns self.
 
-        All views of the same memory see it. Stored memory is written in place, when it is next computed; what
-        was computed from it before keeps the old value. Raises ShapeError, DTypeError, DeviceError, and
-        ArgumentError for a view in which an element stands twice (an expanded one).
+        All views of the same memory see the write. Stored memory is written in place, when it is next
+        computed; values computed from it earlier do not change. Raises ShapeError, DTypeError, DeviceError,
+        and ArgumentError for a view that shows an element twice (an expanded one).
 
         >>> t = Tensor.zeros(3)
         >>> t.assign(Tensor([1.0, 2.0, 3.0])).tolist()
@@ -373,5 +374,5 @@ class StorageMixin(TensorBase):
 
 
 def _format(dtype: DType) -> str | None:
-    """The format of `data`: of floats of 8 and 16 bits, that of their bits."""
+    """The format of `data`; for 8-bit and 16-bit floats, that of their bits."""
     return dtype.fmt if not dtype.is_float or dtype.itemsize > 2 else "BH"[dtype.itemsize - 1]

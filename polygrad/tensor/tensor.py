@@ -1,4 +1,4 @@
-"""`Tensor`: where its methods are, and how one is made from Python data."""
+"""`Tensor`: its mixins, and how a Tensor is made from Python data."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from polygrad.tensor.autograd import AutogradMixin
 from polygrad.tensor.casting import CastingMixin
 from polygrad.tensor.convolution import ConvolutionMixin
 from polygrad.tensor.copying import CopyingMixin
-from polygrad.tensor.core.aliasing import cut, live_values, storage_of
+from polygrad.tensor.core.aliasing import cut_gradient, live_values, storage_of
 from polygrad.tensor.core.argument_errors import PYTHON_ERRORS, retry_or_explain
-from polygrad.tensor.core.base import DTypeLike, TensorLike, check_fits, declared_dtype, filled
+from polygrad.tensor.core.base import DTypeLike, TensorLike, broadcast_constant, check_fits, declared_dtype
 from polygrad.tensor.core.convert import (
     array_like,
     bfloat16_bits,
@@ -38,7 +38,7 @@ from polygrad.tensor.core.modes import modes
 from polygrad.tensor.core.registry import register
 from polygrad.tensor.core.sizes import check_shape
 from polygrad.tensor.core.sources import buffer_at, buffer_of_file, fetch, path_of
-from polygrad.tensor.creation import CreationMixin, placed
+from polygrad.tensor.creation import CreationMixin, place_on_device
 from polygrad.tensor.cumulative import CumulativeMixin
 from polygrad.tensor.custom import CustomKernelMixin
 from polygrad.tensor.decompositions import DecompositionsMixin
@@ -138,8 +138,8 @@ class Tensor(
         to = None if dtype is None else to_dtype(dtype)
         home = None if device is None else placement_of(device)
         if isinstance(home, tuple):
-            whole = Tensor(data, None if isinstance(data, Tensor) else home[0], dtype).shard(home)
-            self._become_new(whole, requires_grad)
+            sharded = Tensor(data, None if isinstance(data, Tensor) else home[0], dtype).shard(home)
+            self._become_new(sharded, requires_grad)
             return
         self._start(requires_grad)
         if isinstance(data, Tensor):
@@ -156,18 +156,20 @@ class Tensor(
             kind = to or dtypes.from_py(data)
             if kind.is_int and isinstance(data, int):
                 check_fits(data, kind, "data")
-            self.uop, self._device = placed(UOp.const(kind, data), home)
+            self.uop, self._device = place_on_device(UOp.const(kind, data), home)
         elif (path := path_of(data)) is not None:
             self._from_file(path, home, to or dtypes.uint8)
         elif data is None:
-            self.uop, self._device = placed(filled(to or dtypes.default_float, 0, (0,)), home)
+            self.uop, self._device = place_on_device(
+                broadcast_constant(to or dtypes.default_float, 0, (0,)), home
+            )
         elif isinstance(data, (list, tuple)):
             self._from_list(data, home, to)
         else:
             self._from_array(data, home, to)
         register(self)
         if isinstance(data, UOp):
-            storage_of(self)  # it may be a view of somebody's memory
+            storage_of(self)  # it may be a view of another Tensor's memory
         if requires_grad:
             self._mark_leaf()
         elif isinstance(data, Tensor):
@@ -178,16 +180,17 @@ class Tensor(
         self._role = self._storage = None
 
     def _flow_to(self, data: Tensor, requires_grad: bool | None) -> None:
-        """Let the gradient flow on to `data`, which this Tensor was made of, unless that is not wanted."""
+        """Let the gradient flow to `data`, which this Tensor was made from, unless `requires_grad` is
+        False."""
         if requires_grad is False or data.requires_grad is False or not modes.grad_enabled:
-            self._requires_grad, self.uop = False, cut(self.uop)
+            self._requires_grad, self.uop = False, cut_gradient(self.uop)
         elif data.requires_grad and self.uop.dtype.is_float:
             self._requires_grad = self._derived = True
 
-    def _become_new(self, whole: Tensor, requires_grad: bool | None) -> None:
-        """Be what `whole`, which nobody else holds, is."""
+    def _become_new(self, source: Tensor, requires_grad: bool | None) -> None:
+        """Take over the value of `source`, a new Tensor that has no other owner."""
         self._start(requires_grad)
-        self.uop, self._device = whole.uop, whole._device
+        self.uop, self._device = source.uop, source._device
         register(self)
         if requires_grad:
             self._mark_leaf()
@@ -195,15 +198,18 @@ class Tensor(
     def _from_uop(self, node: UOp, home: str | None, to: DType | None) -> None:
         if node.dtype is dtypes.index:
             node = UOp(Ops.CAST, declared_dtype(node) or dtypes.default_int, (node,))
-        where: Any = home or device_of(node)
-        self.uop, self._device = node if to is None else node.cast(to), where
+        device: Any = home or device_of(node)
+        self.uop, self._device = node if to is None else node.cast(to), device
 
     def _from_list(self, data: Any, home: str | None, to: DType | None) -> None:
         flat, shape = flatten(data)
         if flat and any(isinstance(x, Tensor) for x in flat):
             rows = [x if isinstance(x, Tensor) else Tensor(x, home) for x in flat]
-            joined = rows[0].stack(*rows[1:]).reshape(*shape, *rows[0].shape)
-            self.uop, self._device = joined.uop if to is None else joined.uop.cast(to), joined._device or home
+            stacked = rows[0].stack(*rows[1:]).reshape(*shape, *rows[0].shape)
+            self.uop, self._device = (
+                stacked.uop if to is None else stacked.uop.cast(to),
+                stacked._device or home,
+            )
             return
         flat = [x if isinstance(x, (bool, int, float)) else _scalar(x) for x in flat]
         kind = dtype_of(flat) if to is None else to
@@ -235,15 +241,15 @@ class Tensor(
         device = home or Device.DEFAULT
         node = buffer_of_file(path, device, kind)
         if node is None:
-            self.uop, self._device = placed(filled(kind, 0, (0,)), home)
+            self.uop, self._device = place_on_device(broadcast_constant(kind, 0, (0,)), home)
         else:
             self.uop, self._device = node, device
 
     @classmethod
     def from_url(cls, url: str, gunzip: bool = False, **kwargs: Any) -> Self:
-        """The bytes (uint8, unless `dtype` says otherwise) that `url` gives, downloaded once: see `fetch`.
+        """The bytes (uint8, or elements of `dtype`) of the file at `url`, downloaded once: see `fetch`.
 
-        `gunzip`: unpacked. Keywords: device, dtype, requires_grad. Raises FetchError.
+        `gunzip`: unpack the file. Keywords: device, dtype, requires_grad. Raises FetchError.
 
         >>> with open("two.bin", "wb") as file:
         ...     size = file.write(bytes([1, 2]))
@@ -261,11 +267,11 @@ class Tensor(
         device: str | None = None,
         owner: Any = None,
     ) -> Self:
-        """Memory of this process as a Tensor of `shape`, not copied: what is written to either is in both.
+        """Memory of this process as a Tensor of `shape`, without a copy: a write to either is seen in both.
 
-        It must last as long as the Tensor: `owner` is kept for that. Up to 64 bytes before and behind it are
-        read, and mean nothing. Only on CPU and INTERP. Raises DeviceError, ShapeError, ArgumentError for an
-        address that is no multiple of an element's size.
+        The memory must live as long as the Tensor, which keeps `owner` alive for that. Kernels may read up to
+        64 bytes before and after it, and ignore their values. Only on CPU and INTERP. Raises DeviceError,
+        ShapeError, ArgumentError for an address that is not a multiple of an element's size.
 
         >>> memory = bytearray(256)
         >>> address = ctypes.addressof((ctypes.c_char * 256).from_buffer(memory))
@@ -285,7 +291,7 @@ class Tensor(
 
     def _from_bytes(self, raw: memoryview, home: str | None, kind: DType, shape: tuple[int, ...]) -> None:
         if not raw.nbytes:
-            self.uop, self._device = placed(filled(kind, 0, shape), home)
+            self.uop, self._device = place_on_device(broadcast_constant(kind, 0, shape), home)
             return
         self._device = home or Device.DEFAULT
         memory = buffer_from(self._device, kind, raw)

@@ -15,7 +15,8 @@ from polygrad.tensor.exponential import ExponentialMixin
 from polygrad.uop.ops import Ops
 
 _LN2 = math.log(2)
-# asin(s)/s and atan(s)/s less 1, over s², of s²: interpolations at Chebyshev nodes, for float32 and float64
+# (asin(s)/s - 1) / s² and (atan(s)/s - 1) / s² as polynomials in s²: interpolations at Chebyshev nodes, for
+# float32 and float64
 _ASIN = (
     (0.03369084720283012, 0.017149238357677253, 0.03110066273549457, 0.04459940152851218, 0.07500094543497424,
      0.16666666337430908),
@@ -50,7 +51,7 @@ class TrigonometricMixin(ExponentialMixin):
     def cos(self) -> Self:
         """The cosine of radians, as 1 - 2 sin²(x/2): in float32 within 2.5e-7, for every x.
 
-        That is an absolute bound: near pi/2 and the other zeros fewer digits are right.
+        The bound is absolute: near pi/2 and the other zeros fewer digits are correct.
 
         >>> Tensor([0.0, 1.0]).cos().tolist()
         [1.0, 0.54030...]
@@ -135,10 +136,10 @@ class TrigonometricMixin(ExponentialMixin):
         both_zero = y.eq(0.0) & x.eq(0.0)
         both_infinite = y.isinf() & x.isinf()
         plain = (both_zero | both_infinite).logical_not()
-        over, under = y.abs(), x.abs()
-        steep = over > under
-        slope = plain.where(steep.where(under, over), both_infinite.where(x.const_like(1.0), 0.0)) / (
-            plain.where(steep.where(over, under), 1.0)
+        opposite, adjacent = y.abs(), x.abs()
+        steep = opposite > adjacent
+        slope = plain.where(steep.where(adjacent, opposite), both_infinite.where(x.const_like(1.0), 0.0)) / (
+            plain.where(steep.where(opposite, adjacent), 1.0)
         )
         angle = slope.atan()
         angle = steep.where(math.pi / 2 - angle, angle)
@@ -162,9 +163,9 @@ class TrigonometricMixin(ExponentialMixin):
         x = self._in_floats()
         is_small = x.abs() < 1e-9  # 1 - (pi x)² / 6 is 1 there, and pi x might be a denormal number
         bounded = is_small.where(1.0, x)
-        whole = bounded.round()._detached()
-        is_odd = (whole * 0.5).trunc().ne(whole * 0.5)
-        sine = ((bounded - whole) * math.pi).sin()  # of a multiple of pi taken off without rounding
+        nearest_integer = bounded.round()._detached()
+        is_odd = (nearest_integer * 0.5).trunc().ne(nearest_integer * 0.5)
+        sine = ((bounded - nearest_integer) * math.pi).sin()  # of a multiple of pi taken off without rounding
         return is_small.where(x * 0.0 + 1.0, is_odd.where(-sine, sine) / (bounded * math.pi))
 
     def deg2rad(self) -> Self:
@@ -194,8 +195,8 @@ class TrigonometricMixin(ExponentialMixin):
         x = self._in_floats()
         small = x.abs() < 1.0
         h = small.where(x, 0.0)
-        grown, shrunk = x._half_exponentials()
-        out = small.where(h * polynomial(h * h, SINH), (x < 0).where(shrunk - grown, grown - shrunk))
+        growing, decaying = x._half_exponentials()
+        out = small.where(h * polynomial(h * h, SINH), (x < 0).where(decaying - growing, growing - decaying))
         return out._with_backward([x], lambda g, _, x: g * x.cosh())
 
     def cosh(self) -> Self:
@@ -205,8 +206,8 @@ class TrigonometricMixin(ExponentialMixin):
         [1.54308...]
         """
         x = self._in_floats()
-        grown, shrunk = x._half_exponentials()
-        return (grown + shrunk)._with_backward([x], lambda g, _, x: g * x.sinh())
+        growing, decaying = x._half_exponentials()
+        return (growing + decaying)._with_backward([x], lambda g, _, x: g * x.sinh())
 
     def _half_exponentials(self) -> tuple[Self, Self]:
         """exp(|self|) / 2 and exp(-|self|) / 2. exp(|self|) itself is infinite before its half is."""

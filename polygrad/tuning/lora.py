@@ -56,7 +56,7 @@ class LoraConfig:
 
 
 @dataclass(frozen=True)
-class Place:
+class AdaptedLayer:
     """A Linear layer of the checkpoint's: `name`, and the layers here that it consists of, by path, in the
     order of its rows. `is_transposed`: the checkpoint keeps its weight as (in, out)."""
 
@@ -82,7 +82,11 @@ class Adapters:
     """
 
     def __init__(
-        self, model: Any, config: LoraConfig, places: Mapping[str, Place], trained: Mapping[str, Tensor]
+        self,
+        model: Any,
+        config: LoraConfig,
+        places: Mapping[str, AdaptedLayer],
+        trained: Mapping[str, Tensor],
     ) -> None:
         self.model, self.config, self.places, self.trained = model, config, dict(places), dict(trained)
 
@@ -158,7 +162,7 @@ def add_lora(
 
 
 def attach(
-    model: Any, config: LoraConfig, places: Mapping[str, Place], trained: Mapping[str, Tensor]
+    model: Any, config: LoraConfig, places: Mapping[str, AdaptedLayer], trained: Mapping[str, Tensor]
 ) -> Adapters:
     """`add_lora` for these places and weights. lora_A starts uniform in ±1/sqrt(in), lora_B with 0."""
     module = module_of(model)
@@ -215,7 +219,7 @@ def names_of(model: Any) -> Names:
     return model.architecture.names if isinstance(model, HFInstance) else Names()
 
 
-def places_of(model: Any) -> dict[str, Place]:
+def places_of(model: Any) -> dict[str, AdaptedLayer]:
     """The Linear layers of a model, by the names of the checkpoint's modules."""
     found = [(p, x) for p, x in parts_of(module_of(model)) if isinstance(x, (nn.Linear, LowRankLinear))]
     shapes = {f"{p}.weight": tuple(x.weight.transpose().shape[::-1]) for p, x in found}
@@ -228,14 +232,14 @@ def places_of(model: Any) -> dict[str, Place]:
         joined.setdefault(name, []).append((source.part[0] if source.part else 0, path, layer))
         transposed[name] = source.is_transposed
     return {
-        name: Place(
+        name: AdaptedLayer(
             name, tuple((path, x) for _, path, x in sorted(parts, key=lambda p: p[0])), transposed[name]
         )
         for name, parts in joined.items()
     }
 
 
-def _chosen(known: Mapping[str, Place], targets: str | Iterable[str] | None) -> list[str]:
+def _chosen(known: Mapping[str, AdaptedLayer], targets: str | Iterable[str] | None) -> list[str]:
     if targets is None:
         chosen = [n for n, p in known.items() if any(_last(path) in _ATTENTION for path, _ in p.layers)]
         if not chosen:
@@ -264,7 +268,7 @@ def _last(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _listed(known: Mapping[str, Place]) -> str:
+def _listed(known: Mapping[str, AdaptedLayer]) -> str:
     return ", ".join(dedup(_last(name) for name in known)) or "none"
 
 
@@ -284,7 +288,7 @@ def trained_weights(model: Any, modules: Iterable[str]) -> dict[str, Tensor]:
     }
 
 
-def _device(place: Place) -> Any:
+def _device(place: AdaptedLayer) -> Any:
     device = place.layers[0][1].weight.transpose().device
     return device[0] if isinstance(device, tuple) else device
 

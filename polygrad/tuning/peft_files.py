@@ -17,9 +17,9 @@ from polygrad.errors import ArgumentError, ModelError
 from polygrad.helpers import dedup
 from polygrad.models.fields import Fields
 from polygrad.nn.files import tensor_of_bytes
-from polygrad.nn.safetensors import Entry, read_entries
+from polygrad.nn.safetensors import TensorEntry, read_entries
 from polygrad.tensor.tensor import Tensor
-from polygrad.tuning.lora import Adapters, LoraConfig, Place, attach, ends, places_of, trained_weights
+from polygrad.tuning.lora import AdaptedLayer, Adapters, LoraConfig, attach, ends, places_of, trained_weights
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _PREFIX = "base_model.model."
@@ -106,8 +106,8 @@ def load_adapters(model: Any, folder: str | os.PathLike[str] | Mapping[str, byte
     places, others = _places(entries, known, config)
     # PEFT names modules that the model may have
     trained = trained_weights(model, fields.items("modules_to_save", str, []))
-    own: dict[str, Entry] = {}
-    bases: list[tuple[Tensor, Entry]] = []
+    own: dict[str, TensorEntry] = {}
+    bases: list[tuple[Tensor, TensorEntry]] = []
     for name, entry in others.items():
         if name.removesuffix(_BASE) in places and name.endswith(_BASE):
             bases.append((_base(places[name.removesuffix(_BASE)], entry), entry))
@@ -130,7 +130,7 @@ def load_adapters(model: Any, folder: str | os.PathLike[str] | Mapping[str, byte
     return adapters
 
 
-def _base(place: Place, entry: Entry) -> Tensor:
+def _base(place: AdaptedLayer, entry: TensorEntry) -> Tensor:
     """The weight of a layer itself, which a file has, too. Raises ModelError."""
     weight = place.layers[0][1].weight
     if len(place.layers) != 1 or not isinstance(weight, Tensor) or entry.shape != weight.shape:
@@ -156,11 +156,11 @@ def _config(fields: Fields) -> LoraConfig:
 
 
 def _places(
-    entries: Mapping[str, Entry], known: Mapping[str, Place], config: LoraConfig
-) -> tuple[dict[str, Place], dict[str, Entry]]:
+    entries: Mapping[str, TensorEntry], known: Mapping[str, AdaptedLayer], config: LoraConfig
+) -> tuple[dict[str, AdaptedLayer], dict[str, TensorEntry]]:
     """The places that a file has adapters for, and what else is in it. Raises ModelError."""
-    places: dict[str, Place] = {}
-    others: dict[str, Entry] = {}
+    places: dict[str, AdaptedLayer] = {}
+    others: dict[str, TensorEntry] = {}
     for key, entry in entries.items():
         if not key.startswith(_PREFIX):
             raise ModelError(f"{WEIGHTS}: {key}: expected names that begin with {_PREFIX}")
@@ -188,7 +188,9 @@ def _places(
     return places, others
 
 
-def _fill(adapters: Adapters, entries: Mapping[str, Entry], whole: list[tuple[Tensor, Entry]]) -> None:
+def _fill(
+    adapters: Adapters, entries: Mapping[str, TensorEntry], whole: list[tuple[Tensor, TensorEntry]]
+) -> None:
     layers = dict(adapters.layers)
     pairs: list[tuple[Tensor, Tensor]] = []
     for module, place in adapters.places.items():
@@ -205,11 +207,11 @@ def _fill(adapters: Adapters, entries: Mapping[str, Entry], whole: list[tuple[Te
     pairs[0][0].realize(*[target for target, _ in pairs[1:]])
 
 
-def _tensor(entry: Entry) -> Tensor:
+def _tensor(entry: TensorEntry) -> Tensor:
     return tensor_of_bytes(entry.data, entry.dtype, entry.shape, None)
 
 
-def _shortest(chosen: Mapping[str, Place], known: Mapping[str, Place]) -> list[str]:
+def _shortest(chosen: Mapping[str, AdaptedLayer], known: Mapping[str, AdaptedLayer]) -> list[str]:
     """The last parts of the names in `chosen`, or as many as tell them from others in `known`."""
     out: list[str] = []
     for name in chosen:

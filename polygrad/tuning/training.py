@@ -182,7 +182,7 @@ def train(
     examples, held_out = _data(data, validation, instance, max_length, seed)
     weights = _trained(module, adapters)
     with generator.restored():
-        run = _Run(settings, module, weights, examples, held_out, getattr(instance, "device", None))
+        run = _TrainingRun(settings, module, weights, examples, held_out, getattr(instance, "device", None))
         target = None if output is None else Path(output)
         if resume:
             assert target is not None
@@ -199,7 +199,7 @@ def train(
     return report
 
 
-class _Run:
+class _TrainingRun:
     """A run between its start and its end."""
 
     def __init__(

@@ -12,7 +12,7 @@ from polygrad.uop.sizes import Sint
 Terms = dict[UOp, int]
 
 
-class Linear(NamedTuple):
+class LinearForm(NamedTuple):
     """sum(coefficient * atom) + constant. `terms` has no zeros; atoms stand in the order written."""
 
     terms: Terms
@@ -27,7 +27,7 @@ class Steps(NamedTuple):
     offset: int
 
 
-def linear_terms(index: UOp) -> Linear:
+def linear_terms(index: UOp) -> LinearForm:
     """`index` as a sum; anything but + and * by a constant is an atom."""
     terms: dict[UOp, int] = {}
     constant = 0
@@ -43,7 +43,7 @@ def linear_terms(index: UOp) -> Linear:
             stack.append((node.src[0], factor * node.src[1].arg))
         else:
             terms[node] = terms.get(node, 0) + factor
-    return Linear({n: f for n, f in terms.items() if f}, constant)
+    return LinearForm({n: f for n, f in terms.items() if f}, constant)
 
 
 def sum_of(terms: Terms, constant: int = 0) -> Sint:

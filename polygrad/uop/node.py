@@ -74,34 +74,35 @@ _KERNELS = frozenset({Ops.SINK, Ops.END})  # every pass walks through these
 
 
 class UOp:
-    """One operation. `src` are its operands, `arg` what `op` needs besides (args.py).
+    """One operation. `src`: its operands. `arg`: the other parameters of `op` (args.py).
 
     Tensor graph (every node has a `shape`): BUFFER(arg=runtime buffer) 1-D; CONST(arg=value) of shape ();
     ARANGE(arg=size): 0, 1, 2, ...; RESHAPE, EXPAND(arg=shape); PERMUTE(arg=axes); PAD, SHRINK(arg=((lo, hi),
     ...)); FLIP(arg=axes); SHEAR(arg=Shear); elementwise ops over equal shapes; REDUCE_AXIS(arg=Reduction);
     SCAN_AXIS(x, initial[, factor], arg=Reduction), running values (`scan_axis`); FOR(*initial values,
-    *other operands, arg=For), what the initial values become in a fixed number of trips;
-    CONTIGUOUS(arg=opts or None); DETACH(arg=None, Leaf, Spent or Hooks); NOOP (the value itself, never the
-    memory that holds it; with an arg, a function of it and the gradient that flows into it, the gradients of
-    its further sources); COPY(arg=device name or Sharding); THREEFRY(counter: uint64, key: uint64). Memory is
-    a BUFFER or a later version of one: AFTER(memory, ASSIGN(movement ops over that memory, value)), or
-    AFTER(memory, ASSIGN(memory, *stored operands, arg=AST)), which a kernel written by hand writes to: PARAM
-    i is source i.
+    *other operands, arg=For), the values after a fixed number of iterations;
+    CONTIGUOUS(arg=opts or None); DETACH(arg=None, Leaf, Spent or Hooks); NOOP, the value of its first source,
+    not its memory (arg: a function from the incoming gradient to the gradients of the further sources);
+    COPY(arg=device name or Sharding); THREEFRY(counter: uint64, key: uint64). Memory is a BUFFER or a later
+    version of one: AFTER(memory, ASSIGN(movement ops over that memory, value)), or AFTER(memory,
+    ASSIGN(memory, *stored operands, arg=AST)) for a kernel written by hand, whose PARAM i is source i.
 
     Kernels (scalar nodes): PARAM(arg=Param); DEFINE_VAR(arg=Var); DEFINE_REG(arg=Reg); RANGE(size, arg=Axis);
     INDEX(pointer, index[, gate], arg=Steps or None); LOAD(INDEX[, value where the gate is false]);
-    STORE(INDEX, value); REDUCE(value, *ranges, arg=op); SCAN(range, value, initial[, factor], arg=op), the
-    running value in a round of an output loop, the innermost of its nest; END(what, *ranges); AFTER(value,
-    *what must come first); SINK(*stores, arg=opts or None). STAGE(value, index, *ranges, arg=Memory) is a
-    pointer to memory that holds `value` at `index` for all of the ranges, filled inside the loops that the
-    value depends on otherwise. END and REDUCE name their ranges outermost first. DOT(a: uint32, b: uint32,
-    c, arg=Dot) is c + the products of what a and b hold. SHUFFLE_XOR(value, arg=mask) is the value
-    of the lane of a subgroup whose number differs by these bits. SPECIAL(size, arg=Special) is the number
-    of a workgroup or of an invocation; BARRIER(*what must come first): all invocations of a workgroup have
-    come to it. A STORE's gate says whether it is done. WMMA(a, b, c, *ranges of c's elements, *of a's and
-    b's, arg=TensorCore): the matrix a @ b + c, of which each lane of a subgroup holds some elements.
+    STORE(INDEX, value), executed if the gate is true; REDUCE(value, *ranges, arg=op); SCAN(range, value,
+    initial[, factor], arg=op), the running value in an iteration of an output loop, the innermost of its
+    nest; END(effect, *ranges); AFTER(value, *effects), the value once the effects have happened;
+    SINK(*stores, arg=opts or None). STAGE(value, index, *ranges, arg=Memory) is a pointer to memory that
+    holds `value` at `index` for all values of the ranges; it is written within the other loops that the value
+    depends on. END and REDUCE list their ranges outermost first. DOT(a: uint32, b: uint32, c, arg=Dot) is c
+    plus the dot product of the elements packed in a and b. SHUFFLE_XOR(value, arg=mask) is the value of the
+    subgroup lane whose number differs in the bits of the mask. SPECIAL(size, arg=Special) is the number of a
+    workgroup or of an invocation. BARRIER(*effects): all invocations of a workgroup wait for each other after
+    the effects. WMMA(a, b, c, *ranges of c's elements, *of a's and b's, arg=TensorCore): the matrix a @ b +
+    c, whose elements are distributed over the lanes of a subgroup.
 
-    IDIV and MOD round towards minus infinity, as Python's. A PARAM's or DEFINE_REG's dtype is its element's.
+    IDIV and MOD round towards minus infinity, as in Python. The dtype of a PARAM or DEFINE_REG is that of its
+    elements.
     """
 
     __slots__ = ("_below", "_buffer", "_ranges", "_shape", "arg", "bounds", "dtype", "op", "src", "value")

@@ -1,6 +1,6 @@
 """The legal IR of each stage, as tables of rules; `verify` checks nodes against them.
 
-A rule is a sentence and a test of one node. An op without an entry in a stage's table does not belong there.
+A rule is a sentence and a predicate of one node. An op without an entry in a stage's table is illegal there.
 Stages: `tensor` (what the Tensor API builds), `kernel` (a kernel's graph, from scheduling until it is
 linearised) and `linear` (the list a renderer gets: decomposed, sources before users, loops nested). Rules
 hold between passes, so tests and SPEC=1 verify after every one. The idea is tinygrad's `spec`.
@@ -174,8 +174,8 @@ def _expands(u: UOp) -> bool:
 def _shrinks(u: UOp) -> bool:
     shape = u.src[0].shape
     pairs = zip(u.arg, shape, strict=False)
-    known = [(lo, hi, n) for (lo, hi), n in pairs if all(isinstance(x, int) for x in (lo, hi, n))]
-    return len(shape) == len(u.arg) and all(0 <= lo <= hi <= n for lo, hi, n in known)
+    constant_bounds = [(lo, hi, n) for (lo, hi), n in pairs if all(isinstance(x, int) for x in (lo, hi, n))]
+    return len(shape) == len(u.arg) and all(0 <= lo <= hi <= n for lo, hi, n in constant_bounds)
 
 
 def _pads(u: UOp) -> bool:
@@ -398,7 +398,7 @@ _KERNEL |= _table(
     )),
 )  # fmt: skip
 
-# what `Builder.alu` takes, and casts
+# the ops of `Builder.alu`, and casts
 _RENDERED = frozenset({
     Ops.SQRT, Ops.RECIPROCAL, Ops.NEG, Ops.TRUNC, Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.IDIV, Ops.MOD,
     Ops.MAX, Ops.SHL, Ops.SHR, Ops.AND, Ops.OR, Ops.XOR, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ, Ops.WHERE,
@@ -421,24 +421,24 @@ _STAGES: dict[str, Table] = {"tensor": _TENSOR, "kernel": _KERNEL, "linear": _LI
 
 
 def _verify_order(nodes: list[UOp]) -> None:
-    """Sources come before users, loops nest, and what a loop made is not used outside it."""
-    inside: dict[UOp, tuple[UOp, ...]] = {}  # the loops around each node
+    """Check that sources come before users, loops nest, and values of a loop are not used outside of it."""
+    loops_of: dict[UOp, tuple[UOp, ...]] = {}  # the loops around each node
     open_loops: tuple[UOp, ...] = ()
     for node in nodes:
-        if node in inside:
+        if node in loops_of:
             raise _broken("linear", node, "a node stands in the list once")
         for s in node.src:
-            if s not in inside:
+            if s not in loops_of:
                 raise _broken("linear", node, f"its source {s.op} comes before it")
-            if s.op is not Ops.CONST and inside[s] != open_loops[: len(inside[s])]:
+            if s.op is not Ops.CONST and loops_of[s] != open_loops[: len(loops_of[s])]:
                 raise _broken("linear", node, f"its source {s.op} was made in a loop that has ended")
         if node.op is Ops.END and _opens_loop(node.src[1]):
             if open_loops[-1:] != (node.src[1],):
                 raise _broken("linear", node, "it ends the innermost open loop")
             open_loops = open_loops[:-1]
-        inside[node] = open_loops
+        loops_of[node] = open_loops
         if _opens_loop(node):
             open_loops = (*open_loops, node)
-            inside[node] = open_loops
+            loops_of[node] = open_loops
     if open_loops:
         raise _broken("linear", open_loops[-1], "every loop is ended")

@@ -1,5 +1,5 @@
-"""WebAssembly modules: written (`module.py`, `body.py`), read (`reader.py`), printed (`wat.py`).
+"""WebAssembly modules: writing (`module.py`, `body.py`), reading (`reader.py`), printing (`wat.py`).
 
-All of them go by one table of instructions. Names are those of the WebAssembly specification. No UOps are
-known here.
+All of them use one table of instructions. Names are those of the WebAssembly specification. This package does
+not know UOps.
 """

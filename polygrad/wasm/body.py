@@ -1,7 +1,7 @@
-"""`Body`: one function being written, as locals and chunks of encoded instructions.
+"""`FunctionBody`: one function being written, as locals and chunks of encoded instructions.
 
-Structured control is counted, so a function that does not close what it opened never gets out. Knows nothing
-of modules; knows no types beyond value types.
+Structured control is counted, so a function with an open block is an error. Knows neither modules nor types
+other than value types.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from polygrad.errors import CompileError, InternalError
 from polygrad.wasm.instructions import END, instruction
 from polygrad.wasm.leb128 import uleb128, vector
-from polygrad.wasm.module import Function
+from polygrad.wasm.module import DefinedFunction
 from polygrad.wasm.types import MAX_LOCALS, FuncType
 
 _OPENERS = frozenset({"block", "loop", "if"})
@@ -20,21 +20,21 @@ _OPENERS = frozenset({"block", "loop", "if"})
 
 def encode_locals(types: Sequence[int]) -> bytes:
     """The local declarations of a code entry: runs of equal value types."""
-    runs: list[bytes] = []
+    groups: list[bytes] = []
     start, n = 0, len(types)
     while start < n:
         end = start + 1
         while end < n and types[end] == types[start]:
             end += 1
-        runs.append(uleb128(end - start) + bytes((types[start],)))
+        groups.append(uleb128(end - start) + bytes((types[start],)))
         start = end
-    return vector(runs)
+    return vector(groups)
 
 
-class Body:
+class FunctionBody:
     """A function of `params` to `results`. `chunks` is the code so far; `types` the type of every local.
 
-    >>> b = Body("add", (I32, I32), (I32,))
+    >>> b = FunctionBody("add", (I32, I32), (I32,))
     >>> b.op("local.get", 0).op("local.get", 1).op("i32.add").finish().code.hex()
     '00200020016a0b'
     """
@@ -56,8 +56,8 @@ class Body:
         self.types.append(valtype)
         return index
 
-    def op(self, name: str, *immediates: Any) -> Body:
-        """Append one instruction; itself."""
+    def op(self, name: str, *immediates: Any) -> FunctionBody:
+        """Append one instruction; returns self."""
         if name in _OPENERS:
             self._open.append(name)
         elif name == "end":
@@ -67,11 +67,11 @@ class Body:
         self.chunks.append(instruction(name, *immediates))
         return self
 
-    def finish(self) -> Function:
-        """The function, closed. Raises InternalError while a block is open."""
+    def finish(self) -> DefinedFunction:
+        """End the function. Raises InternalError if a block is open."""
         if self._open:
             raise InternalError(
-                f"WebAssembly function {self.name}: expected all blocks closed, `{self._open[-1]}` is open"
+                f"WebAssembly function {self.name}: `{self._open[-1]}` is still open at the end"
             )
         locals_ = encode_locals(self.types[len(self.type.params) :])
-        return Function(self.name, self.type, b"".join((locals_, *self.chunks, END)))
+        return DefinedFunction(self.name, self.type, b"".join((locals_, *self.chunks, END)))

@@ -1,6 +1,6 @@
-"""One instruction to bytes: opcode and immediates, by the kind of immediate the opcode table gives.
+"""Encodes one instruction: opcode and immediates, by the kind of immediate in the opcode table.
 
-Hot callers encode what they need once and join bytes; this is the readable way in. Knows no functions.
+Hot callers encode instructions once and join the bytes; this is the readable interface. Knows no functions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from polygrad.errors import InternalError
 from polygrad.wasm.leb128 import sleb128, uleb128, vector
 from polygrad.wasm.opcodes import Opcode, opcode
 
-EMPTY_BLOCK = 0x40  # the block type of a block that takes and gives nothing
+EMPTY_BLOCK = 0x40  # the block type without parameters and results
 BR, BR_IF, END = opcode("br").code, opcode("br_if").code, opcode("end").code
 
 
@@ -84,7 +84,7 @@ def _shuffle(row: Opcode, *lanes: int) -> bytes:
     return _lanes(row.name, 32, *lanes)
 
 
-# kind of immediate -> its bytes; memory and table indices default to 0, the only one there is
+# kind of immediate -> its bytes; memory and table indices are always 0
 _IMMEDIATES: dict[str, Callable[..., bytes]] = {
     "-": lambda row: b"",
     "block": lambda row, valtype=EMPTY_BLOCK: bytes((valtype,)),

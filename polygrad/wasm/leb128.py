@@ -1,7 +1,7 @@
 """Integers, names and length prefixes as the binary format writes them (Core Specification, section 5.2).
 
-The only place that writes a length: `vector` (a count before items) and `sized` (a byte count before bytes).
-Knows nothing of what it writes.
+Lengths are written only here: `vector` (a count before items) and `prefix_length` (a byte count before
+bytes).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _ONE_BYTE = [bytes((i,)) for i in range(128)]
 
 
 def uleb128(value: int) -> bytes:
-    """`value` (0 to 2**64 - 1) as unsigned LEB128, in as few bytes as it takes."""
+    """`value` (0 to 2**64 - 1) as unsigned LEB128, in the fewest bytes."""
     if 0 <= value < 128:
         return _ONE_BYTE[value]
     if not 0 <= value < 1 << 64:
@@ -28,7 +28,7 @@ def uleb128(value: int) -> bytes:
 
 
 def sleb128(value: int) -> bytes:
-    """`value` (-2**63 to 2**63 - 1) as signed LEB128, in as few bytes as it takes."""
+    """`value` (-2**63 to 2**63 - 1) as signed LEB128, in the fewest bytes."""
     if -64 <= value < 64:
         return _ONE_BYTE[value & 127]
     if not -(1 << 63) <= value < 1 << 63:
@@ -41,7 +41,7 @@ def sleb128(value: int) -> bytes:
     return bytes(out)
 
 
-def sized(data: bytes | bytearray) -> bytes:
+def prefix_length(data: bytes | bytearray) -> bytes:
     """`data` with its length in bytes before it."""
     return uleb128(len(data)) + data
 
@@ -54,4 +54,4 @@ def vector(items: Iterable[bytes]) -> bytes:
 
 def name(text: str) -> bytes:
     """A name: UTF-8 with its length in bytes before it."""
-    return sized(text.encode())
+    return prefix_length(text.encode())

@@ -1,6 +1,6 @@
 """`Module` and its binary form: one function per section, in the order of the specification (section 5.5).
 
-A `Function` holds its code entry already encoded; this file knows no instructions except `end`.
+A `DefinedFunction` holds its code entry already encoded; this file knows no instructions except `end`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from polygrad.errors import InternalError
-from polygrad.wasm.leb128 import name, sized, uleb128, vector
+from polygrad.wasm.leb128 import name, prefix_length, uleb128, vector
 from polygrad.wasm.types import VALTYPE_NAMES, FuncType, GlobalType, MemoryType, TableType
 
 MAGIC, VERSION = b"\0asm", b"\1\0\0\0"
@@ -19,7 +19,7 @@ KINDS: dict[str, int] = {"func": 0, "table": 1, "memory": 2, "global": 3}
 
 
 @dataclass(frozen=True)
-class Function:
+class DefinedFunction:
     """A defined function. `code` is its local declarations and its expression, the last `end` included."""
 
     name: str
@@ -38,7 +38,7 @@ class Import:
 
 @dataclass(frozen=True)
 class Export:
-    """What `name` is: a kind ("func", "table", "memory", "global") and its index in that space."""
+    """The item exported as `name`: its kind ("func", "table", "memory", "global") and its index."""
 
     name: str
     kind: str
@@ -47,14 +47,14 @@ class Export:
 
 @dataclass(frozen=True)
 class Global:
-    """A global and the constant expression (with its `end`) that it starts as."""
+    """A global and its initial value, a constant expression (with its `end`)."""
 
     type: GlobalType
     init: bytes
 
 
 @dataclass(frozen=True)
-class Element:
+class ElementSegment:
     """A passive segment of function indices."""
 
     functions: tuple[int, ...]
@@ -62,7 +62,8 @@ class Element:
 
 @dataclass(frozen=True)
 class Data:
-    """A segment of bytes: active at constant expression `offset` (its `end` included), passive without."""
+    """A segment of bytes: active at the constant expression `offset` (with its `end`), passive if that is
+    None."""
 
     data: bytes
     offset: bytes | None = None
@@ -73,19 +74,19 @@ class Module:
     """A whole module. Imported functions, memories, ... come first in their index spaces."""
 
     imports: tuple[Import, ...] = ()
-    functions: tuple[Function, ...] = ()
+    functions: tuple[DefinedFunction, ...] = ()
     tables: tuple[TableType, ...] = ()
     memories: tuple[MemoryType, ...] = ()
     globals: tuple[Global, ...] = ()
     exports: tuple[Export, ...] = ()
-    elements: tuple[Element, ...] = ()
+    elements: tuple[ElementSegment, ...] = ()
     datas: tuple[Data, ...] = ()
 
     @property
     def types(self) -> tuple[FuncType, ...]:
         """Every function type once, in the order of first use: the type section."""
-        used = [i.type for i in self.imports if isinstance(i.type, FuncType)]
-        return tuple(dict.fromkeys(used + [f.type for f in self.functions]))
+        function_types = [i.type for i in self.imports if isinstance(i.type, FuncType)]
+        return tuple(dict.fromkeys(function_types + [f.type for f in self.functions]))
 
     def to_bytes(self) -> bytes:
         """The module in the binary format. Raises InternalError when its parts do not fit each other."""
@@ -97,22 +98,25 @@ class Module:
             (4, [_tabletype(t) for t in self.tables]),
             (5, [_memorytype(t) for t in self.memories]),
             (6, [_globaltype(g.type) + g.init for g in self.globals]),
-            (7, [name(e.name) + bytes((KINDS[e.kind],)) + uleb128(e.index) for e in self._checked_exports()]),
+            (
+                7,
+                [name(e.name) + bytes((KINDS[e.kind],)) + uleb128(e.index) for e in self._distinct_exports()],
+            ),
             (9, [b"\1\0" + vector(map(uleb128, e.functions)) for e in self.elements]),
-            (10, [sized(f.code) for f in self.functions]),
+            (10, [prefix_length(f.code) for f in self.functions]),
             (11, [_data(d) for d in self.datas]),
         )
         out = bytearray(MAGIC + VERSION)
         for number, items in sections:
             if number == 10 and any(d.offset is None for d in self.datas):
-                # the data count, so that code may name passive segments before they come
-                out += b"\x0c" + sized(uleb128(len(self.datas)))
+                # the data count, because code may refer to passive segments before their section
+                out += b"\x0c" + prefix_length(uleb128(len(self.datas)))
             if items:
                 out.append(number)
-                out += sized(vector(items))
+                out += prefix_length(vector(items))
         return bytes(out)
 
-    def _checked_exports(self) -> tuple[Export, ...]:
+    def _distinct_exports(self) -> tuple[Export, ...]:
         names = [e.name for e in self.exports]
         if len(set(names)) != len(names):
             repeated = next(n for n in names if names.count(n) > 1)
@@ -121,9 +125,9 @@ class Module:
 
 
 def _valtypes(types: tuple[int, ...]) -> bytes:
-    unknown = [t for t in types if t not in VALTYPE_NAMES]
-    if unknown:
-        raise InternalError(f"WebAssembly function type: expected value types, got {unknown[0]!r}")
+    unknown_types = [t for t in types if t not in VALTYPE_NAMES]
+    if unknown_types:
+        raise InternalError(f"WebAssembly function type: expected value types, got {unknown_types[0]!r}")
     return uleb128(len(types)) + bytes(types)
 
 
@@ -144,7 +148,7 @@ def _tabletype(t: TableType) -> bytes:
 
 def _memorytype(t: MemoryType) -> bytes:
     if t.shared and t.maximum is None:
-        raise InternalError("WebAssembly memory: expected a maximum, a shared memory has none")
+        raise InternalError("WebAssembly memory: a shared memory has no maximum: give one")
     return _limits(t.minimum, t.maximum, t.shared)
 
 
@@ -165,4 +169,4 @@ def _externtype(t: ExternType, index: dict[FuncType, int]) -> bytes:
 
 
 def _data(d: Data) -> bytes:
-    return (b"\1" if d.offset is None else b"\0" + d.offset) + sized(d.data)
+    return (b"\1" if d.offset is None else b"\0" + d.offset) + prefix_length(d.data)

@@ -1,10 +1,10 @@
-"""The one table of WebAssembly instructions; encoder, printer, reader and checks all derive from it.
+"""The table of WebAssembly instructions; encoder, printer, reader and checks all derive from it.
 
 A row is: opcode bytes in hex, name as the specification spells it, kind of immediate, signature. The
 signature is operands `>` results with i = i32, l = i64, f = f32, d = f64, v = v128; `*` where it depends on
 the context. Kinds of immediate: `-` none; `mem.A` a memarg with natural alignment 2**A bytes; `memlane.A` a
-memarg and a lane; `lane.N` a lane below N; `shuffle` sixteen lanes below 32; the others are named for what
-they hold.
+memarg and a lane; `lane.N` a lane below N; `shuffle` sixteen lanes below 32; the others are named after their
+contents.
 
 Core specification 2.0 (MVP, sign extension, saturating conversions, bulk memory, SIMD), relaxed SIMD and
 threads.
@@ -589,7 +589,7 @@ OPCODES: dict[str, Opcode] = _rows()
 
 def opcode(name: str) -> Opcode:
     """The row of instruction `name`. Raises InternalError for a name that is not in the table."""
-    found = OPCODES.get(name)
-    if found is None:
+    row = OPCODES.get(name)
+    if row is None:
         raise InternalError(f"WebAssembly instruction: expected a name of the opcode table, got {name!r}")
-    return found
+    return row

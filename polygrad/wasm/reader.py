@@ -1,7 +1,7 @@
-"""The binary format read back: a `Module` from bytes, and the instructions of an expression.
+"""Reads the binary format: a `Module` from bytes, and the instructions of an expression.
 
-For the printer and for tests. Checks structure (sections, indices, nesting), not types, as engines do.
-Every error is a CompileError that names the byte where it was found.
+It is used by the printer and by tests. It checks structure (sections, indices, nesting), but not types. Every
+error is a CompileError that names the position of the byte.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from polygrad.wasm.module import (
     MAGIC,
     VERSION,
     Data,
-    Element,
+    DefinedFunction,
+    ElementSegment,
     Export,
     ExternType,
-    Function,
     Global,
     Import,
     Module,
@@ -48,7 +48,7 @@ def _by_code() -> dict[bytes, Opcode]:
 
 
 class Reader:
-    """Bytes and an offset in them."""
+    """A cursor in bytes."""
 
     def __init__(self, data: bytes, offset: int = 0, end: int | None = None) -> None:
         self.data, self.offset, self.end = data, offset, len(data) if end is None else end
@@ -155,8 +155,8 @@ class Reader:
         return Instruction(row, self._immediates(row), start)
 
     def _immediates(self, row: Opcode) -> tuple[Any, ...]:
-        read = _READ.get(row.immediate)
-        return read(self, row) if read else ()
+        read_immediates = _READ.get(row.immediate)
+        return read_immediates(self, row) if read_immediates else ()
 
     def _memarg(self, row: Opcode) -> tuple[int, int]:
         align, offset = self.uleb(), self.uleb()
@@ -192,15 +192,15 @@ class Reader:
         """Instructions up to the `end` that closes the expression, which comes last."""
         depth = 1
         while depth:
-            found = self.instruction()
-            name = found.opcode.name
-            if found.opcode.immediate == "block":
+            instruction = self.instruction()
+            name = instruction.opcode.name
+            if instruction.opcode.immediate == "block":
                 depth += 1
             elif name == "end":
                 depth -= 1
-            elif found.opcode.immediate == "label" and found.immediates[0] >= depth:
-                raise self.error(f"a label below {depth}", found.immediates[0], found.offset)
-            yield found
+            elif instruction.opcode.immediate == "label" and instruction.immediates[0] >= depth:
+                raise self.error(f"a label below {depth}", instruction.immediates[0], instruction.offset)
+            yield instruction
 
     def expression_bytes(self) -> bytes:
         """The next expression, not decoded."""
@@ -220,7 +220,7 @@ class Reader:
         return tuple(out)
 
 
-# kind of immediate -> how it is read; kinds that hold only zeros of what there is one of give nothing
+# kind of immediate -> its reader; indices that are always 0 are read and dropped
 _READ: dict[str, Callable[[Reader, Opcode], tuple[Any, ...]]] = {
     "block": Reader._block,
     "labels": lambda r, row: (r.vector(r.uleb), r.uleb()),
@@ -247,7 +247,7 @@ _READ: dict[str, Callable[[Reader, Opcode], tuple[Any, ...]]] = {
 def read_module(data: bytes) -> Module:
     """The Module of binary `data`; custom sections are not kept. Functions are named by their exports.
 
-    Raises CompileError, with the byte where it went wrong.
+    Raises CompileError, which names the position of the error.
     """
     r = Reader(bytes(data))
     if data[:8] != MAGIC + VERSION:
@@ -287,13 +287,13 @@ def read_module(data: bytes) -> Module:
     imported = sum(isinstance(i.type, FuncType) for i in module.imports)
     names = {e.index - imported: e.name for e in reversed(module.exports) if e.kind == "func"}
     functions = [
-        Function(names.get(i, ""), _type(r, types, t), code)
+        DefinedFunction(names.get(i, ""), _type(r, types, t), code)
         for i, (t, code) in enumerate(zip(declared, codes, strict=True))
     ]
     return replace(module, functions=tuple(functions))
 
 
-_ORDER = bytes((1, 2, 3, 4, 5, 6, 7, 9, 12, 10, 11))  # of the sections that are read
+_ORDER = bytes((1, 2, 3, 4, 5, 6, 7, 9, 12, 10, 11))  # the order of the sections
 
 
 def _type(r: Reader, types: tuple[FuncType, ...], index: int) -> FuncType:
@@ -304,18 +304,18 @@ def _type(r: Reader, types: tuple[FuncType, ...], index: int) -> FuncType:
 
 def _import(r: Reader, types: tuple[FuncType, ...]) -> Import:
     module, name, kind = r.name(), r.name(), r.byte()
-    found: ExternType
+    extern_type: ExternType
     if kind == 0:
-        found = _type(r, types, r.uleb())
+        extern_type = _type(r, types, r.uleb())
     elif kind == 1:
-        found = r.tabletype()
+        extern_type = r.tabletype()
     elif kind == 2:
-        found = r.memorytype()
+        extern_type = r.memorytype()
     elif kind == 3:
-        found = r.globaltype()
+        extern_type = r.globaltype()
     else:
         raise r.error("an import kind of 0 to 3", kind, r.offset - 1)
-    return Import(module, name, found)
+    return Import(module, name, extern_type)
 
 
 def _export(r: Reader, types: tuple[FuncType, ...]) -> Export:
@@ -325,11 +325,11 @@ def _export(r: Reader, types: tuple[FuncType, ...]) -> Export:
     return Export(name, _KIND_NAMES[kind], r.uleb())
 
 
-def _element(r: Reader, types: tuple[FuncType, ...]) -> Element:
+def _element(r: Reader, types: tuple[FuncType, ...]) -> ElementSegment:
     tag = r.take(2)
     if tag != b"\1\0":
         raise r.error("a passive segment of functions (0100)", tag.hex(), r.offset - 2)
-    return Element(r.vector(r.uleb))
+    return ElementSegment(r.vector(r.uleb))
 
 
 def _data(r: Reader, types: tuple[FuncType, ...]) -> Data:

@@ -1,7 +1,7 @@
-"""The types of WebAssembly: what a value, a function, a memory, a table or a global is.
+"""The types of WebAssembly: of values, functions, memories, tables and globals.
 
-Value types are the bytes the binary format spells them with (WebAssembly Core Specification, section 5.3), so
-the encoder writes them as they are. Knows nothing of instructions, modules or polygrad's IR.
+Value types are their bytes in the binary format (WebAssembly Core Specification, section 5.3), so the encoder
+writes them unchanged. Knows nothing of instructions, modules or polygrad's IR.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ VALTYPE_NAMES: dict[int, str] = {
 }  # fmt: skip
 
 PAGE = 65536
-MAX_LOCALS = 50_000  # what every engine takes (the JS API's implementation limit)
+MAX_LOCALS = 50_000  # the implementation limit of the JS API
 
 
 @dataclass(frozen=True)
 class FuncType:
-    """What a function takes and gives, as value types."""
+    """The types of a function's parameters and results."""
 
     params: tuple[int, ...] = ()
     results: tuple[int, ...] = ()

@@ -1,6 +1,7 @@
-"""The text format: a module printed for people to read, which any WebAssembly assembler takes back.
+"""The text format: prints a module in a form that any WebAssembly assembler accepts.
 
-One instruction to a line, indented by nesting; functions, locals and types by number, as engines report them.
+One instruction a line, indented by nesting. Functions, locals and types are numbered, as in engines'
+messages.
 """
 
 from __future__ import annotations
@@ -55,10 +56,10 @@ def _function(index: int, name: str, functype: FuncType, code: bytes) -> list[st
     return lines
 
 
-def format_instruction(found: Instruction) -> str:
+def format_instruction(instruction: Instruction) -> str:
     """One instruction as text."""
-    row = found.opcode
-    text = _FORMAT[row.immediate](row.bound, *found.immediates) if found.immediates else ""
+    row = instruction.opcode
+    text = _FORMAT[row.immediate](row.bound, *instruction.immediates) if instruction.immediates else ""
     return f"{row.name} {text}".rstrip()
 
 

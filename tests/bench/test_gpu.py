@@ -11,7 +11,7 @@ import pytest
 from bench.channel import Channel
 from bench.hosts import Unavailable
 from bench.suites import gpu
-from polygrad.codegen.lower.passes import Context, run_passes
+from polygrad.codegen.lower.passes import LoweringContext, run_passes
 
 
 class Pages:
@@ -40,7 +40,7 @@ def test_a_product_of_1024_reads_a_32nd_of_what_the_naive_kernel_does() -> None:
 
 def test_traffic_counts_both_operands_of_every_term_and_each_store_once() -> None:
     kernel = gpu.product_kernel(64)
-    naive = gpu.traffic_of(run_passes(kernel, Context(gpu.DEFAULT_TARGET, True, ())))
+    naive = gpu.traffic_of(run_passes(kernel, LoweringContext(gpu.DEFAULT_TARGET, True, ())))
     assert naive == (2 * 4 * 64**3, 4 * 64**2)
 
 

@@ -44,7 +44,7 @@ def test_reads_wait_or_say_what_may_and_a_killed_gpu_process_is_replaced() -> No
     assert seen["waited"] == seen["awaited"] == "[2, 4, 6]" and seen["still"] == "12"
     small, large = seen["seconds"]
     assert 0 < small < large < 60  # of the GPU, not of handing it over
-    assert "expected a call that may wait for the GPU (a measurement)" in seen["measuredAtOnce"][0]
+    assert "a measurement has to wait for the GPU" in seen["measuredAtOnce"][0]
     (refused,) = seen["atOnce"]
     assert "DeviceError: device WEBGPU" in refused and "runPythonAsync" in refused
     assert (seen["product"], seen["device"], seen["finite"]) == ([[19, 22], [43, 50]], "WEBGPU", True)

@@ -263,9 +263,9 @@ def test_arguments_of_another_kind_are_refused_and_the_next_call_works(device):
         (ShapeError, (t(1, 2).reshape(1, 2), 3), "expected shape"),
         (DTypeError, (Tensor([1, 2]), 3), "expected dtype float32, as captured, got int32"),
         (DeviceError, (t(1, 2, device=other), 3), f"expected device {device}, as captured, got {other}"),
-        (CaptureError, (t(1, 2), 4), "that are no Tensors to stay"),
-        (CaptureError, (t(1, 2), 3, 4), "that are no Tensors to stay"),
-        (CaptureError, (t(1, 2), t(1, 2)), "that are no Tensors to stay"),
+        (CaptureError, (t(1, 2), 4), "that are not Tensors to stay"),
+        (CaptureError, (t(1, 2), 3, 4), "that are not Tensors to stay"),
+        (CaptureError, (t(1, 2), t(1, 2)), "that are not Tensors to stay"),
         (CaptureError, (np.ones(2), 3), "an argument is a ndarray"),
     ]:
         with pytest.raises(error, match=text):

@@ -281,7 +281,7 @@ def test_wrong_inputs_are_refused_and_the_next_run_works(device):
         (DTypeError, (x.astype(np.float64), y), "input 0: expected dtype float32, as captured, got float64"),
         (DTypeError, (x, Tensor(y).float()), "input 1: expected dtype int32, as captured, got float32"),
         (DeviceError, (other, y), f"input 0: expected device {device}"),
-        (ArgumentError, (x,), "run: expected 2 inputs, or none for the last again, got 1"),
+        (ArgumentError, (x,), "run: expected 2 inputs, or none to reuse the last ones, got 1"),
         (ArgumentError, ("x", y), "input 0: expected a Tensor or an array, got str"),
     ]:
         with pytest.raises(error, match=text):

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from polygrad import Tensor
 from polygrad.codegen.kernels.kernel_opt import KernelContext
 from polygrad.codegen.kernels.passes import KERNEL_PASSES, carry_out, kernels_of
-from polygrad.codegen.lower.passes import UNOPTIMIZED, Context, run_passes
+from polygrad.codegen.lower.passes import UNOPTIMIZED, LoweringContext, run_passes
 from polygrad.codegen.opts.opt import parse_opts
 from polygrad.codegen.target import Target
 from polygrad.engine.normalize import normalize
@@ -31,7 +31,7 @@ def asts_of(tensor: Tensor) -> list[UOp]:
 def kernel_of(tensor: Tensor, target: Target) -> UOp:
     """The only kernel of an expression, as Opts are applied to it."""
     (ast,) = asts_of(tensor)
-    kernel = run_passes(ast, Context(target), through=UNOPTIMIZED)
+    kernel = run_passes(ast, LoweringContext(target), through=UNOPTIMIZED)
     assert isinstance(kernel, UOp)
     return kernel
 
@@ -39,7 +39,7 @@ def kernel_of(tensor: Tensor, target: Target) -> UOp:
 def linear_of(tensor: Tensor, target: Target, opts: str | None = None) -> list[UOp]:
     """Its linear form, with these Opts or what the heuristics choose."""
     given = None if opts is None else parse_opts(opts)
-    linear = run_passes(kernel_of(tensor, target), Context(target, True, given), after=UNOPTIMIZED)
+    linear = run_passes(kernel_of(tensor, target), LoweringContext(target, True, given), after=UNOPTIMIZED)
     assert isinstance(linear, list)
     verify(linear, "linear")
     return linear

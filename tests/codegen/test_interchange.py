@@ -9,7 +9,7 @@ import pytest
 np = pytest.importorskip("numpy")
 
 from polygrad import Device, Tensor, dtypes  # noqa: E402
-from polygrad.codegen.lower.passes import UNOPTIMIZED, Context, run_passes  # noqa: E402
+from polygrad.codegen.lower.passes import UNOPTIMIZED, LoweringContext, run_passes  # noqa: E402
 from polygrad.codegen.opts import cost  # noqa: E402
 from polygrad.codegen.opts.heuristics import choose  # noqa: E402
 from polygrad.codegen.opts.opt import OptKind, apply_opts  # noqa: E402
@@ -223,7 +223,7 @@ def test_columns_that_a_tile_leaves_are_one_thread_s(columns):
     """They are a nest of their own: tiles that overlap would add to the same sums."""
     target = replace(TARGET, threads=2)
     add = kernels(empty(200, columns).sum(0))[-1]
-    kernel = run_passes(add.ast, Context(target), through=UNOPTIMIZED)
+    kernel = run_passes(add.ast, LoweringContext(target), through=UNOPTIMIZED)
     opts = choose(kernel, target)
     (parallel,) = [opt for opt in opts if opt.kind is OptKind.PARALLEL]
     nests = apply_opts(kernel, opts)[-1][1].src

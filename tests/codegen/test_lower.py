@@ -11,7 +11,15 @@ from hypothesis import HealthCheck, given, note, settings
 
 from polygrad import Tensor
 from polygrad.codegen.lower import passes as module
-from polygrad.codegen.lower.passes import PASSES, Context, Pass, kernel_name, lower, run_passes, signature
+from polygrad.codegen.lower.passes import (
+    PASSES,
+    LoweringContext,
+    Pass,
+    kernel_name,
+    lower,
+    run_passes,
+    signature,
+)
 from polygrad.codegen.opts.opt import OptKind
 from polygrad.codegen.opts.tile import is_tile
 from polygrad.codegen.target import Target
@@ -115,7 +123,7 @@ def test_siblings_run_one_after_the_other():
         stores.append(
             UOp(Ops.END, dtypes.void, (UOp(Ops.STORE, dtypes.void, (at, UOp.const(dtypes.float32, k))), r))
         )
-    linear = run_passes(UOp.sink(*stores), Context(TARGETS[0]), after="decompose")
+    linear = run_passes(UOp.sink(*stores), LoweringContext(TARGETS[0]), after="decompose")
     check_order(linear)
     opened = [n.op for n in linear if n.op in (Ops.RANGE, Ops.END)]
     assert opened == [Ops.RANGE, Ops.END, Ops.RANGE, Ops.END]
@@ -141,7 +149,7 @@ def test_every_pass_is_shown_in_order(monkeypatch, capsys):
 
 @pytest.mark.parametrize("name", [p.name for p in PASSES])
 def test_lowering_starts_after_any_pass(name):
-    kernel, context = sum_kernel(rows=40, columns=30), Context(TARGETS[2])
+    kernel, context = sum_kernel(rows=40, columns=30), LoweringContext(TARGETS[2])
     half = run_passes(kernel, context, through=name)
     linear = half if name == "linearize" else run_passes(half, context, after=name)
     assert linear == lower(kernel, TARGETS[2])
@@ -150,7 +158,7 @@ def test_lowering_starts_after_any_pass(name):
 def test_a_name_that_no_pass_has_is_refused():
     for names in ({"after": "fold"}, {"through": "fold"}):
         with pytest.raises(InternalError, match=r"expected a pass, one of simplify, .*, got 'fold'"):
-            run_passes(sum_kernel(), Context(TARGETS[0]), **names)
+            run_passes(sum_kernel(), LoweringContext(TARGETS[0]), **names)
 
 
 @pytest.mark.parametrize("position", range(len(PASSES)))
@@ -165,7 +173,7 @@ def test_spec_1_checks_what_each_pass_leaves(position, monkeypatch):
     passes = [*PASSES]
     passes[position] = Pass(PASSES[position].name, broken)
     monkeypatch.setattr(module, "PASSES", tuple(passes[: position + 1]))
-    lower_so_far = lambda: run_passes(sum_kernel(), Context(TARGETS[1]))
+    lower_so_far = lambda: run_passes(sum_kernel(), LoweringContext(TARGETS[1]))
     lower_so_far()
     monkeypatch.setenv("SPEC", "1")
     with pytest.raises(InternalError, match="IR: "):
@@ -177,6 +185,6 @@ def test_the_architecture_shows_the_passes_as_they_are():
     rows = [line.split("|")[1:3] for line in text.splitlines() if re.match(r"\| `[a-z-]+` \|", line)]
     kinds = {True: "", False: "optimised"}
     listed = [(name.strip(" `"), kind.strip()) for name, kind in rows]
-    plain = Context(TARGETS[0], optimized=False)
+    plain = LoweringContext(TARGETS[0], optimized=False)
     has = [(p.name, p.applies(plain)) for p in PASSES]
     assert [row for row in listed if row[0] in {p.name for p in PASSES}] == [(n, kinds[k]) for n, k in has]

@@ -11,7 +11,7 @@ import pytest
 
 from polygrad import Tensor
 from polygrad.codegen.lower import passes as lowering
-from polygrad.codegen.lower.passes import UNOPTIMIZED, Context, run_passes
+from polygrad.codegen.lower.passes import UNOPTIMIZED, LoweringContext, run_passes
 from polygrad.codegen.opts.heuristics import choose
 from polygrad.codegen.opts.opt import OptKind, apply, apply_opts, parse_opts, render_opts
 from polygrad.codegen.opts.search_space import actions, neighbours
@@ -42,7 +42,7 @@ def numbers(*shape):
 def kernel(out):
     """The kernel of a Tensor that Opts apply to."""
     calls = schedule(normalize(UOp.sink(out.uop.base)).sink, optimized=True).calls
-    return run_passes(calls[-1].ast, Context(TARGET), through=UNOPTIMIZED)
+    return run_passes(calls[-1].ast, LoweringContext(TARGET), through=UNOPTIMIZED)
 
 
 # --- as data
@@ -207,7 +207,7 @@ def test_the_documentation_follows_a_kernel_as_it_is():
     wasm = Target("WASM", simd_bytes=16, registers=15, fma=True, scalar_fma=True, threads=4, index_bits=32)
     out = empty(512, 512).linear(empty(512, 512), empty(512)).gelu()
     (call,) = schedule(normalize(UOp.sink(out.uop.base)).sink, optimized=True).calls
-    context = Context(wasm)
+    context = LoweringContext(wasm)
     ast = run_passes(call.ast, context, through=UNOPTIMIZED)
     assert ", ".join(written) == render_opts(choose(ast, wasm))
     module = wasm_module([emit("kernel", lowering.lower(call.ast, wasm), WasmBuilder(relaxed=True))])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from polygrad import Tensor
-from polygrad.codegen.lower.passes import Context, run_passes
+from polygrad.codegen.lower.passes import LoweringContext, run_passes
 from polygrad.codegen.lower.slow_paths import branch_slow_paths
 from polygrad.codegen.opts.tile import is_tile
 from polygrad.codegen.target import Target, Workgroups
@@ -29,7 +29,7 @@ DTYPES = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 def before(out: Tensor) -> UOp:
     """The kernel of a Tensor as it comes to the pass."""
     (call,) = schedule(normalize(UOp.sink(out.uop.base)).sink, optimized=True).calls
-    kernel = run_passes(call.ast, Context(TARGET), through="lower-stages")
+    kernel = run_passes(call.ast, LoweringContext(TARGET), through="lower-stages")
     assert isinstance(kernel, UOp)
     return kernel
 
@@ -56,7 +56,7 @@ def test_where_a_tile_has_no_lanes_one_value_at_a_time_has_the_long_reduction(
     workgroups: Workgroups | None,
 ) -> None:
     """It is the code of one value then, and of no tile."""
-    context = Context(Target("test", simd_bytes=16, workgroups=workgroups))
+    context = LoweringContext(Target("test", simd_bytes=16, workgroups=workgroups))
     (call,) = schedule(normalize(UOp.sink(zeros(4096).sin().uop.base)).sink, optimized=True).calls
     kernel = run_passes(call.ast, context, through="branch-slow-paths")
     assert isinstance(kernel, UOp)

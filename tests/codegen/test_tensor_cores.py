@@ -10,7 +10,7 @@ import pytest
 
 from polygrad import Tensor, dtypes
 from polygrad.codegen.lower.bind_workgroups import workgroup_of
-from polygrad.codegen.lower.passes import UNOPTIMIZED, Context, run_passes
+from polygrad.codegen.lower.passes import UNOPTIMIZED, LoweringContext, run_passes
 from polygrad.codegen.opts.heuristics import choose
 from polygrad.codegen.opts.opt import apply_opts, parse_opts, render_opts
 from polygrad.codegen.opts.search_space import neighbours
@@ -217,7 +217,7 @@ def test_neighbours_add_take_away_and_change_a_core():
         for sequence, made in neighbours(kernel, opts, target):
             tried.add(render_opts(sequence))
             try:
-                linear = run_passes(made, Context(target), after="optimize")
+                linear = run_passes(made, LoweringContext(target), after="optimize")
             except OptError:
                 continue
             emit("k", linear, CUDABuilder(target, aligned=True))
@@ -233,8 +233,8 @@ def on_cores(*tensors, target=CUDA):
     """How many kernels of a graph are on tensor cores, and how many others have a sum of products."""
     counts = [0, 0]
     for call in arranged(*tensors, target=target):
-        linear = run_passes(call.ast.replace(arg=None), Context(target))
-        kernel = run_passes(call.ast.replace(arg=None), Context(target), through=UNOPTIMIZED)
+        linear = run_passes(call.ast.replace(arg=None), LoweringContext(target))
+        kernel = run_passes(call.ast.replace(arg=None), LoweringContext(target), through=UNOPTIMIZED)
         products = [n for n in kernel.toposort() if n.op is Ops.REDUCE and n.src[0].op is Ops.MUL]
         counts[0] += any(n.op is Ops.WMMA for n in linear)
         counts[1] += bool(products) and not any(n.op is Ops.WMMA for n in linear)

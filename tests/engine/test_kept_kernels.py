@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from c_compiler import CC
 
-from polygrad.codegen.lower.passes import Context
+from polygrad.codegen.lower.passes import LoweringContext
 from polygrad.codegen.opts.opt import parse_opts
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
@@ -78,8 +78,8 @@ def test_a_kernel_comes_back_from_bytes_as_it_was() -> None:
     plain = Kernel("x", b"", 0, language="object", writes=())
     opts = parse_opts("SIMD r1 4 2, STAGE r2 LOAD 1")
     for built in (
-        Built(kernel, (0, 2), (64,), Context(target, True, opts)),
-        Built(plain, (), (), Context(target, False)),
+        Built(kernel, (0, 2), (64,), LoweringContext(target, True, opts)),
+        Built(plain, (), (), LoweringContext(target, False)),
     ):
         assert Built.from_bytes(built.to_bytes(), target, built.context.optimized) == built
 

@@ -233,7 +233,7 @@ def test_what_a_file_cannot_say_is_refused_with_a_remedy(tmp_path: Path) -> None
     for function in (same, lambda x: (x + 1, w), lambda x: (y := x + 1, y)):
         with pytest.raises(ArgumentError, match=r"memory of its own.*clone\(\)"):
             replayed(function, x).save(path)
-    with pytest.raises(ArgumentError, match="names of their own"):
+    with pytest.raises(ArgumentError, match="have the name"):
         replayed(lambda x: {"a": {"b": x + 1}, "a.b": x + 2}, x).save(path)
 
     n = Variable("n", 1, 4)

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pytest
 
-from polygrad.codegen.lower.passes import PASSES, Context
+from polygrad.codegen.lower.passes import PASSES, LoweringContext
 from polygrad.codegen.opts.heuristics import choose
 from polygrad.codegen.opts.opt import parse_opts, render_opts
 from polygrad.codegen.target import Target, Workgroups
@@ -70,11 +70,11 @@ class Case:
         return ANSWERS[self.options["changes"]]
 
     @property
-    def context(self) -> Context:
+    def context(self) -> LoweringContext:
         given = self.options.get("opts")
         opts = None if given is None else parse_opts(given.removeprefix("none"))
         target = TARGETS[self.options["target"]]
-        return Context(target, ANSWERS[self.options.get("optimized", "yes")], opts)
+        return LoweringContext(target, ANSWERS[self.options.get("optimized", "yes")], opts)
 
 
 def read(text: str) -> Case:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from polygrad import Tensor
 from polygrad.codegen.lower.bind_workgroups import workgroup_of
-from polygrad.codegen.lower.passes import UNOPTIMIZED, Context, lower, run_passes
+from polygrad.codegen.lower.passes import UNOPTIMIZED, LoweringContext, lower, run_passes
 from polygrad.codegen.opts.heuristics import choose
 from polygrad.codegen.opts.opt import render_opts
 from polygrad.codegen.target import Target, Workgroups
@@ -72,7 +72,7 @@ SIMDGROUPS = replace(CORES, tensor_cores=(BY_NAME["simdgroup_8x8_half"],))
 def text_of(name, tensor, target=GPU, builder=CUDABuilder):
     parts = []
     for call in schedule(normalize(UOp.sink(tensor.uop.base)).sink, True).calls:
-        kernel = run_passes(call.ast.replace(arg=None), Context(target), through=UNOPTIMIZED)
+        kernel = run_passes(call.ast.replace(arg=None), LoweringContext(target), through=UNOPTIMIZED)
         linear = lower(call.ast, target)
         parts.append(f"// {name}: {render_opts(choose(kernel, target))}")
         parts.append(f"// grid {launch_grid(linear)}, workgroups of {workgroup_of(linear)}")

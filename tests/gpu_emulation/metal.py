@@ -17,7 +17,7 @@ from polygrad.errors import DeviceError, OutOfMemoryError
 from polygrad.renderer.cstyle.msl import MSLBuilder
 from polygrad.renderer.emit import emit
 from polygrad.runtime.metal.device import ALIGNMENT, MetalRuntime
-from polygrad.runtime.metal.host import Counters, Dispatch, MetalGPU, MetalHost
+from polygrad.runtime.metal.host import MetalCounters, MetalDispatch, MetalGPU, MetalHost
 from polygrad.runtime.program import Kernel
 from polygrad.uop.node import UOp
 from tests.gpu_emulation.device import LoadedKernel, compile_kernel, machine
@@ -29,12 +29,12 @@ class EmulatedMetalHost(MetalHost):
 
     def __init__(self) -> None:
         self.gpu = MetalGPU("emulated GPU", 1 << 30)
-        self.counters = Counters()
+        self.counters = MetalCounters()
         self.limit, self.failure = 1 << 40, ""
         self._numbers = itertools.count(1)
         self._buffers: dict[int, tuple[object, int, int]] = {}  # memory, address, bytes
         self._pipelines: dict[int, LoadedKernel] = {}
-        self._committed: dict[int, list[Dispatch]] = {}
+        self._committed: dict[int, list[MetalDispatch]] = {}
         self._results: dict[int, float | str] = {}
 
     def create_buffer(self, nbytes: int) -> int:
@@ -65,7 +65,7 @@ class EmulatedMetalHost(MetalHost):
     def drop_pipeline(self, pipeline: int) -> None:
         del self._pipelines[pipeline]
 
-    def commit(self, dispatches: Sequence[Dispatch]) -> int:
+    def commit(self, dispatches: Sequence[MetalDispatch]) -> int:
         for call in dispatches:
             assert 0 not in call.grid and all(offset % 4 == 0 for _, offset in call.bindings)
             if call.threadgroup[0] * call.threadgroup[1] * call.threadgroup[2] > self.gpu.invocations:
@@ -95,7 +95,7 @@ class EmulatedMetalHost(MetalHost):
             self._results[number] = self.failure or time.perf_counter() - started
             self.failure = ""
 
-    def _dispatch(self, call: Dispatch) -> None:
+    def _dispatch(self, call: MetalDispatch) -> None:
         loaded = self._pipelines[call.pipeline]
         addresses = [self._buffers[buffer][1] + offset for buffer, offset in call.bindings]
         machine().emulated_launch(

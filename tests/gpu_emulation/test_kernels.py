@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from bench.traffic import traffic_of
 from polygrad import Device, Tensor, TinyJit
-from polygrad.codegen.lower.passes import UNOPTIMIZED, Context, lower, run_passes
+from polygrad.codegen.lower.passes import UNOPTIMIZED, LoweringContext, lower, run_passes
 from polygrad.codegen.opts import cost
 from polygrad.codegen.opts.heuristics import choose
 from polygrad.codegen.opts.opt import apply, render_opts
@@ -305,7 +305,7 @@ def test_random_opts(device, which, picks):
     target = target_of("cuda")
     make, want = expressions(device)[which]
     (call,) = schedule(normalize(UOp.sink(make().uop.base)).sink, True).calls
-    kernel = run_passes(call.ast.replace(arg=None), Context(target), through=UNOPTIMIZED)
+    kernel = run_passes(call.ast.replace(arg=None), LoweringContext(target), through=UNOPTIMIZED)
     opts = []
     for pick in picks:
         choices = actions(kernel, target)
@@ -425,7 +425,7 @@ def test_counted_traffic_is_that_of_the_machine(device, n):
 @pytest.mark.parametrize("device", DEVICES[:1])
 def test_a_product_of_1024_reads_a_sixteenth_of_what_the_naive_kernel_does(device):
     kernel, target = product_kernel(1024), target_of("cuda")
-    naive = run_passes(kernel, Context(target, True, ()))
+    naive = run_passes(kernel, LoweringContext(target, True, ()))
     (tiled_read, tiled_written), (naive_read, naive_written) = map(traffic_of, (lower(kernel, target), naive))
     assert naive_read == 2 * 4 * 1024**3 and tiled_written == naive_written == 4 << 20
     assert tiled_read <= naive_read / 16

@@ -13,7 +13,7 @@ from tokenizers import Regex, normalizers
 
 from polygrad.errors import ModelError
 from polygrad.hf import Tokenizer
-from polygrad.hf.sentencepiece import BPE, UNIGRAM, UNKNOWN, Piece, merges_by_score
+from polygrad.hf.sentencepiece import BPE, UNIGRAM, UNKNOWN, VocabularyPiece, merges_by_score
 
 COUNT = 500
 
@@ -116,11 +116,23 @@ def test_a_model_without_a_prefix_adds_none() -> None:
 
 
 def test_merges_are_in_the_order_of_scores() -> None:
-    pieces = (Piece("a", -9), Piece("b", -9), Piece("ab", -2), Piece("aba", -1), Piece("ba", -3))
+    pieces = (
+        VocabularyPiece("a", -9),
+        VocabularyPiece("b", -9),
+        VocabularyPiece("ab", -2),
+        VocabularyPiece("aba", -1),
+        VocabularyPiece("ba", -3),
+    )
     assert merges_by_score(pieces) == [["a", "ba"], ["ab", "a"], ["a", "b"], ["b", "a"]]
 
 
-GOOD = model_file([Piece("<unk>", 0.0, UNKNOWN), Piece("a", -1.0), Piece("b", -2.0)], UNIGRAM, 0, 0, 0)
+GOOD = model_file(
+    [VocabularyPiece("<unk>", 0.0, UNKNOWN), VocabularyPiece("a", -1.0), VocabularyPiece("b", -2.0)],
+    UNIGRAM,
+    0,
+    0,
+    0,
+)
 
 
 def test_a_model_cut_anywhere_is_an_error_or_a_smaller_model() -> None:
@@ -134,14 +146,26 @@ def test_a_model_cut_anywhere_is_an_error_or_a_smaller_model() -> None:
 @pytest.mark.parametrize(
     ("pieces", "match"),
     [
-        ([Piece("<unk>", 0, UNKNOWN), Piece("a", 0), Piece("a", -1)], "pieces 1 and 2 are both 'a'"),
-        ([Piece("<unk>", 0, UNKNOWN), Piece("a", float("nan"))], "piece 1: expected text, a finite score"),
-        ([Piece("<unk>", 0, UNKNOWN), Piece("a", 0, 9)], "piece 1: expected text, a finite score"),
-        ([Piece("<unk>", 0, UNKNOWN), Piece("", 0)], "piece 1: expected text, a finite score"),
+        (
+            [VocabularyPiece("<unk>", 0, UNKNOWN), VocabularyPiece("a", 0), VocabularyPiece("a", -1)],
+            "pieces 1 and 2 are both 'a'",
+        ),
+        (
+            [VocabularyPiece("<unk>", 0, UNKNOWN), VocabularyPiece("a", float("nan"))],
+            "piece 1: expected text, a finite score",
+        ),
+        (
+            [VocabularyPiece("<unk>", 0, UNKNOWN), VocabularyPiece("a", 0, 9)],
+            "piece 1: expected text, a finite score",
+        ),
+        (
+            [VocabularyPiece("<unk>", 0, UNKNOWN), VocabularyPiece("", 0)],
+            "piece 1: expected text, a finite score",
+        ),
         ([], "got no pieces"),
     ],
 )
-def test_a_model_that_contradicts_itself_is_refused(pieces: list[Piece], match: str) -> None:
+def test_a_model_that_contradicts_itself_is_refused(pieces: list[VocabularyPiece], match: str) -> None:
     with pytest.raises(ModelError, match=f"spiece.model: .*{match}"):
         Tokenizer({"spiece.model": model_file(pieces, UNIGRAM, 0, 0, 0)})
 
@@ -176,7 +200,7 @@ def test_a_model_that_contradicts_itself_is_refused(pieces: list[Piece], match: 
             "tokenizer_class: expected GPT2",
         ),
         (
-            {"spiece.model": model_file([Piece("a", 0)], 3, 0, 0, 0)},
+            {"spiece.model": model_file([VocabularyPiece("a", 0)], 3, 0, 0, 0)},
             "model_type: expected unigram or bpe, got word",
         ),
     ],

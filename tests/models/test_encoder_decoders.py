@@ -19,7 +19,7 @@ from polygrad.engine.counters import GlobalCounters
 from polygrad.errors import ArgumentError, ModelError
 from polygrad.generation.engine import Engine
 from polygrad.generation.sampling import Needs, Sampling
-from polygrad.models.cache import NextTokens, Run
+from polygrad.models.cache import NextTokens, TokenSpan
 
 NAMES = ["t5", "t5-gated", "whisper"]
 SLOTS, LENGTH, CAPACITY = 4, 20, 16
@@ -72,7 +72,7 @@ def test_a_step_on_caches_gives_what_the_whole_sequence_gives_within_1e_4(name: 
     def check(expected: np.ndarray, slots: Sequence[int], rows: Sequence[int]) -> None:
         """The logits of `rows` of tokens, which are read into slots."""
         for slot, row in zip(slots, rows, strict=True):
-            got = model.next_logits(Tensor(tokens[row : row + 1, :3]), Run(cache, slot, 0, 3), memory)
+            got = model.next_logits(Tensor(tokens[row : row + 1, :3]), TokenSpan(cache, slot, 0, 3), memory)
             assert difference(got[0], torch.tensor(expected[row, 2])) < 1e-4
         for i in range(3, length):
             new, positions = np.zeros((SLOTS, 1), np.int32), np.zeros(SLOTS, np.int32)
@@ -127,7 +127,7 @@ def test_the_encoder_does_not_run_again(name: str) -> None:
         model.remember(memory, 0, *_tensors(source[:1]))
         for weight in nn.state.get_parameters(model.encoder):
             weight.assign(float("nan")).realize()
-        scores = model.next_logits(Tensor([[3, 4]]), Run(cache, 0, 0, 2), memory)
+        scores = model.next_logits(Tensor([[3, 4]]), TokenSpan(cache, 0, 0, 2), memory)
     assert np.isfinite(scores.numpy()).all()
 
 
@@ -140,7 +140,7 @@ def test_a_memory_in_16_bits_gives_logits_in_float32_within_2e_2() -> None:
     assert memory.keys[0].dtype.name == "float16"
     with Tensor.no_grad():
         model.remember(memory, 0, *_tensors(source, mask))
-        got = model.next_logits(Tensor(tokens[1:2]), Run(cache, 1, 0, tokens.shape[1]), memory)
+        got = model.next_logits(Tensor(tokens[1:2]), TokenSpan(cache, 1, 0, tokens.shape[1]), memory)
     assert got.dtype.name == "float32"
     expected = _logits("t5", source, mask, tokens)[1:2, -1]
     assert difference(got, torch.tensor(expected)) < 2e-2
@@ -165,11 +165,11 @@ def test_what_is_not_written_is_not_seen() -> None:
     model, _ = load(checkpoint("t5")[1])
     tokens, source = Tensor([[5, 6, 7]]), Tensor([[8, 9, 10, 11]])
     with Tensor.no_grad():
-        short = model.next_logits(tokens, Run(model.new_cache(1, 4), 0, 0, 3), model.encode(source))
+        short = model.next_logits(tokens, TokenSpan(model.new_cache(1, 4), 0, 0, 3), model.encode(source))
         memory = model.new_memory(1, LENGTH)
         model.remember(memory, 0, Tensor.ones(1, LENGTH, dtype="int32"))
         model.remember(memory, 0, source)
-        long = model.next_logits(tokens, Run(model.new_cache(1, 4), 0, 0, 3), memory)
+        long = model.next_logits(tokens, TokenSpan(model.new_cache(1, 4), 0, 0, 3), memory)
     assert np.abs(short.numpy() - long.numpy()).max() < 1e-5 * np.abs(short.numpy()).max()
     assert memory.seen.tolist() == [[True] * 4 + [False] * (LENGTH - 4)]
 
@@ -183,9 +183,9 @@ def test_wrong_arguments_are_named() -> None:
     with pytest.raises(ArgumentError, match="decoder_input_ids: the model takes up to 20 in a row, got 21"):
         whisper.forward(sound, Tensor.ones(1, 21, dtype="int32"))
     with pytest.raises(ArgumentError, match="cache: the model takes up to 20 tokens, got a capacity of 21"):
-        whisper.next_logits(ids, Run(whisper.new_cache(1, 21), 0, 0, 4), whisper.encode(sound))
+        whisper.next_logits(ids, TokenSpan(whisper.new_cache(1, 21), 0, 0, 4), whisper.encode(sound))
     with pytest.raises(ArgumentError, match="memory: expected 2 slots, as many as the cache has, got 1"):
-        t5.next_logits(ids, Run(t5.new_cache(2, 4), 0, 0, 4), t5.encode(ids))
+        t5.next_logits(ids, TokenSpan(t5.new_cache(2, 4), 0, 0, 4), t5.encode(ids))
     t5.padding_token = None
     with pytest.raises(ModelError, match="pad_token_id"):
         t5.forward(ids, labels=ids)

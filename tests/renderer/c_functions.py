@@ -12,7 +12,7 @@ from renderer.llvm_functions import numpy_type, same
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.renderer.builder import Address
-from polygrad.renderer.cstyle.base import Function, module
+from polygrad.renderer.cstyle.base import FunctionText, module
 from polygrad.renderer.cstyle.c import CBuilder
 from polygrad.renderer.cstyle.c_compile import compile_c
 from polygrad.runtime.cpu.cc import CCRuntime
@@ -38,7 +38,7 @@ class Functions:
 
     def __init__(self, target: Target = AVX512, native_half: bool = False) -> None:
         self.target, self.native_half = target, native_half
-        self._functions: list[Function] = []
+        self._functions: list[FunctionText] = []
         self._cases: list[_Case] = []
 
     def builder(self) -> CBuilder:
@@ -50,7 +50,7 @@ class Functions:
         return f"k{len(self._functions)}"
 
     def add(
-        self, what: str, function: Function, arrays: Sequence[np.ndarray], want: np.ndarray, out: DType,
+        self, what: str, function: FunctionText, arrays: Sequence[np.ndarray], want: np.ndarray, out: DType,
         loose_zero: bool = False,
     ) -> None:  # fmt: skip
         """A function of the name that `name` was, whose first array is to become `want`."""

@@ -23,7 +23,7 @@ from polygrad.renderer.driver import Call, Driver, TablePointer
 from polygrad.renderer.llvm.compile import compile_ir
 from polygrad.renderer.llvm.driver import llvm_driver
 from polygrad.renderer.wasm.driver import wasm_driver
-from polygrad.runtime.cpu.cc import Library
+from polygrad.runtime.cpu.cc import SharedObject
 from polygrad.shared_words import COUNTER_LINES, FIRST_BUFFER
 from polygrad.wasm.wat import print_module
 
@@ -148,7 +148,7 @@ def in_llvm(driver: Driver, functions: Sequence[Any]) -> tuple[int, Any]:
 
 
 def in_c(driver: Driver, functions: Sequence[Any]) -> tuple[int, Any]:
-    library = Library(compile_c(c_driver(driver)), "driver")
+    library = SharedObject(compile_c(c_driver(driver)), "driver")
     kernels = (ctypes.c_void_p * len(functions)).from_address(library.address("kernels"))
     for i, function in enumerate(functions):
         kernels[i] = ctypes.cast(function, ctypes.c_void_p).value

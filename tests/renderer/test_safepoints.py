@@ -12,7 +12,7 @@ from polygrad.codegen.opts.tile import is_tile
 from polygrad.engine.compile import origin_of
 from polygrad.engine.devices import Device
 from polygrad.engine.preview import preview
-from polygrad.engine.recording import Run
+from polygrad.engine.recording import RecordedRun
 from polygrad.helpers import Context
 from polygrad.renderer.safepoints import _MAX_WORK, _MIN_INTERVAL, safepoints
 from polygrad.runtime.cpu import stop as native_stop
@@ -25,7 +25,7 @@ def kernels(lazy: Tensor) -> list[list[UOp]]:
     """The linear kernels that would compute a Tensor, and nothing else."""
     out = []
     for run in preview([lazy.uop], lazy._device):
-        assert isinstance(run, Run)
+        assert isinstance(run, RecordedRun)
         for kernel in run.program.kernels:
             origin = origin_of(kernel.name, run.program.device)
             assert origin is not None

@@ -7,7 +7,7 @@ import pytest
 from renderer.llvm_functions import builder, elementwise
 
 from polygrad import Tensor
-from polygrad.codegen.lower.passes import Context, run_passes
+from polygrad.codegen.lower.passes import LoweringContext, run_passes
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.renderer.emit import emit
@@ -24,7 +24,7 @@ FAR = TARGET.cache[1] // COLUMNS  # rows of bytes that the second cache does not
 def linear_of(rows: int, dtype: str, x_rows: int = 1) -> list[UOp]:
     weight = Tensor.zeros(rows, COLUMNS, dtype=dtype).contiguous().realize()
     linear = run_passes(
-        ast_of(empty(x_rows, COLUMNS).linear(weight.cast("float32").transpose())), Context(TARGET)
+        ast_of(empty(x_rows, COLUMNS).linear(weight.cast("float32").transpose())), LoweringContext(TARGET)
     )
     assert isinstance(linear, list)
     return linear

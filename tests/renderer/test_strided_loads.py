@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from renderer.llvm_functions import RUNTIME, builder
 
-from polygrad.codegen.lower.passes import Context, run_passes
+from polygrad.codegen.lower.passes import LoweringContext, run_passes
 from polygrad.dtype import dtypes
 from polygrad.renderer.emit import emit
 from polygrad.renderer.llvm.compile import compile_ir, host_target
@@ -29,7 +29,7 @@ def strided_copy(step: int, span: int) -> Program:
     position = lane * step + (span - 1 if step < 0 else 0)
     value = UOp(Ops.LOAD, dtypes.float32, (UOp(Ops.INDEX, dtypes.float32, (x, position)),))
     store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, dtypes.float32, (out, lane)), value))
-    linear = run_passes(UOp.sink(store), Context(host_target()), after="lower-stages")
+    linear = run_passes(UOp.sink(store), LoweringContext(host_target()), after="lower-stages")
     assert isinstance(linear, list)
     text = emit("k", linear, builder())
     assert "shufflevector" in text, "expected blocks, not a load for each lane"

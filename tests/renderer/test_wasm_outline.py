@@ -19,7 +19,7 @@ from polygrad.renderer.emit import emit
 from polygrad.renderer.wasm import outline as wasm_outline
 from polygrad.renderer.wasm.builder import WasmBuilder, wasm_module
 from polygrad.renderer.wasm.driver import wasm_driver
-from polygrad.renderer.wasm.outline import Kernel
+from polygrad.renderer.wasm.outline import OutlinedKernel
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.wasm.reader import Reader
@@ -40,7 +40,7 @@ def number(b: WasmBuilder, value: int) -> bytes:
     return b.const(INDEX, value, 1)
 
 
-def rows(name: str, n: int, m: int, lanes: int = 4) -> Kernel:
+def rows(name: str, n: int, m: int, lanes: int = 4) -> OutlinedKernel:
     """out[i] = sum over j of x[i + j] * 0.5, in vectors."""
     b = WasmBuilder()
     (to, source), _ = b.begin(name, [F32, F32], [])
@@ -58,7 +58,7 @@ def rows(name: str, n: int, m: int, lanes: int = 4) -> Kernel:
     return b.finish()
 
 
-def called(kernel: Kernel) -> list[int]:
+def called(kernel: OutlinedKernel) -> list[int]:
     """The functions that a kernel's code calls, in order."""
     reader = Reader(kernel.code)
     reader.locals()

@@ -19,7 +19,7 @@ from polygrad.engine.stats import stats
 from polygrad.errors import CompileError, DeviceError
 from polygrad.renderer.cstyle import c_compile as cc_compile
 from polygrad.renderer.cstyle.c_compile import c_compiler, compile_c, host_macros, host_target
-from polygrad.runtime.cpu.cc import CCRuntime, Library
+from polygrad.runtime.cpu.cc import CCRuntime, SharedObject
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program
 
 pytestmark = needs_c_compiler
@@ -61,7 +61,7 @@ def test_a_library_that_nobody_uses_is_unloaded() -> None:
         return sum("polygrad-" in line and " r-xp " in line for line in maps.read_text().splitlines())
 
     before = loaded()
-    library = Library(compile_c(ADD), "kernels")
+    library = SharedObject(compile_c(ADD), "kernels")
     assert loaded() == before + 1
     del library
     gc.collect()
@@ -70,7 +70,7 @@ def test_a_library_that_nobody_uses_is_unloaded() -> None:
 
 @pytest.mark.parametrize("code", [b"", b"not a shared object"])
 def test_code_that_is_no_library_is_a_compile_error(code: bytes) -> None:
-    with pytest.raises(CompileError, match="kernel one: expected a shared object for this machine, got"):
+    with pytest.raises(CompileError, match="kernel one: the shared object does not load on this machine"):
         CCRuntime().load(program(kernel("one", code)))
 
 
@@ -119,7 +119,7 @@ def test_without_a_compiler_the_error_says_what_to_install(monkeypatch: pytest.M
 
 def test_a_compiler_with_options_is_run_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", f"{c_compiler()[0]} -DANSWER=42")
-    assert Library(compile_c("int answer = ANSWER;"), "answer").address("answer")
+    assert SharedObject(compile_c("int answer = ANSWER;"), "answer").address("answer")
 
 
 def test_a_compiler_that_does_not_run_is_a_device_error(

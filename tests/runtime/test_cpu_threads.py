@@ -18,7 +18,7 @@ from polygrad.renderer.llvm.compile import compile_ir
 from polygrad.runtime.cpu.base import Linker, NativeRuntime
 from polygrad.runtime.cpu.cc import CCRuntime
 from polygrad.runtime.cpu.device import CPURuntime
-from polygrad.runtime.cpu.threads import Counters, Team
+from polygrad.runtime.cpu.threads import PartCounters, Team
 
 # add: words[thread] += thread + 1. chain: rounds in which each thread adds what its neighbour had before the
 # round to its own word, with a barrier between reading and writing.
@@ -169,7 +169,7 @@ def test_a_thread_that_is_held_up_holds_up_one_part(linker, team):
     """Thread 1 stays in its first part until all others are done: thread 0 does the other seven."""
     names = ["parts"]
     (job,) = linker.link_forever(compile_ir(PART_JOBS), names)
-    counters = Counters(1, 2)
+    counters = PartCounters(1, 2)
     for _ in range(20):
         memory = words(*[0] * 10)
         assert team.run(job, ctypes.addressof(memory), 0, 2, counters)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from codegen.vectorised import Array, evaluate, numpy_dtype, round_bfloat16
 
-from polygrad.codegen.lower.passes import Context, run_passes
+from polygrad.codegen.lower.passes import LoweringContext, run_passes
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import CompileError, InternalError, OutOfMemoryError, ProgramError
@@ -40,7 +40,7 @@ def decoded(data: memoryview, dtype: DType) -> Array:
 
 def in_order(sink: UOp) -> list[UOp]:
     """The linear form of a kernel that needs no more than its loops put in order."""
-    linear = run_passes(sink, Context(Target("INTERP"), optimized=False), after="decompose")
+    linear = run_passes(sink, LoweringContext(Target("INTERP"), optimized=False), after="decompose")
     assert isinstance(linear, list)
     return linear
 

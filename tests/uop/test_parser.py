@@ -7,7 +7,7 @@ from graphs import graphs
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from polygrad.codegen.lower.passes import PASSES, Context, run_passes
+from polygrad.codegen.lower.passes import PASSES, LoweringContext, run_passes
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.engine.normalize import normalize
@@ -44,7 +44,7 @@ def test_random_kernels_are_read_back_after_any_pass(graph, stop, optimized):  #
     sink = normalize(UOp.sink(*(n.uop for n in graph.outputs))).sink
     for call in schedule(sink, optimized).calls:
         for target in TARGETS:
-            code = run_passes(call.ast, Context(target, optimized), through=stop)
+            code = run_passes(call.ast, LoweringContext(target, optimized), through=stop)
             nodes = parse(render(code))
             if isinstance(code, UOp):
                 assert nodes[-1] is code

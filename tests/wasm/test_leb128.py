@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polygrad.errors import CompileError, InternalError
-from polygrad.wasm.leb128 import name, sized, sleb128, uleb128, vector
+from polygrad.wasm.leb128 import name, prefix_length, sleb128, uleb128, vector
 from polygrad.wasm.reader import Reader
 
 UNSIGNED = {
@@ -55,6 +55,6 @@ def test_more_than_32_bits_is_refused(data: str) -> None:
 
 
 def test_prefixes_count_bytes_or_items() -> None:
-    assert sized(b"abc") == b"\3abc" and sized(bytes(200))[:2] == b"\xc8\x01"
+    assert prefix_length(b"abc") == b"\3abc" and prefix_length(bytes(200))[:2] == b"\xc8\x01"
     assert vector([b"ab", b"c"]) == b"\2abc" and vector([]) == b"\0"
     assert name("é") == b"\2\xc3\xa9"

@@ -8,20 +8,22 @@ import pytest
 import wasmtime
 
 from polygrad.errors import CompileError, InternalError
-from polygrad.wasm.body import Body
+from polygrad.wasm.body import FunctionBody
 from polygrad.wasm.instructions import END, f32_const, i32_const
-from polygrad.wasm.module import Data, Export, Function, Global, Import, Module
+from polygrad.wasm.module import Data, DefinedFunction, Export, Global, Import, Module
 from polygrad.wasm.reader import read_module
 from polygrad.wasm.types import F32, F64, FUNCREF, I32, V128, FuncType, GlobalType, MemoryType, TableType
 from polygrad.wasm.wat import format_float, print_module
 
 
-def add() -> Function:
-    return Body("add", (I32, I32), (I32,)).op("local.get", 0).op("local.get", 1).op("i32.add").finish()
+def add() -> DefinedFunction:
+    return (
+        FunctionBody("add", (I32, I32), (I32,)).op("local.get", 0).op("local.get", 1).op("i32.add").finish()
+    )
 
 
 def example() -> Module:
-    b = Body("clamp", (F32, I32))
+    b = FunctionBody("clamp", (F32, I32))
     b.local(V128), b.local(V128), b.local(F64)
     b.op("block").op("local.get", 1).op("i32.const", 3).op("i32.ge_u").op("br_if", 0).op("loop")
     b.op("local.get", 1).op("local.get", 0).op("f32.const", float("nan")).op("f32.max").op("f32.store", 16, 0)
@@ -129,7 +131,7 @@ def test_errors_say_where(data: str, message: str) -> None:
     ],
 )
 def test_errors_in_code_say_where(code: str, message: str) -> None:
-    function = Function("f", FuncType(), bytes.fromhex(code))
+    function = DefinedFunction("f", FuncType(), bytes.fromhex(code))
     with pytest.raises(CompileError, match=message):
         print_module(Module(functions=(function,)))
 
@@ -143,7 +145,7 @@ def test_parts_that_do_not_fit_are_our_bug() -> None:
     with pytest.raises(InternalError, match="expected a maximum"):
         Module(memories=(MemoryType(3, shared=True),)).to_bytes()
     with pytest.raises(InternalError, match="value types"):
-        Module(functions=(Function("f", FuncType((1,)), b"\0\x0b"),)).to_bytes()
+        Module(functions=(DefinedFunction("f", FuncType((1,)), b"\0\x0b"),)).to_bytes()
 
 
 @pytest.mark.parametrize(

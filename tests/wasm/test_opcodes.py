@@ -9,9 +9,9 @@ import pytest
 import wasmtime
 
 from polygrad.errors import InternalError
-from polygrad.wasm.body import Body
+from polygrad.wasm.body import FunctionBody
 from polygrad.wasm.instructions import END, i32_const, instruction
-from polygrad.wasm.module import Data, Element, Export, Function, Global, Module
+from polygrad.wasm.module import Data, DefinedFunction, ElementSegment, Export, Global, Module
 from polygrad.wasm.opcodes import OPCODES, Opcode
 from polygrad.wasm.reader import Reader, read_module
 from polygrad.wasm.types import (
@@ -79,14 +79,14 @@ def body_of(row: Opcode) -> bytes:
 
 
 def module_of(row: Opcode) -> Module:
-    function = Function("f", FuncType(), b"\1\1" + bytes((I64,)) + body_of(row) + END)
+    function = DefinedFunction("f", FuncType(), b"\1\1" + bytes((I64,)) + body_of(row) + END)
     return Module(
         functions=(function,),
         tables=(TableType(FUNCREF, 1),),
         memories=(MemoryType(1, 2, shared=True),),
         globals=(Global(GlobalType(F32, mutable=True), CONSTANTS[F32] + END),),
         exports=(Export("f", "func", 0),),
-        elements=(Element((0,)),),
+        elements=(ElementSegment((0,)),),
         datas=(Data(b'a\0"\\\xff'), Data(b"xyz", i32_const(8) + END)),
     )
 
@@ -119,7 +119,7 @@ def test_no_operand_less_and_no_result_more() -> None:
         assert row.params
         operands = b"".join(CONSTANTS[t] for t in row.params[:-1])
         body = operands + body_of(row)[sum(len(CONSTANTS[t]) for t in row.params) :]
-        function = Function("f", FuncType(), b"\0" + body + END)
+        function = DefinedFunction("f", FuncType(), b"\0" + body + END)
         with pytest.raises(wasmtime.WasmtimeError, match="type mismatch"):
             wasmtime.Module.validate(
                 engine(), Module(functions=(function,), memories=(MemoryType(1),)).to_bytes()
@@ -155,7 +155,7 @@ def test_every_instruction_decodes_to_what_encoded_it() -> None:
 
 
 def test_body_counts_its_blocks_and_locals() -> None:
-    b = Body("f", (I32,), ())
+    b = FunctionBody("f", (I32,), ())
     assert b.local(F32) == 1
     b.op("block").op("local.get", 0).op("br_if", 0)
     with pytest.raises(InternalError, match="`block` is open"):

@@ -32,7 +32,7 @@ from polygrad.uop.ops import Ops
 from polygrad.uop.printer import axis_name
 
 
-class _Shared(NamedTuple):
+class _SharedLoop(NamedTuple):
     """A loop that both kernels have. A round of the reader's is `block` rounds of the producer's."""
 
     reader: UOp
@@ -96,13 +96,13 @@ def _rows_of_block(size: int, row_bytes: int, has_product: bool, target: Target)
 
 
 def _divide_last_loop(
-    shared: list[_Shared], reader: KernelCall, rows: int
-) -> tuple[list[_Shared], KernelCall]:
+    shared: list[_SharedLoop], reader: KernelCall, rows: int
+) -> tuple[list[_SharedLoop], KernelCall]:
     """The shared loops with the last one divided into blocks of so many rows, and the reader so divided."""
     last = shared[-1]
     ast = split_loop(reader.ast, last.reader, rows)
     blocks = next(r for r in ast.src[0].src[1:] if r.arg == last.reader.arg.child(0))
-    return [*shared[:-1], _Shared(blocks, last.producer, rows)], KernelCall(ast, reader.args)
+    return [*shared[:-1], _SharedLoop(blocks, last.producer, rows)], KernelCall(ast, reader.args)
 
 
 def _size(call: KernelCall) -> int:
@@ -130,14 +130,14 @@ def _loads(producer: KernelCall, reader: KernelCall) -> list[Access]:
     return [n for n in kernel_info(reader.ast).loads if n.slot == slot]
 
 
-def _shared_loops(producer: KernelCall, reader: KernelCall) -> list[_Shared]:
+def _shared_loops(producer: KernelCall, reader: KernelCall) -> list[_SharedLoop]:
     """The outermost loops that both kernels have, the last one perhaps in blocks."""
     loads = _loads(producer, reader)
     if any(n.condition is not None for n in loads):
         return []
     positions = [n.terms for n in loads]
     stride = _size(producer)
-    shared: list[_Shared] = []
+    shared: list[_SharedLoop] = []
     for theirs, ours in zip(producer.ast.src[0].src[1:], reader.ast.src[0].src[1:], strict=False):
         size = theirs.src[0].arg
         stride //= size
@@ -147,7 +147,7 @@ def _shared_loops(producer: KernelCall, reader: KernelCall) -> list[_Shared]:
         block, remainder = divmod(steps.pop(), stride)
         if remainder or not block or ours.src[0].arg * block != size:
             break
-        shared.append(_Shared(ours, theirs, block))
+        shared.append(_SharedLoop(ours, theirs, block))
         if block > 1:
             break
     readers = {s.reader for s in shared}
@@ -187,7 +187,7 @@ def compute_at(calls: Calls, opt: KernelOpt, context: KernelContext) -> Calls:
     return [*calls[:first], *calls[first + 1 : second], fused, *calls[second + 1 :]]
 
 
-def _add_stage(producer: KernelCall, reader: KernelCall, shared: list[_Shared]) -> KernelCall:
+def _add_stage(producer: KernelCall, reader: KernelCall, shared: list[_SharedLoop]) -> KernelCall:
     rows: dict[UOp, UOp] = {}
     ast = producer.ast
     for s in shared:

@@ -37,7 +37,7 @@ Code = UOp | list[UOp]  # a kernel's SINK, or its linear form
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class LoweringContext:
     """What a kernel is lowered for. `opts`: how to compute it; None for what the heuristics choose."""
 
     target: Target
@@ -45,15 +45,15 @@ class Context:
     opts: tuple[Opt, ...] | None = None
 
 
-def _always(context: Context) -> bool:
+def _always(context: LoweringContext) -> bool:
     return True
 
 
-def _optimized(context: Context) -> bool:
+def _optimized(context: LoweringContext) -> bool:
     return context.optimized
 
 
-def _optimize(kernel: UOp, context: Context) -> UOp:
+def _optimize(kernel: UOp, context: LoweringContext) -> UOp:
     steps = opt_steps(kernel, context)
     if debug_level() >= 3:
         print(f"# opts: {render_opts(opt for opt, _ in steps) or 'none'}", file=sys.stderr)
@@ -69,7 +69,7 @@ def _optimize(kernel: UOp, context: Context) -> UOp:
     return optimized
 
 
-def opt_steps(kernel: UOp, context: Context) -> list[tuple[Opt, UOp]]:
+def opt_steps(kernel: UOp, context: LoweringContext) -> list[tuple[Opt, UOp]]:
     """The Opts of a kernel in order, and what each makes of it. Raises OptError for one given by hand that
     does not apply."""
     if context.opts is None:
@@ -77,7 +77,7 @@ def opt_steps(kernel: UOp, context: Context) -> list[tuple[Opt, UOp]]:
     return apply_opts(kernel, context.opts)
 
 
-def _bind_workgroups(kernel: UOp, context: Context) -> UOp:
+def _bind_workgroups(kernel: UOp, context: LoweringContext) -> UOp:
     require_tensor_cores(kernel, context.target)
     limits = context.target.workgroups
     if limits is not None:
@@ -92,11 +92,11 @@ def _bind_workgroups(kernel: UOp, context: Context) -> UOp:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One transformation of a whole kernel. `applies`: whether kernels of a Context go through it."""
+    """One transformation of a whole kernel. `applies`: whether kernels of a LoweringContext go through it."""
 
     name: str
-    run: Callable[[UOp, Context], Code]
-    applies: Callable[[Context], bool] = _always
+    run: Callable[[UOp, LoweringContext], Code]
+    applies: Callable[[LoweringContext], bool] = _always
 
 
 OPTIMIZE = "optimize"
@@ -130,7 +130,7 @@ _POSITION = {p.name: i for i, p in enumerate(PASSES)}
 
 
 def run_passes(
-    kernel: UOp, context: Context, *, after: str | None = None, through: str | None = None
+    kernel: UOp, context: LoweringContext, *, after: str | None = None, through: str | None = None
 ) -> Code:
     """`kernel` put through `PASSES`: from the first, or from the one that follows the pass `after`, to the
     last or to the pass `through`, included. The result is a graph until `linearize` makes a list of it.
@@ -168,7 +168,7 @@ def _position(name: str) -> int:
 
 def lower(ast: UOp, target: Target, optimized: bool = True, opts: tuple[Opt, ...] | None = None) -> list[UOp]:
     """The linear form of a kernel AST; `opts`: how to compute it, instead of what the heuristics choose."""
-    linear = run_passes(ast, Context(target, optimized, opts))
+    linear = run_passes(ast, LoweringContext(target, optimized, opts))
     assert isinstance(linear, list)
     return linear
 

@@ -253,7 +253,7 @@ def operand_to_stage(total: UOp, staged: Sequence[AxisId], sides: Sequence[AxisI
 # --- reductions
 
 
-class _Shared(NamedTuple):
+class _SharedReduction(NamedTuple):
     """A reduction that a workgroup may share: over the range `over`, along memory if `contiguous`."""
 
     total: UOp
@@ -261,7 +261,7 @@ class _Shared(NamedTuple):
     contiguous: bool
 
 
-def _describe_shared(total: Sum) -> _Shared:
+def _describe_shared(total: Sum) -> _SharedReduction:
     most = max((rounds(n.ranges) for n in total.loads), default=0)
     strides: dict[UOp, int] = {}
     for n in total.loads:
@@ -275,10 +275,10 @@ def _describe_shared(total: Sum) -> _Shared:
         return strides.get(r) == 1 and size >= cost.MIN_GROUP, size
 
     over = max(total.loops, key=rank)
-    return _Shared(total.node, over, strides.get(over) == 1)
+    return _SharedReduction(total.node, over, strides.get(over) == 1)
 
 
-def _outer_sums(nest: NestInfo) -> list[_Shared]:
+def _outer_sums(nest: NestInfo) -> list[_SharedReduction]:
     """The reductions of a nest but for those that another computes in each of its rounds."""
     nested = {
         n
@@ -344,7 +344,11 @@ def _sums(kernel: UOp, target: Target) -> Decisions:
 
 
 def _group(
-    nest: NestInfo, sums: Sequence[_Shared], outputs: Sequence[UOp], row: UOp | None, limits: Workgroups
+    nest: NestInfo,
+    sums: Sequence[_SharedReduction],
+    outputs: Sequence[UOp],
+    row: UOp | None,
+    limits: Workgroups,
 ) -> tuple[int, int]:
     """Of how many output elements a workgroup has the sums, neighbours where memory goes along those, and how
     many invocations share each. Where a processor does a GPU's work each takes its time to wait, so there are
@@ -369,7 +373,7 @@ def _group(
 
 
 def _unshared_sums(
-    nest: NestInfo, sums: Sequence[_Shared], outputs: Sequence[UOp], target: Target
+    nest: NestInfo, sums: Sequence[_SharedReduction], outputs: Sequence[UOp], target: Target
 ) -> Decisions:
     """Every sum, and the row that is computed of it, by one invocation: where a processor does a GPU's work a
     barrier switches between all that wait at it, which takes longer than adding. An invocation has the sums
@@ -391,7 +395,7 @@ def _unshared_sums(
         yield opt_of(OptKind.SIMD, r, numbers=(cost.VECTOR, 1))
 
 
-def _rows(nest: NestInfo, sums: Sequence[_Shared], outputs: Sequence[UOp]) -> list[UOp]:
+def _rows(nest: NestInfo, sums: Sequence[_SharedReduction], outputs: Sequence[UOp]) -> list[UOp]:
     """What an invocation that has a row goes along: the loops of its sums, and of what is made of these."""
     across = [r for r in nest.parallel if r not in outputs]
     return [*dict.fromkeys([*(s.over for s in sums if s.contiguous), *across[-1:]])]

@@ -21,7 +21,7 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 
-class _Item(NamedTuple):
+class _CostItem(NamedTuple):
     """What costs something: a node and what `Tiling.cost` asks of it."""
 
     op: Ops
@@ -58,7 +58,7 @@ class Tiling:
             work[item.itemsize] = work.get(item.itemsize, 0) + item.weight * item.runs
         return max(work, key=work.__getitem__, default=4)
 
-    def _items(self) -> list[_Item]:
+    def _items(self) -> list[_CostItem]:
         around: dict[UOp, frozenset[UOp]] = dict.fromkeys(self.order, frozenset())  # loops of the sums above
         for node in reversed(self.order):
             above = node.ranges if node.op is Ops.REDUCE else around[node]
@@ -86,7 +86,7 @@ class Tiling:
                 far = self._is_far(node, strides)
             weight = cost.run_cost(node.op)
             width, runs = _width(node), rounds(loops)
-            out.append(_Item(node.op, width, weight, loops, runs, reads, strides, nonlinear, shared, far))
+            out.append(_CostItem(node.op, width, weight, loops, runs, reads, strides, nonlinear, shared, far))
         return out
 
     def _is_far(self, load: UOp, strides: dict[UOp, int]) -> bool:
@@ -266,7 +266,9 @@ class Tiling:
                 count *= size
         return tiles
 
-    def register_tile(self, lane: UOp, lanes: int, loads: list[_Item], reused: list[UOp]) -> dict[UOp, Tile]:
+    def register_tile(
+        self, lane: UOp, lanes: int, loads: list[_CostItem], reused: list[UOp]
+    ) -> dict[UOp, Tile]:
         """The tile with the most useful multiply-adds per time: vectors along the lanes, and up to two other
         axes. Each of `loads` has a value for each element of the axes it depends on."""
         best: dict[UOp, int] = {}
@@ -296,7 +298,7 @@ class Tiling:
                             consider({lane: vectors, first: rows, second: more})
         return {r: Tile(lanes if r is lane else 1, n) for r, n in best.items()}
 
-    def _registers_of_vector(self, load: _Item, lane: UOp, lanes: int) -> float:
+    def _registers_of_vector(self, load: _CostItem, lane: UOp, lanes: int) -> float:
         """How many registers a vector of a load takes while it is made, of the size of a SIMD value."""
         stride, block = abs(load.strides.get(lane, 0)), max(self.target.simd_bytes // load.itemsize, 1)
         if stride < 2 or load.reads >= cost.STAGED_READS or not cost.in_blocks(stride, lanes, block):
@@ -320,7 +322,7 @@ class Tiling:
         return tiles
 
 
-def _elements(tile: dict[UOp, int], load: _Item) -> int:
+def _elements(tile: dict[UOp, int], load: _CostItem) -> int:
     """How many values of a load a tile has."""
     return int(prod(n for r, n in tile.items() if r in load.loops))
 

@@ -15,7 +15,7 @@ from polygrad.background import compilers
 from polygrad.engine.backends.native import cached, linker
 from polygrad.engine.devices import Backend
 from polygrad.renderer.builder import Builder
-from polygrad.renderer.cstyle.base import Function, module
+from polygrad.renderer.cstyle.base import FunctionText, module
 from polygrad.renderer.cstyle.c import CBuilder
 from polygrad.renderer.cstyle.c_compile import (
     assembly_of,
@@ -40,13 +40,13 @@ class _Batch:
     needed."""
 
     def __init__(self) -> None:
-        self.functions: dict[str, Function] = {}
+        self.functions: dict[str, FunctionText] = {}
         self._code: concurrent.futures.Future[bytes] | None = None
 
     def takes(self, name: str) -> bool:
         return self._code is None and name not in self.functions and len(self.functions) < _KERNELS_TOGETHER
 
-    def add(self, name: str, function: Function) -> None:
+    def add(self, name: str, function: FunctionText) -> None:
         self.functions[name] = function
         if len(self.functions) == _KERNELS_TOGETHER:
             self.submit()

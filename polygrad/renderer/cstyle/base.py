@@ -57,7 +57,7 @@ class Pointer(NamedTuple):
     space: str = ""
 
 
-class Function(NamedTuple):
+class FunctionText(NamedTuple):
     """A kernel's text, and the declarations before it. Kernels in one source share equal declarations."""
 
     preamble: tuple[str, ...]
@@ -67,13 +67,13 @@ class Function(NamedTuple):
         return module([self])
 
 
-def module(functions: Sequence[Function]) -> str:
+def module(functions: Sequence[FunctionText]) -> str:
     """The source of several functions."""
     parts = dict.fromkeys(part for f in functions for part in f.preamble)
     return "\n".join([*parts, "", *(f.text for f in functions)])
 
 
-class ValueInfo(NamedTuple):
+class ValueFacts(NamedTuple):
     """What is known of a value. `value`: of a constant. `multiple`: of an index, a number that divides it.
     `dtype`: of a mask, the integers that it consists of. `scalar`: of a splat constant, the scalar. `bits`:
     of a signed integer, the same bits as an unsigned one."""
@@ -85,7 +85,7 @@ class ValueInfo(NamedTuple):
     bits: Expression | None = None
 
 
-NO_INFO = ValueInfo()
+NO_INFO = ValueFacts()
 
 
 class CStyleBuilder(Builder):
@@ -183,10 +183,10 @@ class CStyleBuilder(Builder):
             [self._source.atom(n, t) for n in numbers],
         )
 
-    def finish(self) -> Function:
+    def finish(self) -> FunctionText:
         """The function's text, and the declarations that it needs."""
         lines = [self._signature, *self._prologue, *self._source.lines(), "}", ""]
-        return Function(tuple(self._preamble.values()), "\n".join(lines))
+        return FunctionText(tuple(self._preamble.values()), "\n".join(lines))
 
     def need(self, key: str, text: str) -> None:
         """Declare `text` before the function, once for each key."""
@@ -198,7 +198,7 @@ class CStyleBuilder(Builder):
         params: Sequence[tuple[str, str]],
         result: str,
         write: Callable[..., Expression],
-        data: Sequence[ValueInfo] = (),
+        data: Sequence[ValueFacts] = (),
     ) -> str:
         """Declare a function before the kernel, once for each name; its name. `params`: (type, name) pairs;
         `write` gives the result for the parameters."""
@@ -224,7 +224,7 @@ class CStyleBuilder(Builder):
         a: Expression,
         b: Expression,
         type_: str,
-        info: ValueInfo = NO_INFO,
+        info: ValueFacts = NO_INFO,
         hint: str = "x",
     ) -> Expression:
         """The operator of `op` between two operands."""
@@ -252,13 +252,13 @@ class CStyleBuilder(Builder):
         return self._source.value(f"{{}}.{name}", [vector], type_, needs=ATOM)
 
     def call(
-        self, name: str, args: Sequence[Expression], type_: str, info: ValueInfo = NO_INFO, hint: str = "x"
+        self, name: str, args: Sequence[Expression], type_: str, info: ValueFacts = NO_INFO, hint: str = "x"
     ) -> Expression:
         return self._source.value(
             f"{name}({', '.join(['{}'] * len(args))})", args, type_, hint=hint, data=info
         )
 
-    def convert(self, value: Expression, type_: str, info: ValueInfo = NO_INFO) -> Expression:
+    def convert(self, value: Expression, type_: str, info: ValueFacts = NO_INFO) -> Expression:
         """C's cast."""
         return self._source.value(f"({type_}){{}}", [value], type_, needs=UNARY, precedence=UNARY, data=info)
 
@@ -283,7 +283,7 @@ class CStyleBuilder(Builder):
 
     def const(self, dtype: DType, value: Any, lanes: int) -> Any:
         text, precedence = self.literal(dtype, value)
-        info = ValueInfo(value, _multiple(dtype, value))
+        info = ValueFacts(value, _multiple(dtype, value))
         return self.splat(self._source.atom(text, self.type(dtype, 1), info, precedence), dtype, lanes)
 
     def alu(self, op: Ops, dtype: DType, args: Sequence[Any], lanes: int) -> Any:
@@ -343,7 +343,7 @@ class CStyleBuilder(Builder):
         u = self.type(dtypes.uint64 if dtype.bits == 64 else dtypes.uint32, 1)
         other = b if op is Ops.SHL else self._unsigned(b, dtype)
         bits = self.binary(op, self._unsigned(a, dtype), other, u)
-        return self.convert(bits, t, ValueInfo(bits=bits))
+        return self.convert(bits, t, ValueFacts(bits=bits))
 
     def _unsigned(self, value: Expression, dtype: DType) -> Expression:
         """A scalar integer of 32 or 64 bits as the unsigned one with the same bits."""
@@ -438,7 +438,7 @@ class CStyleBuilder(Builder):
         t = self.type(dst, lanes)
         if self.type(src, lanes) == t:
             return value
-        return self.convert(value, t, ValueInfo(multiple=value.data.multiple))
+        return self.convert(value, t, ValueFacts(multiple=value.data.multiple))
 
     def extend_half(self, value: Any, src: DType, lanes: int) -> Any:
         return self.truncate_to_half(value, src, dtypes.float32, lanes)
@@ -564,14 +564,14 @@ def _multiple(dtype: DType, value: Any) -> int:
     return abs(int(value)) if dtype.is_int else 1
 
 
-def _combine(op: Ops, a: ValueInfo, b: ValueInfo) -> ValueInfo:
+def _combine(op: Ops, a: ValueFacts, b: ValueFacts) -> ValueFacts:
     """What is known of an index made of two others."""
     if op in (Ops.ADD, Ops.SUB):
-        return ValueInfo(multiple=math.gcd(a.multiple, b.multiple))
+        return ValueFacts(multiple=math.gcd(a.multiple, b.multiple))
     if op is Ops.MUL:
-        return ValueInfo(multiple=a.multiple * b.multiple)
+        return ValueFacts(multiple=a.multiple * b.multiple)
     if op is Ops.SHL and b.value is not None:
-        return ValueInfo(multiple=a.multiple << b.value)
+        return ValueFacts(multiple=a.multiple << b.value)
     return NO_INFO
 
 

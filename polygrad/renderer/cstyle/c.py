@@ -3,7 +3,7 @@
 A kernel is `void NAME(char **buffers, int64_t *variables)`. SIMD values are vectors (`float32x16`), to which
 the compilers' own operators apply. Square roots and fused multiply-adds have no operator: they are functions
 with a loop over the lanes, which compilers turn into one instruction. Bools of several lanes are masks:
-integers, 0 or -1, as wide as the compared elements (`ValueInfo.dtype`). Registers hold float16 and bfloat16
+integers, 0 or -1, as wide as the compared elements (`ValueFacts.dtype`). Registers hold float16 and bfloat16
 as uint16. The text relies on signed integers that wrap around (`-fwrapv`) and on no contraction
 (`-ffp-contract=off`).
 """
@@ -16,7 +16,7 @@ from typing import Any
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.renderer.builder import Address
-from polygrad.renderer.cstyle.base import NO_INFO, CStyleBuilder, ValueInfo, parameter_names
+from polygrad.renderer.cstyle.base import NO_INFO, CStyleBuilder, ValueFacts, parameter_names
 from polygrad.renderer.source_text import ANY, ATOM, COMPARE, UNARY, Expression
 from polygrad.shared_words import STOP_SYMBOL
 from polygrad.uop.ops import Ops
@@ -137,7 +137,7 @@ class CBuilder(CStyleBuilder):
         a: Expression,
         b: Expression,
         type_: str,
-        info: ValueInfo = NO_INFO,
+        info: ValueFacts = NO_INFO,
         hint: str = "x",
     ) -> Expression:
         if b.data.scalar is not None:
@@ -172,7 +172,7 @@ class CBuilder(CStyleBuilder):
         mask = self._converted(value, t)
         return self.unary("-", mask, t)
 
-    def _converted(self, value: Expression, type_: str, info: ValueInfo = NO_INFO) -> Expression:
+    def _converted(self, value: Expression, type_: str, info: ValueFacts = NO_INFO) -> Expression:
         if value.type == type_:
             return value
         return self._source.value(f"__builtin_convertvector({{}}, {type_})", [value], type_, data=info)
@@ -206,10 +206,10 @@ class CBuilder(CStyleBuilder):
 
     # --- masks
 
-    def _mask_type(self, dtype: DType, lanes: int) -> tuple[str, ValueInfo]:
+    def _mask_type(self, dtype: DType, lanes: int) -> tuple[str, ValueFacts]:
         """The type and info of a mask as wide as `dtype`."""
         mask = _SIGNED[self._stored(dtype).itemsize * 8]
-        return self.type(mask, lanes), ValueInfo(dtype=mask)
+        return self.type(mask, lanes), ValueFacts(dtype=mask)
 
     def _fitting(self, dtype: DType, lanes: int) -> DType:
         """`dtype`, or a narrower integer of which `lanes` elements fit in a vector register."""
@@ -289,11 +289,11 @@ class CBuilder(CStyleBuilder):
     def splat(self, value: Any, dtype: DType, lanes: int) -> Any:
         if lanes == 1:
             return value
-        info = ValueInfo(value.data.value)
+        info = ValueFacts(value.data.value)
         if info.value is not None and dtype in _LITERAL_TYPES:
-            info = ValueInfo(info.value, scalar=value)
+            info = ValueFacts(info.value, scalar=value)
         if dtype.is_bool:
-            info = ValueInfo(dtype=dtypes.int8)
+            info = ValueFacts(dtype=dtypes.int8)
             value = self.unary("-", value, "int")
         t = self.type(dtypes.int8 if dtype.is_bool else dtype, lanes)
         name, scalar = f"splat_{t}", self.types[dtypes.int8 if dtype.is_bool else self._stored(dtype)]
@@ -317,7 +317,7 @@ class CBuilder(CStyleBuilder):
             return values[0]
         t = self.type(dtypes.int8 if dtype.is_bool else dtype, lanes)
         each = ", ".join(["-{}" if dtype.is_bool else "{}"] * lanes)
-        info = ValueInfo(dtype=dtypes.int8) if dtype.is_bool else NO_INFO
+        info = ValueFacts(dtype=dtypes.int8) if dtype.is_bool else NO_INFO
         return self._source.value(
             f"({t}){{{{{each}}}}}", values, t, needs=ATOM if dtype.is_bool else ANY, data=info
         )
@@ -343,7 +343,7 @@ class CBuilder(CStyleBuilder):
         result = self.type(dtype, 1)
         return self.call(self.helper(name, [(value.type, "x")], result, write, [info]), [value], result)
 
-    def _part(self, value: Any, dtype: DType, start: int, size: int, info: ValueInfo) -> Any:
+    def _part(self, value: Any, dtype: DType, start: int, size: int, info: ValueFacts) -> Any:
         if size == 1:
             return self.extract(value, dtypes.bool if info.dtype else dtype, start, 2)
         t = self.type(dtype, size)
@@ -445,7 +445,7 @@ class CBuilder(CStyleBuilder):
             [self.address_of(address, dtype), self._mask(mask, stored, lanes), other],
             t,
             reads="memory",
-            data=ValueInfo(dtype=dtypes.int8) if dtype.is_bool else NO_INFO,
+            data=ValueFacts(dtype=dtypes.int8) if dtype.is_bool else NO_INFO,
         )
 
     def store(self, address: Address, value: Any, dtype: DType, lanes: int) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from polygrad.dtype import DType, dtypes
 from polygrad.helpers import prod
-from polygrad.renderer.cstyle.base import Pointer, ValueInfo, parameter_names
+from polygrad.renderer.cstyle.base import Pointer, ValueFacts, parameter_names
 from polygrad.renderer.cstyle.gpu import GPUBuilder
 from polygrad.renderer.source_text import BITS, UNARY, Expression
 from polygrad.uop.ops import Ops
@@ -152,7 +152,7 @@ class CUDABuilder(GPUBuilder):
             if src != word:
                 value = self.convert(value, self.type(word, 1))
             return self.call(_BITS[word, dst], [value], self.type(dst, 1))
-        return value if src == dst else self.convert(value, self.type(dst, 1), ValueInfo(bits=value))
+        return value if src == dst else self.convert(value, self.type(dst, 1), ValueFacts(bits=value))
 
     def extend_half(self, value: Any, src: DType, lanes: int) -> Any:
         return self.call(_SHORT[src, dtypes.float32], [value], "float")

@@ -103,7 +103,7 @@ def _literal(dtype: DType, value: Any) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', rounded(dtype, value)))[0]:016X}"
 
 
-class Pointer(NamedTuple):
+class TypedPointer(NamedTuple):
     """A buffer: its address and the type of its elements in memory."""
 
     address: str
@@ -156,7 +156,7 @@ class LLVMBuilder(Builder):
 
     def begin(
         self, name: str, params: Sequence[DType], variables: Sequence[str]
-    ) -> tuple[list[Pointer], list[str]]:
+    ) -> tuple[list[TypedPointer], list[str]]:
         bits = 8 * self.target.simd_bytes
         width = f' "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"' if bits else ""
         self._lines = [f"define void @{name}(ptr %buffers, ptr %variables) nounwind{width} {{", "entry:"]
@@ -166,7 +166,7 @@ class LLVMBuilder(Builder):
         for i, dtype in enumerate(params):
             slot = self._emit(f"getelementptr ptr, ptr %buffers, i64 {i}")
             address = self._emit(f"load ptr, ptr {slot}, align 8")
-            pointers.append(Pointer(address, "i8" if dtype.is_bool else _TYPE[dtype], dtype.itemsize))
+            pointers.append(TypedPointer(address, "i8" if dtype.is_bool else _TYPE[dtype], dtype.itemsize))
         for i in range(len(variables)):
             slot = self._emit(f"getelementptr i64, ptr %variables, i64 {i}")
             values.append(self._emit(f"load i64, ptr {slot}, align 8"))
@@ -429,7 +429,7 @@ class LLVMBuilder(Builder):
             return start
         return self._emit(f"getelementptr i8, ptr {start}, i64 {offset * pointer.itemsize}")
 
-    def _element(self, pointer: Pointer, index: str) -> str:
+    def _element(self, pointer: TypedPointer, index: str) -> str:
         key = (pointer.address, index)
         for level in self._levels:
             if key in level.addresses:

@@ -46,10 +46,10 @@ _GIVEN = {THREAD: "%thread", THREADS: "%threads", PART: "0", PARTS: "%parts"}
 
 def llvm_driver(driver: Driver) -> str:
     """The driver's module as text."""
-    return _Writer(driver).text()
+    return _DriverWriter(driver).text()
 
 
-class _Writer:
+class _DriverWriter:
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
         self.lines: list[str] = []

@@ -46,12 +46,12 @@ from polygrad.renderer.wasm.memory import (
     simd_load_masked,
     simd_store,
 )
-from polygrad.renderer.wasm.outline import Kernel, flattened
+from polygrad.renderer.wasm.outline import OutlinedKernel, flattened
 from polygrad.shared_words import STOP
 from polygrad.uop.args import Dot
 from polygrad.uop.ops import Ops
 from polygrad.wasm.instructions import EMPTY_BLOCK, END, i32_const, instruction
-from polygrad.wasm.module import Export, Function, Import, Module
+from polygrad.wasm.module import DefinedFunction, Export, Import, Module
 from polygrad.wasm.opcodes import opcode
 from polygrad.wasm.types import I32, V128, MemoryType
 
@@ -65,7 +65,11 @@ _RETURN_IF_STOPPED = b"".join((i32_const(0), instruction("i32.load", STOP), _IF,
 
 
 def wasm_module(
-    functions: Sequence[Function], *, minimum: int = 1, maximum: int | None = None, shared: bool = False
+    functions: Sequence[DefinedFunction],
+    *,
+    minimum: int = 1,
+    maximum: int | None = None,
+    shared: bool = False,
 ) -> bytes:
     """A module of these functions, each exported by its name, over an imported memory `env.memory`.
 
@@ -81,7 +85,7 @@ def wasm_module(
 
 
 class WasmBuilder(Builder):
-    """Writes one `Kernel`. With `relaxed`, in relaxed SIMD: MULACC is fused, of scalars too."""
+    """Writes one `OutlinedKernel`. With `relaxed`, in relaxed SIMD: MULACC is fused, of scalars too."""
 
     has_safepoints = True
 
@@ -95,7 +99,7 @@ class WasmBuilder(Builder):
         self.w = FunctionWriter(name, [I32] * count)
         return list(range(len(params))), list(range(len(params), count))
 
-    def finish(self) -> Kernel:
+    def finish(self) -> OutlinedKernel:
         return self.w.finish()
 
     # --- values

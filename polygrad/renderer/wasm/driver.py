@@ -34,8 +34,8 @@ from polygrad.shared_words import (
     SLEEPERS,
     STOP,
 )
-from polygrad.wasm.body import Body
-from polygrad.wasm.module import Export, Function, Module
+from polygrad.wasm.body import FunctionBody
+from polygrad.wasm.module import DefinedFunction, Export, Module
 from polygrad.wasm.reader import read_module
 from polygrad.wasm.types import I32
 
@@ -48,7 +48,7 @@ _TABLE, _THREAD, _THREADS = range(3)  # the parameters of `run`
 def wasm_driver(driver: Driver, kernels: Sequence[bytes]) -> bytes:
     """The module of a driver; `kernels` are the modules of its kernels, in their order."""
     modules = [read_module(code) for code in kernels]
-    functions: list[Function] = []
+    functions: list[DefinedFunction] = []
     starts: list[int] = []
     for m in modules:
         starts.append(len(functions))
@@ -62,15 +62,15 @@ def wasm_driver(driver: Driver, kernels: Sequence[bytes]) -> bytes:
     return Module(imports, tuple(functions), exports=(Export("run", "func", run),)).to_bytes()
 
 
-def _functions(module: Module) -> tuple[Function, ...]:
+def _functions(module: Module) -> tuple[DefinedFunction, ...]:
     parts = (module.tables, module.memories, module.globals, module.elements, module.datas)
     if any(parts) or not module.functions or len(module.imports) != 1:
         raise InternalError("driver: a kernel's module has more than functions and one imported memory")
     return module.functions
 
 
-def _serial_run(driver: Driver, starts: Sequence[int]) -> Function:
-    body = Body("run", (I32,))
+def _serial_run(driver: Driver, starts: Sequence[int]) -> DefinedFunction:
+    body = FunctionBody("run", (I32,))
     for i, call in enumerate(driver.calls):
         if i == driver.commit:
             body.op("i32.const", 0).op("i32.load", STOP).op("if").op("return").op("end")
@@ -79,10 +79,10 @@ def _serial_run(driver: Driver, starts: Sequence[int]) -> Function:
     return body.finish()
 
 
-def _parallel_run(driver: Driver, starts: Sequence[int], barrier: int) -> Function:
+def _parallel_run(driver: Driver, starts: Sequence[int], barrier: int) -> DefinedFunction:
     """A thread's share of the calls. `starts`: the function numbers of the kernels; `barrier`: of the
     barrier."""
-    body = Body("run", (I32, I32, I32))
+    body = FunctionBody("run", (I32, I32, I32))
     parts = _Parts(body) if any(call.has_parts for call in driver.calls) else None
     in_serial_block, line = False, 0
     for call in driver.calls:
@@ -120,7 +120,7 @@ class _Parts:
     A single thread's launch is one part.
     """
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: FunctionBody) -> None:
         self._body = body
         self._per_thread, self._owner, self._turns = (body.local(I32) for _ in range(3))
         self.part, self.count = body.local(I32), body.local(I32)
@@ -155,7 +155,11 @@ class _Parts:
 
 
 def _call(
-    body: Body, driver: Driver, call: Call, starts: Sequence[int], parts: Mapping[str, int] | None = None
+    body: FunctionBody,
+    driver: Driver,
+    call: Call,
+    starts: Sequence[int],
+    parts: Mapping[str, int] | None = None,
 ) -> None:
     """Write a call. `parts`: the locals that hold the part's number and the number of parts."""
     given = {THREAD: _THREAD, THREADS: _THREADS, **(parts or {})}
@@ -171,25 +175,25 @@ def _call(
     body.op("call", starts[call.kernel])
 
 
-def _clear_counters(body: Body) -> None:
+def _clear_counters(body: FunctionBody) -> None:
     body.op("i32.const", COUNTERS).op("i32.const", 0).op("i32.const", FIRST_BUFFER - COUNTERS)
     body.op("memory.fill")
 
 
-def _barrier() -> Function:
+def _barrier() -> DefinedFunction:
     """A function that waits for all threads: (thread, threads) -> 0 when one of them trapped, else 1.
 
     generation = GENERATION
     if ARRIVED++ == threads - 1: ARRIVED = 0; clear the counters; GENERATION++; wake the sleepers
     else: while GENERATION == generation and not FAILED: spin SPINS times, then sleep if this thread may
     """
-    body = Body("barrier", (I32, I32), (I32,))
+    body = FunctionBody("barrier", (I32, I32), (I32,))
     generation, spins = body.local(I32), body.local(I32)
 
-    def word(address: int) -> Body:
+    def word(address: int) -> FunctionBody:
         return body.op("i32.const", 0).op("i32.atomic.load", address)
 
-    def add(address: int, value: int) -> Body:
+    def add(address: int, value: int) -> FunctionBody:
         return body.op("i32.const", 0).op("i32.const", value).op("i32.atomic.rmw.add", address)
 
     word(GENERATION).op("local.set", generation)

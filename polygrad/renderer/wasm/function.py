@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from polygrad.errors import CompileError, InternalError
-from polygrad.renderer.wasm.outline import UNKNOWN_ROUNDS, Kernel, Mark, outlined
+from polygrad.renderer.wasm.outline import UNKNOWN_ROUNDS, Mark, OutlinedKernel, outlined
 from polygrad.wasm.instructions import BR_IF, EMPTY_BLOCK, END, i32_const, v128_const
 from polygrad.wasm.leb128 import uleb128
 from polygrad.wasm.opcodes import opcode
@@ -171,7 +171,7 @@ class FunctionWriter:
         for index in frame.owned:
             parent.free.setdefault(self.types[index], []).append(index)
 
-    def finish(self) -> Kernel:
+    def finish(self) -> OutlinedKernel:
         """The function, its long parts outlined. Raises InternalError while a loop is open."""
         if len(self.frames) != 1:
             raise InternalError(f"kernel {self.name}: {len(self.frames) - 1} loops are still open at its end")

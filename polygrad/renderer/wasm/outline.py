@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from polygrad.wasm.body import encode_locals
 from polygrad.wasm.instructions import END
 from polygrad.wasm.leb128 import uleb128
-from polygrad.wasm.module import Function
+from polygrad.wasm.module import DefinedFunction
 from polygrad.wasm.opcodes import opcode
 from polygrad.wasm.reader import Reader
 from polygrad.wasm.types import FuncType
@@ -38,10 +38,10 @@ _CALL = opcode("call").code
 
 
 @dataclass(frozen=True)
-class Kernel(Function):
+class OutlinedKernel(DefinedFunction):
     """A function and its outlined parts, which it calls as functions 1, 2, ... of its module."""
 
-    outlined: tuple[Function, ...] = ()
+    outlined: tuple[DefinedFunction, ...] = ()
 
 
 class Tee(bytes):
@@ -77,7 +77,7 @@ Part = tuple[int, int, list[int]]  # start and end of its range of chunks, and t
 
 
 @dataclass
-class _Loop:
+class _LoopSpan:
     """A loop in a list of chunks, from `start` to `end`, with its body, from `body` to `body_end`."""
 
     rounds: int
@@ -86,16 +86,16 @@ class _Loop:
     body_end: int = 0
     end: int = 0
     work: int = 0  # of all rounds
-    inner: list[_Loop] = field(default_factory=list)
+    inner: list[_LoopSpan] = field(default_factory=list)
 
 
 def outlined(
     name: str, params: Sequence[int], types: Sequence[int], constants: dict[int, bytes], code: list[bytes]
-) -> Kernel:
+) -> OutlinedKernel:
     """The function of this code, with parts outlined where that pays. `types`: of all locals. `constants`: by
     local, the instruction for a constant; `code` does not set these locals."""
-    parts = _Parts(types, constants, code)
-    functions: list[Function] = []
+    parts = _Outliner(types, constants, code)
+    functions: list[DefinedFunction] = []
     caller: list[bytes] = []
     at = 0
     for start, end, live in parts.choose():
@@ -106,7 +106,7 @@ def outlined(
         at = end
     caller += code[at:]
     body = b"".join((encode_locals(types[len(params) :]), *_prologue(constants, caller), *caller, END))
-    return Kernel(name, FuncType(tuple(params)), body, tuple(functions))
+    return OutlinedKernel(name, FuncType(tuple(params)), body, tuple(functions))
 
 
 def _prologue(constants: dict[int, bytes], code: Sequence[bytes]) -> list[bytes]:
@@ -118,7 +118,7 @@ def _prologue(constants: dict[int, bytes], code: Sequence[bytes]) -> list[bytes]
 
 def _function(
     name: str, live: Sequence[int], types: Sequence[int], constants: dict[int, bytes], code: Sequence[bytes]
-) -> Function:
+) -> DefinedFunction:
     """A part of the code as a function. The locals that are live on entry are its parameters."""
     numbers = {local: i for i, local in enumerate(live)}
     out: list[bytes] = []
@@ -140,7 +140,7 @@ def _function(
         for piece in (constants[local], _SET + uleb128(number))
     ]
     declared = encode_locals([types[local] for local in numbers][len(live) :])
-    return Function(
+    return DefinedFunction(
         name, FuncType(tuple(types[local] for local in live)), b"".join((declared, *prologue, *out, END))
     )
 
@@ -158,21 +158,21 @@ def access(chunk: bytes) -> tuple[bytes, int] | None:
     return (_TEE, chunk.local) if type(chunk) is Tee else None
 
 
-class _Parts:
+class _Outliner:
     """Chooses the parts of a list of chunks that become functions."""
 
     def __init__(self, types: Sequence[int], constants: dict[int, bytes], code: list[bytes]) -> None:
         self.types, self.constants, self.code = types, constants, code
-        self.top: list[_Loop] = []
+        self.top: list[_LoopSpan] = []
         self._find_loops()
 
     def _find_loops(self) -> None:
-        open_: list[_Loop] = []
+        open_: list[_LoopSpan] = []
         for i, chunk in enumerate(self.code):
             if type(chunk) is not Mark:
                 continue
             if chunk.kind == "loop":
-                open_.append(_Loop(chunk.rounds, i))
+                open_.append(_LoopSpan(chunk.rounds, i))
             elif chunk.kind == "body":
                 open_[-1].body = i
             elif chunk.kind == "close-body":
@@ -211,7 +211,7 @@ class _Parts:
                 self._choose(loop, 1, out)
         return out
 
-    def _choose(self, loop: _Loop, runs: int, out: list[Part]) -> None:
+    def _choose(self, loop: _LoopSpan, runs: int, out: list[Part]) -> None:
         """Choose the body of a loop that runs `runs` times, or the whole loop, or parts of its body."""
         call = loop.work // max(loop.rounds, 1)
         part: tuple[int, int] | None = None
@@ -263,10 +263,10 @@ class _Parts:
         return False
 
 
-def flattened(kernels: Sequence[Function]) -> tuple[list[Function], list[int]]:
+def flattened(kernels: Sequence[DefinedFunction]) -> tuple[list[DefinedFunction], list[int]]:
     """The functions of a module of these kernels, each followed by its outlined parts, with the calls
     renumbered; and the number of each kernel."""
-    functions: list[Function] = []
+    functions: list[DefinedFunction] = []
     starts: list[int] = []
     for kernel in kernels:
         starts.append(len(functions))
@@ -274,11 +274,11 @@ def flattened(kernels: Sequence[Function]) -> tuple[list[Function], list[int]]:
     return functions, starts
 
 
-def relocated(functions: Sequence[Function], start: int) -> list[Function]:
+def relocated(functions: Sequence[DefinedFunction], start: int) -> list[DefinedFunction]:
     """The functions of one module as functions `start` and following of another."""
     if len(functions) == 1 or start == 0:
         return list(functions)
-    return [Function(f.name, f.type, _relocated_code(f.code, start)) for f in functions]
+    return [DefinedFunction(f.name, f.type, _relocated_code(f.code, start)) for f in functions]
 
 
 def _relocated_code(code: bytes, start: int) -> bytes:

@@ -21,7 +21,7 @@ from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes, float_to_bits, rounded
 from polygrad.errors import InternalError
 from polygrad.renderer.builder import Address
-from polygrad.renderer.cstyle.base import NO_INFO, Function, Pointer, ValueInfo
+from polygrad.renderer.cstyle.base import NO_INFO, FunctionText, Pointer, ValueFacts
 from polygrad.renderer.cstyle.lanes import LanesBuilder
 from polygrad.renderer.source_text import ATOM, BITS, COMPARE, SHIFT, SUM, UNARY, Expression
 from polygrad.renderer.wgsl.accessors import Use, packed_accessors, vector_accessors
@@ -152,7 +152,7 @@ class WGSLBuilder(LanesBuilder):
         self._uses = {f"data{i}": set() for i in range(len(params))}
         return "", list(self._uses), [f"arguments.{v}" for v in self._variables]
 
-    def finish(self) -> Function:
+    def finish(self) -> FunctionText:
         """The kernel's module."""
         body = self._source.lines()
         parts = [f"enable {extension};\n" for extension in sorted(self._enabled)]
@@ -166,7 +166,7 @@ class WGSLBuilder(LanesBuilder):
         ]
         sizes = ", ".join(map(str, self._sizes))
         parts.append(f"\n@compute @workgroup_size({sizes})\nfn {self._name}({', '.join(builtins)}) {{")
-        return Function((), "\n".join([*parts, *body, "}", ""]))
+        return FunctionText((), "\n".join([*parts, *body, "}", ""]))
 
     def _arguments(self) -> str:
         fields = [
@@ -213,7 +213,7 @@ class WGSLBuilder(LanesBuilder):
         a: Expression,
         b: Expression,
         type_: str,
-        info: ValueInfo = NO_INFO,
+        info: ValueFacts = NO_INFO,
         hint: str = "x",
     ) -> Expression:
         out = super().binary(op, a, b, type_, info, hint)
@@ -223,7 +223,7 @@ class WGSLBuilder(LanesBuilder):
             out.needs = (SUM, SUM)  # a < b >> c would be a template
         return out
 
-    def convert(self, value: Expression, type_: str, info: ValueInfo = NO_INFO) -> Expression:
+    def convert(self, value: Expression, type_: str, info: ValueFacts = NO_INFO) -> Expression:
         return self._source.value(f"{type_}({{}})", [value], type_, data=info)
 
     def choose(
@@ -286,7 +286,7 @@ class WGSLBuilder(LanesBuilder):
         t = self.type(dtype, 1)
         info = NO_INFO
         if dtype == dtypes.index and op is Ops.SHL and args[1].data.value is not None:
-            info = ValueInfo(multiple=value.data.multiple << args[1].data.value)
+            info = ValueFacts(multiple=value.data.multiple << args[1].data.value)
         shifted = self.binary(op, value, places, t, info)
         return shifted if op is Ops.SHR else self.narrowed(shifted, dtype, 1)
 
@@ -411,7 +411,7 @@ class WGSLBuilder(LanesBuilder):
         if src in _WIDE:
             value, s = self.component(value, "x", "u32"), "u32"
         if s != t:
-            value = self.call(f"bitcast<{t}>", [value], t, ValueInfo(multiple=1))
+            value = self.call(f"bitcast<{t}>", [value], t, ValueFacts(multiple=1))
         fits = src not in _WIDE and dst.min <= src.min and src.max <= dst.max
         return value if fits else self.narrowed(value, dst, 1)
 

@@ -23,7 +23,7 @@ from polygrad.monitor import defer
 from polygrad.runtime.cpu import stop as native_stop
 from polygrad.runtime.cpu.memory import MAP_BYTES, NativeHeap, map_file
 from polygrad.runtime.cpu.native import BARRIER_BEFORE, HAS_PARTS, PARALLEL
-from polygrad.runtime.cpu.threads import Counters, Team
+from polygrad.runtime.cpu.threads import PartCounters, Team
 from polygrad.runtime.interface import Control, Executable, Handle, Runtime
 from polygrad.runtime.program import Program
 from polygrad.runtime.threads import get_num_threads
@@ -116,7 +116,7 @@ class NativeExecutable(_NativeProgram):
                 n_pointers += 1
         self._bound: list[Handle | None] = []  # the handles in the table
         has_parts = [PART in program.kernels[launch.kernel].variables for launch in program.launches]
-        self._counters = Counters(sum(has_parts), program.threads)
+        self._counters = PartCounters(sum(has_parts), program.threads)
         self._program, self.calls = program, len(self._launches)
         self._list = self._launch_list(range(self.calls))
         self._lists: dict[range, Any] = {}  # of ranges of launches
@@ -145,9 +145,9 @@ class NativeExecutable(_NativeProgram):
         if threads > 1 and self._run_parallel(threads, self._list):
             return
         self._set_single()
-        made: list[None] = []
-        self.made = made
-        made.extend(itertools.starmap(operator.call, self._launches))
+        calls_made: list[None] = []
+        self.calls_made = calls_made
+        calls_made.extend(itertools.starmap(operator.call, self._launches))
 
     def run_stoppable(
         self,
@@ -174,7 +174,7 @@ class NativeExecutable(_NativeProgram):
     def _prepare(
         self, buffers: Sequence[Handle | None], arena: Handle | None, variables: Mapping[str, int]
     ) -> int:
-        """Write the tables; the number of threads of the run."""
+        """Write the tables; return the number of threads of the run."""
         handles = [*buffers, arena]
         if handles != self._bound:
             self._bind(handles)
@@ -184,7 +184,7 @@ class NativeExecutable(_NativeProgram):
         return threads
 
     def _set_single(self) -> None:
-        """Write the tables for a single thread, which does all parts."""
+        """Write the tables for a single thread, which computes all parts."""
         for position, _ in self._counts:
             self._values[position] = 1
         for position in self._parts:
@@ -198,7 +198,7 @@ class NativeExecutable(_NativeProgram):
             for position, factor in self._counts:
                 self._values[row + position] = threads * factor
         values = ctypes.addressof(self._values)
-        self.made = team.jobs_since_now(self.calls)
+        self.calls_made = team.jobs_since_now(self.calls)
         return team.run(team.run_list, ctypes.addressof(launches), values, threads, self._counters)
 
     def _bind(self, handles: list[Handle | None]) -> None:
@@ -206,13 +206,13 @@ class NativeExecutable(_NativeProgram):
         if len(handles) != len(self._slots):
             raise ProgramError(f"run: expected {len(self._slots) - 1} buffers, got {len(handles) - 1}")
         before = self._bound or [None] * len(handles)
-        self._bound = []  # until all is written
+        self._bound = []  # so that an exception invalidates the table
         pointers = self._pointers
         for i, handle in enumerate(handles):
             if handle is None:
                 if self._slots[i]:
-                    what = f"buffer {i}" if i < len(handles) - 1 else "the arena"
-                    raise ProgramError(f"run: there is no memory for {what}")
+                    description = f"buffer {i}" if i < len(handles) - 1 else "the arena"
+                    raise ProgramError(f"run: there is no memory for {description}")
             elif handle != before[i]:
                 for slot, offset in self._slots[i]:
                     pointers[slot] = handle + offset
@@ -240,7 +240,7 @@ class NativeStep(_NativeProgram):
         self._function = _DriverFunction(self._job)
         self._team, self._max_threads = team, program.threads
         has_parts = (PART in program.kernels[launch.kernel].variables for launch in program.launches)
-        self._counters = Counters(sum(has_parts), program.threads)
+        self._counters = PartCounters(sum(has_parts), program.threads)
         self._names = [v.name for v in program.variables]
         self._table = (ctypes.c_uint64 * (len(program.buffers) + 1))()
         self._values = (ctypes.c_int64 * max(len(self._names), 1))()
@@ -263,12 +263,12 @@ class NativeStep(_NativeProgram):
         if self._max_threads > 1 and (threads := min(get_num_threads(), self._max_threads)) > 1:
             team = self._team()
             if team is not None:
-                self.made = team.jobs_since_now(1)
+                self.calls_made = team.jobs_since_now(1)
                 if team.run(self._job, *self._addresses, threads, self._counters):
                     return
-        made: list[None] = []
-        self.made = made
-        made.extend(itertools.starmap(self._function, [(*self._addresses, 0, 1, None)]))
+        calls_made: list[None] = []
+        self.calls_made = calls_made
+        calls_made.extend(itertools.starmap(self._function, [(*self._addresses, 0, 1, None)]))
 
     def run_stoppable(
         self,

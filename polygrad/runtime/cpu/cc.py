@@ -21,12 +21,12 @@ from polygrad.shared_words import STOP_SYMBOL
 _LINKED_BYTES = 32 << 20  # of libraries kept
 
 
-class Library:
-    """A loaded shared object, which is unloaded with this."""
+class SharedObject:
+    """A loaded shared object. It is unloaded when this object is destroyed."""
 
     def __init__(self, code: bytes, what: str) -> None:
-        # Each has a file of its own, which goes as soon as it is mapped: one path is loaded only once, and a
-        # driver must not share its variables with another.
+        # Each has a separate file, which is deleted once it is mapped. A path is loaded only once per
+        # process, and drivers must not share variables.
         number, path = tempfile.mkstemp(prefix="polygrad-", suffix=".so")
         try:
             with open(number, "wb") as file:
@@ -34,7 +34,7 @@ class Library:
             self._library = ctypes.CDLL(path)
         except OSError as e:
             reason = str(e).removeprefix(path).lstrip(": ")
-            raise CompileError(f"{what}: expected a shared object for this machine, got: {reason}") from e
+            raise CompileError(f"{what}: the shared object does not load on this machine: {reason}") from e
         finally:
             os.remove(path)
         weakref.finalize(self, _ctypes.dlclose, self._library._handle).atexit = False
@@ -42,7 +42,7 @@ class Library:
         self._set_stop_word()
 
     def _set_stop_word(self) -> None:
-        """Let its kernels look at our word, if any looks at one."""
+        """Set the address of the stop word, if the library has kernels with safepoints."""
         try:
             pointer = ctypes.c_void_p.in_dll(self._library, STOP_SYMBOL)
         except ValueError:
@@ -50,7 +50,7 @@ class Library:
         pointer.value = native_stop.ADDRESS
 
     def address(self, name: str) -> int:
-        """Of a function or variable. Raises CompileError."""
+        """The address of a function or variable. Raises CompileError."""
         try:
             return ctypes.addressof(ctypes.c_char.in_dll(self._library, name))
         except ValueError as e:
@@ -61,28 +61,28 @@ class _SharedObjectLinker(Linker):
     """Kernels that were compiled together are one library."""
 
     def __init__(self) -> None:
-        self.linked: LRU[bytes, Library] = LRU(_LINKED_BYTES)
-        self.kept: list[Library] = []
+        self.linked: LRU[bytes, SharedObject] = LRU(_LINKED_BYTES)
+        self.kept: list[SharedObject] = []
 
-    def _library(self, code: bytes, what: str) -> Library:
-        found = self.linked.get(code)
-        if found is None:
-            found = Library(code, what)
-            self.linked.put(code, found, 2 * len(code))
-        return found
+    def _library(self, code: bytes, what: str) -> SharedObject:
+        library = self.linked.get(code)
+        if library is None:
+            library = SharedObject(code, what)
+            self.linked.put(code, library, 2 * len(code))
+        return library
 
     def link(self, name: str, code: bytes) -> tuple[Any, Any]:
         library = self._library(code, f"kernel {name}")
         return KernelFunction(library.address(name)), library
 
     def link_forever(self, code: bytes, names: list[str]) -> list[int]:
-        library = Library(code, "threads")
+        library = SharedObject(code, "threads")
         self.kept.append(library)
         return [library.address(name) for name in names]
 
     def link_driver(self, program: Program) -> tuple[int, list[Any]]:
-        """Its array `kernels` gets the addresses of the kernels."""
-        driver = Library(program.driver, "driver")
+        """Link a driver; its array `kernels` gets the addresses of the kernels."""
+        driver = SharedObject(program.driver, "driver")
         libraries = [self._library(k.code, f"kernel {k.name}") for k in program.kernels]
         addresses = [library.address(k.name) for library, k in zip(libraries, program.kernels, strict=True)]
         if addresses:

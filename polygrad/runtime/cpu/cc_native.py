@@ -1,6 +1,6 @@
-"""What threads do natively, as `cpu/native.py` describes it, in C.
+"""The native functions of threads in C; `cpu/native.py` describes them.
 
-Must not know: Python's threads, Programs.
+Knows neither Python's threads nor Programs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _CONSTANTS = (
 
 
 def team_text() -> str:
-    """The functions of `cpu/native.py`."""
+    """The C source of the functions that `cpu/native.py` describes."""
     lines = [f"{name} = {getattr(native, name)}," for name in _CONSTANTS]
     lines.append(f"PARTS_PER_THREAD = {PARTS_PER_THREAD},")
     return f"#include <stdint.h>\n\nenum {{\n  {' '.join(lines)}\n}};\n{_TEXT}"

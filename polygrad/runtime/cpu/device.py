@@ -16,16 +16,17 @@ from polygrad.runtime.cpu.native import team_text
 from polygrad.runtime.program import Program
 from polygrad.shared_words import STOP_SYMBOL
 
-_LINKED_BYTES = 16 << 20  # of linked kernels kept
-_LIBRARY_BYTES = 40 << 10  # of a linked library beside its code, about
-_LIBRARIES = 256  # linked by one JIT compiler
+_LINKED_BYTES = 16 << 20  # the most bytes of linked kernels in the cache
+_LIBRARY_BYTES = 40 << 10  # the approximate overhead of a linked library, besides its code
+_LIBRARIES = 256  # the number of libraries that one JIT compiler links
 
 
 class _OrcLinker(Linker):
     """Object files -> callable functions, one ORC library per kernel.
 
-    ORC frees the code of a library that is dropped, not the library's own memory (9 KB): that goes with its
-    JIT compiler, so there is a new one now and then, and an old one goes with the last of its libraries.
+    When a library is dropped, ORC frees its code, but not the library's own memory (9 KB), which lives as
+    long as the JIT compiler. So the JIT compiler is replaced from time to time; an old one is freed with the
+    last of its libraries.
     """
 
     def __init__(self) -> None:
@@ -38,22 +39,22 @@ class _OrcLinker(Linker):
 
     def link(self, name: str, code: bytes) -> tuple[Any, Any]:
         key = (name, code)
-        found = self.linked.get(key)
-        if found is None:
+        linked_kernel = self.linked.get(key)
+        if linked_kernel is None:
             library = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(name)
             library.import_symbol(STOP_SYMBOL, native_stop.ADDRESS)
             try:
-                tracker = self._linked(library)
+                tracker = self._link_library(library)
             except RuntimeError as e:
                 raise CompileError(
-                    f"kernel {name}: expected an object file for this machine, got: {e}"
+                    f"kernel {name}: the object file does not link on this machine: {e}"
                 ) from e
-            found = KernelFunction(tracker[name]), tracker
-            self.linked.put(key, found, 2 * len(code) + _LIBRARY_BYTES)
-        return found
+            linked_kernel = KernelFunction(tracker[name]), tracker
+            self.linked.put(key, linked_kernel, 2 * len(code) + _LIBRARY_BYTES)
+        return linked_kernel
 
-    def _linked(self, library: Any) -> Any:
-        """A library's tracker, which keeps its code and its JIT compiler. Raises RuntimeError."""
+    def _link_library(self, library: Any) -> Any:
+        """Link a library; its tracker keeps the code and the JIT compiler alive. Raises RuntimeError."""
         self.count += 1
         if self.count % _LIBRARIES == 0:
             self.jit = llvm.create_lljit_compiler()
@@ -63,7 +64,7 @@ class _OrcLinker(Linker):
         library = llvm.JITLibraryBuilder().add_object_img(code)
         for name in names:
             library.export_symbol(name)
-        tracker = self._linked(library)
+        tracker = self._link_library(library)
         self.kept.append(tracker)
         return [tracker[name] for name in names]
 
@@ -74,9 +75,9 @@ class _OrcLinker(Linker):
             address = ctypes.cast(function, ctypes.c_void_p).value
             library.import_symbol(kernel.name, address)
         try:
-            tracker = self._linked(library)
+            tracker = self._link_library(library)
         except RuntimeError as e:
-            raise CompileError(f"driver: expected an object file for this machine, got: {e}") from e
+            raise CompileError(f"driver: the object file does not link on this machine: {e}") from e
         return tracker["run"], [tracker, *(t for _, t in kernels)]
 
 

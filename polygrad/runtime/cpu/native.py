@@ -1,8 +1,8 @@
-"""What the threads of the CPU device do natively: start a job, wait at barriers, look for work.
+"""The native functions of the CPU device's threads: they start jobs, wait at barriers and look for work.
 
-LLVM IR text, compiled by whoever opens the device. A job is `void job(char *a, char *b, int64_t thread,
-int64_t threads, void **team)`: all threads call it. `team` is memory that they share, the words named below;
-words that one thread writes and another polls have cache lines of their own.
+They are LLVM IR text, compiled when the device is opened. A job is `void job(char *a, char *b, int64_t
+thread, int64_t threads, void **team)`: all threads call it. `team` is shared memory with the words named
+below. Words that one thread writes and another polls are in separate cache lines.
 
     barrier(team, threads)               waits until all threads are here: a counter, and a phase that the
                                          last of them advances; waiting threads spin, then yield
@@ -13,19 +13,19 @@ words that one thread writes and another polls have cache lines of their own.
                                          without any
     run_list(list, values, ...)          a job: launches in order, with their barriers
 
-A worker that gives up stores `ASLEEP` in its state and then looks for a job once more; who posts one does so
-and then tries to change that state from `ASLEEP` to `WOKEN`. At least one of the two sees the other, and only
-one of them changes the state back.
+A worker that gives up stores `ASLEEP` in its state and then looks for a job once more. A thread that posts a
+job does so first, and then tries to change the worker's state from `ASLEEP` to `WOKEN`. At least one of the
+two sees the other's write, and only one of them changes the state back.
 
     run_parts(function, pointers, values, place, number, ...)
                                          calls a kernel for the parts that this thread takes; their number
                                          goes to `values[place]`
 
 Parts are taken from counters of the job, one for each thread and each launch that has parts. A thread begins
-with its own, which are neighbours, and goes on with what others have left: so nobody waits for a thread that
-is held up (another process runs there), but for the one part that it is in.
+with its own parts, which are adjacent, and then steals those that other threads have left. So if a thread is
+preempted, the others wait only for the part that it is executing.
 
-Must not know: Python's threads, Programs.
+Knows neither Python's threads nor Programs.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ BARRIER, YIELD = 0, 1  # addresses of `barrier` and of the system's yield
 SPIN_LIMIT = 2  # how often a worker looks for a job before it gives up
 RUN_PARTS = 3  # the address of `run_parts`
 JOB, A, B, COUNT, OPEN = 8, 9, 10, 11, 12  # the job; OPEN: it is posted, and thread 0 has yet to do its share
-COUNTERS = 13  # the address of the job's counters: a cache line for each thread, and so for each launch
+COUNTERS = 13  # the address of the job's counters: for each launch, a cache line for each thread
 ARRIVED, PHASE = 16, 24
 WORKERS, WORDS_PER_WORKER = 32, 8  # thread t: from WORKERS + WORDS_PER_WORKER * t, the words below
 POSTED, SEEN, STATE = 0, 1, 2
 AWAKE, ASLEEP, WOKEN = 0, 1, 2
 
-# Words of a launch list: how many launches, bytes between two threads' values; then for each launch its
-# function, the address of its pointers, the byte offset of its values, flags, the place of `part` among the
-# values, and the number of the launch among those that have parts.
+# Words of a launch list: the number of launches, and the bytes between two threads' values. Then for each
+# launch its function, the address of its pointers, the byte offset of its values, flags, the position of
+# `part` among the values, and the index of the launch among those that have parts.
 PARALLEL, BARRIER_BEFORE, HAS_PARTS = 1, 2, 4
 LAUNCH_WORDS = 6
 
@@ -65,11 +65,11 @@ _PAUSES = {
 
 def team_text() -> str:
     """The functions above, for this machine."""
-    declared, called = _PAUSES.get(platform.machine().lower(), ("", ""))
+    pause_declaration, pause_call = _PAUSES.get(platform.machine().lower(), ("", ""))
     numbers = {name: value for name, value in globals().items() if isinstance(value, int)}
     return _TEXT.format(
-        declare_pause=f"declare void {declared}" if declared else "",
-        pause=f"call void {called}" if called else "",
+        declare_pause=f"declare void {pause_declaration}" if pause_declaration else "",
+        pause=f"call void {pause_call}" if pause_call else "",
         **numbers | {"PARTS_PER_THREAD": PARTS_PER_THREAD},
     )
 

@@ -1,4 +1,4 @@
-"""The word that native kernels look at, at their safepoints: not 0, and they return."""
+"""The word that native kernels read at their safepoints: if it is not 0, they return."""
 
 from __future__ import annotations
 

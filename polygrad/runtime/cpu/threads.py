@@ -18,11 +18,13 @@ from collections.abc import Callable
 from typing import Any
 
 from polygrad.runtime.cpu import native
-from polygrad.runtime.threads import MOST_THREADS
+from polygrad.runtime.threads import MAX_THREADS
 
 _SPIN_SECONDS = 150e-6  # for which a worker spins before it sleeps
 _LINE = 64
-_POSTED = native.WORKERS + native.WORDS_PER_WORKER + native.POSTED  # of worker 1, who is in every job
+_POSTED = (
+    native.WORKERS + native.WORDS_PER_WORKER + native.POSTED
+)  # of worker 1, which takes part in all jobs
 
 _StartJob = ctypes.CFUNCTYPE(
     ctypes.c_int64, *[ctypes.c_void_p] * 4, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64
@@ -31,8 +33,9 @@ _FinishJob = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _ServeJobs = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
 
 
-class Counters:
-    """Memory for the counters of a job's `launches` that have parts, run by up to `threads` threads."""
+class PartCounters:
+    """Memory for a job's part counters: one for each of the `launches` with parts and each of up to `threads`
+    threads."""
 
     def __init__(self, launches: int, threads: int) -> None:
         self._memory = (ctypes.c_char * (_LINE * (launches * threads + 1)))()
@@ -41,7 +44,7 @@ class Counters:
 
 
 class Jobs:
-    """`len`: `count` if jobs of a team were posted since this was made, else 0."""
+    """An object whose `len` is `count` if the team has posted jobs since it was made, else 0."""
 
     __slots__ = ("_before", "_count", "_words")
 
@@ -66,7 +69,7 @@ class Team:
 
     def _initialise(self) -> None:
         """Allocate the team's memory, without workers."""
-        words = native.WORKERS + native.WORDS_PER_WORKER * MOST_THREADS
+        words = native.WORKERS + native.WORDS_PER_WORKER * MAX_THREADS
         self._memory = (ctypes.c_int64 * (words + _LINE // 8))()
         base = ctypes.addressof(self._memory)
         self._base = -(-base // _LINE) * _LINE
@@ -93,11 +96,11 @@ class Team:
         return max(spins, int(spins * _SPIN_SECONDS / min(seconds)))
 
     def jobs_since_now(self, count: int) -> Jobs:
-        """An object whose length is `count` once a job was run from now on: a job that is started also
+        """An object whose length is `count` as soon as another job is posted; a job that starts always
         ends."""
         return Jobs(self._words, count)
 
-    def run(self, job: int, a: int, b: int, threads: int, counters: Counters | None = None) -> bool:
+    def run(self, job: int, a: int, b: int, threads: int, counters: PartCounters | None = None) -> bool:
         """Run a job (the address of its function) on `threads` threads. False: the team is busy, and the job
         was not run.
 
@@ -111,7 +114,7 @@ class Team:
                 return False
             try:
                 self._start_job(self._base, job, a, b, threads, address, lines)
-            finally:  # even after an interrupt: workers that have begun wait for all others
+            finally:  # even after an interrupt, because workers that have begun wait for all threads
                 if self._words[native.OPEN]:
                     self._wake(threads)
                     self._finish_job(self._base)
@@ -166,10 +169,12 @@ class _Workers:
             return
         self._placed_for = placement
         try:
-            allowed = os.sched_getaffinity(0)
-            others = allowed - {placement[0]}
+            processors = os.sched_getaffinity(0)
+            other_processors = processors - {placement[0]}
             for thread in self.threads[:count]:
-                os.sched_setaffinity(thread.native_id or 0, others if len(others) >= count else allowed)
+                os.sched_setaffinity(
+                    thread.native_id or 0, other_processors if len(other_processors) >= count else processors
+                )
         except OSError:  # not permitted
             pass
 
@@ -182,7 +187,7 @@ def _worker_main(workers: _Workers, wakeup: Any, serve_jobs: Any, base: int, thr
         serve_jobs(base, thread)
 
 
-def _join_workers(workers: _Workers, busy: Any, *used: object) -> None:
+def _join_workers(workers: _Workers, busy: Any, *kept_alive: object) -> None:
     """End the workers, at the latest when the interpreter exits: none may be in native code after that.
     `used`: the objects that the finalizer keeps alive for them until then.
     """

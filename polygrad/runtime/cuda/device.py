@@ -1,4 +1,4 @@
-"""`CUDARuntime`: NVIDIA's GPUs. Kernels are CUDA C++; the runtime is given a compiler for them.
+"""`CUDARuntime`: NVIDIA's GPUs. Kernels are CUDA C++; the caller passes a compiler for them.
 
 There are two streams. Written data goes through pinned memory on COPY, so that a batch arrives while the
 previous step is computed. Kernels and reads are on COMPUTE. COPY waits for the last run that used the memory;
@@ -16,17 +16,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from polygrad.background import compilers
-from polygrad.runtime.cuda.host import COMPUTE, COPY, CUDAHost, KernelCall, Pinned
-from polygrad.runtime.gpu import GPURuntime, KernelSource, when_dropped
+from polygrad.runtime.cuda.host import COMPUTE, COPY, CUDAHost, KernelLaunch, Pinned
+from polygrad.runtime.gpu import GPURuntime, KernelSource, call_when_dropped
 from polygrad.runtime.grid_calls import GridCall, GridCalls
 from polygrad.runtime.interface import Executable
 from polygrad.runtime.memory_pool import MemoryPool
 from polygrad.runtime.program import Program
 
 ALIGNMENT = 256  # of a driver's allocations
-_KEPT_BYTES = 1 << 30  # of freed memory kept, at most
+_KEPT_BYTES = 1 << 30  # the most bytes of freed memory in the pool
 _STAGING_BYTES, _STAGINGS = 4 << 20, 4  # pinned memory that copies go through, in turn
-_FENCES = 16  # runs that a copy can wait for one by one
+_FENCES = 16  # the number of recent runs that copies can wait for individually
 
 
 class _Staging(NamedTuple):
@@ -45,7 +45,7 @@ class CUDARuntime(GPURuntime):
         super().__init__(MemoryPool(host.allocate, self._destroy, ALIGNMENT, _KEPT_BYTES), host.unload)
         self.host, self._to_code = host, compile
         self._stagings: deque[_Staging] = deque()  # in the order of their last copies
-        self._fences = [host.create_event() for _ in range(_FENCES)]  # run n has number n % _FENCES
+        self._fences = [host.create_event() for _ in range(_FENCES)]  # run n uses event n % _FENCES
         self._runs = 0
         self._last_run: dict[int, int] = {}  # by allocation, the last run that used it
         self._copied = host.create_event()
@@ -82,10 +82,10 @@ class CUDARuntime(GPURuntime):
         host = self.host
         self._wait_for_copies()
         out = memoryview(bytearray(nbytes))
-        pending: deque[tuple[int, int, _Staging]] = deque()
+        copies_in_flight: deque[tuple[int, int, _Staging]] = deque()
 
         def finish() -> None:
-            start, size, staging = pending.popleft()
+            start, size, staging = copies_in_flight.popleft()
             host.synchronize(staging.event)
             out[start : start + size] = staging.pinned.memory[:size]
 
@@ -94,15 +94,15 @@ class CUDARuntime(GPURuntime):
             staging = self._staging()
             host.copy_out(staging.pinned.address, handle + offset + start, size, COMPUTE)
             host.record(staging.event, COMPUTE)
-            pending.append((start, size, staging))
-            if len(pending) == _STAGINGS // 2:
+            copies_in_flight.append((start, size, staging))
+            if len(copies_in_flight) == _STAGINGS // 2:
                 finish()
-        while pending:
+        while copies_in_flight:
             finish()
         return out
 
     def _staging(self) -> _Staging:
-        """Pinned memory that no copy uses any more."""
+        """Pinned memory that no copy uses; waits for one if necessary."""
         if len(self._stagings) < _STAGINGS:
             staging = _Staging(self.host.pin(_STAGING_BYTES), self.host.create_event())
         else:
@@ -123,9 +123,10 @@ class CUDARuntime(GPURuntime):
             self._copying = False
 
     def submit(self, launch: Callable[[], None], handles: Sequence[int]) -> None:
-        """Let `launch` put work that uses these allocations on COMPUTE, after all copies so far."""
+        """Call `launch`, which enqueues work that uses these allocations on COMPUTE, after all copies so
+        far."""
         self._wait_for_copies()
-        # Noted before the launch: a launch that fails half-way has used them, too.
+        # Recorded before the launch, because a launch that fails half-way has used them, too.
         self._runs += 1
         self._last_run.update(dict.fromkeys(handles, self._runs))
         try:
@@ -155,15 +156,15 @@ class CUDAExecutable(Executable):
         self._runtime, self._host = runtime, runtime.host
         self._kernels = runtime.kernels(program)
         self._calls = GridCalls(program)
-        self._made: list[KernelCall] = []  # of the last run
+        self._made: list[KernelLaunch] = []  # of the last run
         self._graph = 0
 
     def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
-        changed = self._calls.bind(buffers, arena, variables)
+        changed_calls = self._calls.bind(buffers, arena, variables)
         handles = [handle for handle in (*buffers, arena) if handle]
         try:
-            self._runtime.submit(lambda: self._launch(changed), handles)
-        except BaseException:  # it is not known which nodes of the graph were updated
+            self._runtime.submit(lambda: self._launch(changed_calls), handles)
+        except BaseException:  # some nodes of the graph may have been updated
             self._calls.forget()
             self._made, self._graph = [], 0
             raise
@@ -171,7 +172,7 @@ class CUDAExecutable(Executable):
     def measure(
         self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]
     ) -> float:
-        """The GPU's time between two events, without the time of the call."""
+        """The GPU's time between two events, excluding the time of the call."""
         host = self._host
         start, stop = host.create_event(), host.create_event()
         try:
@@ -184,16 +185,16 @@ class CUDAExecutable(Executable):
             host.drop_event(start)
             host.drop_event(stop)
 
-    def _launch(self, changed: Sequence[int]) -> None:
+    def _launch(self, changed_calls: Sequence[int]) -> None:
         host, is_first = self._host, not self._made
-        for i in changed:
-            made = self._kernel_call(self._calls.made[i])
-            self._made[i : i + 1] = [made]
+        for i in changed_calls:
+            kernel_call = self._kernel_call(self._calls.calls[i])
+            self._made[i : i + 1] = [kernel_call]
             if self._graph:
-                host.update(self._graph, i, made)
+                host.update(self._graph, i, kernel_call)
         if not self._graph and not is_first and len(self._made) > 1:
             self._graph = host.create_graph(self._made)
-            when_dropped(self, functools.partial(host.drop_graph, self._graph))
+            call_when_dropped(self, functools.partial(host.drop_graph, self._graph))
         if self._graph:
             host.launch_graph(self._graph, COMPUTE)
         else:
@@ -201,7 +202,7 @@ class CUDAExecutable(Executable):
                 if 0 not in call.grid:
                     host.launch(call, COMPUTE)
 
-    def _kernel_call(self, call: GridCall) -> KernelCall:
+    def _kernel_call(self, call: GridCall) -> KernelLaunch:
         pointers = tuple([handle + offset for handle, offset in call.places])
         function = self._kernels[call.kernel].number
-        return KernelCall(function, call.grid, call.workgroup, pointers, call.values)
+        return KernelLaunch(function, call.grid, call.workgroup, pointers, call.values)

@@ -1,11 +1,11 @@
-"""`CUDAHost`: all that the CUDA device asks of a driver. `cuda/native.py` is it on NVIDIA's; the tests have
-one that runs kernels on the processor.
+"""`CUDAHost`: the driver interface of the CUDA device. `cuda/native.py` implements it with NVIDIA's driver;
+the tests have an implementation that runs kernels on the processor.
 
 A host owns one GPU's context and two streams: COMPUTE runs kernels and reads, COPY brings data to the GPU
 meanwhile. Work of one stream goes in order; events say where the other has to wait. Pointers are addresses on
 the device; modules, functions, events and graphs are numbers that are never used again. It knows no Programs
-and no allocation strategy. An error that leaves the context unusable makes every later call raise
-DeviceError, but for those that give something back.
+and no allocation strategy. After an error that makes the context unusable, every call raises DeviceError,
+except calls that release something.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Size3 = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class GPU:
-    """What a GPU says of itself.
+    """The properties of a GPU.
 
-    `capability`: the compute capability, major and minor. `invocations`: the most threads of a block,
-    `block` and `grid`: the most along each dimension. `shared_bytes`: what a block may declare.
+    `capability`: the compute capability, major and minor. `invocations`: the most threads of a block.
+    `block`, `grid`: the most along each dimension. `shared_bytes`: the most shared memory of a block.
     """
 
     name: str
@@ -40,12 +40,12 @@ class GPU:
 
     @property
     def architecture(self) -> str:
-        """As compilers call it: sm_90."""
+        """The compilers' name of the architecture, as sm_90."""
         major, minor = self.capability
         return f"sm_{major}{minor}"
 
 
-class KernelCall(NamedTuple):
+class KernelLaunch(NamedTuple):
     """A function on a grid: pointers, then 32-bit integers. A grid with a 0 does nothing."""
 
     function: int
@@ -56,15 +56,15 @@ class KernelCall(NamedTuple):
 
 
 class Pinned(NamedTuple):
-    """Memory of this process that the GPU copies from and to by itself."""
+    """Page-locked memory of this process, which the GPU accesses directly."""
 
     address: int
     memory: memoryview  # format 'B'
 
 
 @dataclass
-class Counters:
-    """What a host has made and done since it was opened, for tests and measurements."""
+class CUDACounters:
+    """Counts of a host's objects and operations since it was opened, for tests and measurements."""
 
     allocations: int = 0
     modules: int = 0
@@ -79,7 +79,7 @@ class CUDAHost(ABC):
     """One GPU's context."""
 
     gpu: GPU
-    counters: Counters
+    counters: CUDACounters
 
     @property
     @abstractmethod
@@ -88,7 +88,7 @@ class CUDAHost(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Give back the context and all that is in it."""
+        """Release the context and everything in it."""
 
     # --- memory
 
@@ -98,7 +98,7 @@ class CUDAHost(ABC):
 
     @abstractmethod
     def free(self, pointer: int) -> None:
-        """Give device memory back, when what was submitted is done with it."""
+        """Free device memory after all submitted work."""
 
     @abstractmethod
     def pin(self, nbytes: int) -> Pinned:
@@ -116,27 +116,27 @@ class CUDAHost(ABC):
 
     @abstractmethod
     def create_event(self) -> int:
-        """An event, which has happened as long as it was not recorded."""
+        """An event. Until it is recorded, it counts as completed."""
 
     @abstractmethod
     def drop_event(self, event: int) -> None:
-        """Forget an event."""
+        """Destroy an event."""
 
     @abstractmethod
     def record(self, event: int, stream: int) -> None:
-        """The event happens when a stream has done what it was given so far."""
+        """Record an event, which completes when all work enqueued on the stream so far is done."""
 
     @abstractmethod
     def wait(self, stream: int, event: int) -> None:
-        """A stream does nothing that it is given from now on until the event has happened."""
+        """Make all work enqueued on a stream from now on wait for an event."""
 
     @abstractmethod
     def synchronize(self, event: int) -> None:
-        """Wait until the event has happened. Raises DeviceError for what went wrong on the device."""
+        """Block until the event has completed. Raises DeviceError for errors on the device."""
 
     @abstractmethod
     def seconds(self, start: int, stop: int) -> float:
-        """The time between two events that have happened."""
+        """The time between two completed events."""
 
     # --- kernels
 
@@ -146,19 +146,19 @@ class CUDAHost(ABC):
 
     @abstractmethod
     def unload(self, function: int) -> None:
-        """Forget a function and its code."""
+        """Unload a function and its code."""
 
     @abstractmethod
-    def launch(self, call: KernelCall, stream: int) -> None:
+    def launch(self, call: KernelLaunch, stream: int) -> None:
         """Have a stream run a kernel. Raises DeviceError for a launch that the driver refuses."""
 
     @abstractmethod
-    def create_graph(self, calls: Sequence[KernelCall]) -> int:
-        """A graph of kernels, one after the other, ready to be launched many times."""
+    def create_graph(self, calls: Sequence[KernelLaunch]) -> int:
+        """A graph of kernels in sequence, which can be launched many times."""
 
     @abstractmethod
-    def update(self, graph: int, position: int, call: KernelCall) -> None:
-        """Change a kernel's grid, pointers and values in a graph, for launches from now on."""
+    def update(self, graph: int, position: int, call: KernelLaunch) -> None:
+        """Change the grid, pointers and values of a kernel in a graph, for later launches."""
 
     @abstractmethod
     def launch_graph(self, graph: int, stream: int) -> None:
@@ -166,4 +166,4 @@ class CUDAHost(ABC):
 
     @abstractmethod
     def drop_graph(self, graph: int) -> None:
-        """Forget a graph."""
+        """Destroy a graph."""

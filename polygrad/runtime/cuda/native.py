@@ -1,9 +1,9 @@
 """NVIDIA's driver as a `CUDAHost`: the package `cuda-bindings`. Importing this module without it raises
 ImportError.
 
-The GPU's primary context, which other libraries of the process share, is current in every thread that calls.
-What the driver reports of an earlier kernel (an illegal address, say) leaves a context unusable; it is then
-reset when the device is opened anew.
+The GPU's primary context, which other libraries of the process share, is made current in every calling
+thread. An error of an earlier kernel, as an illegal address, makes the context unusable; it is reset when the
+device is opened again.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any
 from cuda.bindings import driver
 
 from polygrad.errors import CompileError, DeviceError, OutOfMemoryError
-from polygrad.runtime.cuda.host import GPU, Counters, CUDAHost, KernelCall, Pinned
+from polygrad.runtime.cuda.host import GPU, CUDACounters, CUDAHost, KernelLaunch, Pinned
 
 _OK = driver.CUresult.CUDA_SUCCESS
 _ATTRIBUTE = driver.CUdevice_attribute
-# Errors after which nothing works in the context.
+# Errors that make the context unusable.
 _FATAL = frozenset(
     getattr(driver.CUresult, f"CUDA_ERROR_{name}")
     for name in (
@@ -39,12 +39,13 @@ _REFUSED_CODE = tuple(
 
 
 def open_host() -> CUDAHost:
-    """This machine's first GPU. Raises DeviceError that says whether the driver or the GPU is missing."""
-    return _NativeHost()
+    """Open this machine's first GPU. Raises DeviceError, which says whether the driver or the GPU is
+    missing."""
+    return _NativeCUDAHost()
 
 
 def _name(error: Any) -> str:
-    """What the driver calls an error, and what it says of it."""
+    """The driver's name of an error, and its description."""
     _, name = driver.cuGetErrorName(error)
     _, text = driver.cuGetErrorString(error)
     return f"{(name or b'?').decode()} ({(text or b'?').decode()})"
@@ -53,7 +54,7 @@ def _name(error: Any) -> str:
 def _device() -> Any:
     try:
         (error,) = driver.cuInit(0)
-    except RuntimeError as e:  # of the bindings, for a library that is not there
+    except RuntimeError as e:  # raised by the bindings if the library is missing
         raise DeviceError(
             f"device CUDA: NVIDIA's driver (libcuda) was not found ({e}): install the driver of the GPU "
             "(https://www.nvidia.com/drivers)"
@@ -63,12 +64,11 @@ def _device() -> Any:
         error, count = driver.cuDeviceGetCount()
     if error in _NO_GPU or (error == _OK and not count):
         raise DeviceError(
-            "device CUDA: expected an NVIDIA GPU, got a driver that sees none: look at nvidia-smi and at "
-            "CUDA_VISIBLE_DEVICES"
+            "device CUDA: the driver sees no NVIDIA GPU: look at nvidia-smi and at CUDA_VISIBLE_DEVICES"
         )
     if error != _OK:
         raise DeviceError(
-            f"device CUDA: expected a driver that starts, got {_name(error)}: look at nvidia-smi, and "
+            f"device CUDA: the driver does not start, {_name(error)}: look at nvidia-smi, and "
             "install a driver that fits the GPU"
         )
     return driver.cuDeviceGet(0)[1]
@@ -78,7 +78,7 @@ def _describe(device: Any) -> GPU:
     def attribute(name: str) -> int:
         error, value = driver.cuDeviceGetAttribute(getattr(_ATTRIBUTE, f"CU_DEVICE_ATTRIBUTE_{name}"), device)
         if error != _OK:
-            raise DeviceError(f"device CUDA: expected the GPU's {name}, got {_name(error)}")
+            raise DeviceError(f"device CUDA: the query of the GPU's {name} failed: {_name(error)}")
         return int(value)
 
     def three(name: str) -> tuple[int, int, int]:
@@ -98,9 +98,9 @@ def _describe(device: Any) -> GPU:
 
 
 class _Arguments:
-    """A kernel's arguments as the driver takes them: the addresses of all, which this keeps alive."""
+    """A kernel's arguments as an array of addresses, as the driver takes them. It keeps the values alive."""
 
-    def __init__(self, call: KernelCall) -> None:
+    def __init__(self, call: KernelLaunch) -> None:
         n, m = len(call.pointers), len(call.values)
         self._pointers = (ctypes.c_uint64 * n)(*call.pointers)
         self._values = (ctypes.c_int32 * m)(*call.values)
@@ -119,13 +119,13 @@ class _Graph:
         self.enabled = [True] * len(nodes)
 
 
-class _NativeHost(CUDAHost):
-    _numbers = itertools.count(1)  # of all hosts together: what another had is none of this one's
+class _NativeCUDAHost(CUDAHost):
+    _numbers = itertools.count(1)  # shared by all hosts, so that a handle of one host is invalid in another
 
     def __init__(self) -> None:
         self._device = _device()
         self.gpu = _describe(self._device)
-        self.counters = Counters()
+        self.counters = CUDACounters()
         self._lost = ""
         self._current = threading.local()
         self._pinned: list[int] = []
@@ -139,7 +139,7 @@ class _NativeHost(CUDAHost):
         self._streams = [self._check(driver.cuStreamCreate(flags), "a stream") for _ in range(2)]
 
     def _reset_if_lost(self) -> None:
-        """Begin anew with a context that an earlier error has left unusable."""
+        """Reset a context that an earlier error has made unusable."""
         if not driver.cuDevicePrimaryCtxGetState(self._device)[2]:
             return
         context = self._check(driver.cuDevicePrimaryCtxRetain(self._device), "a context")
@@ -176,15 +176,15 @@ class _NativeHost(CUDAHost):
         """Make the context current in this thread."""
         if self._lost:
             raise DeviceError(
-                f"device CUDA: expected a GPU that works, got a context that is lost ({self._lost}): what it "
-                'held is gone; Device["CUDA"] opens another'
+                f"device CUDA: the context is lost ({self._lost}) with all that it "
+                'held; Device["CUDA"] opens another'
             )
         if not hasattr(self._current, "entered"):
             self._check(driver.cuCtxSetCurrent(self._context), "a context for this thread")
             self._current.entered = True
 
     def _check(self, result: tuple[Any, ...], what: str) -> Any:
-        """What a call of the driver's gave. Raises DeviceError; OutOfMemoryError for want of memory."""
+        """The result of a driver call. Raises DeviceError, OutOfMemoryError."""
         error, *values = result
         if error == _OK:
             return values[0] if values else None
@@ -193,10 +193,10 @@ class _NativeHost(CUDAHost):
         if error in _FATAL:
             self._lost = _name(error)
             raise DeviceError(
-                f"device CUDA: expected {what}, got {self._lost} of this or an earlier kernel: the context "
+                f"device CUDA: {what} failed with {self._lost}, of this or an earlier kernel: the context "
                 'and all that it held is lost; Device["CUDA"] opens another'
             )
-        raise DeviceError(f"device CUDA: expected {what}, got {_name(error)}")
+        raise DeviceError(f"device CUDA: {what} failed: {_name(error)}")
 
     def _add(self, table: dict[int, Any], value: Any) -> int:
         number = next(self._numbers)
@@ -238,10 +238,10 @@ class _NativeHost(CUDAHost):
         return self._add(self._events, self._check(driver.cuEventCreate(0), "an event"))
 
     def drop_event(self, event: int) -> None:
-        found = self._events.pop(event, None)
-        if found is not None and not self._lost:
+        driver_event = self._events.pop(event, None)
+        if driver_event is not None and not self._lost:
             self._enter()
-            driver.cuEventDestroy(found)
+            driver.cuEventDestroy(driver_event)
 
     def record(self, event: int, stream: int) -> None:
         self._enter()
@@ -279,12 +279,12 @@ class _NativeHost(CUDAHost):
         return self._add(self._functions, (module, function))
 
     def unload(self, function: int) -> None:
-        found = self._functions.pop(function, None)
-        if found is not None and not self._lost:
+        entry = self._functions.pop(function, None)
+        if entry is not None and not self._lost:
             self._enter()
-            driver.cuModuleUnload(found[0])
+            driver.cuModuleUnload(entry[0])
 
-    def launch(self, call: KernelCall, stream: int) -> None:
+    def launch(self, call: KernelLaunch, stream: int) -> None:
         self._enter()
         self.counters.launches += 1
         _, function = self._functions[call.function]
@@ -296,37 +296,38 @@ class _NativeHost(CUDAHost):
 
     # --- graphs
 
-    def _set(self, parameters: Any, call: KernelCall) -> _Arguments:
-        """Give a node's parameters a call; what has to be kept until the driver has read them."""
+    def _set(self, parameters: Any, call: KernelLaunch) -> _Arguments:
+        """Set a node's parameters from a call; returns the arguments, which must live until the driver has
+        read them."""
         arguments = _Arguments(call)
         parameters.func = self._functions[call.function][1]
-        x, y, z = (max(n, 1) for n in call.grid)  # a node of no blocks is none: it is disabled instead
+        x, y, z = (max(n, 1) for n in call.grid)  # an empty grid is not allowed: the node is disabled instead
         parameters.gridDimX, parameters.gridDimY, parameters.gridDimZ = x, y, z
         parameters.blockDimX, parameters.blockDimY, parameters.blockDimZ = call.block
         parameters.sharedMemBytes = 0
         parameters.kernelParams = arguments.address
         return arguments
 
-    def create_graph(self, calls: Sequence[KernelCall]) -> int:
+    def create_graph(self, calls: Sequence[KernelLaunch]) -> int:
         self._enter()
         graph = self._check(driver.cuGraphCreate(0), "a graph")
-        made = _Graph(graph, [], [])
+        result = _Graph(graph, [], [])
         for call in calls:
             parameters = driver.CUDA_KERNEL_NODE_PARAMS()
-            kept = self._set(parameters, call)
-            before = made.nodes[-1:]
+            arguments = self._set(parameters, call)
+            before = result.nodes[-1:]
             node = driver.cuGraphAddKernelNode(graph, before, len(before), parameters)
-            made.nodes.append(self._check(node, "a graph's kernel"))
-            made.parameters.append(parameters)
-            del kept
-        made.enabled = [True] * len(made.nodes)
-        made.executable = self._check(driver.cuGraphInstantiate(graph, 0), "a graph")
+            result.nodes.append(self._check(node, "a graph's kernel"))
+            result.parameters.append(parameters)
+            del arguments
+        result.enabled = [True] * len(result.nodes)
+        result.executable = self._check(driver.cuGraphInstantiate(graph, 0), "a graph")
         for i, call in enumerate(calls):
-            self._enable(made, i, call)
+            self._enable(result, i, call)
         self.counters.graphs += 1
-        return self._add(self._graphs, made)
+        return self._add(self._graphs, result)
 
-    def _enable(self, graph: _Graph, position: int, call: KernelCall) -> None:
+    def _enable(self, graph: _Graph, position: int, call: KernelLaunch) -> None:
         enabled = 0 not in call.grid
         if enabled is not graph.enabled[position]:
             node = graph.nodes[position]
@@ -335,16 +336,16 @@ class _NativeHost(CUDAHost):
             )
             graph.enabled[position] = enabled
 
-    def update(self, graph: int, position: int, call: KernelCall) -> None:
+    def update(self, graph: int, position: int, call: KernelLaunch) -> None:
         self._enter()
         self.counters.updates += 1
-        found = self._graphs[graph]
-        parameters = found.parameters[position]
-        kept = self._set(parameters, call)
-        result = driver.cuGraphExecKernelNodeSetParams(found.executable, found.nodes[position], parameters)
+        entry = self._graphs[graph]
+        parameters = entry.parameters[position]
+        arguments = self._set(parameters, call)
+        result = driver.cuGraphExecKernelNodeSetParams(entry.executable, entry.nodes[position], parameters)
         self._check(result, "a graph's kernel that changes")
-        del kept
-        self._enable(found, position, call)
+        del arguments
+        self._enable(entry, position, call)
 
     def launch_graph(self, graph: int, stream: int) -> None:
         self._enter()
@@ -353,8 +354,8 @@ class _NativeHost(CUDAHost):
         self._check(result, "a graph's launch")
 
     def drop_graph(self, graph: int) -> None:
-        found = self._graphs.pop(graph, None)
-        if found is not None and not self._lost:
+        entry = self._graphs.pop(graph, None)
+        if entry is not None and not self._lost:
             self._enter()
-            driver.cuGraphExecDestroy(found.executable)
-            driver.cuGraphDestroy(found.graph)
+            driver.cuGraphExecDestroy(entry.executable)
+            driver.cuGraphDestroy(entry.graph)

@@ -1,2 +1,2 @@
-"""INTERP: the linear kernel, interpreted in plain Python. The judge between devices; it shares no code with
-the builders, and rounds numbers by itself."""
+"""INTERP: interprets linear kernels in plain Python. It is the reference for the other devices, so it shares
+no code with the builders and has its own rounding."""

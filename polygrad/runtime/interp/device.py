@@ -1,7 +1,7 @@
-"""Device INTERP: pure Python, slow and obviously right. What the other devices are judged by.
+"""Device INTERP: pure Python, slow and simple. It is the reference for the other devices.
 
-An allocation is a bytearray, filled with ones (NaN, as floats) so that reading what was never written shows.
-A kernel is Python source (`interp/python.py`).
+An allocation is a bytearray, filled with ones (NaN, as floats) so that reads of uninitialised memory are
+noticed. A kernel is Python source (`interp/python.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from polygrad.runtime.program import Program
 
 
 def _format(dtype: DType) -> Any:
-    """What a memoryview calls the elements; floats of 8 and 16 bits are read and written as their bits."""
+    """The memoryview format of a dtype; 8-bit and 16-bit floats are read and written as their bits."""
     if dtype.itemsize == 1 and dtype.is_float:
         return "B"
     return "H" if dtype.fmt is None or dtype is dtypes.float16 else dtype.fmt
@@ -40,7 +40,7 @@ class InterpRuntime(Runtime):
             ) from e
 
     def free(self, handle: Handle) -> None:
-        """The bytearray goes with its last reference."""
+        """Nothing: the last reference frees the bytearray."""
 
     def write(self, handle: Handle, offset: int, data: memoryview) -> None:
         memoryview(handle)[offset : offset + len(data)] = data

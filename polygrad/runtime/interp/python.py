@@ -5,7 +5,7 @@
             F[0] = p1[v3] + 1.0; v5 = F[0]     a float32: through one element of memory, which rounds it
             p0[v3] = v5
 
-Reads the JSON that `renderer/interp_json.py` writes (its format stands there) and knows nothing of UOps.
+Reads the JSON that `renderer/interp_json.py` writes and documents. Knows no UOps.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from polygrad.dtype import DType, dtypes, to_dtype
 from polygrad.errors import CompileError, ProgramError
 from polygrad.runtime.interp import scalar
 
-_MAX_LOOPS = 20  # blocks that CPython nests statically
+_MAX_LOOPS = 20  # CPython's limit of statically nested blocks
 
-# The globals of a kernel: scratch memory that rounds and reinterprets, and what no operator does.
+# The globals of a kernel: scratch memory for rounding and reinterpretation, and functions that are not
+# operators.
 _scratch = memoryview(bytearray(8))
 GLOBALS: dict[str, Any] = {
     "F": _scratch[:4].cast("f"), "I": _scratch[:4].cast("i"), "U": _scratch[:4].cast("I"),
@@ -58,14 +59,14 @@ _BOOL = _COMMON | {
     "ADD": "{0} or {1}", "MAX": "{0} or {1}", "MUL": "{0} and {1}", "AND": "{0} and {1}", "OR": "{0} or {1}",
     "XOR": "{0} != {1}", "SUB": "{0} != {1}",
 }  # fmt: skip
-# Operations whose integer result is one of the operands, or fits as they do.
+# Operations whose integer result always fits the dtype.
 _EXACT = frozenset({"WHERE", "MAX", "SHR", "AND", "OR", "XOR", "MOD", "TRUNC"})
 _COMPARISONS = frozenset({"CMPLT", "CMPEQ", "CMPNE"})
 
 
 @dataclass(frozen=True)
-class Pointer:
-    """A parameter that is a view of `size` elements; the kernel's pointer number `slot`."""
+class PointerParameter:
+    """A pointer parameter, number `slot` of the kernel: a view of `size` elements."""
 
     slot: int
     dtype: DType
@@ -77,13 +78,13 @@ class PythonKernel:
     """A kernel as source; its parameters are the pointers, then the variables, in these orders."""
 
     source: str
-    pointers: tuple[Pointer, ...]
+    pointers: tuple[PointerParameter, ...]
     variables: tuple[str, ...]
 
 
 @functools.lru_cache(4096)
 def load_kernel(code: bytes) -> tuple[Callable[..., None], PythonKernel]:
-    """The function of a kernel's code, and what it takes. Raises ProgramError for code of another kind."""
+    """The function of a kernel's code, and its parameters. Raises ProgramError for code in another format."""
     try:
         parsed = json.loads(code)
         name, instructions = parsed["name"], parsed["instructions"]
@@ -98,18 +99,18 @@ def load_kernel(code: bytes) -> tuple[Callable[..., None], PythonKernel]:
 def to_python(instructions: list[list[Any]]) -> PythonKernel:
     """A list of instructions as Python.
 
-    Raises CompileError for an instruction that INTERP does not know, or for more loops in one another than
-    Python has.
+    Raises CompileError for an instruction that INTERP does not know, or for more nested loops than Python
+    allows.
     """
-    return _Writer(instructions).write()
+    return _PythonWriter(instructions).write()
 
 
-class _Writer:
+class _PythonWriter:
     def __init__(self, instructions: list[list[Any]]) -> None:
         self.instructions = [(op, to_dtype(dtype), sources, arg) for op, dtype, sources, arg in instructions]
         self.lines: list[str] = []
-        self.names: list[str] = []  # how each instruction's value is written
-        self.pointers: list[Pointer] = []
+        self.names: list[str] = []  # the expression of each instruction's value
+        self.pointers: list[PointerParameter] = []
         self.variables: list[str] = []
         self.depth = 1
 
@@ -129,7 +130,7 @@ class _Writer:
         if op == "CONST":
             return _literal(dtype, arg)
         if op == "PARAM":
-            self.pointers.append(Pointer(arg[0], dtype, arg[1]))
+            self.pointers.append(PointerParameter(arg[0], dtype, arg[1]))
             return f"p{arg[0]}"
         if op == "DEFINE_VAR":
             self.variables.append(arg[0])
@@ -142,7 +143,7 @@ class _Writer:
             return self._element(sources, args)
         if op == "RANGE":
             if self.depth > _MAX_LOOPS:
-                raise CompileError(f"INTERP: expected at most {_MAX_LOOPS} loops in one another, got more")
+                raise CompileError(f"INTERP: expected at most {_MAX_LOOPS} nested loops, got more")
             self._line(f"for {name} in range({args[0]}):")
             self.depth += 1
         elif op == "END":
@@ -168,12 +169,12 @@ class _Writer:
     def _element(self, sources: list[int], args: list[str]) -> str:
         if args[0].startswith("r"):
             return args[0]
-        where = args[1]
+        index = args[1]
         if self.instructions[sources[1]][0] not in ("CONST", "RANGE"):
-            # below 0 would count from the end: make it an index that no pointer has, so that it raises as one
-            # past the end does
-            where = f"{where} if {where} >= 0 else 1 << 62"
-        return f"{args[0]}[{where}]"
+            # a negative index would count from the end: replace it by one that is out of range for any
+            # pointer
+            index = f"{index} if {index} >= 0 else 1 << 62"
+        return f"{args[0]}[{index}]"
 
     def _gate(self, index: int) -> str | None:
         sources = self.instructions[index][2]
@@ -246,9 +247,9 @@ def _cast(src: DType, dst: DType, text: str) -> str:
         return f"{text} != 0"
     if dst.is_float:
         if src.is_float and (dst is dtypes.float64 or dst is dtypes.float32):
-            return text  # the assignment rounds
+            return text  # `_assign` rounds
         if src.bits <= 32 or dst is dtypes.float64:
-            text = f"float({text})"  # exact, or rounded as float64 is
+            text = f"float({text})"  # exact, or rounded to float64
             return text if dst.itemsize >= 4 else f"round_float(t_{dst.name}, {text})"
         return f"round_float(t_{dst.name}, {text})"
     return f"float_to_int(t_{dst.name}, {text})" if src.is_float else f"int({text})"

@@ -1,8 +1,7 @@
-"""What INTERP's operations do to one element: Python's own arithmetic, rounded to the dtype. Obvious, not
-fast.
+"""INTERP's operations on one element: Python's arithmetic, rounded to the dtype. Simple rather than fast.
 
 A float16, bfloat16 or float32 is held as the Python float of the same value. Independent of the constant
-folding in `uop/alu.py` on purpose: INTERP is what the rest is judged by.
+folding in `uop/alu.py` on purpose, because INTERP is the reference for everything else.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from fractions import Fraction
 
 from polygrad.dtype import DType, dtypes
 
-# float dtype -> bits of the significand, exponent of the least normal number's last place
+# float dtype -> bits of the significand, exponent of the last place of the least normal number
 _SHAPES = {
     dtypes.float16: (11, -24),
     dtypes.bfloat16: (8, -133),

@@ -16,16 +16,17 @@ from polygrad.runtime.gpu import GPURuntime, KernelSource
 from polygrad.runtime.grid_calls import GridCalls
 from polygrad.runtime.interface import Executable
 from polygrad.runtime.memory_pool import MemoryPool
-from polygrad.runtime.metal.host import Dispatch, MetalHost
+from polygrad.runtime.metal.host import MetalDispatch, MetalHost
 from polygrad.runtime.program import Program
 
-ALIGNMENT = 256  # of the offset at which a buffer is bound
-_KEPT_BYTES = 256 << 20  # of freed memory, at most: the processor uses the same memory
+ALIGNMENT = 256  # of the offsets at which buffers are bound
+_KEPT_BYTES = 256 << 20  # the most bytes of freed memory in the pool: the processor uses the same memory
 _MAX_UNWAITED = 64  # command buffers in flight
 
 
 def default_host() -> MetalHost:
-    """The system's GPU. Raises DeviceError elsewhere than on macOS, and ImportError without the package."""
+    """Open the system's GPU. Raises DeviceError on other systems than macOS, ImportError without the
+    package."""
     platform: str = sys.platform
     if platform != "darwin":
         raise DeviceError(f"device METAL: expected macOS, got {platform}: use CUDA, WEBGPU or CPU")
@@ -68,13 +69,13 @@ class MetalRuntime(GPURuntime):
         return memoryview(bytearray(self.host.contents(handle)[offset : offset + nbytes]))
 
     def _wait_for(self, handle: int) -> None:
-        used = self._last_use.pop(handle, None)
-        if used is not None:
-            self.wait(used)
+        last_use = self._last_use.pop(handle, None)
+        if last_use is not None:
+            self.wait(last_use)
 
     def wait(self, command_buffer: int) -> float:
-        """Wait for a command buffer, and for those before it; its time in seconds (0: unknown, as it has
-        ended before). Raises DeviceError for an error in any of them."""
+        """Wait for a command buffer and all earlier ones. Returns its time in seconds, 0 if it was waited for
+        before. Raises DeviceError for an error in any of them."""
         seconds = 0.0
         while command_buffer in self._unwaited:
             oldest = next(iter(self._unwaited))
@@ -95,8 +96,8 @@ class MetalRuntime(GPURuntime):
     def _compile(self, sources: Sequence[KernelSource]) -> Iterator[int]:
         return (self.host.compile(source.name, source.text) for source in sources)
 
-    def commit(self, dispatches: Sequence[Dispatch], handles: Sequence[int]) -> int:
-        """Have the GPU carry out dispatches that use these allocations, as one command buffer."""
+    def commit(self, dispatches: Sequence[MetalDispatch], handles: Sequence[int]) -> int:
+        """Commit dispatches that use these allocations, as one command buffer."""
         while len(self._unwaited) >= _MAX_UNWAITED:
             self.wait(next(iter(self._unwaited)))
         number = self.host.commit(dispatches)
@@ -112,7 +113,7 @@ class MetalExecutable(Executable):
         self._runtime = runtime
         self._kernels = runtime.kernels(program)
         self._calls = GridCalls(program)
-        self._dispatches: list[Dispatch] = []
+        self._dispatches: list[MetalDispatch] = []
 
     def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
         self._commit(buffers, arena, variables)
@@ -120,18 +121,18 @@ class MetalExecutable(Executable):
     def measure(
         self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]
     ) -> float:
-        """The time of the GPU's own clock."""
+        """The time by the GPU's clock."""
         number = self._commit(buffers, arena, variables)
         return 0.0 if number is None else self._runtime.wait(number)
 
     def _commit(
         self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]
     ) -> int | None:
-        """Commit a run; the command buffer's number, or None if there is nothing to launch."""
+        """Commit a run; returns the command buffer's number, or None if there is nothing to launch."""
         if self._calls.bind(buffers, arena, variables):
             self._dispatches = [
-                Dispatch(self._kernels[c.kernel].number, c.grid, c.workgroup, c.places, c.values)
-                for c in self._calls.made
+                MetalDispatch(self._kernels[c.kernel].number, c.grid, c.workgroup, c.places, c.values)
+                for c in self._calls.calls
                 if 0 not in c.grid
             ]
         if not self._dispatches:

@@ -1,9 +1,9 @@
-"""`MetalHost`: all that the METAL device asks of Metal. `metal/native.py` is it on macOS; the tests have one
-that runs kernels on the processor.
+"""`MetalHost`: the interface of the METAL device to Metal. `metal/native.py` implements it on macOS; the
+tests have an implementation that runs kernels on the processor.
 
-A host owns one GPU's queue. Memory is shared with this process: what Python writes while no command buffer
-uses it the GPU sees, and the other way round. Buffers, pipelines and command buffers are numbers that are
-never used again.
+A host owns one GPU's queue. Memory is shared with this process: the GPU and Python see each other's writes,
+as long as no command buffer uses the memory during Python's access. Buffers, pipelines and command buffers
+are numbers that are never reused.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from polygrad.runtime.grid_calls import Size3
 
 @dataclass(frozen=True)
 class MetalGPU:
-    """What a GPU says of itself. `buffer_bytes`: the most of a buffer; `invocations`: the most threads of a
-    threadgroup, `threadgroup` along each dimension; `shared_bytes`: its memory. `has_matrices`: it has
-    simdgroup_matrix; `has_bfloat`: and bfloat."""
+    """The properties of a GPU. `buffer_bytes`: the most bytes of a buffer. `invocations`: the most threads of
+    a threadgroup; `threadgroup`: the most along each dimension; `shared_bytes`: the memory of a threadgroup.
+    `has_matrices`: whether it has simdgroup_matrix; `has_bfloat`: whether it has bfloat."""
 
     name: str
     buffer_bytes: int
@@ -32,9 +32,9 @@ class MetalGPU:
     has_bfloat: bool = True
 
 
-class Dispatch(NamedTuple):
+class MetalDispatch(NamedTuple):
     """A pipeline on a grid of threadgroups, none of whose sizes is 0. `bindings`: a buffer and a byte offset
-    for each pointer; behind them come `values`, a 32-bit integer each."""
+    for each pointer. `values`: 32-bit integers, bound after the pointers."""
 
     pipeline: int
     grid: Size3
@@ -44,8 +44,8 @@ class Dispatch(NamedTuple):
 
 
 @dataclass
-class Counters:
-    """What a host has made and done since it was opened, for tests and measurements."""
+class MetalCounters:
+    """Counts of a host's objects and operations since it was opened, for tests and measurements."""
 
     buffers: int = 0
     pipelines: int = 0
@@ -57,7 +57,7 @@ class MetalHost(ABC):
     """One GPU's queue."""
 
     gpu: MetalGPU
-    counters: Counters
+    counters: MetalCounters
 
     @abstractmethod
     def create_buffer(self, nbytes: int) -> int:
@@ -65,30 +65,30 @@ class MetalHost(ABC):
 
     @abstractmethod
     def destroy_buffer(self, buffer: int) -> None:
-        """Give its memory back, once what was committed is done with it."""
+        """Free a buffer after all committed work."""
 
     @abstractmethod
     def contents(self, buffer: int) -> memoryview:
-        """A buffer's bytes themselves, format 'B'."""
+        """The memory of a buffer, without a copy, format 'B'."""
 
     @abstractmethod
     def compile(self, name: str, text: str) -> int:
-        """A pipeline of the kernel `name`. Raises CompileError with what the compiler says."""
+        """A pipeline of the kernel `name`. Raises CompileError with the compiler's message."""
 
     @abstractmethod
     def drop_pipeline(self, pipeline: int) -> None:
-        """Forget a pipeline."""
+        """Release a pipeline."""
 
     @abstractmethod
-    def commit(self, dispatches: Sequence[Dispatch]) -> int:
-        """Have the GPU carry out dispatches, one after the other, as one command buffer behind those before;
-        its number. Does not wait. Raises DeviceError for a dispatch that Metal refuses."""
+    def commit(self, dispatches: Sequence[MetalDispatch]) -> int:
+        """Commit dispatches, in sequence, as one command buffer after all earlier ones; returns its number.
+        Does not wait. Raises DeviceError for a dispatch that Metal refuses."""
 
     @abstractmethod
     def wait(self, command_buffer: int) -> float:
-        """Wait until a command buffer is done; the seconds that the GPU took for it. Raises DeviceError for
-        what went wrong in it."""
+        """Wait until a command buffer is done; returns the seconds that the GPU took. Raises DeviceError for
+        errors in it."""
 
     @abstractmethod
     def forget(self, command_buffer: int) -> None:
-        """Nobody will wait for a command buffer any more."""
+        """Release a command buffer that nobody will wait for."""

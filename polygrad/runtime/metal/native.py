@@ -12,10 +12,10 @@ from typing import Any
 import Metal
 
 from polygrad.errors import CompileError, DeviceError, OutOfMemoryError
-from polygrad.runtime.metal.host import Counters, Dispatch, MetalGPU, MetalHost
+from polygrad.runtime.metal.host import MetalCounters, MetalDispatch, MetalGPU, MetalHost
 
-_COMMAND_BUFFERS = 256  # that a queue has
-_FAMILY_APPLE_6, _FAMILY_APPLE_7 = 1006, 1007  # MTLGPUFamily: what has bfloat, and simdgroup_matrix
+_COMMAND_BUFFERS = 256  # of a queue
+_FAMILY_APPLE_6, _FAMILY_APPLE_7 = 1006, 1007  # the first MTLGPUFamily with bfloat, with simdgroup_matrix
 
 
 def open_host() -> MetalHost:
@@ -23,29 +23,29 @@ def open_host() -> MetalHost:
     device = Metal.MTLCreateSystemDefaultDevice()
     if device is None:
         raise DeviceError("device METAL: no GPU with Metal was found: use CPU or WEBGPU")
-    return _NativeHost(device)
+    return _NativeMetalHost(device)
 
 
 def _message_of(error: Any) -> str:
     return str(error.localizedDescription()) if error is not None else "no reason"
 
 
-class _NativeHost(MetalHost):
-    _numbers = itertools.count(1)  # of all hosts together: what another had is none of this one's
+class _NativeMetalHost(MetalHost):
+    _numbers = itertools.count(1)  # shared by all hosts, so that a handle of one host is invalid in another
 
     def __init__(self, device: Any) -> None:
         self._device = device
         self._queue = device.newCommandQueueWithMaxCommandBufferCount_(_COMMAND_BUFFERS)
-        most = device.maxThreadsPerThreadgroup()
+        max_threads = device.maxThreadsPerThreadgroup()
         self.gpu = MetalGPU(
             name=str(device.name()),
             buffer_bytes=int(device.maxBufferLength()),
             shared_bytes=int(device.maxThreadgroupMemoryLength()),
-            threadgroup=(int(most.width), int(most.height), int(most.depth)),
+            threadgroup=(int(max_threads.width), int(max_threads.height), int(max_threads.depth)),
             has_matrices=bool(device.supportsFamily_(_FAMILY_APPLE_7)),
             has_bfloat=bool(device.supportsFamily_(_FAMILY_APPLE_6)),
         )
-        self.counters = Counters()
+        self.counters = MetalCounters()
         self._buffers: dict[int, Any] = {}
         self._pipelines: dict[int, Any] = {}
         self._committed: dict[int, Any] = {}
@@ -63,11 +63,11 @@ class _NativeHost(MetalHost):
         return self._add(self._buffers, buffer)
 
     def destroy_buffer(self, buffer: int) -> None:
-        del self._buffers[buffer]  # command buffers hold what they use
+        del self._buffers[buffer]  # command buffers keep the buffers that they use alive
 
     def contents(self, buffer: int) -> memoryview:
-        found = self._buffers[buffer]
-        return memoryview(found.contents().as_buffer(found.length())).cast("B")
+        metal_buffer = self._buffers[buffer]
+        return memoryview(metal_buffer.contents().as_buffer(metal_buffer.length())).cast("B")
 
     def compile(self, name: str, text: str) -> int:
         options = Metal.MTLCompileOptions.new()
@@ -81,21 +81,21 @@ class _NativeHost(MetalHost):
         function = library.newFunctionWithName_(name)
         pipeline, error = self._device.newComputePipelineStateWithFunction_error_(function, None)
         if pipeline is None:
-            raise CompileError(f"kernel {name}: no pipeline can be made:\n{_message_of(error)}\n{text}")
+            raise CompileError(f"kernel {name}: its pipeline cannot be made:\n{_message_of(error)}\n{text}")
         self.counters.pipelines += 1
         return self._add(self._pipelines, pipeline)
 
     def drop_pipeline(self, pipeline: int) -> None:
         del self._pipelines[pipeline]
 
-    def commit(self, dispatches: Sequence[Dispatch]) -> int:
+    def commit(self, dispatches: Sequence[MetalDispatch]) -> int:
         for call in dispatches:
             threads = call.threadgroup[0] * call.threadgroup[1] * call.threadgroup[2]
-            most = self._pipelines[call.pipeline].maxTotalThreadsPerThreadgroup()
-            if threads > most:
+            max_threads = self._pipelines[call.pipeline].maxTotalThreadsPerThreadgroup()
+            if threads > max_threads:
                 raise DeviceError(
-                    f"device METAL: expected a launch of at most {most} threads in a threadgroup, as this "
-                    f"kernel needs registers, got {call.threadgroup}"
+                    f"device METAL: expected a launch of at most {max_threads} threads in a threadgroup, as "
+                    f"this kernel needs registers, got {call.threadgroup}"
                 )
         command_buffer = self._queue.commandBuffer()
         encoder = command_buffer.computeCommandEncoder()
@@ -115,12 +115,12 @@ class _NativeHost(MetalHost):
         return self._add(self._committed, command_buffer)
 
     def wait(self, command_buffer: int) -> float:
-        found = self._committed[command_buffer]
-        found.waitUntilCompleted()
-        error = found.error()
+        submitted = self._committed[command_buffer]
+        submitted.waitUntilCompleted()
+        error = submitted.error()
         if error is not None:
             raise DeviceError(f"device METAL: a kernel failed: {_message_of(error)}")
-        return float(found.GPUEndTime() - found.GPUStartTime())
+        return float(submitted.GPUEndTime() - submitted.GPUStartTime())
 
     def forget(self, command_buffer: int) -> None:
         del self._committed[command_buffer]

@@ -1,8 +1,8 @@
-"""`WasmRuntime`: the WASM device. Kernels are WebAssembly modules, run by whichever engine is here.
+"""`WasmRuntime`: the WASM device. Kernels are WebAssembly modules, run by the engine of the host.
 
 Handles are addresses in the host's one memory, in which `Heap` allocates. When a Program is loaded, every
 launch becomes a call whose arguments are words of one table (the bound buffers, the arena, the variables)
-plus constants. So a run writes the table and hands it over once, for any number of launches.
+plus constants. So a run writes the table and passes it once, for any number of launches.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ class WasmRuntime(Runtime):
 
     def function(self, name: str, code: bytes) -> WasmFunction:
         """The kernel `name` of `code`. Equal bytes share one instance as long as it is used."""
-        found = self._functions.get((name, code))
-        if found is None:
-            found = self._functions[name, code] = self.host.load(name, code)
-        return found
+        kernel = self._functions.get((name, code))
+        if kernel is None:
+            kernel = self._functions[name, code] = self.host.load(name, code)
+        return kernel
 
 
 class _WasmProgram(Executable):
@@ -88,12 +88,12 @@ class _WasmProgram(Executable):
     _runtime: WasmRuntime
 
     @property
-    def made(self) -> Sized:  # type: ignore[override]
-        return self._calls.made
+    def calls_made(self) -> Sized:  # type: ignore[override]
+        return self._calls.calls_made
 
-    @made.setter
-    def made(self, value: Sized) -> None:
-        self._calls.made = value
+    @calls_made.setter
+    def calls_made(self, value: Sized) -> None:
+        self._calls.calls_made = value
 
     def halt(self) -> None:
         self._runtime.host.set_word(STOP, 1)
@@ -183,7 +183,7 @@ class WasmStep(_WasmProgram):
     def _write(self, words: list[int | None]) -> None:
         n_buffers = len(words) - 1 - len(self._program.variables)
         self._program.check_memory(words[:n_buffers], words[n_buffers])
-        self._words = []  # until all is written
+        self._words = []  # so that an exception invalidates the table
         table = array(WORD, [word or 0 for word in words])
         self._runtime.host.write(self._table, memoryview(table).cast("B"))
         self._words = words

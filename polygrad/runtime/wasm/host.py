@@ -1,7 +1,7 @@
-"""`WasmHost`: all that the WASM device asks of a WebAssembly engine. One file per engine beside this.
+"""`WasmHost`: the interface of the WASM device to a WebAssembly engine. Each engine has a file beside this.
 
-A host owns one linear memory and the instances that import it. It knows nothing of Programs, buffers or
-allocation: addresses in, bytes and calls out.
+A host owns one linear memory and the instances that import it. It knows addresses, bytes and calls, but no
+Programs, buffers or allocations.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WORD = "I"  # the array code of a 32-bit address or argument
 
 
 class WasmFunction:
-    """A kernel that the host can call: `value` is the host's own. Dropping it lets the host forget it."""
+    """A kernel that the host can call. `value` belongs to the host. Dropping this releases the kernel."""
 
     __slots__ = ("__weakref__", "name", "value")
 
@@ -32,9 +32,10 @@ class WasmFunction:
 class WasmCall:
     """One call. Argument number i is `bases[sources[i]] + offsets[i]`, modulo 2**32.
 
-    Four words follow the bases: numbers of the thread, of threads, of the part and of parts. A parallel call
-    is made by every thread of the run, another by thread 0; one that takes the part's number is made once for
-    each part, by the thread that comes to it. `barrier`: after all threads have made all calls before it.
+    Four words follow the bases: the number of the thread, the count of threads, the number of the part and
+    the count of parts. Every thread of the run makes a parallel call; thread 0 makes the others. A call that
+    takes the part's number is made once for each part, by the thread that takes the part. `barrier`: the call
+    waits until all threads have made all calls before it.
     """
 
     function: WasmFunction
@@ -45,16 +46,16 @@ class WasmCall:
 
 
 class WasmCalls(ABC):
-    """A list of calls made ready. Dropping it releases what it holds."""
+    """A prepared list of calls. Dropping it releases its resources."""
 
-    made: Sized = ()  # see `Executable`
+    calls_made: Sized = ()  # see `Executable`
 
     @abstractmethod
     def run(self, bases: array[int]) -> None:
         """Make every call in order, with these 32-bit words. Raises InternalError when a kernel traps."""
 
     def run_stoppable(self, bases: array[int], control: Control) -> bool:
-        """`run`, which ends early when `control` says so; whether all calls were made."""
+        """`run`, which ends early when `control` requests it; returns whether all calls were made."""
         self.run(bases)
         return True
 
@@ -67,7 +68,7 @@ class WasmHost(ABC):
 
     @abstractmethod
     def grow(self, nbytes: int) -> int:
-        """Make the memory at least `nbytes` long; its length then, or 0 when it cannot."""
+        """Grow the memory to at least `nbytes`; returns its new length, or 0 on failure."""
 
     @abstractmethod
     def write(self, address: int, data: memoryview) -> None:
@@ -92,4 +93,4 @@ class WasmHost(ABC):
 
     @abstractmethod
     def prepare(self, calls: Sequence[WasmCall], n_bases: int) -> WasmCalls:
-        """Make `calls`, which take their arguments from `n_bases` words, ready."""
+        """Prepare `calls`, which take their arguments from `n_bases` words."""

@@ -1,4 +1,4 @@
-"""The JavaScript engine as a `WasmHost`, for Pyodide: a thin skin over the TypeScript class `WasmHost`.
+"""The JavaScript engine as a `WasmHost`, for Pyodide: a thin wrapper of the TypeScript class `WasmHost`.
 
 polygrad's loaders register it as the JavaScript module `polygrad_host`. Importing this module without one
 raises ImportError. A run crosses into JavaScript twice: the table of words, and the call.
@@ -52,17 +52,17 @@ class JsHost(WasmHost):
             raise CompileError(e.message) from e
 
     def use_threads(self, count: int) -> None:
-        """Let runs have up to `count` threads, or as many as there are."""
+        """Let runs have up to `count` threads, or as many as the host has."""
         if count != self._threads:
             self._host.threads = self._threads = count
 
     def ready_threads(self) -> int:
-        """How many threads a run would have now: those that are still starting are not waited for."""
+        """The number of threads that a run would have now; it does not wait for threads that are starting."""
         self.use_threads(get_num_threads())
         return int(self._host.ready)
 
     def prepare(self, calls: Sequence[WasmCall], n_bases: int) -> JsCalls:
-        self.use_threads(get_num_threads())  # none are started where one is enough
+        self.use_threads(get_num_threads())  # starts no threads if one is enough
         functions = list({id(call.function): call.function for call in calls}.values())
         numbers = {id(f): i for i, f in enumerate(functions)}
         plan = array(WORD)
@@ -85,7 +85,7 @@ class JsCalls(WasmCalls):
 
     def __init__(self, host: JsHost, launches: Any, functions: list[WasmFunction]) -> None:
         self._use_threads = host.use_threads
-        self._functions = functions  # found again by their code as long as this list of calls lives
+        self._functions = functions  # keeps them in the host's cache as long as this list of calls lives
         self._assign, self._run = launches.bases.assign, launches.run
         self._bases: array[int] | None = None
 

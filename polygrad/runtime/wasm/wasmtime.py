@@ -1,12 +1,12 @@
 """The wasmtime engine as a `WasmHost`, for CPython.
 
-A call through `wasmtime.Func` takes some 30 µs, most of it the function's type being read and its arguments
-boxed again each time. The launches of a Program never change, so their argument vectors are laid out once and
-wasmtime's C function `wasmtime_func_call_unchecked` is called on them, which takes 0.5 µs. The types it
-does not check are checked when the calls are prepared.
+A call through `wasmtime.Func` takes some 30 µs, because each call reads the function's type and boxes its
+arguments. The launches of a Program never change, so their argument vectors are laid out once, and wasmtime's
+C function `wasmtime_func_call_unchecked` is called on them, which takes 0.5 µs. Types are checked when the
+calls are prepared.
 
-One thread: wasmtime's Python package cannot import a shared memory. A Store frees instances only as a whole,
-so a kernel once loaded stays in it, and `load` keeps it.
+There is one thread, because wasmtime's Python package cannot import a shared memory. A Store frees all its
+instances at once, so a loaded kernel stays in it, and `load` caches it.
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ from polygrad.errors import CompileError, InternalError
 from polygrad.runtime.interface import Control
 from polygrad.runtime.wasm.host import MAX_PAGES, PAGE, WasmCall, WasmCalls, WasmFunction, WasmHost
 
-# One for each kernel. By default it is 10,000; the system's limit, of mappings, comes at some 30,000.
+# There is one instance for each kernel. The default limit is 10,000; the system's limit of mappings is
+# reached at some 30,000.
 _MAX_INSTANCES = 1 << 30
 _VALUE_BYTES = ctypes.sizeof(c_api.wasmtime_val_raw_t)
 _I32 = ValType.i32()
 
-# Without argument types ctypes converts nothing: every argument is made ready, as a c_void_p or c_size_t.
+# Without argument types ctypes converts nothing: every argument is prepared as a c_void_p or c_size_t.
 _call_unchecked = ctypes.CFUNCTYPE(ctypes.c_void_p)(("wasmtime_func_call_unchecked", c_api.dll))
 
 
@@ -62,18 +63,18 @@ class WasmtimeHost(WasmHost):
         config.cranelift_opt_level = "speed"
         config.wasm_simd = True
         config.wasm_relaxed_simd = True
-        config.parallel_compilation = False  # its threads do not live through a fork: the child would wait
+        config.parallel_compilation = False  # its threads do not survive a fork, and the child would deadlock
         self.engine = Engine(config)
         self.store = Store(self.engine)
         self.store.set_limits(instances=_MAX_INSTANCES)
         self.memory = Memory(self.store, MemoryType(Limits(1, None)))
-        # before the package's own finalizers, which at exit find their module torn down
+        # before the package's own finalizers, which fail at exit because their module is already cleared
         weakref.finalize(self, _close, self.store, self.engine)
         self._functions: dict[tuple[str, bytes], WasmFunction] = {}
         self._map()
 
     def _map(self) -> None:
-        """Make the view of the memory, which moves when it grows."""
+        """Make a new view of the memory, which may move when it grows."""
         length = self.memory.data_len(self.store)
         address = ctypes.addressof(self.memory.data_ptr(self.store).contents)
         self._view = memoryview((ctypes.c_ubyte * length).from_address(address)).cast("B")
@@ -98,8 +99,8 @@ class WasmtimeHost(WasmHost):
         return memoryview(bytearray(self._view[address : address + nbytes]))
 
     def load(self, name: str, code: bytes) -> WasmFunction:
-        found = self._functions.get((name, code))
-        if found is None:
+        kernel = self._functions.get((name, code))
+        if kernel is None:
             try:
                 module = Module(self.engine, code)
                 imports = [self.memory] if module.imports else []
@@ -108,8 +109,8 @@ class WasmtimeHost(WasmHost):
                 raise CompileError(f"kernel {name}: expected a module wasmtime accepts, got {e}") from e
             if not isinstance(function, Func):
                 raise CompileError(f"kernel {name}: expected a function, got {type(function).__name__}")
-            found = self._functions[name, code] = WasmFunction(name, function)
-        return found
+            kernel = self._functions[name, code] = WasmFunction(name, function)
+        return kernel
 
     def prepare(self, calls: Sequence[WasmCall], n_bases: int) -> WasmtimeCalls:
         return WasmtimeCalls(self, calls)
@@ -126,7 +127,7 @@ class WasmtimeCalls(WasmCalls):
         self._bases: array[int] | None = None
         self._values = (c_api.wasmtime_val_raw_t * max(len(self._sources), 1))()
         self._pack = struct.Struct("<" + f"Q{_VALUE_BYTES - 8}x" * len(self._sources)).pack_into
-        self._traps = (ctypes.c_void_p * max(len(calls), 1))()  # of each call
+        self._traps = (ctypes.c_void_p * max(len(calls), 1))()  # one for each call
         context = ctypes.cast(host.store._context(), ctypes.c_void_p)
         address = ctypes.addressof(self._values)
         self._calls = []
@@ -141,7 +142,7 @@ class WasmtimeCalls(WasmCalls):
     def run(self, bases: array[int]) -> None:
         self._set(bases)
         made: list[int | None] = []
-        self.made = made
+        self.calls_made = made
         made.extend(itertools.starmap(_call_unchecked, self._calls))
         if any(made) or any(self._traps):
             self._raise(made)
@@ -165,7 +166,7 @@ class WasmtimeCalls(WasmCalls):
             self._bases = bases
 
     def _raise(self, errors: Sequence[int | None]) -> NoReturn:
-        """Raises the first of the errors and traps of the calls."""
+        """Raises the first error or trap of the calls."""
         causes: list[tuple[str, Exception]] = []
         for i, (name, error) in enumerate(zip(self._names, errors)):
             if error:

@@ -1,12 +1,12 @@
-"""`WebGPURuntime`: the WEBGPU device. Kernels are WGSL, run by whichever implementation of WebGPU is here.
+"""`WebGPURuntime`: the WEBGPU device. Kernels are WGSL, run by the host's implementation of WebGPU.
 
-Handles are the host's numbers of buffers. Freed buffers are used again, because making one takes longer than
-most launches, and bind groups are kept with it. A Program is one list of steps, recorded and submitted at
-once. Only a read waits for the GPU.
+Handles are the host's numbers of buffers. Freed buffers are reused, because making one takes longer than most
+launches, and because bind groups are cached with them. A Program is one list of steps, recorded and submitted
+at once. Only a read waits for the GPU.
 
 A kernel has its buffers at the bindings 0, 1, ... of group 0, and after them a uniform buffer. That contains
-the float32 infinity, NaN and zero and the u32 zero, which must not be constants in the text, where a compiler
-of WGSL may assume that they do not occur; then the kernel's Variables as i32.
+the float32 infinity, NaN and zero and the u32 zero, then the kernel's Variables as i32. The first four are
+not constants in the text, because WGSL compilers may assume that infinities and NaN do not occur.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import NamedTuple
 from polygrad.dtype import to_dtype
 from polygrad.errors import DeviceError, OutOfMemoryError, ProgramError
 from polygrad.helpers import round_up
-from polygrad.runtime.gpu import GPURuntime, KernelSource, when_dropped
+from polygrad.runtime.gpu import GPURuntime, KernelSource, call_when_dropped
 from polygrad.runtime.grid import Grid, grid_size
 from polygrad.runtime.interface import Executable
 from polygrad.runtime.memory_pool import MemoryPool
@@ -40,9 +40,9 @@ from polygrad.runtime.webgpu.host import (
     WebGPUHost,
 )
 
-# What every kernel's uniform buffer begins with.
+# The first words of every kernel's uniform buffer.
 _CONSTANTS = struct.pack("<IIII", 0x7F800000, 0x7FC00000, 0, 0)
-_KEPT_BYTES = 256 << 20  # of freed buffers kept, at most
+_KEPT_BYTES = 256 << 20  # the most bytes of freed buffers in the pool
 
 
 def default_host() -> WebGPUHost:
@@ -95,15 +95,15 @@ class WebGPURuntime(GPURuntime):
         if start == offset and stop == end:
             self.host.write(handle, offset, data)
             return
-        # The host writes whole words. The words at both ends keep their other bytes, except those after the
-        # end of the allocation.
-        whole = bytearray(stop - start)
+        # The host writes whole words. The other bytes of the words at both ends are preserved, except those
+        # after the end of the allocation.
+        words = bytearray(stop - start)
         if start != offset:
-            whole[:COPY_ALIGNMENT] = self.host.read(handle, start, COPY_ALIGNMENT)
+            words[:COPY_ALIGNMENT] = self.host.read(handle, start, COPY_ALIGNMENT)
         if stop != end and offset != 0:
-            whole[-COPY_ALIGNMENT:] = self.host.read(handle, stop - COPY_ALIGNMENT, COPY_ALIGNMENT)
-        whole[offset - start : end - start] = data
-        self.host.write(handle, start, memoryview(whole))
+            words[-COPY_ALIGNMENT:] = self.host.read(handle, stop - COPY_ALIGNMENT, COPY_ALIGNMENT)
+        words[offset - start : end - start] = data
+        self.host.write(handle, start, memoryview(words))
 
     def read(self, handle: int, offset: int, nbytes: int) -> memoryview:
         start, stop = _whole_words(offset, offset + nbytes)
@@ -111,8 +111,8 @@ class WebGPURuntime(GPURuntime):
 
     async def read_async(self, handle: int, offset: int, nbytes: int) -> memoryview:
         start, stop = _whole_words(offset, offset + nbytes)
-        found = await self.host.read_async(handle, start, stop - start)
-        return found[offset - start : offset - start + nbytes]
+        contents = await self.host.read_async(handle, start, stop - start)
+        return contents[offset - start : offset - start + nbytes]
 
     # --- Programs
 
@@ -144,10 +144,10 @@ def _check_extensions(kernel: Kernel, adapter: Adapter) -> None:
             f"without: {advice}"
         )
     if kernel.subgroup not in (0, adapter.subgroup):
-        got = f"of {adapter.subgroup}" if adapter.subgroup else "of no one size"
+        actual = f"of {adapter.subgroup}" if adapter.subgroup else "of no one size"
         raise ProgramError(
             f"load: kernel {kernel.name}: expected subgroups of {kernel.subgroup} invocations, got "
-            f"{adapter.name}, whose are {got}: {advice}"
+            f"{adapter.name}, whose are {actual}: {advice}"
         )
 
 
@@ -163,7 +163,7 @@ def _whole_words(start: int, end: int) -> tuple[int, int]:
     return start // COPY_ALIGNMENT * COPY_ALIGNMENT, round_up(end, COPY_ALIGNMENT)
 
 
-class _Run(NamedTuple):
+class _LastRun(NamedTuple):
     """The arguments of a Program's last run. `values`: the same list object for the same values of
     Variables."""
 
@@ -181,7 +181,7 @@ class WebGPUExecutable(Executable):
         self._runtime, self._host, self._program = runtime, runtime.host, program
         self._kernels = runtime.kernels(program)
         self._uniform_entry = len(program.buffers) + 1
-        # One part of the uniform buffer for each list of Variables that kernels have.
+        # The uniform buffer has one part for each distinct list of Variables of kernels.
         lists = list(dict.fromkeys(kernel.variables for kernel in program.kernels))
         self._parts = {names: i * ALIGNMENT for i, names in enumerate(lists)}
         self._values: list[int] | None = None
@@ -190,8 +190,8 @@ class WebGPUExecutable(Executable):
         self._sizes = [] if all(isinstance(n, int) for grid in sizes for n in grid) else sizes
         self._grids = array(WORD, [n for grid in sizes for n in (grid if not self._sizes else (0, 0, 0))])
         self._steps = [self._dispatch(i) for i in range(len(program.launches))]
-        self._commands: dict[tuple[int, ...], _Commands] = {}  # by which entries are the same memory
-        self._last: _Run | None = None
+        self._commands: dict[tuple[int, ...], _Commands] = {}  # by the entries that are the same memory
+        self._last: _LastRun | None = None
 
     def _dispatch(self, number: int) -> Dispatch:
         program, adapter = self._program, self._runtime.adapter
@@ -218,19 +218,24 @@ class WebGPUExecutable(Executable):
 
     def run(self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]) -> None:
         self._set(variables)
-        given, last = list(buffers), self._last
-        if last is not None and last.buffers == given and last.arena == arena and last.values is self._values:
-            self._host.submit_again(last.commands)
+        buffer_list, last = list(buffers), self._last
+        if (
+            last is not None
+            and last.buffers == buffer_list
+            and last.arena == arena
+            and last.values is self._values
+        ):
+            self._host.resubmit(last.commands)
             return
-        commands, table = self._bound_to(given, arena)
+        commands, table = self._bound_to(buffer_list, arena)
         self._last = None
         self._host.submit(commands.number, table, self._grids)
-        self._last = _Run(given, arena, self._values, commands.number)
+        self._last = _LastRun(buffer_list, arena, self._values, commands.number)
 
     def measure(
         self, buffers: Sequence[int | None], arena: int | None, variables: Mapping[str, int]
     ) -> float:
-        """By the GPU's own clock, where the adapter has timestamp queries."""
+        """The time by the GPU's clock, if the adapter has timestamp queries."""
         self._set(variables)
         commands, table = self._bound_to(list(buffers), arena)
         self._last = None
@@ -254,8 +259,8 @@ class WebGPUExecutable(Executable):
             return
         if not self._uniform:
             self._uniform = self._runtime.allocate(ALIGNMENT * len(self._parts))
-            when_dropped(self, functools.partial(self._runtime.free, self._uniform))
-        whole = bytearray(ALIGNMENT * len(self._parts))
+            call_when_dropped(self, functools.partial(self._runtime.free, self._uniform))
+        contents = bytearray(ALIGNMENT * len(self._parts))
         for names, start in self._parts.items():
             words = struct.pack(f"<{len(names)}i", *[variables[name] for name in names])
             if len(_CONSTANTS) + len(words) > ALIGNMENT:
@@ -263,26 +268,26 @@ class WebGPUExecutable(Executable):
                     f"run: expected at most {(ALIGNMENT - len(_CONSTANTS)) // 4} Variables in a kernel, got "
                     f"{len(names)}"
                 )
-            whole[start : start + len(_CONSTANTS) + len(words)] = _CONSTANTS + words
-        self._values = None  # until all is written
-        self._runtime.write(self._uniform, 0, memoryview(whole))
+            contents[start : start + len(_CONSTANTS) + len(words)] = _CONSTANTS + words
+        self._values = None  # so that an exception invalidates them
+        self._runtime.write(self._uniform, 0, memoryview(contents))
         for i, grid in enumerate(self._sizes):
             self._grids[3 * i : 3 * i + 3] = array(WORD, [grid_size(n, variables) for n in grid])
         self._values = values
 
     def _commands_for(self, handles: list[int]) -> _Commands:
-        """The prepared steps. WebGPU forbids overlapping bindings if a kernel may write to them. So where
+        """The prepared steps. WebGPU forbids overlapping bindings if a kernel may write to them. So if
         buffers are the same memory, the binding that a kernel only reads is copied before its launch."""
         aliases: tuple[int, ...] = ()
         bound = [handles[i] for i in self._program.bound_buffers]
         if len(set(bound)) < len(bound):
             aliases = tuple(handles.index(h) if h else i for i, h in enumerate(handles))
-        found = self._commands.get(aliases)
-        if found is None:
-            found = self._commands[aliases] = _Commands(self._runtime, *self._separated(aliases))
-        return found
+        commands = self._commands.get(aliases)
+        if commands is None:
+            commands = self._commands[aliases] = _Commands(self._runtime, *self._separate_aliases(aliases))
+        return commands
 
-    def _separated(self, aliases: tuple[int, ...]) -> tuple[list[Step], list[int]]:
+    def _separate_aliases(self, aliases: tuple[int, ...]) -> tuple[list[Step], list[int]]:
         """The steps, with copies where a launch binds memory twice; and the sizes of the copies."""
         if not aliases:
             return [*self._steps], []
@@ -291,15 +296,15 @@ class WebGPUExecutable(Executable):
         for launch, step in zip(self._program.launches, self._steps, strict=True):
             kernel = self._program.kernels[launch.kernel]
             ranges = list(step.bindings)
-            seen: list[Range] = []  # by which entry the memory was first
-            # What is written keeps its place.
+            bound_ranges: list[Range] = []  # by which entry the memory was first
+            # Written bindings stay in place.
             order = sorted(range(len(ranges)), key=lambda i: i not in kernel.writes)
             n_copies = 0
             for i in order:
                 r = ranges[i]
                 place = Range(aliases[r.entry] if r.entry < len(aliases) else r.entry, r.offset, r.nbytes)
-                if not any(_overlap(place, other) for other in seen):
-                    seen.append(place)
+                if not any(_overlap(place, other) for other in bound_ranges):
+                    bound_ranges.append(place)
                     continue
                 if i in kernel.writes:
                     raise ProgramError(f"kernel {kernel.name}: it writes to one buffer by two pointers")
@@ -326,8 +331,8 @@ class _Commands:
 
     def __init__(self, runtime: WebGPURuntime, steps: Sequence[Step], sizes: Sequence[int]) -> None:
         self.number = runtime.host.prepare(steps)
-        when_dropped(self, functools.partial(runtime.host.drop, self.number))
+        call_when_dropped(self, functools.partial(runtime.host.drop, self.number))
         self.copies = []
         for size in sizes:
             self.copies.append(runtime.allocate(size))
-            when_dropped(self, functools.partial(runtime.free, self.copies[-1]))
+            call_when_dropped(self, functools.partial(runtime.free, self.copies[-1]))

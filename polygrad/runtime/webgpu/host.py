@@ -1,9 +1,9 @@
-"""`WebGPUHost`: all that the WEBGPU device asks of an implementation of WebGPU. One file per implementation
-beside this.
+"""`WebGPUHost`: the interface of the WEBGPU device to an implementation of WebGPU. Each implementation has a
+file beside this.
 
 A host owns one GPUDevice. It knows no Programs and no allocation: buffers and pipelines are numbers that are
-never used again, steps are plain data. Words are those of the WebGPU specification. A lost device makes
-every call raise DeviceError, but for `destroy_buffer` and `drop`.
+never reused, steps are plain data. Terms are those of the WebGPU specification. If the device is lost, every
+call except `destroy_buffer` and `drop` raises DeviceError.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from dataclasses import dataclass
 from polygrad.runtime.gpu import KernelSource
 
 WORD = "I"  # the array code of a 32-bit number
-ALIGNMENT = 256  # of what a binding starts at
-numbers = itertools.count(1)  # of all hosts together: what another device had is no buffer of this one's
+ALIGNMENT = 256  # of the offset of a binding
+numbers = itertools.count(1)  # shared by all hosts, so that a handle of one device is invalid in another
 COPY_ALIGNMENT = 4  # of the offsets and sizes of reads and writes
 FLOAT16, SUBGROUPS, TIMESTAMPS = "shader-f16", "subgroups", "timestamp-query"
-FEATURES = (FLOAT16, SUBGROUPS, TIMESTAMPS)  # those that a device is opened with, where the adapter has them
+FEATURES = (FLOAT16, SUBGROUPS, TIMESTAMPS)  # requested when a device is opened, if the adapter has them
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """What a GPU says of itself. `software`: it is a processor that does a GPU's work.
+    """The properties of a GPU. `software`: whether it is emulated on a processor.
 
     The limits are those of GPUSupportedLimits: the storage buffers of a kernel, bytes of a buffer and of a
-    binding, workgroups along a dimension of the grid, invocations and bytes of a workgroup. `features`: those
-    of WebGPU's optional features that the device was opened with. `subgroup`: how many invocations all
-    subgroups have, where kernels may exchange values in them; else 0.
+    binding, workgroups along a dimension of the grid, invocations and bytes of a workgroup. `features`: the
+    optional WebGPU features that the device was opened with. `subgroup`: the size of all subgroups, if
+    kernels may exchange values in them; else 0.
     """
 
     name: str
@@ -57,9 +57,9 @@ class Range:
 
 @dataclass(frozen=True)
 class Dispatch:
-    """A grid of workgroups of a pipeline. `uniform`: what the uniform buffer's binding is.
+    """A grid of workgroups of a pipeline. `uniform`: the binding of the uniform buffer.
 
-    `grid`: the place of its three numbers among the grid words of a run.
+    `grid`: the position of its three numbers among the grid words of a run.
     """
 
     pipeline: int
@@ -70,7 +70,7 @@ class Dispatch:
 
 @dataclass(frozen=True)
 class Copy:
-    """Bytes of one buffer copied to another, of the same size."""
+    """A copy of bytes from one range to another of the same size."""
 
     source: Range
     target: Range
@@ -80,8 +80,8 @@ Step = Dispatch | Copy
 
 
 @dataclass
-class Counters:
-    """What a host has made and done since it was opened, for tests and measurements."""
+class WebGPUCounters:
+    """Counts of a host's objects and operations since it was opened, for tests and measurements."""
 
     buffers: int = 0
     pipelines: int = 0
@@ -103,8 +103,8 @@ class WebGPUHost(ABC):
 
     @property
     @abstractmethod
-    def counters(self) -> Counters:
-        """What was made and done so far."""
+    def counters(self) -> WebGPUCounters:
+        """The counts so far."""
 
     @abstractmethod
     def create_buffer(self, nbytes: int) -> int:
@@ -112,7 +112,7 @@ class WebGPUHost(ABC):
 
     @abstractmethod
     def destroy_buffer(self, buffer: int) -> None:
-        """Give its memory back, once what was submitted is done with it."""
+        """Free a buffer after all submitted work."""
 
     @abstractmethod
     def write(self, buffer: int, offset: int, data: memoryview) -> None:
@@ -120,43 +120,45 @@ class WebGPUHost(ABC):
 
     @abstractmethod
     def read(self, buffer: int, offset: int, nbytes: int) -> memoryview:
-        """A writable copy of bytes, format 'B', when all that was submitted is done. Raises DeviceError where
-        this cannot be waited for, and what went wrong on the device since the last read."""
+        """Wait for all submitted work, and return a writable copy of bytes, format 'B'. Raises DeviceError
+        where waiting is impossible, and errors that occurred on the device since the last read."""
 
     @abstractmethod
     async def read_async(self, buffer: int, offset: int, nbytes: int) -> memoryview:
-        """The same, awaited."""
+        """`read`, awaitable."""
 
     @abstractmethod
     def compile(self, sources: Sequence[KernelSource]) -> list[int]:
-        """A pipeline for each, with storage buffers at the bindings 0, 1, ... of group 0, all `read_write`,
-        and a uniform buffer after them. They are compiled together. Raises CompileError with the line."""
+        """A pipeline for each source, with storage buffers at the bindings 0, 1, ... of group 0, all
+        `read_write`, and a uniform buffer after them. They are compiled together. Raises CompileError, which
+        has the line."""
 
     @abstractmethod
     def drop_pipeline(self, pipeline: int) -> None:
-        """Forget a pipeline."""
+        """Release a pipeline."""
 
     @abstractmethod
     def prepare(self, steps: Sequence[Step]) -> int:
-        """A list of steps made ready to be submitted many times; its number."""
+        """Prepare a list of steps to be submitted many times; returns its number."""
 
     @abstractmethod
     def drop(self, commands: int) -> None:
-        """Forget a list of steps."""
+        """Release a list of steps."""
 
     @abstractmethod
     def submit(self, commands: int, table: array[int], grids: array[int]) -> None:
-        """Carry out the steps in order, in one submit, with the buffers of `table`. Does not wait."""
+        """Submit the steps, in order and at once, with the buffers of `table`. Does not wait."""
 
     @abstractmethod
-    def submit_again(self, commands: int) -> None:
-        """The same with the table and the grids of its last `submit`."""
+    def resubmit(self, commands: int) -> None:
+        """`submit` with the table and the grids of the last `submit`."""
 
     @abstractmethod
     def measure(self, commands: int, table: array[int], grids: array[int]) -> float:
-        """`submit`, and wait until the steps are done: the seconds that they took. By the GPU's clock where
-        the adapter has timestamp queries, else until the answer was here. Raises as `read` does."""
+        """`submit`, and wait until the steps are done; returns their time in seconds. It is measured by the
+        GPU's clock, if the adapter has timestamp queries, else until the answer arrived. Raises the errors of
+        `read`."""
 
     @abstractmethod
     def close(self) -> None:
-        """Destroy the device and all that it holds."""
+        """Destroy the device and everything that it owns."""

@@ -1,9 +1,10 @@
-"""WebGPU of the page or of Node as a `WebGPUHost`, for Pyodide: a thin skin over the TypeScript class
+"""WebGPU of the page or of Node as a `WebGPUHost`, for Pyodide: a thin wrapper of the TypeScript class
 `WebGPUDevice`.
 
-polygrad's loaders register what opens it in the JavaScript module `polygrad_host`. Importing this module
-without one raises ImportError. Only a read waits, and opening the device: in Node the GPU is in a worker and
-the answer is there at once; in a page Python is suspended, which takes an entry that JavaScript can wait for.
+polygrad's loaders register the function that opens it in the JavaScript module `polygrad_host`. Importing
+this module without one raises ImportError. Only reads and the opening of the device wait. In Node the GPU is
+in a worker, and this thread sleeps. In a page Python is suspended, so JavaScript must have entered Python by
+a call that can be suspended.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from polygrad.runtime.webgpu.host import (
     WORD,
     Adapter,
     Copy,
-    Counters,
     Range,
     Step,
+    WebGPUCounters,
     WebGPUHost,
     numbers,
 )
 
-_DISPATCH, _COPY = 0, 1  # steps, as `wasm_runtime/src/webgpu/steps.ts` has them
+_DISPATCH, _COPY = 0, 1  # kinds of steps, as in `wasm_runtime/src/webgpu/steps.ts`
 _ERRORS: dict[str, type[Exception]] = {
     "CompileError": CompileError,
     "DeviceError": DeviceError,
@@ -38,7 +39,7 @@ _ERRORS: dict[str, type[Exception]] = {
 
 
 def open_host() -> JsWebGPUHost:
-    """The best adapter that there is. Raises DeviceError when there is none."""
+    """Open the best adapter. Raises DeviceError when there is none."""
     device = _result(polygrad_host.openGpu, (), "open the GPU")
     if device is None:
         raise DeviceError(
@@ -49,10 +50,10 @@ def open_host() -> JsWebGPUHost:
 
 
 def _result(call: Any, args: tuple[Any, ...], what: str) -> Any:
-    """What a method gives, or what its promise resolves to."""
+    """The result of a method, or of the promise that it returns."""
     try:
-        found = call(*args)
-        return _wait(found, what) if hasattr(found, "then") else found
+        result = call(*args)
+        return _wait(result, what) if hasattr(result, "then") else result
     except JsException as e:
         raise _error(e) from e
 
@@ -66,8 +67,8 @@ def _check_suspends(what: str) -> None:
     """Raises DeviceError where Python cannot be suspended."""
     if not can_run_sync():
         raise DeviceError(
-            f"device WEBGPU: expected a call that may wait for the GPU ({what}), got one that "
-            "JavaScript made at once: call Python by runPythonAsync or f.callPromising(), in an engine that "
+            f"device WEBGPU: {what} has to wait for the GPU, and JavaScript called Python "
+            "synchronously: call Python by runPythonAsync or f.callPromising(), in an engine that "
             "can suspend it (JSPI: Chrome 137, Firefox 153, Safari 27, Node 24), or read by "
             "`await t.data_async()`"
         )
@@ -82,7 +83,7 @@ def _words(words: array[int]) -> Any:
 
 
 class JsWebGPUHost(WebGPUHost):
-    """A `WebGPUDevice`, or in Node what sends the same calls to one."""
+    """A `WebGPUDevice`, or in Node a proxy that sends the same calls to one."""
 
     def __init__(self, device: Any) -> None:
         self._device = device
@@ -112,26 +113,26 @@ class JsWebGPUHost(WebGPUHost):
         return str(self._device.lost)
 
     @property
-    def counters(self) -> Counters:
+    def counters(self) -> WebGPUCounters:
         c = self._device.counters
-        return Counters(c.buffers, c.pipelines, c.bindGroups, c.submits, c.dispatches, c.reads)
+        return WebGPUCounters(c.buffers, c.pipelines, c.bindGroups, c.submits, c.dispatches, c.reads)
 
     # --- buffers
 
     def create_buffer(self, nbytes: int) -> int:
         number = next(numbers)
         try:
-            made = self._device.createBuffer(number, nbytes)
+            result = self._device.createBuffer(number, nbytes)
         except JsException as e:
             raise _error(e) from e
-        if made is None:
+        if result is None:
             return number
-        if hasattr(made, "then"):
+        if hasattr(result, "then"):
             if not can_run_sync():
-                self._device.reportBuffer(nbytes, made)
+                self._device.reportBuffer(nbytes, result)
                 return number
-            made = run_sync(made)
-        if not made:
+            result = run_sync(result)
+        if not result:
             self._device.destroyBuffer(number)
             raise OutOfMemoryError(f"allocate {nbytes} bytes: no room on the GPU: free tensors")
         return number
@@ -149,21 +150,21 @@ class JsWebGPUHost(WebGPUHost):
 
     async def read_async(self, buffer: int, offset: int, nbytes: int) -> memoryview:
         try:
-            found = self._read(buffer, offset, nbytes)
-            return _bytes(await found if hasattr(found, "then") else found)
+            contents = self._read(buffer, offset, nbytes)
+            return _bytes(await contents if hasattr(contents, "then") else contents)
         except JsException as e:
             raise _error(e) from e
 
     # --- pipelines
 
     def compile(self, sources: Sequence[KernelSource]) -> list[int]:
-        """Nobody waits here: in a page the next read tells of a kernel that is not accepted."""
-        given_numbers = [next(numbers) for _ in sources]  # one after the other: nothing comes between
-        given = to_js(
+        """Does not wait: in a page the next read reports kernels that were rejected."""
+        given_numbers = [next(numbers) for _ in sources]  # consecutive: no other task runs meanwhile
+        js_sources = to_js(
             [{"name": s.name, "text": s.text, "buffers": s.n_buffers} for s in sources],
             dict_converter=Object.fromEntries,
         )
-        self._do(self._device.compile, given_numbers[0], given)
+        self._do(self._device.compile, given_numbers[0], js_sources)
         return given_numbers
 
     def drop_pipeline(self, pipeline: int) -> None:
@@ -192,7 +193,7 @@ class JsWebGPUHost(WebGPUHost):
     def submit(self, commands: int, table: array[int], grids: array[int]) -> None:
         self._do(self._submit, commands, _words(table), _words(grids))
 
-    def submit_again(self, commands: int) -> None:
+    def resubmit(self, commands: int) -> None:
         try:
             self._submit(commands)
         except JsException as e:
@@ -208,5 +209,5 @@ class JsWebGPUHost(WebGPUHost):
         self._device.close()
 
 
-def _bytes(found: Any) -> memoryview:
-    return memoryview(bytearray(found.to_bytes()))
+def _bytes(contents: Any) -> memoryview:
+    return memoryview(bytearray(contents.to_bytes()))

@@ -1,9 +1,9 @@
 """WebGPU by wgpu-native as a `WebGPUHost`, for CPython: the package `wgpu`. Importing this module without it
 raises ImportError.
 
-A list of steps is recorded anew for each submit, because WebGPU's command buffers are used once; that takes
-three calls of C a dispatch, through the package's own binding. Bind groups are kept as long as their
-buffers live.
+A list of steps is recorded again for each submit, because WebGPU's command buffers can be used only once;
+that takes three C calls for each dispatch, through the package's binding. Bind groups are cached as long as
+their buffers live.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from polygrad.runtime.webgpu.host import (
     TIMESTAMPS,
     Adapter,
     Copy,
-    Counters,
     Range,
     Step,
+    WebGPUCounters,
     WebGPUHost,
     numbers,
 )
 
-_BACKENDS = ("Vulkan", "Metal", "D3D12")  # of those that wgpu-native has, what is more than an emulation
-_KEPT_GROUPS = 4096  # bind groups, least used dropped first
+_BACKENDS = ("Vulkan", "Metal", "D3D12")  # the native backends of wgpu-native; OpenGL is an emulation
+_KEPT_GROUPS = 4096  # cached bind groups; the least recently used is dropped first
 _USAGE = (
     wgpu.BufferUsage.STORAGE
     | wgpu.BufferUsage.UNIFORM
@@ -47,21 +47,21 @@ _ADVICE = (
     "install a driver for the GPU (Vulkan, Metal or Direct3D 12), or a software one (Debian: "
     "mesa-vulkan-drivers)"
 )
-_OWN_NAMES = {SUBGROUPS: "subgroup"}  # of features that WebGPU calls otherwise
+_OWN_NAMES = {SUBGROUPS: "subgroup"}  # features whose name differs from WebGPU's
 _ENABLE_SUBGROUPS = "enable subgroups;\n"  # WGSL's; this implementation knows the functions without it
 _PREFERRED = ("DiscreteGPU", "IntegratedGPU")
-_Key = tuple[tuple[int, int, int], ...]  # of a bind group: a buffer, an offset and a size for each binding
+_Key = tuple[tuple[int, int, int], ...]  # the buffer, offset and size of each binding of a bind group
 _LINE = re.compile(r"wgsl:(\d+):(\d+)")
 
 
 def find_adapters() -> list[Any]:
     """The adapters of this machine, hardware first."""
-    found = [a for a in wgpu.gpu.enumerate_adapters_sync() if a.info["backend_type"] in _BACKENDS]
+    adapters = [a for a in wgpu.gpu.enumerate_adapters_sync() if a.info["backend_type"] in _BACKENDS]
     kinds = (
         *_PREFERRED,
-        *sorted({a.info["adapter_type"] for a in found}.difference(_PREFERRED), reverse=True),
+        *sorted({a.info["adapter_type"] for a in adapters}.difference(_PREFERRED), reverse=True),
     )
-    return sorted(found, key=lambda a: kinds.index(a.info["adapter_type"]))
+    return sorted(adapters, key=lambda a: kinds.index(a.info["adapter_type"]))
 
 
 def _describe(adapter: Any) -> Adapter:
@@ -81,8 +81,10 @@ def _describe(adapter: Any) -> Adapter:
 
 
 def _subgroup(adapter: Any) -> int:
-    least, most = (adapter.info.get(f"stackgroup_{word}_size", 0) for word in ("min", "max"))  # so spelled
-    return int(least) if _OWN_NAMES[SUBGROUPS] in adapter.features and least == most else 0
+    smallest, largest = (
+        adapter.info.get(f"stackgroup_{word}_size", 0) for word in ("min", "max")
+    )  # so spelled
+    return int(smallest) if _OWN_NAMES[SUBGROUPS] in adapter.features and smallest == largest else 0
 
 
 _ASKED = (
@@ -99,7 +101,7 @@ _ASKED = (
 
 
 def open_host() -> NativeHost:
-    """The best adapter of this machine. Raises DeviceError when there is none."""
+    """Open the best adapter of this machine. Raises DeviceError when there is none."""
     adapters = find_adapters()
     if not adapters:
         raise DeviceError(f"device WEBGPU: no GPU adapter was found: {_ADVICE}")
@@ -126,14 +128,14 @@ class NativeHost(WebGPUHost):
         self._groups_of: dict[int, set[_Key]] = {}  # by buffer
         self._clock: _Clock | None = None
         self._lost = ""
-        self._counters = Counters()
+        self._counters = WebGPUCounters()
 
     @property
     def lost(self) -> str:
         return self._lost
 
     @property
-    def counters(self) -> Counters:
+    def counters(self) -> WebGPUCounters:
         return self._counters
 
     def _check(self) -> None:
@@ -144,14 +146,14 @@ class NativeHost(WebGPUHost):
             )
 
     def _call(self, what: str, call: Callable[[], Any]) -> Any:
-        """`call()`, with WebGPU's errors as ours."""
+        """`call()`, with WebGPU's errors converted to polygrad's."""
         self._check()
         try:
             return call()
         except wgpu.GPUOutOfMemoryError as e:
             raise OutOfMemoryError(f"{what}: no room on the GPU ({e}): free tensors") from e
         except wgpu.GPUError as e:
-            if "Not enough memory" in str(e):  # of wgpu-native, whose class of error says otherwise
+            if "Not enough memory" in str(e):  # wgpu-native does not use its class for out-of-memory errors
                 raise OutOfMemoryError(f"{what}: no room on the GPU: free tensors") from e
             if "lost" in str(e).lower():
                 self._lost = str(e).splitlines()[0]
@@ -187,13 +189,13 @@ class NativeHost(WebGPUHost):
 
     def _buffer(self, number: int) -> Any:
         self._check()
-        found = self._buffers.get(number)
-        if found is None:
+        buffer = self._buffers.get(number)
+        if buffer is None:
             raise DeviceError(
                 f"device WEBGPU: expected memory of this device, got {number}, which was lost with another: "
                 "make the tensors anew"
             )
-        return found
+        return buffer
 
     def write(self, buffer: int, offset: int, data: memoryview) -> None:
         target = self._buffer(buffer)
@@ -202,8 +204,8 @@ class NativeHost(WebGPUHost):
     def read(self, buffer: int, offset: int, nbytes: int) -> memoryview:
         source = self._buffer(buffer)
         self._counters.reads += 1
-        found = self._call("read", lambda: self._queue.read_buffer(source, offset, nbytes))
-        return found if not found.readonly else memoryview(bytearray(found))
+        contents = self._call("read", lambda: self._queue.read_buffer(source, offset, nbytes))
+        return contents if not contents.readonly else memoryview(bytearray(contents))
 
     async def read_async(self, buffer: int, offset: int, nbytes: int) -> memoryview:
         return self.read(buffer, offset, nbytes)
@@ -213,16 +215,16 @@ class NativeHost(WebGPUHost):
     def compile(self, sources: Sequence[KernelSource]) -> list[int]:
         self._check()
         if len(sources) == 1:
-            made = [self._pipeline(sources[0])]
+            pipelines = [self._pipeline(sources[0])]
         else:  # the driver's compiler runs without Python's lock
             for n in {s.n_buffers for s in sources}:
                 self._layout(n)
             with ThreadPoolExecutor(4) as pool:
-                made = list(pool.map(self._pipeline, sources))
-        given = [next(numbers) for _ in made]
-        self._pipelines.update(zip(given, made, strict=True))
-        self._counters.pipelines += len(made)
-        return given
+                pipelines = list(pool.map(self._pipeline, sources))
+        pipeline_numbers = [next(numbers) for _ in pipelines]
+        self._pipelines.update(zip(pipeline_numbers, pipelines, strict=True))
+        self._counters.pipelines += len(pipelines)
+        return pipeline_numbers
 
     def _pipeline(self, source: KernelSource) -> Any:
         layout = self._layout(source.n_buffers)[1]
@@ -241,8 +243,8 @@ class NativeHost(WebGPUHost):
 
     def _layout(self, n_buffers: int) -> tuple[Any, Any]:
         """The layouts of a kernel's bind group, and of its pipeline."""
-        found = self._layouts.get(n_buffers)
-        if found is None:
+        layouts = self._layouts.get(n_buffers)
+        if layouts is None:
             kinds = ["storage"] * n_buffers + ["uniform"]
             entries = [
                 {"binding": i, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": kind}}
@@ -250,8 +252,8 @@ class NativeHost(WebGPUHost):
             ]
             group = self._device.create_bind_group_layout(entries=entries)
             pipeline = self._device.create_pipeline_layout(bind_group_layouts=[group])
-            found = self._layouts[n_buffers] = group, pipeline
-        return found
+            layouts = self._layouts[n_buffers] = group, pipeline
+        return layouts
 
     # --- steps
 
@@ -269,9 +271,9 @@ class NativeHost(WebGPUHost):
 
     def submit(self, commands: int, table: array[int], grids: array[int]) -> None:
         self._bind(commands, table, grids)
-        self.submit_again(commands)
+        self.resubmit(commands)
 
-    def submit_again(self, commands: int) -> None:
+    def resubmit(self, commands: int) -> None:
         self._check()
         self._call("submit", lambda: self._record(commands))
         self._counters.submits += 1
@@ -279,17 +281,17 @@ class NativeHost(WebGPUHost):
     def measure(self, commands: int, table: array[int], grids: array[int]) -> float:
         self._bind(commands, table, grids)
         clock = self._stamps()
-        self.read(clock.buffer, 0, 4)  # what was submitted before is done
+        self.read(clock.buffer, 0, 4)  # wait for earlier work
         started = time.perf_counter()
         self._call("submit", lambda: self._record(commands, clock))
         self._counters.submits += 1
-        begun, done = self.read(clock.buffer, 0, 16).cast("Q")
+        begun, ended = self.read(clock.buffer, 0, 16).cast("Q")
         if clock.queries is None:
             return time.perf_counter() - started
-        return (done - begun) * clock.period
+        return (ended - begun) * clock.period
 
     def _stamps(self) -> _Clock:
-        """What a measurement needs, made at the first."""
+        """The clock for measurements, made at the first one."""
         if self._clock is None:
             buffer = self._create_buffer(256, wgpu.BufferUsage.QUERY_RESOLVE | wgpu.BufferUsage.COPY_SRC)
             if TIMESTAMPS in self.adapter.features:
@@ -300,7 +302,7 @@ class NativeHost(WebGPUHost):
         return self._clock
 
     def _bind(self, commands: int, table: array[int], grids: array[int]) -> None:
-        """Let the steps be those of this table and these grids."""
+        """Bind the steps to this table and these grids."""
         self._check()
         words = tuple(table)
         for step in self._commands[commands]:
@@ -311,27 +313,27 @@ class NativeHost(WebGPUHost):
     def _group(self, step: _DispatchStep, table: tuple[int, ...]) -> Any:
         """The bind group of a dispatch."""
         key = tuple([(table[r.entry], r.offset, r.nbytes) for r in step.ranges])
-        found = self._groups.get(key)
-        if found is not None:
+        cached_group = self._groups.get(key)
+        if cached_group is not None:
             self._groups.move_to_end(key)
-            return found
+            return cached_group
         buffers = [self._buffer(number) for number, _, _ in key]
         entries = [
             {"binding": i, "resource": {"buffer": buffer, "offset": offset, "size": nbytes}}
             for i, (buffer, (_, offset, nbytes)) in enumerate(zip(buffers, key, strict=True))
         ]
         layout = self._layout(len(key) - 1)[0]
-        made = self._call("bind", lambda: self._device.create_bind_group(layout=layout, entries=entries))
+        group = self._call("bind", lambda: self._device.create_bind_group(layout=layout, entries=entries))
         self._counters.bind_groups += 1
-        self._groups[key] = made
+        self._groups[key] = group
         for number, _, _ in key:
             self._groups_of.setdefault(number, set()).add(key)
         if len(self._groups) > _KEPT_GROUPS:
             self._forget_group(next(iter(self._groups)))
-        return made
+        return group
 
     def _record(self, commands: int, clock: _Clock | None = None) -> None:
-        """Record and submit; where there is a clock, what it says before the steps and after them."""
+        """Record and submit. With a clock, also record its time before and after the steps."""
         steps, (table, grids) = self._commands[commands], self._last[commands]
         encoder = self._device.create_command_encoder()
         queries = None if clock is None else clock.queries
@@ -357,7 +359,7 @@ class NativeHost(WebGPUHost):
             if compute is None:
                 compute = encoder.begin_compute_pass()
                 recorder, pipeline = compute._internal, None
-            # What is wrong with these, `finish` tells.
+            # `finish` reports errors of these calls.
             at = step.grid
             if step.pipeline is not pipeline:
                 pipeline = step.pipeline
@@ -379,8 +381,8 @@ class NativeHost(WebGPUHost):
 
 @dataclass(frozen=True)
 class _Clock:
-    """A buffer for what the GPU's clock says, the queries that ask it (None: the adapter has none), and the
-    seconds of a tick."""
+    """A buffer for timestamps, the query set (None: the adapter has no timestamp queries), and the seconds of
+    a tick."""
 
     buffer: int
     queries: Any
@@ -388,14 +390,14 @@ class _Clock:
 
 
 def _stamp(encoder: Any, queries: Any, index: int) -> None:
-    """What the clock says between the passes before and those after, which an empty pass asks it."""
+    """Record a timestamp between earlier and later passes, by an empty pass."""
     encoder.begin_compute_pass(
         timestamp_writes={"query_set": queries, "beginning_of_pass_write_index": index}
     ).end()
 
 
 class _DispatchStep:
-    """A Dispatch whose bind group is that of the table `words`."""
+    """A Dispatch with the bind group of the table `words`."""
 
     __slots__ = ("grid", "group", "pipeline", "ranges", "words")
 
@@ -417,12 +419,12 @@ _Step = _DispatchStep | _CopyStep
 
 
 def compile_error(source: KernelSource, message: str) -> CompileError:
-    """What a compiler of WGSL said, with the line that it means."""
-    found = _LINE.search(message)
+    """The error of a WGSL compiler, with the source line that it refers to."""
+    match = _LINE.search(message)
     lines = source.text.splitlines()
-    where = ""
-    if found is not None and int(found[1]) <= len(lines):
-        where = f", line {found[1]}: {lines[int(found[1]) - 1].strip()}"
+    location = ""
+    if match is not None and int(match[1]) <= len(lines):
+        location = f", line {match[1]}: {lines[int(match[1]) - 1].strip()}"
     return CompileError(
-        f"kernel {source.name}{where}: expected WGSL that the adapter takes, got: {message.strip()}"
+        f"kernel {source.name}{location}: expected WGSL that the adapter takes, got: {message.strip()}"
     )

@@ -1,4 +1,4 @@
-"""What WGSL leaves open, and code generation counts on: the GPU is asked, by kernels whose results tell."""
+"""Properties that WGSL leaves open and code generation relies on: probe kernels determine them on the GPU."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ _COUNT = _SIZES[0] * _SIZES[1] * _SIZES[2]
 
 
 def neighbours_in_subgroup(host: WebGPUHost) -> int:
-    """How many invocations that follow each other are the lanes of a subgroup, in order; 0 where they are
-    not. For a host whose device has the feature of subgroups."""
+    """The number of consecutive invocations that are the lanes of a subgroup, in order; 0 if subgroups are
+    numbered otherwise. The device needs the feature of subgroups."""
     words = _run(host, _lanes())
     if words is None:
         return 0
     size = words[0] >> 16
-    bits = size - 1  # of a power of 2: those that lanes differ by
+    bits = size - 1  # the bits in which lane numbers differ; size is a power of 2
     in_order = size > 1 and not size & bits and all(w >> 16 == size and w & bits == bits for w in words)
     return size if in_order else 0
 
 
 def _lanes() -> KernelSource:
-    """A kernel that stores a subgroup's size and, for each bit of a lane's number, whether the lane that
-    differs by it is the invocation whose number does."""
+    """A kernel that stores a subgroup's size and, for each bit, whether the lane whose number differs in that
+    bit is the invocation whose number differs in that bit."""
     lanes = [f"  let lane{i} = subgroupShuffleXor(number, {1 << i}u);" for i in range(_BITS)]
     lines = [f"  found |= select(0u, {1 << i}u, lane{i} == (number ^ {1 << i}u));" for i in range(_BITS)]
     builtin = ", @builtin(subgroup_size) size: u32"
     return _source("enable subgroups;", builtin, [*lanes, "  var found = size << 16u;", *lines])
 
 
-# float32 numbers, and what they are as float16, as bits: the ties between two numbers, the largest number and
-# what is infinite beside it, denormal numbers, what is less than half of the least, zeros and infinities.
+# float32 numbers, and the bits of their conversions to float16: ties between two numbers, the largest number
+# and the least one that becomes infinite, denormal numbers, less than half of the least one, zeros and
+# infinities.
 _ROUNDED = (
     (1.0, 0x3C00), (-2.5, 0xC100), (0.1, 0x2E66), (1 + 2**-11, 0x3C00), (1 + 3 * 2**-11, 0x3C02),
     (1 + 2**-11 + 2**-20, 0x3C01), (2049.0, 0x6800), (2051.0, 0x6802), (65504.0, 0x7BFF), (65519.0, 0x7BFF),
@@ -50,18 +51,18 @@ _NAN = 0x7FC00000
 
 def converts_float16(host: WebGPUHost) -> bool:
     """Whether conversions between float32 and float16 round to nearest even and keep denormal numbers,
-    infinities and NaN. For a host whose device has the feature of float16."""
-    given = [_bits(x) for x, _ in _ROUNDED]
-    words = _run(host, _conversions(), [*given, _NAN, *([0] * (_COUNT - len(given) - 1))])
+    infinities and NaN. The device needs the feature of float16."""
+    inputs = [_bits(x) for x, _ in _ROUNDED]
+    words = _run(host, _conversions(), [*inputs, _NAN, *([0] * (_COUNT - len(inputs) - 1))])
     if words is None:
         return False
-    *found, nan = words[: len(given) + 1]
+    *results, nan = words[: len(inputs) + 1]
     is_nan = nan & 0x7F800000 == 0x7F800000 and nan & 0x7FFFFF != 0
-    return is_nan and found == [_bits(_half(bits)) for _, bits in _ROUNDED]
+    return is_nan and results == [_bits(_half(bits)) for _, bits in _ROUNDED]
 
 
 def _bits(x: float) -> int:
-    """Those of a float32."""
+    """The bits of a float32."""
     (bits,) = struct.unpack("<I", struct.pack("<f", x))
     return int(bits)
 
@@ -72,7 +73,7 @@ def _half(bits: int) -> float:
 
 
 def _conversions() -> KernelSource:
-    """A kernel that stores float32 numbers as they are after they were float16, which memory saw."""
+    """A kernel that converts float32 numbers to float16, stores these, and converts them back."""
     lines = [
         "  halves[number] = f16(bitcast<f32>(data0[number]));",
         "  workgroupBarrier();",
@@ -99,18 +100,18 @@ def _source(enable: str, builtins: str, lines: list[str], shared: list[str] | No
     return KernelSource("probe", "\n".join(text), 1)
 
 
-def _run(host: WebGPUHost, source: KernelSource, given: list[int] | None = None) -> memoryview | None:
-    """What the invocations store in memory, which had the words `given`; None where the adapter does not take
-    what it says that it has."""
+def _run(host: WebGPUHost, source: KernelSource, initial_words: list[int] | None = None) -> memoryview | None:
+    """Run a kernel on memory with the words `initial_words`, and return its contents; None if the adapter
+    rejects a feature that it claims to have."""
     nbytes = 4 * _COUNT
     memory, uniform = host.create_buffer(nbytes), host.create_buffer(ALIGNMENT)
     try:
-        if given is not None:
-            host.write(memory, 0, memoryview(array(WORD, given)).cast("B"))
+        if initial_words is not None:
+            host.write(memory, 0, memoryview(array(WORD, initial_words)).cast("B"))
         (pipeline,) = host.compile([source])
         commands = host.prepare([Dispatch(pipeline, (Range(0, 0, nbytes),), Range(1, 0, ALIGNMENT), 0)])
         host.submit(commands, array(WORD, [memory, uniform]), array(WORD, [1, 1, 1]))
-        found = host.read(memory, 0, nbytes).cast("I")
+        contents = host.read(memory, 0, nbytes).cast("I")
         host.drop(commands)
         host.drop_pipeline(pipeline)
     except CompileError:
@@ -118,4 +119,4 @@ def _run(host: WebGPUHost, source: KernelSource, given: list[int] | None = None)
     finally:
         for buffer in (memory, uniform):
             host.destroy_buffer(buffer)
-    return found
+    return contents

@@ -21,7 +21,7 @@ from polygrad.engine.realize import collect_garbage, realize
 from polygrad.engine.recording import Recording, watch
 from polygrad.engine.sharding import check_writable
 from polygrad.errors import ArgumentError, CaptureError, InternalError
-from polygrad.gradient import moved_back
+from polygrad.gradient import scatter_into_base
 from polygrad.helpers import caller
 from polygrad.monitor import computing
 from polygrad.runtime.buffer import Allocation, Buffer
@@ -31,11 +31,11 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.shapes import Shape
 
-# The ops of views other than movement ops: they move no element. CONTIGUOUS is one of them over lazy values
-# only: these are contiguous once they are stored.
+# The ops of views that are not movement ops: they move no element. CONTIGUOUS counts over lazy values only,
+# which are contiguous once they are stored.
 _ELEMENTS_STAY = frozenset({Ops.DETACH, Ops.CONTIGUOUS, Ops.BITCAST})
-# PAD is an op of views because strided views and diagonals are padded, reshaped to rows and shrunk again.
-# Padding by a user makes a value (`_with`).
+# PAD occurs in views because strided views and diagonals are padded, reshaped to rows and shrunk again. A pad
+# that the user asks for makes a value (`_with`).
 _VIEWS = GroupOp.Movement | _ELEMENTS_STAY
 
 
@@ -63,20 +63,20 @@ class Storage:
             t = self._tensors[0]()
             return [t] if t is not None and t._storage is self else []
         live = [t for r in self._tensors if (t := r()) is not None and t._storage is self]
-        return list({id(t): t for t in live}.values())  # one that was added twice counts once
+        return list({id(t): t for t in live}.values())  # without duplicates
 
     def update(self, node: UOp) -> None:
         """Make `node`, with as many elements, the newest version."""
         old, self.node = self.node, node.base
         if node is not old:
             new = node.reshape(old.shape)
-            done, is_stored = {old: new}, memory_under(new) is not None
+            replacements, is_stored = {old: new}, memory_under(new) is not None
             for tensor in self.tensors():
-                tensor.uop = _rebased(tensor.uop, done, is_stored)
+                tensor.uop = _rebase(tensor.uop, replacements, is_stored)
 
 
 def storage_of(tensor: Any) -> Storage:
-    """The Storage of a Tensor: of the memory of which it is a view, or else a new one of its own."""
+    """The Storage of a Tensor: that of the memory it is a view of, or a new one."""
     storage: Storage | None = tensor._storage
     if storage is not None:
         return storage
@@ -86,7 +86,7 @@ def storage_of(tensor: Any) -> Storage:
     else:
         allocation: Allocation = memory.buffer.arg.allocation
         storage = owner_of(allocation)
-        if storage is not None and storage.node is not memory:  # an older version: it is a value
+        if storage is not None and storage.node is not memory:  # an older version, which is a value
             tensor._set_uop(as_value(tensor.uop))
             storage = Storage(lazy_root(tensor.uop))
         elif storage is None:
@@ -97,8 +97,8 @@ def storage_of(tensor: Any) -> Storage:
 
 
 def live_values(since: int = 0) -> list[UOp]:
-    """The nodes of live Tensors (with serial numbers above `since`). For views of a lazy value: of that
-    value."""
+    """The nodes of live Tensors with serial numbers above `since`. For a view of a lazy value, the node of
+    that value."""
     out = []
     for t in live_tensors(since):
         storage = t._storage
@@ -106,7 +106,7 @@ def live_values(since: int = 0) -> list[UOp]:
             out.append(t.uop)
         elif len(storage.tensors()) > 1:
             out.append(storage.node)
-        else:  # no other view needs the rest
+        else:  # no other view needs the remaining elements
             t._storage = None
             out.append(t.uop)
     return out
@@ -123,29 +123,29 @@ def owner_of(allocation: Allocation) -> Storage | None:
 
 
 def settle(storage: Storage) -> None:
-    """Make memory whose pending writes have been carried out a BUFFER again, unless what was written may be
+    """Replace AFTER by BUFFER once the lazy writes were carried out, unless the written value may be
     differentiated."""
-    done = value_of(storage.node) if storage.node.op is Ops.AFTER else None
-    if done is not None and not is_derived(storage):
-        storage.update(done)
+    value = value_of(storage.node) if storage.node.op is Ops.AFTER else None
+    if value is not None and not is_derived(storage):
+        storage.update(value)
 
 
 def memory_under(uop: UOp) -> UOp | None:
-    """The memory (BUFFER or AFTER) of which a node is a view; None for computed values."""
+    """The memory (BUFFER or AFTER) that a node is a view of; None for computed values."""
     while uop.op in _VIEWS and uop.op is not Ops.CONTIGUOUS:
         uop = uop.src[0]
     return uop if uop.op in GroupOp.Memory else None
 
 
 def lazy_root(uop: UOp) -> UOp:
-    """The lazy value that a node is: without its RESHAPEs, and the marks of leaves and spent values."""
+    """A node without RESHAPEs and without marks of leaves and spent values."""
     while uop.op is Ops.RESHAPE or (uop.op is Ops.DETACH and uop.arg is not None):
         uop = uop.src[0]
     return uop
 
 
-def cut(uop: UOp) -> UOp:
-    """`uop`, made under `no_grad`, so that no gradient goes on from it."""
+def cut_gradient(uop: UOp) -> UOp:
+    """`uop`, made under `no_grad`, with a DETACH that stops gradients."""
     if not uop.dtype.is_float or (uop.op is Ops.DETACH and uop.arg is None) or is_constant(uop):
         return uop
     for s in uop.src:
@@ -155,8 +155,8 @@ def cut(uop: UOp) -> UOp:
 
 
 def view_ops(uop: UOp) -> tuple[tuple[Ops, Any], ...]:
-    """The ops that make a view of memory, with their arguments: equal for equal views, whatever their
-    Variables are bound to."""
+    """The ops that make a view of memory, with their arguments. Equal views have equal ops, whatever values
+    their Variables are bound to."""
 
     def unbound(size: UOp) -> UOp:
         return size.substitute({n: n.src[0] for n in size.toposort() if n.op is Ops.BIND})
@@ -169,53 +169,55 @@ def view_ops(uop: UOp) -> tuple[tuple[Ops, Any], ...]:
     return tuple(ops)
 
 
-_written: weakref.WeakSet[Storage] | None = None  # by a function under `watch_writes`
+_written_storages: weakref.WeakSet[Storage] | None = None  # those that `watch_writes` has observed
 
 
 @contextlib.contextmanager
 def watch_writes() -> Iterator[weakref.WeakSet[Storage]]:
     """`with watch_writes() as written:` the Storages that are written in the block."""
-    global _written
-    outer, inner = _written, weakref.WeakSet[Storage]()
-    _written = inner
+    global _written_storages
+    outer, inner = _written_storages, weakref.WeakSet[Storage]()
+    _written_storages = inner
     try:
         yield inner
     finally:
-        _written = outer
+        _written_storages = outer
         if outer is not None:
             outer |= inner
 
 
 @computing
 def write(tensor: Any, value: UOp, source: Any) -> None:
-    """Write `value` (of the Tensor's shape and dtype), made of the Tensor `source`, to its elements: all
-    views of them see it.
+    """Write `value`, of the Tensor's shape and dtype, to its elements; all views of them see the write.
+    `source`: the Tensor that `value` comes from.
 
-    Stored memory is written in place when it is next computed; a lazy value is replaced. Raises ArgumentError
-    when the Tensor shows an element of memory more than once.
+    A write to stored memory is carried out in place when the Tensor is next computed; a lazy value is
+    replaced. Raises ArgumentError when the Tensor shows an element of memory more than once.
     """
     if 0 in tensor.shape:
         return
     storage = storage_of(tensor)
-    if _written is not None:
-        _written.add(storage)
+    if _written_storages is not None:
+        _written_storages.add(storage)
     settle(storage)
     if watch.recording is not None:
         _check_capture(storage, watch.recording)
     old = storage.node
     _check_distinct(tensor.uop, old)
     derived = bool(source.requires_grad) and modes.grad_enabled
-    target, value = _placed(tensor.uop, old, as_value(value if modes.grad_enabled else cut(value)))
+    target, value = _write_target(
+        tensor.uop, old, as_value(value if modes.grad_enabled else cut_gradient(value))
+    )
     if old.op in GroupOp.Memory:
         check_writable(target)
         storage.update(target.assign(value))
         old.buffer.arg.allocation.written_at = caller()
     elif target.base is old:
-        storage.update(_copied_once(value, tensor.uop).reshape(old.shape))
+        storage.update(_read_source_once(value, tensor.uop).reshape(old.shape))
     else:
-        written = moved_back(target, old, target.const_like(True, dtypes.bool))
-        merged = UOp(Ops.WHERE, old.dtype, (written, moved_back(target, old, value), old))
-        storage.update(_copied_once(merged, old))
+        written_mask = scatter_into_base(target, old, target.const_like(True, dtypes.bool))
+        merged = UOp(Ops.WHERE, old.dtype, (written_mask, scatter_into_base(target, old, value), old))
+        storage.update(_read_source_once(merged, old))
     changes.count += 1
     for view in storage.tensors():
         view._device = view._device or source._device
@@ -223,13 +225,13 @@ def write(tensor: Any, value: UOp, source: Any) -> None:
             view._requires_grad = view._derived = True
 
 
-def rename(storage: Storage, changed: bool = False) -> None:
-    """Give a Storage's memory a new node, so that values computed from the old one are not reused. `changed`:
-    its contents change without a node that says so."""
+def rename(storage: Storage, contents_change: bool = False) -> None:
+    """Give a Storage's memory a new node, so that values computed from the old one are not reused.
+    `contents_change`: the contents change without a node that records it."""
     if uncomputed(storage.node) and storage.node.op is Ops.AFTER:
         _store([storage], [], None)
     buffer: Buffer = storage.node.buffer.arg
-    if changed:
+    if contents_change:
         buffer.allocation.version += 1
     storage.update(UOp.buffer_of(buffer.alias(), storage.node.dtype))
 
@@ -240,7 +242,7 @@ def has_symbolic_views(storage: Storage) -> bool:
 
 
 def rebind(storage: Storage, values: dict[str, int]) -> None:
-    """Bind the Variables in the sizes of a Storage's views to the values that its memory is laid out for."""
+    """Bind the Variables in the sizes of a Storage's views to the values that determine its memory layout."""
 
     def bound(size: UOp) -> UOp:
         binds = [n for n in size.toposort() if n.op is Ops.BIND and n.src[0].arg.name in values]
@@ -255,8 +257,8 @@ def rebind(storage: Storage, values: dict[str, int]) -> None:
 
 @computing
 def realize_tensors(tensors: Iterable[Any]) -> None:
-    """Compute Tensors in one Program. Lazy values get memory, and pending writes are made. A view of a lazy
-    value that other Tensors share is computed, and stays a view."""
+    """Compute Tensors in one Program. Lazy values get memory, and lazy writes are carried out. A view of a
+    lazy value that other Tensors share is computed and stays a view."""
     storages: dict[Storage, None] = {}
     values: list[tuple[UOp, str | None]] = []
     for t in tensors:
@@ -267,7 +269,7 @@ def realize_tensors(tensors: Iterable[Any]) -> None:
                 if not is_constant(t.uop):
                     values.append((t.uop, t._device))
                 continue
-            t._storage = None  # no other view needs the rest
+            t._storage = None  # no other view needs the remaining elements
         storages[storage_of(t)] = None
     lazy = [s for s in storages if s.node.op is not Ops.BUFFER]
     if len(lazy) == 1 and not values:
@@ -284,7 +286,7 @@ def realize_tensors(tensors: Iterable[Any]) -> None:
 
 
 def device_of(storage: Storage) -> Any:
-    """The device of a Storage's value, or a tuple of several; None for a constant, which is on any."""
+    """The device of a Storage's value, or a tuple of several; None for a constant, which has no device."""
     for t in storage.tensors():
         if t._device is not None:
             return t._device
@@ -292,28 +294,28 @@ def device_of(storage: Storage) -> Any:
 
 
 def is_derived(storage: Storage) -> bool:
-    """Whether the value of a Storage may be differentiated through the graph by which it was computed."""
+    """Whether the value of a Storage may be differentiated through the graph that computed it."""
     return any(t.requires_grad and t._derived for t in storage.tensors())
 
 
 def _store(todo: list[Storage], values: list[UOp], device: str | None) -> None:
-    """Give lazy Storages memory, and compute values. `device`: for graphs of constants."""
-    # a constant is stored through a CONTIGUOUS, so that its own node keeps no value
+    """Give lazy Storages memory, and compute values. `device`: where graphs of constants are computed."""
+    # a constant is stored through a CONTIGUOUS, so that its own node does not hold a value
     roots = [s.node.clone() if is_constant(s.node) else s.node for s in todo]
-    done = realize([*roots, *values], device)
+    computed_values = realize([*roots, *values], device)
     copies: dict[Storage, UOp] = {}
-    for storage, out in zip(todo, done, strict=False):
+    for storage, out in zip(todo, computed_values, strict=False):
         buffer: Buffer = out.base.arg
         allocation, derived = buffer.allocation, False
         for view in storage.tensors():
             view._device = buffer.device
             derived = derived or (view._derived and view.requires_grad)
         if derived:
-            continue  # the graph stays, for backward; its node remembers the value
+            continue  # backward needs the graph; its node holds the value
         if owner_of(allocation) in (None, storage):
             set_owner(allocation, storage)
             storage.update(out.base)
-        else:  # equal graphs are one node: each Storage gets memory of its own, to be written to
+        else:  # equal graphs are one node; each Storage needs memory of its own, as it may be written to
             copy = UOp.buffer_of(buffer.like(), out.dtype)
             copies[storage] = copy.assign(out.base)
     if copies:
@@ -323,7 +325,7 @@ def _store(todo: list[Storage], values: list[UOp], device: str | None) -> None:
 
 
 def is_contiguous(tensor: Any) -> bool:
-    """Whether a Tensor's elements lie in order and without gaps in its memory, or will once it has some."""
+    """Whether a Tensor's elements lie in order and without gaps in memory, now or once they are stored."""
     if is_whole(tensor) or 0 in tensor.shape:
         return True
     root = storage_of(tensor).node
@@ -364,10 +366,9 @@ def is_constant(uop: UOp) -> bool:
 
 
 def _check_capture(storage: Storage, recording: Recording) -> None:
-    """In every run, a captured write must find the memory's contents as in the capture, or as after the last
-    run.
+    """In every run, a captured write needs the contents that memory had in the capture or after the last run.
 
-    Raises CaptureError where it would not.
+    Raises CaptureError where that does not hold.
     """
     if storage in recording.lazy_storages:
         raise CaptureError(
@@ -381,12 +382,12 @@ def _check_capture(storage: Storage, recording: Recording) -> None:
 
 
 def as_value(uop: UOp) -> UOp:
-    """`uop` as a computed value, which does not change when the memory of which it is a view is written."""
+    """`uop` as a computed value, which does not change when the memory under it is written."""
     return uop if memory_under(uop) is None else UOp(Ops.NOOP, uop.dtype, (uop,))
 
 
 def is_view_of_memory(tensor: Any, uop: UOp) -> bool:
-    """Whether `uop`, made of a Tensor, is a view of memory; what the Storage says is not looked for."""
+    """Whether `uop`, made of a Tensor, is a view of memory. The Storage is not consulted."""
     storage: Storage | None = tensor._storage
     while uop is not tensor.uop and uop.op in _VIEWS and uop.op is not Ops.CONTIGUOUS:
         uop = uop.src[0]
@@ -407,7 +408,7 @@ def is_whole(tensor: Any) -> bool:
 
 
 def _chain(uop: UOp, root: UOp) -> list[UOp]:
-    """The nodes of a view, from the one over `root` on."""
+    """The nodes of a view, beginning with the node on top of `root`."""
     out = []
     while uop is not root:
         if uop.op not in _VIEWS:
@@ -417,25 +418,25 @@ def _chain(uop: UOp, root: UOp) -> list[UOp]:
     return out[::-1]
 
 
-def rebased(uop: UOp, old: UOp, new: UOp) -> UOp:
+def rebase(uop: UOp, old: UOp, new: UOp) -> UOp:
     """The same view of another version, of the same shape."""
-    return _rebased(uop, {old: new}, memory_under(new) is not None)
+    return _rebase(uop, {old: new}, memory_under(new) is not None)
 
 
-def _rebased(uop: UOp, done: dict[UOp, UOp], is_stored: bool) -> UOp:
-    """`rebased`, of a view of which some nodes are `done`, to which the others are added: views of views have
-    most in common. `is_stored`: the new version is in memory."""
+def _rebase(uop: UOp, replacements: dict[UOp, UOp], is_stored: bool) -> UOp:
+    """`rebase`, with nodes that were already replaced in `replacements`, to which new ones are added: views
+    of views share most nodes. `is_stored`: the new version is in memory."""
     chain = []
-    while uop not in done:
+    while uop not in replacements:
         if uop.op not in _VIEWS:
             raise InternalError(f"{uop.op} in a view")
         chain.append(uop)
         uop = uop.src[0]
-    new = done[uop]
+    new = replacements[uop]
     for node in reversed(chain):
         if node.op is not Ops.CONTIGUOUS or not is_stored:
             new = UOp(node.op, node.dtype if node.op is Ops.BITCAST else new.dtype, (new,), node.arg)
-        done[node] = new
+        replacements[node] = new
     return new
 
 
@@ -443,8 +444,9 @@ def _is_detached(uop: UOp, root: UOp) -> bool:
     return any(node.op is Ops.DETACH for node in _chain(uop, root))
 
 
-def _placed(uop: UOp, root: UOp, value: UOp) -> tuple[UOp, UOp]:
-    """A view as movement ops over `root` only, and the value to write there so that the view is `value`."""
+def _write_target(uop: UOp, root: UOp, value: UOp) -> tuple[UOp, UOp]:
+    """A view as movement ops alone over `root`, and the value to write there so that the view becomes
+    `value`."""
     target = root
     for node in _chain(uop, root):
         if node.op not in _ELEMENTS_STAY:
@@ -452,21 +454,21 @@ def _placed(uop: UOp, root: UOp, value: UOp) -> tuple[UOp, UOp]:
     return target, value.bitcast(root.dtype)
 
 
-def _copied_once(merged: UOp, kept: UOp) -> UOp:
-    """What is written to a lazy value, where else `kept`, that value, stays. What a clone keeps is read where
-    it came from, as what is merged is in memory of its own anyway."""
-    if merged.op is not Ops.WHERE or merged.src[2] is not kept:
-        return merged
-    source = kept
+def _read_source_once(merged_value: UOp, old_value: UOp) -> UOp:
+    """`merged_value`, where(mask, new, `old_value`), with the source of a clone in the place of `old_value`:
+    the merged value is in memory of its own anyway, so the copy is not needed."""
+    if merged_value.op is not Ops.WHERE or merged_value.src[2] is not old_value:
+        return merged_value
+    source = old_value
     while source.op is Ops.RESHAPE or (source.op is Ops.CONTIGUOUS and source.arg is None):
-        if not uncomputed(source):  # what it was made of may have been overwritten since
-            return merged
+        if not uncomputed(source):  # its source may have been overwritten since
+            return merged_value
         source = source.src[0]
-    return merged.replace(src=(*merged.src[:2], source.reshape(kept.shape)))
+    return merged_value.replace(src=(*merged_value.src[:2], source.reshape(old_value.shape)))
 
 
 def _check_distinct(uop: UOp, root: UOp) -> None:
-    """Raises ArgumentError when a view has an element more than once, as far as its ops tell."""
+    """Raises ArgumentError when a view shows an element more than once, as far as its ops tell."""
     repeated: list[bool] = [False] * root.ndim  # for each axis: whether elements repeat along it
     shape = root.shape
     for node in _chain(uop, root):
@@ -484,7 +486,7 @@ def _check_distinct(uop: UOp, root: UOp) -> None:
             repeated[node.arg.along] = False
             repeated[node.arg.axis] |= abs(node.arg.step) < node.arg.size
         elif node.op is Ops.RESHAPE:
-            repeated = _regrouped(repeated, shape, out)
+            repeated = _regroup(repeated, shape, out)
         shape = out
     if any(repeated):
         raise ArgumentError(
@@ -493,9 +495,9 @@ def _check_distinct(uop: UOp, root: UOp) -> None:
         )
 
 
-def _regrouped(repeated: list[bool], shape: Shape, out: Shape) -> list[bool]:
-    """`repeated` after a reshape from `shape` to `out`: unchanged for equal axes in front and at the end; for
-    those between, whether elements repeat along any."""
+def _regroup(repeated: list[bool], shape: Shape, out: Shape) -> list[bool]:
+    """`repeated` after a reshape from `shape` to `out`: unchanged for equal leading and trailing axes; for
+    the axes between, whether elements repeat along any of them."""
     axes = min(len(shape), len(out))
     front = next((i for i in range(axes) if shape[i] != out[i]), axes)
     behind = next((i for i in range(axes - front) if shape[-1 - i] != out[-1 - i]), axes - front)

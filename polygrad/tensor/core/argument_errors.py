@@ -1,8 +1,8 @@
 """Errors for wrong arguments of Tensor's methods.
 
-This runs only after a method has failed with an error of Python's own, so correct calls cost nothing. If a
+This runs only after a method has failed with one of Python's own errors, so correct calls cost nothing. If a
 keyword is a second name of an argument (`argument_names`), the call is repeated with the first name. If an
-argument is annotated as a Tensor and is none, the error says so. Knows annotations, not what the methods do.
+argument is annotated as a Tensor and is not one, the error says so.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _TENSORS = {"Self": False, "Tensor": False, "Self | None": True, "Tensor | None"
 def retry_or_explain(
     function: Callable[..., Any], args: Iterable[Any], kwargs: Mapping[str, Any], error: Exception
 ) -> Any:
-    """After `function` has raised `error`, one of `PYTHON_ERRORS`: call it again with the first names of its
-    arguments, if that differs. Else raise an error that explains the wrong argument, or `error` if none is
-    wrong."""
+    """Handle `error`, one of `PYTHON_ERRORS`, that `function` has raised. If arguments were given by second
+    names, call it again with the first names. Else raise an error that explains the wrong argument, or
+    `error` itself if no argument is wrong."""
     if kwargs and isinstance(error, TypeError):
         renamed = with_first_names(function, kwargs)
         if renamed is not None:
@@ -42,16 +42,16 @@ def _explain(
     signature = inspect.signature(function)
     parameters = signature.parameters
     name = function.__name__
-    unknown = [k for k in kwargs if k not in parameters and first_name(parameters, k) is None]
+    unknown_names = [k for k in kwargs if k not in parameters and first_name(parameters, k) is None]
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    if unknown and not takes_any and isinstance(error, TypeError):
+    if unknown_names and not takes_any and isinstance(error, TypeError):
         names = [k for k in parameters if k != "self"]
-        return ArgumentError(f"{name}: expected arguments {', '.join(names)}, got {unknown[0]}=")
+        return ArgumentError(f"{name}: expected arguments {', '.join(names)}, got {unknown_names[0]}=")
     try:
-        given = signature.bind(*args, **kwargs).arguments
+        arguments = signature.bind(*args, **kwargs).arguments
     except TypeError:
         return None
-    for key, value in given.items():
+    for key, value in arguments.items():
         parameter = parameters[key]
         if key in ("self", "cls") or parameter.annotation not in _TENSORS:
             continue

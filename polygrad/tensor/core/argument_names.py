@@ -1,7 +1,7 @@
-"""Second names of arguments: torch's and numpy's words for what has another name here (`dim` for `axis`).
+"""Second names of arguments: names that torch and numpy use and polygrad does not (`dim` for `axis`).
 
-Asked only after a call has failed, so that the first names cost nothing. `second_names.pyi` in the folder
-above, which scripts/second_names.py writes, says the same to type checkers.
+They are looked up only after a call has failed, so that the first names cost nothing. `second_names.pyi` in
+the folder above, which scripts/second_names.py writes, declares them for type checkers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from polygrad.errors import ArgumentError
 
-# By second name, the names it may stand for: the first that a method has.
+# By second name, the first names that it may stand for; the first one that the method has is used.
 SECOND_NAMES: dict[str, tuple[str, ...]] = {
     "dim": ("axis", "dims", "order"),
     "axis": ("dim", "dims", "order"),
@@ -37,20 +37,20 @@ SECOND_NAMES: dict[str, tuple[str, ...]] = {
     "equation": ("formula",),
     "k": ("diagonal", "offset"),
 }
-# What a second name's value is here.
+# Converts the value of a second name to that of the first.
 _CONVERTED: dict[str, Callable[[Any], Any]] = {"unbiased": int}
 
 
 def first_name(parameters: Mapping[str, Any], name: str) -> str | None:
-    """What the second name stands for in a method with these parameters; None: nothing."""
+    """The first name that `name` stands for in a method with these parameters, or None."""
     if name in parameters:
         return None
     return next((p for p in SECOND_NAMES.get(name, ()) if p in parameters), None)
 
 
 def with_first_names(function: Callable[..., Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The keyword arguments of a call of `function` by their first names; None where there are no second
-    names among them, or others that it does not know. Raises ArgumentError for both names of one.
+    """The keyword arguments of a call of `function`, by their first names. None if there are no second names
+    among them, or if there are unknown names. Raises ArgumentError if an argument has both its names.
     """
     parameters = inspect.signature(function).parameters
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):

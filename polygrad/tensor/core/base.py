@@ -1,4 +1,4 @@
-"""What every part of `Tensor` stands on: its slots, how results are made, promotion and broadcasting.
+"""The base of `Tensor`: its slots, how results are made, promotion and broadcasting.
 
 A Tensor is one lazy node (`uop`), its gradient, and whether gradients flow to it. Nothing here computes.
 """
@@ -22,7 +22,7 @@ from polygrad.errors import (
 )
 from polygrad.helpers import prod
 from polygrad.monitor import synchronized
-from polygrad.tensor.core.aliasing import Storage, cut, is_view_of_memory, storage_of
+from polygrad.tensor.core.aliasing import Storage, cut_gradient, is_view_of_memory, storage_of
 from polygrad.tensor.core.modes import TensorType, modes
 from polygrad.tensor.core.registry import _alive, _forget, _serial, changes
 from polygrad.uop.args import Leaf
@@ -41,22 +41,22 @@ DTypeLike: TypeAlias = DType | str  # a dtype, or its name
 
 
 class SupportsArray(Protocol):
-    """A numpy array or scalar, and what can make one of itself."""
+    """A numpy array or scalar, or an object that converts to one."""
 
     def __array__(self) -> Any: ...
 
 
 def broadcast_to(uop: UOp, shape: Shape) -> UOp:
-    """`uop` aligned at the right with `shape`, which it is known to fit, and repeated to it."""
-    own = uop.shape
-    if own == shape:
+    """`uop` broadcast to `shape`, axes aligned at the right. The caller has checked that it fits."""
+    old_shape = uop.shape
+    if old_shape == shape:
         return uop
-    if len(own) < len(shape):
-        uop = uop.reshape((1,) * (len(shape) - len(own)) + own)
+    if len(old_shape) < len(shape):
+        uop = uop.reshape((1,) * (len(shape) - len(old_shape)) + old_shape)
     return uop.expand(shape)
 
 
-def filled(dtype: DType, value: Any, shape: Shape) -> UOp:
+def broadcast_constant(dtype: DType, value: Any, shape: Shape) -> UOp:
     """The constant `value` in every element of `shape`."""
     out = UOp.const(dtype, value)
     return out.reshape((1,) * len(shape)).expand(shape) if shape else out
@@ -71,8 +71,7 @@ def check_fits(value: int, dtype: DType, subject: str) -> None:
 
 
 def declared_dtype(size: UOp) -> DType | None:
-    """The dtype that the Variables of a symbolic integer were given as operands of Tensors; None if they have
-    none."""
+    """The dtype that was declared for the Variables of a symbolic integer as operands of Tensors, or None."""
     out: DType | None = None
     for node in size.toposort():
         if node.op is Ops.DEFINE_VAR and node.arg.dtype:
@@ -82,8 +81,9 @@ def declared_dtype(size: UOp) -> DType | None:
 
 
 class BufferRole(NamedTuple):
-    """Of a Tensor that belongs to a model and is not trained. `persistent`: it is saved with the model.
-    `keeps_dtype`: it is part of a format; converting the model to another dtype leaves it as it is."""
+    """The role of a Tensor that belongs to a model and is not trained. `persistent`: it is saved with the
+    model. `keeps_dtype`: it is part of a format, and does not change when the model is converted to another
+    dtype."""
 
     persistent: bool
     keeps_dtype: bool = False
@@ -102,7 +102,7 @@ class TensorBase(metaclass=TensorType):
     _device: Any  # its name, or a tuple of several; None: a constant, which is computed on any device
     _storage: Storage | None  # what it shares with its views; None: not determined yet
 
-    # the metaclass answers for the class, this for its instances
+    # the metaclass has the property for the class, this is the property of instances
     training: ClassVar[bool] = cast(bool, property(lambda self: type(self).training))
 
     # --- results
@@ -125,17 +125,22 @@ class TensorBase(metaclass=TensorType):
         return out
 
     def _with(self, uop: UOp) -> Self:
-        """A result computed from this Tensor alone: a value, even where it is the same elements."""
+        """A result computed from this Tensor alone. It is a value, not a view, even if the elements are the
+        same."""
         if uop.op not in _MAY_BE_VIEW:
             return self._result(uop)
         if is_view_of_memory(self, uop):
             return self._result(UOp(Ops.NOOP, uop.dtype, (uop,)))
         out = self._result(uop)
-        Storage(uop.base).add(out)  # known, so that what is made of it need not look for memory again
+        Storage(uop.base).add(out)  # so that results made from it need not search for memory again
         return out
 
+    def _compute_once(self) -> Self:
+        """This value stored in memory of its own, so that it is computed once for all its uses."""
+        return self._with(self.uop.contiguous())
+
     def _view_of(self, uop: UOp) -> Self:
-        """A view of this Tensor: what is written to either is seen in both."""
+        """A view of this Tensor: a write to either is seen in both."""
         out = self._result(uop)
         (self._storage or storage_of(self)).add(out)
         return out
@@ -145,7 +150,7 @@ class TensorBase(metaclass=TensorType):
         needs = self._requires_grad
         if not modes.grad_enabled:
             if needs is not False:
-                needs, uop = False, cut(uop)
+                needs, uop = False, cut_gradient(uop)
         elif needs and not uop.dtype.is_float:
             needs = False
         out.uop, out._device, out.grad = uop, self._device, None
@@ -174,7 +179,7 @@ class TensorBase(metaclass=TensorType):
                 needs = True if x._requires_grad else None
         if not modes.grad_enabled:
             if needs is not False:
-                needs, uop = False, cut(uop)
+                needs, uop = False, cut_gradient(uop)
         elif needs and not uop.dtype.is_float:
             needs = False
         out.uop, out._device, out.grad, out._requires_grad, out._derived = (
@@ -189,20 +194,22 @@ class TensorBase(metaclass=TensorType):
         return out
 
     def _with_backward(self, inputs: Sequence[Self], backward: Callable[..., Any]) -> Self:
-        """This value with a gradient of its own: `backward(gradient, value, *inputs)`, of Tensors, gives the
-        gradient of each input, or None for one that has none.
+        """This value with a custom gradient: `backward(gradient, value, *inputs)`, a function of Tensors,
+        returns the gradient of each input, or None.
         """
         make, home, devices = self._of, self._device, [x._device for x in inputs]
 
         def rule(g: UOp, node: UOp) -> list[UOp | None]:
             sources = [make(s, d) for s, d in zip(node.src[1:], devices, strict=True)]
-            given = backward(make(g, home), make(node, home), *sources)
-            given = given if isinstance(given, (tuple, list)) else (given,)
-            if len(given) != len(sources):
+            gradients = backward(make(g, home), make(node, home), *sources)
+            gradients = gradients if isinstance(gradients, (tuple, list)) else (gradients,)
+            if len(gradients) != len(sources):
                 raise GradientError(
-                    f"backward: expected {len(sources)} gradients, one for each input, got {len(given)}"
+                    f"backward: expected {len(sources)} gradients, one for each input, got {len(gradients)}"
                 )
-            return [None if x is None else _gradient_of(x, s) for x, s in zip(given, sources, strict=True)]
+            return [
+                None if x is None else _gradient_of(x, s) for x, s in zip(gradients, sources, strict=True)
+            ]
 
         return self._join(UOp(Ops.NOOP, self.dtype, (self.uop, *[x.uop for x in inputs]), rule), *inputs)
 
@@ -215,10 +222,10 @@ class TensorBase(metaclass=TensorType):
 
     @property
     def requires_grad(self) -> bool | None:
-        """Whether gradients flow to this Tensor: True, False, or None, which was not said (see `backward`).
+        """Whether gradients flow to this Tensor: True, False, or None if it was not set (see `backward`).
 
-        Setting it concerns what is computed from now on. Raises GradientError for False on a Tensor that is
-        computed from others that require a gradient: `detach()` is that value without.
+        Setting it affects later computations. Raises GradientError for False on a Tensor that is computed
+        from others that require a gradient: use `detach()`.
 
         >>> w = Tensor([1.0], requires_grad=True)
         >>> w.requires_grad, (w * 2).requires_grad, w.detach().requires_grad
@@ -249,7 +256,7 @@ class TensorBase(metaclass=TensorType):
 
     @synchronized
     def _mark_leaf(self) -> None:
-        """Let what is computed from now on know this Tensor as a leaf, whatever is written to it."""
+        """Mark this Tensor's node as a leaf for later computations, whatever is written to it."""
         if not self.uop.dtype.is_float or self._is_marked():
             return
         if isinstance(self._role, BufferRole):
@@ -263,7 +270,7 @@ class TensorBase(metaclass=TensorType):
         changes.count += 1
 
     def _set_uop(self, uop: UOp) -> None:
-        """Become the value `uop`, and stay a leaf if this is one."""
+        """Become the value `uop`; a leaf stays a leaf."""
         self.uop = uop
         if self._requires_grad and not self._derived:
             self._mark_leaf()
@@ -307,7 +314,8 @@ class TensorBase(metaclass=TensorType):
 
     @property
     def device(self) -> Any:
-        """The name of the device that holds, or will hold, the elements; of a sharded Tensor, of each.
+        """The name of the device that holds, or will hold, the elements; for a sharded Tensor, all their
+        names.
 
         >>> Tensor([1.0], device="INTERP").device
         'INTERP'
@@ -391,7 +399,7 @@ class TensorBase(metaclass=TensorType):
     # --- arguments
 
     def _axis(self, axis: int, extra: int = 0) -> int:
-        """`axis` counted from 0. `extra` axes are about to be added. Raises AxisError."""
+        """`axis` counted from 0. `extra`: the number of axes about to be added. Raises AxisError."""
         n = len(self.uop.shape) + extra
         if axis.__class__ is int and -n <= axis < n:
             return axis if axis >= 0 else axis + n
@@ -449,7 +457,7 @@ class TensorBase(metaclass=TensorType):
 
     def _constant(self, x: Any) -> UOp:
         """The Python scalar `x` as a node of this Tensor's shape and the dtype that both promote to."""
-        return filled(self._scalar(x), x, self.uop.shape)
+        return broadcast_constant(self._scalar(x), x, self.uop.shape)
 
     def _pair(self, x: TensorLike, reverse: bool = False) -> tuple[UOp, UOp]:
         """This Tensor and `x` as nodes of one dtype and shape, in order, swapped when `reverse`.
@@ -467,7 +475,7 @@ class TensorBase(metaclass=TensorType):
                 a, b = broadcast_to(a, shape), broadcast_to(b, shape)
         elif isinstance(x, _SCALARS):
             dtype = self._scalar(x)
-            a, b = a.cast(dtype), filled(dtype, x, a.shape)
+            a, b = a.cast(dtype), broadcast_constant(dtype, x, a.shape)
         elif isinstance(x, UOp) and not x.shape:
             dtype = self._symbol(x)
             a, b = a.cast(dtype), broadcast_to(x.cast(dtype), a.shape)
@@ -476,7 +484,7 @@ class TensorBase(metaclass=TensorType):
         return (b, a) if reverse else (a, b)
 
     def _with_constant(self, x: TensorLike) -> tuple[UOp, UOp]:
-        """`_pair`, where a Python scalar is a CONST of shape (), which goes with any shape."""
+        """`_pair`, except that a Python scalar stays a CONST of shape (), which broadcasts to any shape."""
         if not isinstance(x, _SCALARS):
             return self._pair(x)
         a, dtype = self.uop, self._scalar(x)
@@ -558,5 +566,5 @@ def _gradient_of(x: TensorBase, source: TensorBase) -> UOp | None:
     return x.uop.cast(source.dtype)
 
 
-# What stands where a Tensor may: a Tensor, a Python number, a symbolic one (a Variable), lists, an array.
+# Operands: a Tensor, a Python number, a symbolic one (a Variable), lists, an array.
 TensorLike: TypeAlias = TensorBase | UOp | bool | int | float | Sequence[Any] | SupportsArray

@@ -1,15 +1,15 @@
-"""Where values go in ascending rows: a binary search of all of them at once.
+"""searchsorted: the positions of values in ascending rows, by a binary search for all values at once.
 
-Of each value two bounds are kept, in the halves of an int64. A step looks at the element between them, and is
-a kernel that all steps share. In short rows, elements are compared with all values.
+Each value has two bounds, in the halves of an int64. A step compares it with the element between them; all
+steps share one kernel. In short rows, every element is compared with every value.
 
-All functions are of nodes, and go along the last axis.
+All functions take nodes, and work along the last axis.
 """
 
 from __future__ import annotations
 
 from polygrad.dtype import dtypes
-from polygrad.tensor.core.sorting_network import taken
+from polygrad.tensor.core.sorting_network import take
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.shapes import sint_max
@@ -18,27 +18,27 @@ MAX_COMPARED = 64  # elements of a row that are compared with each value
 
 
 def places(rows: UOp, values: UOp, right: bool) -> UOp:
-    """How many elements of each row are less than a value, or, `right`, not greater (int32). NaN is the
-    greatest. `rows`: (..., n); `values`: (..., m) of the same axes before."""
+    """The number of elements of each row (int32) that are less than a value, or, if `right`, not greater. NaN
+    is the greatest. `rows`: (..., n); `values`: (..., m), with the same leading axes."""
     n = rows.shape[-1]
     if sint_max(n) <= MAX_COMPARED:
         shape = (*values.shape, n)
-        spread = rows.reshape((*rows.shape[:-1], 1, n)).expand(shape)
+        spread_rows = rows.reshape((*rows.shape[:-1], 1, n)).expand(shape)
         value = values.reshape((*values.shape, 1)).expand(shape)
-        before = _goes_before(spread, value, right).cast(dtypes.int32)
+        before = _goes_before(spread_rows, value, right).cast(dtypes.int32)
         return before.reduce_axis(Ops.ADD, (len(shape) - 1,)).reshape(values.shape)
     state = UOp.index(n).cast(dtypes.int64).reshape((1,) * values.ndim).expand(values.shape).contiguous()
     for _ in range(sint_max(n).bit_length()):
         low, high = (state >> 32).cast(dtypes.int32), (state & 0xFFFFFFFF).cast(dtypes.int32)
         middle = (low + high) >> 1
-        later = (low < high) & _goes_before(taken(rows, middle), values, right)
+        later = (low < high) & _goes_before(take(rows, middle), values, right)
         low, high = later.where(middle + 1, low), later.where(high, middle)
         state = ((low.cast(dtypes.int64) << 32) | high.cast(dtypes.int64)).contiguous()
     return (state >> 32).cast(dtypes.int32)
 
 
 def _goes_before(element: UOp, value: UOp, right: bool) -> UOp:
-    """Whether an element stands before the place of a value."""
+    """Whether an element comes before the insert position of a value."""
     return _less(value, element).logical_not() if right else _less(element, value)
 
 

@@ -1,8 +1,8 @@
-"""In which order einsum contracts its operands: pairs at a time, by the least number of products.
+"""The order in which einsum contracts its operands: pairwise, with the least number of products.
 
-Exact for up to six operands, by dynamic programming over their subsets; more are first joined greedily, the
-cheapest pair at a time. Knows letters and sizes, no tensors. A path is numpy.einsum_path's: pairs of
-positions; both operands leave the list, and their product goes to its end.
+Exact for up to six operands, by dynamic programming over their subsets. More operands are first joined
+greedily, the cheapest pair at a time. A path has numpy.einsum_path's form: pairs of positions; both operands
+leave the list, and their product is appended.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ EXACT = 6
 
 
 def contraction_path(terms: Sequence[str], output: str, sizes: Mapping[str, int]) -> list[tuple[int, int]]:
-    """Pairs of positions, until one or two operands are left: those are joined at last.
+    """Pairs of positions to contract, until one or two operands are left, which the caller joins.
 
-    terms: the letters of each operand. output: those that are kept. sizes: of each letter.
+    terms: the letters of each operand. output: the letters of the result. sizes: the size of each letter.
     """
     left, path = list(terms), []
     while len(left) > EXACT:
@@ -33,23 +33,29 @@ def contraction_path(terms: Sequence[str], output: str, sizes: Mapping[str, int]
 
 def _exact_path(terms: list[str], output: str, sizes: Mapping[str, int]) -> list[tuple[int, int]]:
     count = len(terms)
-    kept: dict[int, str] = {}
+    kept_letters: dict[int, str] = {}
     for subset in range(1, 1 << count):
-        inside = "".join(t for i, t in enumerate(terms) if subset >> i & 1)
-        outside = output + "".join(t for i, t in enumerate(terms) if not subset >> i & 1)
-        kept[subset] = (
-            "".join(c for c in dict.fromkeys(inside) if c in outside) if subset & (subset - 1) else inside
+        inner_letters = "".join(t for i, t in enumerate(terms) if subset >> i & 1)
+        outer_letters = output + "".join(t for i, t in enumerate(terms) if not subset >> i & 1)
+        kept_letters[subset] = (
+            "".join(c for c in dict.fromkeys(inner_letters) if c in outer_letters)
+            if subset & (subset - 1)
+            else inner_letters
         )
     cost = {1 << i: 0 for i in range(count)}
     split: dict[int, int] = {}
-    for subset in sorted(kept, key=int.bit_count):
+    for subset in sorted(kept_letters, key=int.bit_count):
         if subset in cost:
             continue
         part = (subset - 1) & subset
         while part:
-            rest = subset ^ part
-            if part > rest:  # each split once
-                total = cost[part] + cost[rest] + _products(kept[part] + kept[rest], sizes)
+            complement = subset ^ part
+            if part > complement:  # each split once
+                total = (
+                    cost[part]
+                    + cost[complement]
+                    + _products(kept_letters[part] + kept_letters[complement], sizes)
+                )
                 if subset not in cost or total < cost[subset]:
                     cost[subset], split[subset] = total, part
             part = (part - 1) & subset
@@ -73,5 +79,5 @@ def _products(letters: str, sizes: Mapping[str, int]) -> int:
 def _join(terms: list[str], i: int, j: int, output: str) -> None:
     both = terms[i] + terms[j]
     del terms[j], terms[i]
-    rest = output + "".join(terms)
-    terms.append("".join(c for c in dict.fromkeys(both) if c in rest))
+    remaining_letters = output + "".join(terms)
+    terms.append("".join(c for c in dict.fromkeys(both) if c in remaining_letters))

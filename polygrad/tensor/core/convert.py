@@ -35,9 +35,9 @@ def flatten(data: Sequence[Any], subject: str = "data") -> tuple[list[Any], tupl
         inner: list[Any] = []
         for row in flat:
             if not isinstance(row, (list, tuple)) or len(row) != n:
-                got = len(row) if isinstance(row, (list, tuple)) else "a scalar"
+                length = len(row) if isinstance(row, (list, tuple)) else "a scalar"
                 raise ShapeError(
-                    f"{subject}: expected {n} elements in every list at depth {len(shape)}, got {got}"
+                    f"{subject}: expected {n} elements in every list at depth {len(shape)}, got {length}"
                 )
             inner.extend(row)
         flat = inner
@@ -64,8 +64,10 @@ def dtype_of(flat: Sequence[Any]) -> DType:
         return dtypes.default_float
     if all(isinstance(x, (bool, int, float)) for x in flat):
         return dtypes.default_float
-    strange = next(x for x in flat if not isinstance(x, (bool, int, float)))
-    raise DTypeError(f"data: expected bools, ints or floats, got {type(strange).__name__}: {strange!r}")
+    unsupported_value = next(x for x in flat if not isinstance(x, (bool, int, float)))
+    raise DTypeError(
+        f"data: expected bools, ints or floats, got {type(unsupported_value).__name__}: {unsupported_value!r}"
+    )
 
 
 def pack(flat: Sequence[Any], dtype: DType, subject: str = "data") -> memoryview:
@@ -90,7 +92,7 @@ def pack(flat: Sequence[Any], dtype: DType, subject: str = "data") -> memoryview
             return memoryview(struct.pack(f"={len(flat)}e", *flat))
         if dtype.fmt is not None:
             return memoryview(array.array(dtype.fmt, flat)).cast("B")
-    except (OverflowError, struct.error):  # what rounds to infinity, and an integer that no double holds
+    except (OverflowError, struct.error):  # a float that rounds to infinity, or an integer beyond float64
         if dtype is not dtypes.float16:
             return memoryview(array.array(dtype.fmt or "d", [as_double(x) for x in flat])).cast("B")
     code = "B" if dtype.itemsize == 1 else "H"
@@ -109,7 +111,7 @@ def _to_int(x: Any, dtype: DType) -> int:
 
 
 def bfloat16_bits(data: Any) -> Any:
-    """The bits of a bfloat16 Tensor of torch, which numpy has no dtype for; None for all else."""
+    """The bits of a bfloat16 Tensor of torch, for which numpy has no dtype; None for other data."""
     if str(getattr(data, "dtype", "")) != "torch.bfloat16":
         return None
     return data.detach().cpu().contiguous().view(sys.modules["torch"].int16).numpy()
@@ -203,18 +205,18 @@ def check_count(data: memoryview, dtype: DType) -> int:
     return data.nbytes // dtype.itemsize
 
 
-_FEW = 4096  # numbers that Python looks through by itself
+_MAX_SCANNED = 4096  # numbers whose extremes are computed in Python
 
 
 def bounds_of_data(raw: memoryview, dtype: DType) -> tuple[int, int] | None:
-    """The least and greatest of integers in memory, where finding them takes no time to speak of."""
-    if not dtype.is_int or raw.nbytes > _FEW * 16 * dtype.itemsize:
+    """The least and greatest of integers in memory; None if there are too many to look at cheaply."""
+    if not dtype.is_int or raw.nbytes > _MAX_SCANNED * 16 * dtype.itemsize:
         return None
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numbers = numpy.frombuffer(raw, dtype=str(dtype))
         return int(numbers.min()), int(numbers.max())
-    if raw.nbytes > _FEW * dtype.itemsize or dtype.fmt is None:
+    if raw.nbytes > _MAX_SCANNED * dtype.itemsize or dtype.fmt is None:
         return None
     listed = raw.cast("B").cast(dtype.fmt).tolist()  # type: ignore[call-overload]
     return min(listed), max(listed)

@@ -1,6 +1,6 @@
-"""DLPack capsules: memory of this process handed to other libraries, and taken from them, without a copy.
+"""DLPack capsules: exchange memory of this process with other libraries, without a copy.
 
-The structures are those of DLPack 1.1 (dlpack.h); a capsule is asked for by Python's array API protocol.
+The structures are those of DLPack 1.1 (dlpack.h); Python's array API protocol passes them as capsules.
 """
 
 from __future__ import annotations
@@ -63,12 +63,14 @@ def _api(name: str, result: Any, *arguments: Any) -> Any:
 _new = _api("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 _pointer = _api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
 _is_valid = _api("PyCapsule_IsValid", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
-# of a capsule that goes: as an object it would live again
+# for a capsule that is being destroyed: as a py_object its reference count would rise again
 _pointer_of_dying = _api("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
 _is_valid_dying = _api("PyCapsule_IsValid", ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
 _set_name = _api("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, ctypes.c_char_p)
 
-_exported: dict[int, tuple[Any, ...]] = {}  # what capsules hold, by the address of their structure
+_exported: dict[
+    int, tuple[Any, ...]
+] = {}  # the objects that capsules keep alive, by their structure's address
 
 
 def _release(address: int) -> None:
@@ -76,7 +78,7 @@ def _release(address: int) -> None:
 
 
 def _drop(capsule: int) -> None:
-    """Release what a capsule holds that nobody has taken."""
+    """Release the memory of a capsule that no library has consumed."""
     for name in (_NAME, _VERSIONED):
         if _is_valid_dying(capsule, name):
             _release(_pointer_of_dying(capsule, name))
@@ -114,7 +116,7 @@ def export(view: memoryview, shape: tuple[int, ...], dtype: DType, is_versioned:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Memory that another library owns. `owner` gives it back when it goes."""
+    """Memory that another library owns. `owner` releases it when it is destroyed."""
 
     address: int
     shape: tuple[int, ...]
@@ -127,8 +129,8 @@ class Imported:
     def is_dense(self) -> bool:
         """Whether elements are in order and without gaps."""
         step = 1
-        for n, own in zip(reversed(self.shape), reversed(self.strides), strict=True):
-            if n != 1 and own != step:
+        for n, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if n != 1 and stride != step:
                 return False
             step *= n
         return True
@@ -142,20 +144,20 @@ class Imported:
         return count
 
     def read(self, start: int, count: int) -> bytes:
-        """A copy of `count` elements from element `start` of the memory on."""
+        """A copy of `count` elements of the memory, from element `start` on."""
         size = self.dtype.itemsize
         return bytes((ctypes.c_char * (count * size)).from_address(self.address + start * size))
 
     def may_be_shared(self) -> bool:
-        """Whether kernels may read it where it lies: in order, aligned, and what they read around it is on
-        the same pages."""
+        """Whether kernels may use the memory in place: in order, aligned, and the bytes around it that they
+        read lie on the same pages."""
         start, end = self.address, self.address + self.nbytes
         is_around = start % _PAGE >= _AROUND and (end - 1) // _PAGE == (end + _AROUND - 1) // _PAGE
         return self.is_dense and not self.is_read_only and not start % self.dtype.itemsize and is_around
 
 
 class _Owner:
-    """Keeps a structure of another library, and calls its deleter at the end."""
+    """Owns a structure of another library, and calls its deleter on destruction."""
 
     def __init__(self, place: int, deleter: int | None) -> None:
         self._place, self._delete = place, _Deleter(deleter) if deleter else None
@@ -166,12 +168,12 @@ class _Owner:
 
 
 def take(capsule: Any) -> Imported:
-    """What is in a capsule, which is ours from now on. Raises ArgumentError, DTypeError."""
+    """Consume a capsule: its memory now belongs to the result. Raises ArgumentError, DTypeError."""
     kind: Any
     if _is_valid(capsule, _VERSIONED):
-        name, used, kind = _VERSIONED, _VERSIONED_USED, _ManagedVersioned
+        name, used_name, kind = _VERSIONED, _VERSIONED_USED, _ManagedVersioned
     elif _is_valid(capsule, _NAME):
-        name, used, kind = _NAME, _USED, _Managed
+        name, used_name, kind = _NAME, _USED, _Managed
     else:
         raise ArgumentError("from_dlpack: the DLPack capsule was taken before, or is not one")
     place = _pointer(capsule, name)
@@ -190,7 +192,7 @@ def take(capsule: Any) -> Imported:
     for i in reversed(range(tensor.ndim)):
         strides[i] = tensor.strides[i] if tensor.strides else step
         step *= shape[i]
-    _set_name(capsule, used)
+    _set_name(capsule, used_name)
     is_read_only = kind is _ManagedVersioned and bool(managed.flags & _READ_ONLY)
     address = (tensor.data or 0) + tensor.byte_offset
     owner = _Owner(place, managed.deleter)

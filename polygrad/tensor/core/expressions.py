@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from polygrad.dtype import DType, dtypes
-from polygrad.tensor.core.base import filled
+from polygrad.tensor.core.base import broadcast_constant
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -30,7 +30,7 @@ def mirror(a: UOp) -> UOp:
 
 
 def logical_not(a: UOp) -> UOp:
-    return UOp(Ops.CMPNE, dtypes.bool, (a, filled(dtypes.bool, True, a.shape)))
+    return UOp(Ops.CMPNE, dtypes.bool, (a, broadcast_constant(dtypes.bool, True, a.shape)))
 
 
 def floor_of(a: UOp) -> UOp:
@@ -44,10 +44,10 @@ def ceil_of(a: UOp) -> UOp:
 
 
 def remainder_of(a: UOp, b: UOp) -> UOp:
-    """a - b trunc(a / b). The quotient 0 gives a itself, also for an infinite b."""
-    whole = UOp(Ops.TRUNC, a.dtype, (UOp(Ops.FDIV, a.dtype, (a, b)),))
-    is_zero = UOp(Ops.CMPEQ, dtypes.bool, (whole, filled(a.dtype, 0.0, a.shape)))
-    return UOp(Ops.WHERE, a.dtype, (is_zero, a, a + negate(whole * b)))
+    """a - b trunc(a / b). If the quotient is 0, the result is a, also for an infinite b."""
+    quotient = UOp(Ops.TRUNC, a.dtype, (UOp(Ops.FDIV, a.dtype, (a, b)),))
+    is_zero = UOp(Ops.CMPEQ, dtypes.bool, (quotient, broadcast_constant(a.dtype, 0.0, a.shape)))
+    return UOp(Ops.WHERE, a.dtype, (is_zero, a, a + negate(quotient * b)))
 
 
 def floor_quotient(a: UOp, b: UOp) -> UOp:
@@ -59,7 +59,7 @@ def trunc_quotient(a: UOp, b: UOp) -> UOp:
     q = floor_quotient(a, b)
     if a.dtype.is_unsigned or a.dtype.is_bool:
         return q
-    zero = filled(a.dtype, 0, a.shape)
+    zero = broadcast_constant(a.dtype, 0, a.shape)
     inexact = UOp(Ops.CMPNE, dtypes.bool, (q * b, a))
     is_negative = UOp(Ops.CMPLT, dtypes.bool, (a ^ b, zero))
     nonzero = UOp(Ops.CMPNE, dtypes.bool, (b, zero))
@@ -94,11 +94,11 @@ def shift(op: Ops, a: UOp, b: UOp) -> UOp:
     dtype = a.dtype
     if b.bounds is not None and b.bounds[0] >= 0 and b.bounds[1] < dtype.bits:
         return UOp(op, dtype, (a, b))
-    is_outside = UOp(Ops.CMPLT, dtypes.bool, (filled(b.dtype, dtype.bits - 1, b.shape), b))
+    is_outside = UOp(Ops.CMPLT, dtypes.bool, (broadcast_constant(b.dtype, dtype.bits - 1, b.shape), b))
     if not dtype.is_unsigned:
-        is_outside = is_outside | UOp(Ops.CMPLT, dtypes.bool, (b, filled(b.dtype, 0, b.shape)))
-    amount = UOp(Ops.WHERE, b.dtype, (is_outside, filled(b.dtype, 0, b.shape), b))
-    sign = filled(dtype, 0, a.shape)
+        is_outside = is_outside | UOp(Ops.CMPLT, dtypes.bool, (b, broadcast_constant(b.dtype, 0, b.shape)))
+    amount = UOp(Ops.WHERE, b.dtype, (is_outside, broadcast_constant(b.dtype, 0, b.shape), b))
+    sign = broadcast_constant(dtype, 0, a.shape)
     if op is Ops.SHR and not dtype.is_unsigned:
-        sign = UOp(Ops.SHR, dtype, (a, filled(dtype, dtype.bits - 1, a.shape)))
+        sign = UOp(Ops.SHR, dtype, (a, broadcast_constant(dtype, dtype.bits - 1, a.shape)))
     return UOp(Ops.WHERE, dtype, (is_outside, sign, UOp(op, dtype, (a, amount))))

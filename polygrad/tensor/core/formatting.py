@@ -1,4 +1,4 @@
-"""Values as text, as numpy prints arrays: shortened where there are many, columns aligned.
+"""Formats values as numpy prints arrays: many elements are shortened, columns are aligned.
 
 Knows Python numbers and shapes, no Tensors.
 """
@@ -9,33 +9,33 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-SHORTENED = 1000  # more elements than that are shortened
-_EDGE = 3  # how many of the first and of the last ones are left
-_DIGITS = 4  # behind the point
+SHORTENED = 1000  # more elements than this are shortened
+_EDGE = 3  # how many elements are printed at each end
+_DIGITS = 4  # after the decimal point
 _WIDTH = 100
 
 
-def shown(n: int, shortened: bool) -> list[int]:
+def printed_positions(n: int, shortened: bool) -> list[int]:
     """The positions along an axis of n elements that are printed."""
     return list(range(n)) if not shortened or n <= 2 * _EDGE else [*range(_EDGE), *range(n - _EDGE, n)]
 
 
 def text_of(shape: tuple[int, ...], row_of: Callable[[tuple[int, ...]], Sequence[Any]], indent: int) -> str:
-    """The elements of an array of `shape` as nested brackets, its lines `indent` to the right.
+    """The elements of an array of `shape` as nested brackets, its lines indented by `indent`.
 
-    `row_of(index)` gives those of the last axis that are printed, for an index of the axes before it.
+    `row_of(index)` returns the printed elements of the last axis, for an index of the other axes.
     """
     shortened = math.prod(shape) > SHORTENED
     indices: list[tuple[int, ...]] = [()]
     for n in shape[:-1]:
-        indices = [(*i, k) for i in indices for k in shown(n, shortened)]
+        indices = [(*i, k) for i in indices for k in printed_positions(n, shortened)]
     if 0 in shape:
         return "[]"
     rows = {index: list(row_of(index)) for index in indices}
     formatter = _formatter([x for row in rows.values() for x in row])
     texts = {index: [formatter(x) for x in row] for index, row in rows.items()}
     width = max(len(t) for row in texts.values() for t in row)
-    padded = {index: [t.rjust(width) for t in row] for index, row in texts.items()}
+    padded_texts = {index: [t.rjust(width) for t in row] for index, row in texts.items()}
     if not shape:
         return texts[()][0]
 
@@ -43,9 +43,13 @@ def text_of(shape: tuple[int, ...], row_of: Callable[[tuple[int, ...]], Sequence
         n = shape[len(index)]
         cut = shortened and n > 2 * _EDGE
         if len(index) == len(shape) - 1:
-            parts = [*padded[index][:_EDGE], "...", *padded[index][_EDGE:]] if cut else padded[index]
-            return "[" + _wrapped(parts, column + 1) + "]"
-        parts = [block((*index, k), column + 1) for k in shown(n, shortened)]
+            parts = (
+                [*padded_texts[index][:_EDGE], "...", *padded_texts[index][_EDGE:]]
+                if cut
+                else padded_texts[index]
+            )
+            return "[" + _wrap_lines(parts, column + 1) + "]"
+        parts = [block((*index, k), column + 1) for k in printed_positions(n, shortened)]
         parts = [*parts[:_EDGE], "...", *parts[_EDGE:]] if cut else parts
         between = "," + "\n" * (len(shape) - len(index) - 1) + " " * (column + 1)
         return "[" + between.join(parts) + "]"
@@ -53,7 +57,7 @@ def text_of(shape: tuple[int, ...], row_of: Callable[[tuple[int, ...]], Sequence
     return block((), indent)
 
 
-def _wrapped(parts: list[str], column: int) -> str:
+def _wrap_lines(parts: list[str], column: int) -> str:
     lines, line = [], ""
     for i, part in enumerate(parts):
         item = part + ("," if i < len(parts) - 1 else "")
@@ -66,7 +70,7 @@ def _wrapped(parts: list[str], column: int) -> str:
 
 
 def _formatter(values: list[Any]) -> Callable[[Any], str]:
-    """How these values are written: floats with as many digits as they need, or as powers of ten."""
+    """A function that formats these values: floats with as many digits as they need, or as powers of ten."""
     if not isinstance(values[0], float):
         return str
     finite = [abs(v) for v in values if math.isfinite(v) and v != 0]

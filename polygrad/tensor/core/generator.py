@@ -1,9 +1,9 @@
 """The state of random numbers: the seed, how many elements each device has drawn, and captured steps' draws.
 
-Element i of a draw is threefry(key, base + offset + i). Outside captures `base` is 0 and `offset`, a buffer
-of its own for each draw, counts the elements drawn earlier: a draw is a pure function of buffers that nothing
-overwrites, so it can be computed late, twice or never. A captured step has a key and a base of its own, which
-it advances itself; its draws continue the sequence as if it had not been captured.
+Element i of a draw is threefry(key, base + offset + i). Outside of captures `base` is 0, and `offset`, a
+separate buffer for each draw, counts the elements drawn earlier. So a draw is a pure function of buffers that
+nothing overwrites: it can be computed late, twice or never. A captured step has its own key and base, and
+advances the base itself; its draws continue the sequence as if it had not been captured.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from polygrad.runtime.buffer import Buffer
 from polygrad.uop.node import UOp
 
 _MASK = (1 << 64) - 1
-_HOST = "host"  # which counts seeds that were drawn, among the devices, which count elements
+_HOST = "host"  # counts drawn seeds; the other keys are devices, which count drawn elements
 
 
 def _mix(x: int) -> int:
-    """64 bits of which each depends on every bit of `x`: SplitMix64's finaliser (Steele et al., 2014)."""
+    """Mix 64 bits, so that each depends on every bit of `x`: SplitMix64's finaliser (Steele et al., 2014)."""
     x = (x + 0x9E3779B97F4A7C15) & _MASK
     x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
@@ -42,7 +42,8 @@ def _word(device: str, value: int) -> UOp:
 
 @dataclass(slots=True)
 class _Stream:
-    """A captured step's draws on one device: its buffers, their contents, and the elements drawn by a run."""
+    """A captured step's draws on one device: its buffers, their contents, and the elements that a run
+    draws."""
 
     key: UOp
     base: UOp
@@ -69,7 +70,7 @@ class CapturedDraws:
         return stream.key, stream.base, offset
 
     def advances(self) -> list[UOp]:
-        """The assignments that advance the step: to be computed last."""
+        """The assignments that advance the step's base; they must be computed last."""
         return [s.base.assign(s.base + UOp.const(dtypes.uint64, s.drawn)) for s in self._streams.values()]
 
     def begin_run(self) -> None:
@@ -82,7 +83,7 @@ class CapturedDraws:
             self._generator.positions[device] = next_position
 
     def catch_up(self) -> None:
-        """Write the generator's state to the step's buffers, where it has changed."""
+        """Write the generator's state to the step's buffers, if it has changed."""
         for device, stream in self._streams.items():
             seed, position = state = self._generator.state(device)
             if stream.holds != state:
@@ -91,7 +92,7 @@ class CapturedDraws:
                 stream.holds = state
 
     def buffers(self) -> dict[str, Buffer]:
-        """The step's own memory by name: of the device's stream its key, and the number of elements drawn."""
+        """The step's buffers by name: for each device its key, and the number of elements drawn."""
         return {
             f"random.{name}": node.arg
             for s in self._streams.values()
@@ -117,7 +118,7 @@ class Generator:
 
     @contextlib.contextmanager
     def restored(self) -> Iterator[None]:
-        """`with generator.restored():` draws go on afterwards as if there had been none."""
+        """`with generator.restored():` later draws continue as if there had been none in the block."""
         seed, positions = self.seed, dict(self.positions)
         try:
             yield
@@ -133,7 +134,7 @@ class Generator:
         return self.seed, self.positions.get(device, 0)
 
     def draw_seed(self) -> int:
-        """64 random bits, as the seed of draws that are made elsewhere; no device's draws change by it."""
+        """64 random bits, as the seed of draws that are made elsewhere. It does not affect devices' draws."""
         seed, position = self.state(_HOST)
         self.positions[_HOST] = position + 1
         return _mix(_mix(seed) + position)
@@ -143,7 +144,7 @@ class Generator:
         if self._captured is not None:
             return self._captured.draw(device, count)
         seed, position = self.state(device)
-        # before memory is asked for, as that may wait: then other threads draw
+        # before memory is allocated: that may wait, and other threads may draw meanwhile
         self.positions[device] = position + count
         start = self._starts.get(device)
         if start is None:

@@ -1,9 +1,9 @@
 """Whether indices and class labels are in range.
 
-What is known on the host, constants and data that came from it, is checked when it is given. What a device
-computed is not, for that would wait for it: there an index that is out of range reads 0, and what it would
-write is not written; nothing outside of a buffer is ever touched. With CHECK=1 (in the environment, or
-`Context(CHECK=1)`) every index is checked where it is used, and in every run of a captured step.
+Values that the host knows, constants and data from it, are always checked. Values that a device computed are
+not, because reading them would wait for the device: there an index out of range reads 0 and writes nothing;
+memory outside of a buffer is never touched. With CHECK=1 (in the environment, or `Context(CHECK=1)`) every
+index is checked where it is used, and in every run of a captured step.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from polygrad.uop.ops import GroupOp, Ops
 def check_index(
     op: str, index: Any, size: Any, what: str, negative: bool = False, ignored: int | None = None
 ) -> None:
-    """Check the integers of the Tensor `index`, which are to be below `size` and, unless `negative`, at
-    least 0, or `ignored`. Raises AxisError, with CHECK=1 for any index.
+    """Check that the integers of the Tensor `index` are below `size`, and at least 0 (`negative`: -size), or
+    equal to `ignored`. Raises AxisError; with CHECK=1 also for indices that a device computed.
     """
     if not index.dtype.is_int:
         return
     low, high = size * -1 if negative else 0, size - 1
     if not checking():
-        known = host_bounds(index.uop) if isinstance(size, int) and watch.recording is None else None
-        if known is None or (low <= known[0] and known[1] <= high):
+        bounds = host_bounds(index.uop) if isinstance(size, int) and watch.recording is None else None
+        if bounds is None or (low <= bounds[0] and bounds[1] <= high):
             return
     if not has_value(index.uop) or not all(isinstance(n, int) and n for n in index.shape):
         return

@@ -1,8 +1,8 @@
-"""Which leaves lead to a result, which nodes stand for them, and what a backward leaves behind.
+"""Which leaves lead to a result, which nodes represent them, and how `backward` marks what it used.
 
-A leaf that requires a gradient is a DETACH with a Leaf as its argument, put on the Tensor's node: each
-version of the Tensor's value that was used has one, so a graph says by itself what it is differentiated with
-respect to, whatever has been read, written or frozen since.
+A leaf that requires a gradient is a DETACH with a Leaf as its argument, on top of the Tensor's node. Each
+version of the Tensor's value that was used has one. So a graph itself says which leaves it depends on,
+whatever was read, written or frozen later.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from polygrad.uop.ops import GroupOp, Ops
 def positions(order: list[UOp], targets: list[Any]) -> dict[UOp, list[int]]:
     """The positions of targets in a graph.
 
-    A leaf that requires a gradient is the DETACHs that say so, one for each version of its value that was
-    used. Any other target is its node or, where that is not in the graph, an older one over the same memory.
+    A leaf that requires a gradient has one DETACH for each version of its value that was used. Any other
+    target has its node or, if that is not in the graph, an older node over the same memory.
     """
     nodes: dict[UOp, list[int]] = {}
     leaves: dict[Any, list[int]] = {}
@@ -34,19 +34,19 @@ def positions(order: list[UOp], targets: list[Any]) -> dict[UOp, list[int]]:
             leaves.setdefault(t._role, []).append(i)
             continue
         nodes.setdefault(t.uop, []).append(i)
-        stored = t.uop
-        while stored.op is Ops.RESHAPE or stored.op is Ops.AFTER:
-            stored = stored.src[0]
-        if stored.op is Ops.BUFFER:
-            by_memory[stored.arg.allocation] = i
+        memory = t.uop
+        while memory.op is Ops.RESHAPE or memory.op is Ops.AFTER:
+            memory = memory.src[0]
+        if memory.op is Ops.BUFFER:
+            by_memory[memory.arg.allocation] = i
     present: dict[UOp, list[int]] = {}
     older: list[tuple[UOp, int]] = []
     for n in order:
-        found = nodes.get(n)
-        if found is None and n.op is Ops.DETACH and n.arg in leaves:
-            found = leaves[n.arg]
-        if found is not None:
-            present[n] = found
+        indices = nodes.get(n)
+        if indices is None and n.op is Ops.DETACH and n.arg in leaves:
+            indices = leaves[n.arg]
+        if indices is not None:
+            present[n] = indices
             continue
         value = n if n.op is Ops.BUFFER else value_of(n)
         if value is not None and value.arg.allocation in by_memory:
@@ -57,14 +57,14 @@ def positions(order: list[UOp], targets: list[Any]) -> dict[UOp, list[int]]:
 
 
 def leaves_of(order: list[UOp], live: list[Any]) -> tuple[list[Any], dict[UOp, list[int]]]:
-    """The live Tensors whose `.grad` a backward fills (see there), and where their nodes are.
+    """The live Tensors whose `.grad` `backward` fills, and by node the indices of those that it represents.
 
     `order`: the nodes under its root that carry a gradient; `live`: all Tensors.
     """
     marked = {n.arg: t for n in order if is_leaf(n) and (t := n.arg.tensor()) is not None}
     required = [t for t in marked.values() if t.requires_grad]
-    read = _read_by(order)
-    candidates = [t for t in live if t._requires_grad is None and _origin(t.uop) in read]
+    sources_read = _read_by(order)
+    candidates = [t for t in live if t._requires_grad is None and _origin(t.uop) in sources_read]
     undeclared = [t for t in candidates if t.uop.dtype.is_float and not is_constant(t.uop)]
     tensors = [*required, *undeclared]
     present = positions(order, tensors)
@@ -77,29 +77,31 @@ def leaves_of(order: list[UOp], live: list[Any]) -> tuple[list[Any], dict[UOp, l
             sources.add(node)
         if node in present:
             (computed if is_computed else leaves).update(present[node])
-    wanted = [i for i in range(len(tensors)) if i < len(required) or i in leaves - computed]
-    place = {i: n for n, i in enumerate(wanted)}
-    found = {n: [place[i] for i in positions if i in place] for n, positions in present.items()}
-    return [tensors[i] for i in wanted], {n: positions for n, positions in found.items() if positions}
+    leaf_indices = [i for i in range(len(tensors)) if i < len(required) or i in leaves - computed]
+    place = {i: n for n, i in enumerate(leaf_indices)}
+    leaf_positions = {n: [place[i] for i in positions if i in place] for n, positions in present.items()}
+    return [tensors[i] for i in leaf_indices], {
+        n: positions for n, positions in leaf_positions.items() if positions
+    }
 
 
 def _read_by(order: list[UOp]) -> set[Any]:
-    """The nodes of a graph, and the memory that it reads or has values in."""
-    found: set[Any] = set(order)
+    """The nodes of a graph, and the memory that it reads or that holds its computed values."""
+    reads: set[Any] = set(order)
     for n in order:
         value = n if n.op is Ops.BUFFER else value_of(n)
         if value is not None:
-            found.add(value.arg.allocation)
-    return found
+            reads.add(value.arg.allocation)
+    return reads
 
 
 def _origin(uop: UOp) -> Any:
-    """A key that tells quickly whether a graph contains a Tensor: the memory of which it is a version, or its
+    """The key under which a graph that contains this Tensor has it: the memory it is a version of, or its
     node."""
-    stored = uop
-    while stored.op is Ops.RESHAPE or stored.op is Ops.AFTER:
-        stored = stored.src[0]
-    return stored.arg.allocation if stored.op is Ops.BUFFER else uop
+    memory = uop
+    while memory.op is Ops.RESHAPE or memory.op is Ops.AFTER:
+        memory = memory.src[0]
+    return memory.arg.allocation if memory.op is Ops.BUFFER else uop
 
 
 def live_derived(since: int = 0) -> list[UOp]:
@@ -108,32 +110,36 @@ def live_derived(since: int = 0) -> list[UOp]:
 
 
 def spend(root: Any, order: list[UOp], live: list[Any]) -> None:
-    """Mark what a backward has gone through from `root`, along the nodes `order`, as spent: those `live` that
-    it came by, and `root` in results that are computed from it. What was spent before, and cannot be
-    differentiated any more, is freed."""
-    node, passed = root.uop, set(order)
-    others = []
+    """Mark as SPENT the values that `backward` visited.
+
+    These are the `live` Tensors among the nodes `order`, and `root` inside of results computed from it.
+    Values that were spent before and can no longer be differentiated become FREED.
+    """
+    node, visited = root.uop, set(order)
+    other_tensors = []
     for t in live:
         if not t._derived or t.uop.arg is Spent.FREED:
             continue
         if _is_spent(t.uop):
-            if (freed := _freed(t.uop)) is not None and len(storage_of(t).tensors()) == 1:
+            if (freed := _freed_value(t.uop)) is not None and len(storage_of(t).tensors()) == 1:
                 t.uop, t._storage = freed, None
-        elif t.uop in passed:
+        elif t.uop in visited:
             t.uop = t.uop.detach(Spent.SPENT)
         else:
-            others.append(t)
-    if not others:
+            other_tensors.append(t)
+    if not other_tensors:
         return
     new = {node: node.detach(Spent.SPENT)}
-    for n in UOp.sink(*[t.uop for t in others]).toposort(lambda n: n not in passed and not _is_spent(n)):
+    for n in UOp.sink(*[t.uop for t in other_tensors]).toposort(
+        lambda n: n not in visited and not _is_spent(n)
+    ):
         if _is_spent(n):
-            if (freed := _freed(n)) is not None:
+            if (freed := _freed_value(n)) is not None:
                 new[n] = freed
         elif n not in new and n.op is not Ops.SINK and not new.keys().isdisjoint(n.src):
-            changed = new[n] = n.replace(src=tuple([new.get(s, s) for s in n.src]))
-            changed.value = n.value
-    for storage in {storage_of(t) for t in others}:
+            replacement = new[n] = n.replace(src=tuple([new.get(s, s) for s in n.src]))
+            replacement.value = n.value
+    for storage in {storage_of(t) for t in other_tensors}:
         if storage.node in new:
             storage.update(new[storage.node])
 
@@ -142,9 +148,9 @@ def _is_spent(node: UOp) -> bool:
     return node.op is Ops.DETACH and node.arg is Spent.SPENT
 
 
-def _freed(spent: UOp) -> UOp | None:
-    """The computed value of a spent node without its graph, which reads memory that was overwritten; None
-    while it is not computed, or reads none."""
+def _freed_value(spent: UOp) -> UOp | None:
+    """The computed value of a spent node, without its graph, if that reads memory that was overwritten. None
+    if the value is not computed, or the graph reads no such memory."""
     value = value_of(lazy_root(spent))
     if value is None:
         return None
@@ -157,11 +163,11 @@ def _freed(spent: UOp) -> UOp | None:
 
 def above_leaves(uops: list[UOp]) -> set[UOp]:
     """The nodes under `uops` on the paths of gradients to leaves that require one."""
-    found: set[UOp] = set()
+    nodes: set[UOp] = set()
     for n in UOp.sink(*uops).toposort(lambda n: n.op is Ops.SINK or carries_gradient(n)):
-        if is_leaf(n) or (carries_gradient(n) and not found.isdisjoint(n.src)):
-            found.add(n)
-    return found
+        if is_leaf(n) or (carries_gradient(n) and not nodes.isdisjoint(n.src)):
+            nodes.add(n)
+    return nodes
 
 
 def is_stored(uop: UOp) -> bool:
@@ -177,19 +183,20 @@ def _is_lost(node: UOp) -> bool:
 
 
 def check_versions(order: list[UOp], grads: list[UOp]) -> None:
-    """Raises GradientError when gradients read memory that was overwritten. `order`: the nodes on their
-    way."""
-    passed = set(order)
-    others = [s for n in order for s in n.src if s not in passed]
-    below = UOp.sink(*others).toposort(lambda n: n not in passed)
+    """Raises GradientError when gradients read memory that was overwritten. `order`: the nodes that they pass
+    through."""
+    visited = set(order)
+    other_sources = [s for n in order for s in n.src if s not in visited]
+    below = UOp.sink(*other_sources).toposort(lambda n: n not in visited)
     if not any(map(_is_lost, below)) and not any(map(_is_lost, order)):
         return
     for n in UOp.sink(*grads).toposort(uncomputed):
         if _is_lost(n):
-            where = n.arg.allocation.written_at
+            write_location = n.arg.allocation.written_at
+            write = "a write" if write_location is None else "the write at {}:{}".format(*write_location)
             raise GradientError(
-                f"gradient: it needs a value of {n.arg.size} elements ({n.dtype}) as it was before "
-                f"{'a write' if where is None else f'the write at {where[0]}:{where[1]}'}: differentiate "
+                f"gradient: a value that it needs ({n.arg.size} elements, {n.dtype}) was overwritten by "
+                f"{write}: differentiate "
                 "before writing, let the result require a gradient (requires_grad=True on what it is "
                 "made of), or pass retain_graph=True to the backward() that came first"
             )

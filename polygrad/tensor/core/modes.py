@@ -1,7 +1,7 @@
 """The modes of a thread: training mode, and whether gradients are recorded.
 
-Both belong to a thread, as torch's grad mode does: `with Tensor.train():` in one changes nothing in others.
-What `Tensor.training = ...` sets is the mode of every thread that is inside of no `train`.
+Both belong to a thread, as torch's grad mode does: `with Tensor.train():` has no effect on other threads.
+`Tensor.training = ...` sets the mode of every thread outside of a `train` block.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from polygrad.missing import missing
 
 
 class _Modes(threading.local):
-    """Of the thread that asks. `training`: inside of `train`, its mode. `unread_gradients`: Tensors that
-    `backward` gave a gradient without being told to, see `drop_unread_gradients`."""
+    """State of a thread. `training`: the mode within a `train` block. `unread_gradients`: Tensors with
+    `requires_grad=None` that `backward` gave a gradient, see `drop_unread_gradients`."""
 
     grad_enabled = True
     training: bool | None = None
@@ -31,10 +31,10 @@ modes = _Modes()
 
 
 class GradMode:
-    """`with GradMode(False):` results of this thread are cut from gradients; `@GradMode(False)` does so for
-    each call of a function, and each time that a generator goes on.
+    """`with GradMode(False):` results of this thread are cut from gradients. `@GradMode(False)` has this
+    effect during each call of a function, and whenever a generator resumes.
 
-    May be entered several times, also while it is entered.
+    It is reusable and reentrant.
     """
 
     def __init__(self, enabled: bool) -> None:
@@ -67,7 +67,7 @@ class GradMode:
         return call
 
     def _steps(self, inner: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """`inner`, each of whose steps is inside of the mode."""
+        """`inner`, with each step executed in this mode."""
         resume: Callable[[], Any] = functools.partial(next, inner)
         while True:
             try:
@@ -76,7 +76,7 @@ class GradMode:
             except StopIteration as stop:
                 return stop.value
             try:
-                sent = yield out
+                sent_value = yield out
             except GeneratorExit:
                 with GradMode(self.enabled):
                     inner.close()
@@ -84,11 +84,11 @@ class GradMode:
             except BaseException as error:
                 resume = functools.partial(inner.throw, error)
             else:
-                resume = functools.partial(inner.send, sent)
+                resume = functools.partial(inner.send, sent_value)
 
 
 class _Awaited:
-    """What a coroutine that goes through `steps` awaits."""
+    """An awaitable that runs `steps`."""
 
     def __init__(self, steps: Generator[Any, Any, Any]) -> None:
         self._steps = steps
@@ -100,14 +100,14 @@ class _Awaited:
 class TensorType(type):
     """The class of `Tensor`."""
 
-    _training = False  # of threads that are inside of no `train`
+    _training = False  # of threads outside of a `train` block
 
     def __getattr__(cls, name: str) -> Any:
         raise AttributeError(missing("Tensor", f"class {cls.__name__!r}", name), name=name, obj=cls)
 
     @property
     def training(cls) -> bool:
-        """Whether dropout drops, BatchNorm measures and optimizers step."""
+        """Whether dropout is active, BatchNorm updates its statistics and optimizers may step."""
         return TensorType._training if modes.training is None else modes.training
 
     @training.setter

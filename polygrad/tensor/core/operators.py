@@ -1,4 +1,4 @@
-"""What an operator is, given its method: `x + y`, `y + x` where y is no Tensor, and `x += y`.
+"""Operators derived from methods: `x + y`, `y + x` where y is not a Tensor, and `x += y`.
 
 The tables that use it are at the end of `ElementwiseMixin` and in `LinalgMixin`.
 """
@@ -29,7 +29,7 @@ def operators(
     def reflected(self: T, x: TensorLike) -> T:
         return method(self, x, True)
 
-    @computing  # from the start: no other thread writes between what is read here and what is written
+    @computing  # as a whole: no other thread may write between the read and the write
     def in_place(self: Any, x: TensorLike) -> Any:
         out = method(self, x)
         if _category(out.dtype) > _category(self.dtype):

@@ -1,6 +1,6 @@
 """The live Tensors, in the order in which they were made.
 
-The engine asks, before memory is overwritten, for lazy values that still read it.
+Before memory is overwritten, the engine looks here for lazy values that still read it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def live_tensors(since: int = 0) -> list[Any]:
         return [t for r in list(_alive) if (t := r()) is not None]
     while True:
         try:
-            found = list(itertools.takewhile(lambda item: item[1] > since, reversed(_alive.items())))
+            entries = list(itertools.takewhile(lambda item: item[1] > since, reversed(_alive.items())))
         except RuntimeError:  # a Tensor of another thread went in between
             continue
-        return [t for r, _ in found if (t := r()) is not None]
+        return [t for r, _ in entries if (t := r()) is not None]

@@ -1,8 +1,8 @@
 """Decisions that depend on symbolic sizes: whether an index is in range, where a slice ends.
 
-What holds for all values of the Variables is known by their bounds. Else the values they are bound to decide,
-and when the call is being captured the decision is a *guard* (as in torch.compile): a replay with values that
-would decide otherwise is refused. Ints decide for themselves.
+A condition may hold for all values within the Variables' bounds. Else the values that they are bound to
+decide, and if the call is being captured, the decision becomes a *guard* (as in torch.compile): a replay with
+values that decide otherwise is refused. Conditions on ints need no guard.
 """
 
 from __future__ import annotations
@@ -21,29 +21,31 @@ from polygrad.uop.sizes import canonical, canonical_shape
 
 
 def value_with(size: Sint, values: Mapping[str, int] | None = None) -> int:
-    """A size as a number: with the values its Variables are bound to, unbound ones with those in `values`.
+    """A size as a number: Variables have the values that they are bound to, unbound ones those in `values`.
 
     Raises ArgumentError for a Variable without a value.
     """
     if isinstance(size, int):
         return size
-    known: dict[UOp, int] = {}
+    variable_values: dict[UOp, int] = {}
     for node in size.toposort():
         if node.op is Ops.CONST:
-            known[node] = node.arg
+            variable_values[node] = node.arg
         elif node.op is Ops.DEFINE_VAR:
             if values is not None and node.arg.name in values:
-                known[node] = values[node.arg.name]
+                variable_values[node] = values[node.arg.name]
         elif node.op is Ops.BIND:
-            known[node] = node.src[1].arg
+            variable_values[node] = node.src[1].arg
         else:
-            missing = [s for s in node.src if s not in known]
+            missing = [s for s in node.src if s not in variable_values]
             if missing:
                 raise _not_bound(missing[0], size)
-            known[node] = int(evaluate(node.op, node.src[-1].dtype, [known[s] for s in node.src]))
-    if size not in known:
+            variable_values[node] = int(
+                evaluate(node.op, node.src[-1].dtype, [variable_values[s] for s in node.src])
+            )
+    if size not in variable_values:
         raise _not_bound(size, size)
-    return known[size]
+    return variable_values[size]
 
 
 def _not_bound(variable: UOp, size: Sint) -> ArgumentError:
@@ -84,12 +86,12 @@ def equal(a: Sint, b: Sint) -> bool:
 
 
 def smaller(a: Sint, b: Sint) -> Sint:
-    """The lesser of two sizes, as things stand now."""
+    """The lesser of two sizes, with the present values of their Variables."""
     return a if fits(a, b) else b
 
 
 def larger(a: Sint, b: Sint) -> Sint:
-    """The greater of two sizes, as things stand now."""
+    """The greater of two sizes, with the present values of their Variables."""
     return a if fits(b, a) else b
 
 

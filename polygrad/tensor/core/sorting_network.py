@@ -1,11 +1,11 @@
 """The positions that sort an axis: a bitonic network over keys (Batcher, 1968).
 
-A key is an int64: the element's bits as an integer of the same order, above its position. So no two keys are
-equal, the sort is stable, and NaN comes after every number, as in numpy and torch. A step of the network
-compares each key with one whose place is known, all at once: log2(n) * (log2(n) + 1) / 2 kernels, which lanes
-and threads divide. In short rows the position of an element is counted: how many keys are less.
+A key is an int64: the upper half is an integer in the order of the elements, the lower half the position. So
+no two keys are equal, the sort is stable, and NaN comes after every number, as in numpy and torch. A step of
+the network compares all keys with their counterparts: log2(n) * (log2(n) + 1) / 2 kernels, which are
+vectorised and threaded. In short rows the rank of an element is counted: the number of lesser keys.
 
-All functions are of nodes, and go along the last axis.
+All functions take nodes, and work along the last axis.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.shapes import Sint, sint_max
 
-MAX_RANKED = 32  # elements of a row in which keys are counted
-MAX_PICKED = 32  # elements that are picked one after the other, before sorting all of them is less work
-MIN_BLOCKS_FOR = 512  # elements of a row that is divided into blocks for its greatest elements
-MAX_BLOCK = 64  # elements of such a block
+MAX_RANKED = 32  # up to this row length, ranks are counted
+MAX_PICKED = 32  # up to this k, the greatest elements are selected one by one; above it, sorting is less work
+MIN_BLOCKS_FOR = 512  # from this row length on, the greatest elements are searched for in blocks
+MAX_BLOCK = 64  # elements of a block
 _NAN = 0x7FC00000, 0x7FF8000000000000
 
 
 def argsort(x: UOp, descending: bool) -> UOp:
     """The positions (int32) that sort `x`, stably."""
-    order = _ordered(x, descending)
+    order = _order_preserving_ints(x, descending)
     if order.dtype is dtypes.int32:
-        return _positions(order)
-    lower = _positions((order.cast(dtypes.int32)) ^ dtypes.int32.min)  # by the lower half,
-    upper = taken((order >> 32).cast(dtypes.int32), lower)
-    return taken(lower, _positions(upper))  # and then, stably, by the upper
+        return _argsort_int32(order)
+    lower = _argsort_int32((order.cast(dtypes.int32)) ^ dtypes.int32.min)  # by the lower half (unsigned),
+    upper = take((order >> 32).cast(dtypes.int32), lower)
+    return take(lower, _argsort_int32(upper))  # and then, stably, by the upper
 
 
 def greatest(x: UOp, k: Sint, largest: bool) -> UOp:
-    """The positions (int32) of the `k` greatest elements of `x`, or of the least, in order. Of equal elements
-    the first counts as greater."""
-    order = _ordered(x, not largest)
+    """The positions (int32) of the `k` greatest (or least) elements of `x`, in order. Of equal elements the
+    first counts as greater."""
+    order = _order_preserving_ints(x, not largest)
     if order.dtype is dtypes.int32 and isinstance(k, int):
         return _greatest(order, k)
     return shrink_axis(argsort(x, largest), x.ndim - 1, 0, k)
@@ -47,67 +47,79 @@ def greatest(x: UOp, k: Sint, largest: bool) -> UOp:
 def _greatest(order: UOp, k: int) -> UOp:
     """The positions of the `k` greatest of int32 numbers.
 
-    They are in the k blocks whose greatest elements are greatest: where another block comes before an
-    element's own, so does that block's greatest element. So a long row is read once, for these.
+    They are in the k blocks with the greatest maxima: if k other blocks have greater maxima than an element's
+    block, then k elements are greater than it. So a long row is read once, to compute the maxima.
     """
     *rows, n = order.shape
     position = _arange(order.shape)
     width = _block_width(n, k)
     if width:
         blocks = -(-n // width)
-        padded = pad_axis(order, len(rows), 0, blocks * width - n)
-        padded = (_arange(padded.shape) < n).where(padded, dtypes.int32.min).reshape((*rows, blocks, width))
+        padded_rows = pad_axis(order, len(rows), 0, blocks * width - n)
+        padded_rows = (
+            (_arange(padded_rows.shape) < n)
+            .where(padded_rows, dtypes.int32.min)
+            .reshape((*rows, blocks, width))
+        )
         best = _greatest(
-            padded.reduce_axis(Ops.MAX, (len(rows) + 1,)).reshape((*rows, blocks)).contiguous(), k
+            padded_rows.reduce_axis(Ops.MAX, (len(rows) + 1,)).reshape((*rows, blocks)).contiguous(), k
         )
         best = best.contiguous().reshape((*rows, k, 1)).expand((*rows, k, width))
         position = (best * width + arange_axis(best.shape, len(rows) + 1)).reshape((*rows, k * width))
-        order = _taken_blocks(padded, best).reshape(position.shape)
+        order = _take_blocks(padded_rows, best).reshape(position.shape)
     last = dtypes.int32.max
     keys = _above(order, last + position * -1).contiguous()
-    found = _picked(keys, k) if k <= MAX_PICKED else shrink_axis(_sorted(keys ^ -1), len(rows), 0, k) ^ -1
-    return last + (found & 0xFFFFFFFF).cast(dtypes.int32) * -1
+    greatest_keys = (
+        _select_greatest(keys, k)
+        if k <= MAX_PICKED
+        else shrink_axis(_bitonic_sort(keys ^ -1), len(rows), 0, k) ^ -1
+    )
+    return last + (greatest_keys & 0xFFFFFFFF).cast(dtypes.int32) * -1
 
 
-def _picked(keys: UOp, k: int) -> UOp:
-    """The `k` greatest keys, one after the other."""
-    out = found = None
+def _select_greatest(keys: UOp, k: int) -> UOp:
+    """The `k` greatest keys, selected one by one."""
+    out = greatest_key = None
     for i in range(k):
-        left = keys if found is None else (keys < found.expand(keys.shape)).where(keys, dtypes.int64.min)
-        found = left.reduce_axis(Ops.MAX, (keys.ndim - 1,)).contiguous()
-        place = pad_axis(found, keys.ndim - 1, i, k - 1 - i)
+        left = (
+            keys
+            if greatest_key is None
+            else (keys < greatest_key.expand(keys.shape)).where(keys, dtypes.int64.min)
+        )
+        greatest_key = left.reduce_axis(Ops.MAX, (keys.ndim - 1,)).contiguous()
+        place = pad_axis(greatest_key, keys.ndim - 1, i, k - 1 - i)
         out = place if out is None else out + place
     assert out is not None
     return out
 
 
 def _block_width(n: Sint, k: int) -> int:
-    """How many elements the blocks have in which the greatest are looked for; 0 where there are none.
+    """The width of the blocks in which the greatest elements are searched for; 0: do not use blocks.
 
-    What is read again is least with blocks of sqrt(n / k): the greatest elements of n / width blocks, and
-    k * width elements.
+    The second step reads the maxima of n / width blocks and k * width elements. This is least for a width of
+    sqrt(n / k).
     """
     if not isinstance(n, int) or n < max(MIN_BLOCKS_FOR, 16 * k):
         return 0
     return 1 << min(math.isqrt(n // k).bit_length() - 1, MAX_BLOCK.bit_length() - 1)
 
 
-def _taken_blocks(x: UOp, blocks: UOp) -> UOp:
+def _take_blocks(x: UOp, blocks: UOp) -> UOp:
     """`x` (..., blocks, width) in blocks (..., k, width): a sum over a one-hot, which is a load."""
     *rows, count, width = x.shape
     n = len(rows)
     shape = (*blocks.shape, count)
-    spread = x.permute((*range(n), n + 1, n)).reshape((*rows, 1, width, count)).expand(shape)
+    spread_blocks = x.permute((*range(n), n + 1, n)).reshape((*rows, 1, width, count)).expand(shape)
     hit = blocks.reshape((*blocks.shape, 1)).expand(shape).eq(_arange(shape))
-    return hit.where(spread, 0).reduce_axis(Ops.ADD, (n + 2,)).reshape(blocks.shape)
+    return hit.where(spread_blocks, 0).reduce_axis(Ops.ADD, (n + 2,)).reshape(blocks.shape)
 
 
-def taken(x: UOp, positions: UOp) -> UOp:
+def take(x: UOp, positions: UOp) -> UOp:
     """`x` at `positions`: a sum over a one-hot, which is a load."""
     shape = (*positions.shape, x.shape[-1])
-    spread = x.reshape((*x.shape[:-1], 1, x.shape[-1])).expand(shape)
+    spread_rows = x.reshape((*x.shape[:-1], 1, x.shape[-1])).expand(shape)
     hit = positions.reshape((*positions.shape, 1)).expand(shape).eq(_arange(shape))
-    return hit.where(spread, 0).reduce_axis(Ops.ADD, (len(shape) - 1,)).reshape(positions.shape)
+    return hit.where(spread_rows, 0).reduce_axis(Ops.ADD, (len(shape) - 1,)).reshape(positions.shape)
 
 
 def _arange(shape: tuple[Sint, ...]) -> UOp:
@@ -115,7 +127,7 @@ def _arange(shape: tuple[Sint, ...]) -> UOp:
     return arange_axis(shape, len(shape) - 1)
 
 
-def _ordered(x: UOp, descending: bool) -> UOp:
+def _order_preserving_ints(x: UOp, descending: bool) -> UOp:
     """Integers in the order of the elements: int32, or int64 where these have 64 bits."""
     wide = x.dtype.itemsize == 8
     signed = dtypes.int64 if wide else dtypes.int32
@@ -136,22 +148,22 @@ def _above(order: UOp, position: UOp) -> UOp:
     return (order.cast(dtypes.int64) << 32) | position.cast(dtypes.int64)
 
 
-def _positions(order: UOp) -> UOp:
+def _argsort_int32(order: UOp) -> UOp:
     """The positions that sort int32 numbers, stably."""
     n = order.shape[-1]
     keys = _above(order, _arange(order.shape))
     if sint_max(n) <= MAX_RANKED:
-        return _ranked(keys.contiguous())
-    return (_sorted(keys) & 0xFFFFFFFF).cast(dtypes.int32)
+        return _argsort_by_rank(keys.contiguous())
+    return (_bitonic_sort(keys) & 0xFFFFFFFF).cast(dtypes.int32)
 
 
-def _sorted(keys: UOp) -> UOp:
+def _bitonic_sort(keys: UOp) -> UOp:
     """Keys in ascending order."""
     axis, n = keys.ndim - 1, keys.shape[-1]
     size = 1 << (sint_max(n) - 1).bit_length()
-    padded = pad_axis(keys, axis, 0, size - n)
-    inside = _arange(padded.shape) < UOp.index(n).cast(dtypes.int32)
-    keys = inside.where(padded, dtypes.int64.max).contiguous()
+    padded_keys = pad_axis(keys, axis, 0, size - n)
+    is_element = _arange(padded_keys.shape) < UOp.index(n).cast(dtypes.int32)
+    keys = is_element.where(padded_keys, dtypes.int64.max).contiguous()
     block = 2
     while block <= size:
         keys = _step(keys, block, mirrored=True)
@@ -164,8 +176,9 @@ def _sorted(keys: UOp) -> UOp:
 
 
 def _step(keys: UOp, block: int, mirrored: bool) -> UOp:
-    """Of each two keys of a block, the lesser in the lower half. Its counterpart is as far into the other
-    half, or, `mirrored`, as far from the block's end."""
+    """Compare and exchange: of each pair of keys in a block, the lesser goes to the lower half. The
+    counterpart of a key has the same offset in the other half or, if `mirrored`, the same distance from the
+    block's end."""
     *rows, n = keys.shape
     halves = (*rows, n // block, 2, block // 2)
     axis = len(rows)
@@ -178,12 +191,15 @@ def _step(keys: UOp, block: int, mirrored: bool) -> UOp:
     return (keys < other).eq(keeps_less).where(keys, other).contiguous()
 
 
-def _ranked(keys: UOp) -> UOp:
-    """The positions that sort keys, by counting those that are less than each."""
+def _argsort_by_rank(keys: UOp) -> UOp:
+    """The positions that sort keys, by counting the lesser keys of each."""
     *rows, n = keys.shape
     shape, last = (*rows, n, n), len(rows) + 1
-    mine, others = keys.reshape((*rows, n, 1)).expand(shape), keys.reshape((*rows, 1, n)).expand(shape)
-    less = (others < mine).cast(dtypes.int32).reduce_axis(Ops.ADD, (last,))
-    rank = less.reshape((*rows, 1, n)).contiguous().expand(shape)
-    chosen = rank.eq(arange_axis(shape, last - 1)).where(_arange(shape), 0)
-    return chosen.reduce_axis(Ops.ADD, (last,)).reshape(keys.shape)
+    own_keys, other_keys = (
+        keys.reshape((*rows, n, 1)).expand(shape),
+        keys.reshape((*rows, 1, n)).expand(shape),
+    )
+    rank_terms = (other_keys < own_keys).cast(dtypes.int32).reduce_axis(Ops.ADD, (last,))
+    rank = rank_terms.reshape((*rows, 1, n)).contiguous().expand(shape)
+    position_terms = rank.eq(arange_axis(shape, last - 1)).where(_arange(shape), 0)
+    return position_terms.reduce_axis(Ops.ADD, (last,)).reshape(keys.shape)

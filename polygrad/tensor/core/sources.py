@@ -1,4 +1,4 @@
-"""Bytes from elsewhere: files mapped into memory, downloads, memory of other libraries.
+"""Bytes from other sources: files mapped into memory, downloads, memory of other libraries.
 
 Knows memory and paths, no Tensors.
 """
@@ -34,9 +34,9 @@ def path_of(data: Any) -> pathlib.Path | None:
 def buffer_of_file(path: pathlib.Path, device: str, dtype: DType) -> UOp | None:
     """A 1-D BUFFER with a file's bytes as elements of `dtype`; None for a file without any.
 
-    On devices whose memory is this process's the file is mapped: pages are read when they are first used, and
-    what is written to them stays in this process. Raises ArgumentError, for a size that is no multiple of an
-    element's, and OSError.
+    On devices that use this process's memory the file is mapped: pages are read when they are first used, and
+    writes to them stay in this process. Raises ArgumentError if the size is not a multiple of an element's,
+    and OSError.
     """
     with open(path, "rb") as file:
         nbytes = os.fstat(file.fileno()).st_size
@@ -49,7 +49,7 @@ def buffer_of_file(path: pathlib.Path, device: str, dtype: DType) -> UOp | None:
         runtime = Device[device]
         try:
             handle, owner = runtime.map_file(file.fileno(), nbytes)
-        except DeviceError:  # the device has memory of its own, which gets a copy
+        except DeviceError:  # the device has separate memory, which gets a copy
             buffer = Buffer(runtime, nbytes // dtype.itemsize, dtype)
             buffer.write(memoryview(file.read()))
         else:
@@ -79,17 +79,17 @@ def fetch(
     headers: dict[str, str] | None = None,
     sha256: str | None = None,
 ) -> pathlib.Path:
-    """The path of a file that holds what `url` gives, downloaded once: `fetch("https://...")`.
+    """Download `url` once, and return the path of the file: `fetch("https://...")`.
 
-    Files lie in the user's cache folder (`XDG_CACHE_HOME`), in `subdir`, under `name` or a digest of the
-    address; a `name` with a slash is a path of its own. `gunzip`: unpacked. `sha256`: what the
-    digest of the file must be. A path, and an address that begins with `file:`, is given back as it is.
-    Raises FetchError: no network, an answer other than 200, another digest.
+    Files are stored in the user's cache folder (`XDG_CACHE_HOME`), in `subdir`, under `name` or a digest of
+    the address; a `name` with a slash is a path outside of it. `gunzip`: unpack the file. `sha256`: the
+    expected digest of the file. A path, or an address that begins with `file:`, is returned unchanged. Raises
+    FetchError: no network, an answer other than 200, another digest.
     """
     local = path_of(url)
     if local is not None or url.startswith(("/", ".")):
         return local or pathlib.Path(url)
-    target = _cached(url, name, subdir, gunzip, headers)
+    target = _cache_path(url, name, subdir, gunzip, headers)
     if allow_caching and target.is_file() and (sha256 is None or _digest(target) == sha256):
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -107,15 +107,15 @@ def fetch(
     return target
 
 
-def _cached(
+def _cache_path(
     url: str, name: Any, subdir: str | None, gunzip: bool, headers: dict[str, str] | None
 ) -> pathlib.Path:
     if name is not None and (isinstance(name, pathlib.PurePath) or "/" in os.fspath(name)):
         return pathlib.Path(name)
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     key = "\n".join([url, str(gunzip), *sorted(f"{k}: {v}" for k, v in (headers or {}).items())])
-    own = os.fspath(name) if name is not None else hashlib.sha256(key.encode()).hexdigest()[:32]
-    return pathlib.Path(base) / "polygrad" / "downloads" / (subdir or "") / own
+    file_name = os.fspath(name) if name is not None else hashlib.sha256(key.encode()).hexdigest()[:32]
+    return pathlib.Path(base) / "polygrad" / "downloads" / (subdir or "") / file_name
 
 
 def _digest(path: pathlib.Path) -> str:

@@ -10,7 +10,7 @@ import math
 from typing import NamedTuple
 
 from polygrad.dtype import DType, dtypes
-from polygrad.tensor.core.base import filled
+from polygrad.tensor.core.base import broadcast_constant
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -44,7 +44,7 @@ TANH_DTYPES = frozenset(_FORMATS)
 def tanh_of_magnitude(x: UOp) -> UOp:
     """tanh of a float32 or float64 node that is not negative, or NaN; within 4 ulp."""
     dtype, f = x.dtype, _FORMATS[x.dtype]
-    largest = filled(dtype, f.largest, x.shape)
+    largest = broadcast_constant(dtype, f.largest, x.shape)
     finite = (x < largest).where(x, largest)  # of a NaN, too
     h = (largest < x).where(largest, x)
     n = UOp(Ops.TRUNC, dtype, (_multiply_add(finite, 2 / math.log(2), 0.5),))

@@ -9,22 +9,22 @@ from polygrad.errors import ArgumentError
 from polygrad.tensor.core.base import TensorBase
 
 
-def mapped(value: Any, change: Callable[[Any], Any], what: str) -> Any:
-    """Apply a function to a Tensor, or to those in lists, tuples and dicts. Raises ArgumentError, which names
-    `what`."""
+def map_tensors(value: Any, change: Callable[[Any], Any], what: str) -> Any:
+    """Apply a function to a Tensor, or to each Tensor in lists, tuples and dicts. Raises ArgumentError, which
+    names `what`."""
     if isinstance(value, TensorBase):
         return change(value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*[mapped(v, change, what) for v in value])
+        return type(value)(*[map_tensors(v, change, what) for v in value])
     if isinstance(value, (list, tuple)):
-        return type(value)(mapped(v, change, what) for v in value)
+        return type(value)(map_tensors(v, change, what) for v in value)
     if isinstance(value, dict):
-        return {k: mapped(v, change, what) for k, v in value.items()}
+        return {k: map_tensors(v, change, what) for k, v in value.items()}
     raise ArgumentError(f"{what}: expected Tensors, got {type(value).__name__}")
 
 
-def leaves(value: Any, what: str) -> list[Any]:
+def flatten_tensors(value: Any, what: str) -> list[Any]:
     """The Tensors, in order. Raises ArgumentError."""
-    found: list[Any] = []
-    mapped(value, found.append, what)
-    return found
+    tensors: list[Any] = []
+    map_tensors(value, tensors.append, what)
+    return tensors

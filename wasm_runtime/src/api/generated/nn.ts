@@ -309,9 +309,9 @@ export type BatchNormArguments =
 /**
  * Batch normalisation over every axis but 1, with running statistics when not `Tensor.training`.
  *
- * Nothing is differentiated with respect to the statistics: an optimizer leaves them alone, also when
- * `requiresGrad_()` was called on all that `nn.state.getParameters` finds.
- * 16-bit floats are normalised in float32; the result has the dtype of x and weight together.
+ * The statistics never get a gradient, so an optimizer does not change them, even after `requiresGrad_()`
+ * on everything that `nn.state.getParameters` finds. 16-bit floats are normalised in float32; the result
+ * has the dtype that x and weight promote to.
  */
 export class BatchNorm extends PythonObject {
   /** @internal */
@@ -486,7 +486,7 @@ export type Conv2dArguments =
  * conv2d with weight (out, in/groups, *kernel) and bias (out); `padding` may be 'same' or 'valid'.
  *
  * As many spatial axes as `kernelSize` has integers; an integer is two. Both start uniform in ±1/sqrt(fan in).
- * Throws ArgumentError for sizes that are no convolution.
+ * Throws ArgumentError for invalid sizes.
  */
 export class Conv2d extends PythonObject {
   /** @internal */
@@ -584,9 +584,9 @@ export type ConvTranspose2dArguments =
 /**
  * The transpose (gradient) of Conv2d, which makes images larger: weight (in, out/groups, *kernel).
  *
- * Of each spatial axis (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + outputPadding + 1 is
- * the new size. Throws ArgumentError, also for an outputPadding that is smaller than neither stride nor
- * dilation.
+ * The new size of each spatial axis is (size - 1) * stride - 2 * padding + dilation * (kernel - 1) +
+ * outputPadding + 1. Throws ArgumentError, also for an outputPadding that is smaller than neither stride
+ * nor dilation.
  */
 export class ConvTranspose2d extends PythonObject {
   /** @internal */
@@ -698,7 +698,7 @@ export class Embedding extends PythonObject {
     PythonObject.assign(this, "weight", value);
   }
 
-  /** Throws DTypeError unless `idx` is of integers, AxisError for integers that are no rows. */
+  /** Throws DTypeError unless `idx` is of integers, AxisError for integers out of range. */
   forward(idx: Tensor): Tensor {
     return callTensor(this.session, "nn.Embedding.__call__", [this, idx]);
   }
@@ -995,8 +995,8 @@ export type MultiheadAttentionArguments =
  *
  * query (length, n, embedDim), key (keys, n, kdim) and value (keys, n, vdim) give (outputs, weights):
  * outputs like the query, weights (n, length, keys). With `batchFirst` n comes first; without a batch it is
- * missing. Where kdim and vdim are embedDim, `inProjWeight` holds the projections of all three.
- * `dropout`: of the weights, in training. Throws ArgumentError.
+ * missing. If kdim and vdim equal embedDim, `inProjWeight` holds all three projections. `dropout`: of the
+ * weights, in training. Throws ArgumentError.
  */
 export class MultiheadAttention extends PythonObject {
   /** @internal */
@@ -1045,10 +1045,10 @@ export class MultiheadAttention extends PythonObject {
   declare in_proj_bias: MultiheadAttention["inProjBias"];
 
   /**
-   * (outputs, weights); the weights are lazy, so they cost nothing unless they are used.
+   * (outputs, weights). The weights are lazy, so they cost nothing unless they are used.
    *
    * keyPaddingMask: (n, keys), bool: true is left out; or float, added to the scores.
-   * needWeights: null in the place of the weights if false.
+   * needWeights: if false, null is returned in the place of the weights.
    * attnMask: (length, keys) or (n * numHeads, length, keys), as keyPaddingMask. Unlike
    *     `scaledDotProductAttention`, true means not to attend: this is torch's convention.
    * averageAttnWeights: weights are the mean of the heads'; else (n, numHeads, length, keys).
@@ -1163,12 +1163,13 @@ export type TransformerBlockArguments =
     ];
 
 /**
- * Self-attention and two linear layers, each behind a normalisation and with its input added.
+ * Self-attention and two linear layers, each with a normalisation and a residual connection.
  *
  * x (n, length, embedDim) to the same shape. Parameters are those of torch.nn.TransformerEncoderLayer(...,
  * batchFirst: true), by its names. `ffDim`: between the linear layers, 4 * embedDim unless given.
- * `normFirst`: normalise what a part reads (Xiong et al., 2020); else its sum with the input, as in the
- * original. `activation`: 'relu', 'gelu', 'gelu_tanh', 'silu', or a function of a Tensor.
+ * `normFirst`: normalise the input of each part (Xiong et al., 2020), else the sum after the residual
+ * connection, as in the original. `activation`: 'relu', 'gelu', 'gelu_tanh', 'silu', or a function of a
+ * Tensor.
  *
  * Throws ArgumentError.
  */
@@ -1238,12 +1239,12 @@ export class LRScheduler extends PythonObject {
     PythonObject.assign(this, "count", value);
   }
 
-  /** Count one step, and write the learning rates that follow. */
+  /** Count one step, and write the new learning rates. */
   step(): void {
     callVoid(this.session, "nn.optim.LRScheduler.step", [this]);
   }
 
-  /** The learning rate of each parameter group, as it is now. */
+  /** The current learning rate of each parameter group. */
   getLastLr(): Promise<readonly number[]> {
     return callValue(this.session, "nn.optim.LRScheduler.get_last_lr", [this]);
   }
@@ -1253,14 +1254,13 @@ export class LRScheduler extends PythonObject {
 alias(LRScheduler.prototype, { get_last_lr: "getLastLr" });
 
 /**
- * The base of optimizers: the Tensors that are trained, and the learning rate `lr`, a Tensor that may be
- * assigned.
+ * The base of optimizers: the trained Tensors, and the learning rate `lr`, a Tensor that may be assigned.
  *
- * `params`: Tensors, or objects as { params: Tensors, lr: 0.01 } with numbers for a group of them, of which
- * `lr` is the first one's. A frozen Tensor (`requiresGrad: false`) is trained from when it requires a
- * gradient. `initialLr`: what `lr` was when the first scheduler was made for it. Throws ArgumentError where
- * no parameter requires a gradient, for a buffer (`nn.Buffer`), and for numbers that make no sense: a
- * negative learning rate, momentum or weight decay, moments' decay outside of [0, 1).
+ * `params`: Tensors, or objects as { params: Tensors, lr: 0.01 } with the options of a parameter group; `lr`
+ * is the rate of the first group. A frozen Tensor (`requiresGrad: false`) is trained as soon as it requires
+ * a gradient. `initialLr`: the value of `lr` when its first scheduler was made. Throws ArgumentError if no
+ * parameter requires a gradient, for a buffer (`nn.Buffer`), and for invalid numbers: a negative learning
+ * rate, momentum or weight decay, a decay of moments outside of [0, 1).
  */
 export class Optimizer extends PythonObject {
   /** @internal */
@@ -1308,7 +1308,7 @@ export class Optimizer extends PythonObject {
     PythonObject.assign(this, "lr", value);
   }
 
-  /** Forget the gradients; with `setToNone: false`, let those that there are be 0, in place. */
+  /** Discard the gradients; with `setToNone: false`, set existing ones to 0, in place. */
   zeroGrad(
     ...args: [options?: OptimizerZeroGradOptions] | [setToNone: boolean, options?: OptimizerZeroGradOptions]
   ): void {
@@ -1318,18 +1318,18 @@ export class Optimizer extends PythonObject {
   declare zero_grad: Optimizer["zeroGrad"];
 
   /**
-   * Change the parameters by their gradients, and compute that; what `closure`, called before,
-   * returned.
+   * Update the parameters by their gradients, and compute the update. If `closure` is given, it is
+   * called first, and its result is returned.
    *
-   * Parameters without a gradient are skipped. Gradients of inputs that neither said `requiresGrad` nor
-   * were read are dropped: they would have to be computed now, from the old parameters. Throws
-   * GradientError outside of training mode, and when no parameter has a gradient.
+   * Parameters without a gradient are skipped. Unread gradients of inputs with `requiresGrad: null` are
+   * dropped, as they would have to be computed now, from the old parameters. Throws GradientError outside
+   * of training mode, and when no parameter has a gradient.
    */
   step(): void {
     callVoid(this.session, "nn.optim.Optimizer.step", [this]);
   }
 
-  /** `step`, lazily: the Tensors to realize. */
+  /** `step`, lazily: returns the Tensors to realize. */
   scheduleStep(): Promise<Tensor[]> {
     return callTensorList(this.session, "nn.optim.Optimizer.schedule_step", [this]);
   }
@@ -1337,10 +1337,10 @@ export class Optimizer extends PythonObject {
   declare schedule_step: Optimizer["scheduleStep"];
 
   /**
-   * From now on, scale the gradients of every step so that their 2-norm, of all together, is at most
-   * `maxNorm`, and clamp their elements to ±maxValue; null: as they are.
+   * From now on, scale the gradients of every step so that their joint 2-norm is at most `maxNorm`,
+   * and clamp their elements to ±maxValue; null: no limit.
    *
-   * Part of a captured step, too. Throws ArgumentError for negative numbers.
+   * This also works in captured steps. Throws ArgumentError for negative numbers.
    */
   clipGradients(
     ...args:
@@ -1373,7 +1373,7 @@ export interface OptimizerClipGradientsOptions {
 
 export type OptimizerGroupArguments = [...optimizers: (readonly Optimizer[])[]];
 
-/** Several optimizers as one. */
+/** Several optimizers that step together. */
 export class OptimizerGroup extends PythonObject {
   /** @internal */
   static override readonly shape: Shape = {
@@ -1402,7 +1402,7 @@ export class OptimizerGroup extends PythonObject {
     return PythonObject.tensors(this, "params");
   }
 
-  /** Forget the gradients; with `setToNone: false`, let those that there are be 0. */
+  /** Discard the gradients; with `setToNone: false`, set existing ones to 0. */
   zeroGrad(
     ...args:
       | [options?: OptimizerGroupZeroGradOptions]
@@ -1413,7 +1413,10 @@ export class OptimizerGroup extends PythonObject {
   /** `zeroGrad`, by its Python name. */
   declare zero_grad: OptimizerGroup["zeroGrad"];
 
-  /** Every optimizer's step, lazily: the Tensors to realize. One without gradients makes none. */
+  /**
+   * Every optimizer's step, lazily: returns the Tensors to realize. Optimizers without gradients are
+   * skipped.
+   */
   scheduleStep(): Promise<Tensor[]> {
     return callTensorList(this.session, "nn.optim.OptimizerGroup.schedule_step", [this]);
   }
@@ -1421,18 +1424,18 @@ export class OptimizerGroup extends PythonObject {
   declare schedule_step: OptimizerGroup["scheduleStep"];
 
   /**
-   * Every optimizer's step, in one Program; what `closure`, called before, returned. Throws
-   * GradientError as theirs.
+   * Every optimizer's step, in one Program. If `closure` is given, it is called first, and its result
+   * is returned. Throws GradientError.
    */
   step(): void {
     callVoid(this.session, "nn.optim.OptimizerGroup.step", [this]);
   }
 
   /**
-   * From now on, scale the gradients of every step so that their 2-norm, of all together, is at most
-   * `maxNorm`, and clamp their elements to ±maxValue; null: as they are.
+   * From now on, scale the gradients of every step so that their joint 2-norm is at most `maxNorm`,
+   * and clamp their elements to ±maxValue; null: no limit.
    *
-   * Part of a captured step, too. Throws ArgumentError for negative numbers.
+   * This also works in captured steps. Throws ArgumentError for negative numbers.
    */
   clipGradients(
     ...args:
@@ -1699,7 +1702,7 @@ export type ASGDArguments =
  * SGD that also keeps the mean of the parameters after step `t0`, in `ax` (Polyak and Juditsky, 1992).
  *
  * The learning rate of step t is lr / (1 + lambd lr t)^alpha; `lambd` decays the parameters, too. Until
- * `t0`, `ax` are the parameters. As torch's, where a learning rate that is changed counts one step later.
+ * `t0`, `ax` equals the parameters. As in torch, where a changed learning rate takes effect one step later.
  */
 export class ASGD extends Optimizer {
   /** @internal */
@@ -1904,9 +1907,9 @@ export type AdadeltaArguments =
   | [params: readonly Tensor[], lr: number, rho: number, options?: AdadeltaOptions];
 
 /**
- * Gradients scaled by what steps were like over what gradients were like (Zeiler, 2012).
+ * Gradients scaled by the ratio of the RMS of past steps to the RMS of gradients (Zeiler, 2012).
  *
- * `rho`: how much of the running means of both squares stays.
+ * `rho`: the decay of the running means of both squares.
  */
 export class Adadelta extends Optimizer {
   /** @internal */
@@ -1964,8 +1967,8 @@ export type AdagradArguments =
 /**
  * Gradients divided by the root of the sum of all their squares so far (Duchi et al., 2011).
  *
- * `lrDecay`: the learning rate of step t is lr / (1 + (t - 1) lrDecay). `initialAccumulatorValue`: what
- * the sum starts with.
+ * `lrDecay`: the learning rate of step t is lr / (1 + (t - 1) lrDecay). `initialAccumulatorValue`: the
+ * initial value of the sum.
  */
 export class Adagrad extends Optimizer {
   /** @internal */
@@ -2135,7 +2138,7 @@ export type AdamaxArguments =
   | [params: readonly Tensor[], lr: number, options?: AdamaxOptions]
   | [params: readonly Tensor[], lr: number, b1: number, options?: AdamaxOptions];
 
-/** Adam that divides by the greatest gradient, decayed by b2, so far (Kingma and Ba, 2015). */
+/** Adam that divides by the greatest past gradient, which decays by b2 (Kingma and Ba, 2015). */
 export class Adamax extends Optimizer {
   /** @internal */
   static override readonly shape: Shape = {
@@ -2206,10 +2209,10 @@ export type ChainedSchedulerArguments =
     ];
 
 /**
- * Schedulers at the same time, each of which scales the rate: the first rate times all their factors.
+ * Several schedulers at once, each of which scales the rate: the first rate times all their factors.
  *
- * Step this one only. Throws ArgumentError for one that does not scale but goes to a rate of its own: with
- * an `etaMin`, say.
+ * Step only this one. Throws ArgumentError for a scheduler that is not a pure scaling, for instance with an
+ * `etaMin`.
  */
 export class ChainedScheduler extends LRScheduler {
   /** @internal */
@@ -2318,8 +2321,8 @@ export type CosineAnnealingWarmRestartsArguments =
     ];
 
 /**
- * From the first rate to `etaMin` along half a cosine in `T_0` steps, and again, each time in `T_mult`
- * times as many.
+ * From the first rate to `etaMin` along half a cosine in `T_0` steps; then it restarts, with `T_mult`
+ * times as many steps each time.
  *
  * Loshchilov and Hutter, 2017. Throws ArgumentError.
  */
@@ -2382,12 +2385,12 @@ export type CyclicLRArguments =
     ];
 
 /**
- * Between `baseLr` and `maxLr`, up in `stepSizeUp` steps and down in `stepSizeDown`, again and
- * again.
+ * The rate cycles between `baseLr` and `maxLr`: it rises in `stepSizeUp` steps and falls in
+ * `stepSizeDown`.
  *
- * Smith, 2017. `mode`: 'triangular'; 'triangular2', half as high in every next cycle; 'exp_range',
- * gamma^count times as high. `baseLr`, `maxLr`: for all parameter groups, or one for each. The rate that
- * the optimizer was made with does not matter, and momentum stays as it is. Throws ArgumentError.
+ * Smith, 2017. `mode`: 'triangular'; 'triangular2' halves the amplitude in every cycle; 'exp_range'
+ * multiplies it by gamma^count. `baseLr`, `maxLr`: for all parameter groups, or one for each. The rate
+ * that the optimizer was made with is not used, and momentum does not change. Throws ArgumentError.
  */
 export class CyclicLR extends LRScheduler {
   /** @internal */
@@ -2477,10 +2480,10 @@ export type LinearLRArguments =
     ];
 
 /**
- * The rate times a factor that goes from `startFactor` to `endFactor` in `totalIters` steps, and
- * stays.
+ * The rate times a factor that changes linearly from `startFactor` to `endFactor` in `totalIters`
+ * steps, and then stays constant.
  *
- * A warm-up, as it is; with factors the other way round, a decay. Throws ArgumentError.
+ * The defaults are a warm-up; a falling factor is a decay. Throws ArgumentError.
  */
 export class LinearLR extends LRScheduler {
   /** @internal */
@@ -2569,12 +2572,13 @@ export type MuonArguments =
   | [params: readonly Tensor[], lr: number, momentum: number, options?: MuonOptions];
 
 /**
- * Momentum whose matrices are made orthogonal, nearly, before they are subtracted (Jordan, 2024).
+ * Momentum whose matrices are approximately orthogonalized before they are subtracted (Jordan, 2024).
  *
- * For the matrices inside of a network; a parameter of more axes is a matrix of its first axis by the rest.
- * `nsSteps` of the Newton-Schulz iteration with the odd polynomial of `nsCoefficients` do it. Weight decay
- * is decoupled. `adjustLrFn`: how the learning rate grows with the shape (rows, columns), as in torch:
- * 'original', by sqrt(max(1, rows / columns)), 'match_rms_adamw', by 0.2 * sqrt(max(rows, columns)), or not.
+ * For the hidden matrices of a network; a parameter with more axes is a matrix of its first axis by all
+ * others. Orthogonalization takes `nsSteps` of the Newton-Schulz iteration with the odd polynomial of
+ * `nsCoefficients`. Weight decay is decoupled. `adjustLrFn`: how the learning rate grows with the shape
+ * (rows, columns), as in torch: 'original', by sqrt(max(1, rows / columns)), 'match_rms_adamw', by 0.2 *
+ * sqrt(max(rows, columns)), or null, not at all.
  */
 export class Muon extends Optimizer {
   /** @internal */
@@ -2780,13 +2784,13 @@ export type OneCycleLRArguments =
     ];
 
 /**
- * Up to `maxLr` in the first `pctStart` of `totalSteps` steps, and down to next to nothing in the
- * rest.
+ * The rate rises to `maxLr` in the first `pctStart` of `totalSteps` steps, and then falls to almost 0.
  *
- * Smith and Topin, 2018. It starts at maxLr / divFactor and ends at that / finalDivFactor; the rate that
- * the optimizer was made with does not matter, and momentum stays as it is. `threePhase`: down as fast as
- * up, then to the end. `annealStrategy`: 'cos' or 'linear'. `maxLr`: for all parameter groups, or one for
- * each. Steps may be given as `epochs` times `stepsPerEpoch`. Throws ArgumentError.
+ * Smith and Topin, 2018. The rate starts at maxLr / divFactor and ends at that / finalDivFactor. The
+ * rate that the optimizer was made with is not used, and momentum does not change. `threePhase`: fall as
+ * fast as the rise, then to the final rate. `annealStrategy`: 'cos' or 'linear'. `maxLr`: for all
+ * parameter groups, or one for each. The number of steps may be given as `epochs` times `stepsPerEpoch`.
+ * Throws ArgumentError.
  */
 export class OneCycleLR extends LRScheduler {
   /** @internal */
@@ -2915,9 +2919,9 @@ export type RAdamArguments =
   | [params: readonly Tensor[], lr: number, b1: number, options?: RAdamOptions];
 
 /**
- * Adam that adapts only as far as its variance can be told after so few steps (Liu et al., 2020).
+ * Adam that rectifies the variance of its adaptive learning rate in early steps (Liu et al., 2020).
  *
- * The first steps (five, with the usual b2) are momentum's.
+ * The first steps (five, with the usual b2) use momentum alone.
  */
 export class RAdam extends Optimizer {
   /** @internal */
@@ -2994,7 +2998,7 @@ export type RMSpropArguments =
 /**
  * Gradients divided by the root of a running mean of their squares (Tieleman and Hinton, 2012).
  *
- * `alpha`: how much of that mean stays. `centered`: by their standard deviation. As torch.optim.RMSprop.
+ * `alpha`: the decay of that mean. `centered`: divide by the standard deviation. As torch.optim.RMSprop.
  */
 export class RMSprop extends Optimizer {
   /** @internal */
@@ -3067,13 +3071,14 @@ export type ReduceLROnPlateauArguments =
   | [optimizer: Optimizer | OptimizerGroup, mode: string, factor: number, options?: ReduceLROnPlateauOptions];
 
 /**
- * The rates times `factor` when a number has not become better for more than `patience` steps.
+ * Multiply the rates by `factor` when a metric has not improved for more than `patience` steps.
  *
  *     scheduler.step(validationLoss);
  *
- * `mode`: 'min' or 'max' is better, by more than `threshold`, a part of the best so far ('rel') or a number
- * ('abs'). After a change `cooldown` steps do not count. Rates stay at `minLr` (or one for each group) at
- * least, and as they are where they would change by less than `eps`. Throws ArgumentError.
+ * `mode`: whether lower ('min') or higher ('max') is better. An improvement must exceed `threshold`,
+ * relative to the best so far ('rel') or absolute ('abs'). After a reduction, `cooldown` steps do not count.
+ * Rates do not fall below `minLr` (or one for each group), and changes of less than `eps` are skipped.
+ * Throws ArgumentError.
  */
 export class ReduceLROnPlateau extends LRScheduler {
   /** @internal */
@@ -3158,10 +3163,7 @@ export class ReduceLROnPlateau extends LRScheduler {
   /** `cooldownCounter`, by its Python name. */
   declare cooldown_counter: ReduceLROnPlateau["cooldownCounter"];
 
-  /**
-   * Count one step, which ended with the number `metrics` (or a Tensor of one element). Throws
-   * ArgumentError.
-   */
+  /** Count one step with the number `metrics` (or a Tensor of one element). Throws ArgumentError. */
   override step(
     ...args:
       | [options?: ReduceLROnPlateauStepOptions]
@@ -3195,10 +3197,10 @@ export type RpropArguments =
   | [params: readonly Tensor[], lr: number, etas: readonly number[], options?: RpropOptions];
 
 /**
- * Steps of the gradient's sign, the larger the steadier it is, by element (Riedmiller and Braun, 1993).
+ * Steps by the gradient's sign, whose size adapts for each element (Riedmiller and Braun, 1993).
  *
- * `etas`: what a step is multiplied by when the sign changed (it is left out once, too) and when it stayed.
- * `stepSizes`: the least and the greatest step; `lr` is the first. For whole batches, not for samples.
+ * `etas`: the factors of a step size when the sign changed (that step is skipped, too) and when it did not.
+ * `stepSizes`: the least and the greatest step size; `lr` is the first one. Meant for full batches.
  */
 export class Rprop extends Optimizer {
   /** @internal */
@@ -3240,13 +3242,13 @@ export type SequentialLRArguments = [
 ];
 
 /**
- * One scheduler after the other: each of `milestones` is the count at which the next one begins anew.
+ * Schedulers in sequence: each of `milestones` is the count at which the next one starts from 0.
  *
  *     const warmUp = new LinearLR(optimizer, 0.1, { totalIters: 100 });
  *     const cosine = new CosineAnnealingLR(optimizer, 900);
  *     const scheduler = new SequentialLR(optimizer, [warmUp, cosine], [100]);
  *
- * Step this one only. Throws ArgumentError unless there is one milestone less than schedulers, in order.
+ * Step only this one. Throws ArgumentError unless there is one milestone less than schedulers, in order.
  */
 export class SequentialLR extends LRScheduler {
   /** @internal */
@@ -3361,8 +3363,8 @@ export interface ClipGradNormOptions {
 
 export interface OptimizerFunctions {
   /**
-   * Scale the gradients of `params` so that their norm, of all together, is at most `maxNorm`; the norm
-   * before that, a float32 Tensor of shape ().
+   * Scale the gradients of `params` so that their joint norm is at most `maxNorm`. Returns the norm before
+   * scaling, a float32 Tensor of shape ().
    *
    * Lazy, unless `errorIfNonfinite`: throws GradientError for a norm that is infinite or NaN. `normType`: p
    * of the p-norm, or infinity for the greatest magnitude. Parameters without a gradient do not count. Throws
@@ -3480,7 +3482,7 @@ export interface Initialisation {
   /** `val` everywhere. */
   constant_(tensor: Tensor, val: number): Tensor;
   /**
-   * Of a convolution's weight (out, in, *kernel), what passes inputs on unchanged, in each of `groups`.
+   * The identity as a convolution's weight (out, in, *kernel), in each of `groups`.
    *
    * Throws ShapeError for other than 1 to 3 axes of a kernel, or outputs that `groups` do not divide.
    */
@@ -3521,7 +3523,7 @@ export interface Initialisation {
   /** 1 everywhere. */
   ones_(tensor: Tensor): Tensor;
   /**
-   * A matrix, of the first axis by the rest, with orthonormal rows (or columns, if these are fewer), times
+   * A matrix, the first axis by all others, with orthonormal rows (or columns, if these are fewer), times
    * `gain` (Saxe et al., 2013). Throws ShapeError.
    *
    * By 30 steps of the Newton-Schulz iteration from random numbers, in float32.
@@ -3532,7 +3534,7 @@ export interface Initialisation {
       | [tensor: Tensor, gain: number, options?: OrthogonalOptions]
   ): Tensor;
   /**
-   * Normal with that deviation, but for zeros: a part `sparsity` of each column (Martens, 2010).
+   * Normal with standard deviation `std`; a fraction `sparsity` of each column is 0 (Martens, 2010).
    *
    * Throws ShapeError unless it is a matrix, ArgumentError, DTypeError.
    */
@@ -3542,7 +3544,7 @@ export interface Initialisation {
       | [tensor: Tensor, sparsity: number, std: number, options?: SparseOptions]
   ): Tensor;
   /**
-   * Normal, of what lies in [a, b]: by the inverse of the distribution function.
+   * Normal, truncated to [a, b]: by the inverse of the distribution function.
    *
    * Throws ArgumentError for a >= b or std <= 0, DTypeError.
    */
@@ -3693,9 +3695,9 @@ export interface Layers {
   /**
    * Batch normalisation over every axis but 1, with running statistics when not `Tensor.training`.
    *
-   * Nothing is differentiated with respect to the statistics: an optimizer leaves them alone, also when
-   * `requiresGrad_()` was called on all that `nn.state.getParameters` finds.
-   * 16-bit floats are normalised in float32; the result has the dtype of x and weight together.
+   * The statistics never get a gradient, so an optimizer does not change them, even after `requiresGrad_()`
+   * on everything that `nn.state.getParameters` finds. 16-bit floats are normalised in float32; the result
+   * has the dtype that x and weight promote to.
    */
   readonly BatchNorm: Constructor<BatchNormArguments, BatchNorm>;
   /**
@@ -3710,7 +3712,7 @@ export interface Layers {
    * conv2d with weight (out, in/groups, *kernel) and bias (out); `padding` may be 'same' or 'valid'.
    *
    * As many spatial axes as `kernelSize` has integers; an integer is two. Both start uniform in ±1/sqrt(fan in).
-   * Throws ArgumentError for sizes that are no convolution.
+   * Throws ArgumentError for invalid sizes.
    */
   readonly Conv2d: Constructor<Conv2dArguments, Conv2d>;
   /** Conv2d over three axes: (n, in, d, h, w); weight (out, in/groups, kd, kh, kw). */
@@ -3720,9 +3722,9 @@ export interface Layers {
   /**
    * The transpose (gradient) of Conv2d, which makes images larger: weight (in, out/groups, *kernel).
    *
-   * Of each spatial axis (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + outputPadding + 1 is
-   * the new size. Throws ArgumentError, also for an outputPadding that is smaller than neither stride nor
-   * dilation.
+   * The new size of each spatial axis is (size - 1) * stride - 2 * padding + dilation * (kernel - 1) +
+   * outputPadding + 1. Throws ArgumentError, also for an outputPadding that is smaller than neither stride
+   * nor dilation.
    */
   readonly ConvTranspose2d: Constructor<ConvTranspose2dArguments, ConvTranspose2d>;
   /** ConvTranspose2d over three axes: (n, in, d, h, w); weight (in, out/groups, kd, kh, kw). */
@@ -3758,8 +3760,8 @@ export interface Layers {
    *
    * query (length, n, embedDim), key (keys, n, kdim) and value (keys, n, vdim) give (outputs, weights):
    * outputs like the query, weights (n, length, keys). With `batchFirst` n comes first; without a batch it is
-   * missing. Where kdim and vdim are embedDim, `inProjWeight` holds the projections of all three.
-   * `dropout`: of the weights, in training. Throws ArgumentError.
+   * missing. If kdim and vdim equal embedDim, `inProjWeight` holds all three projections. `dropout`: of the
+   * weights, in training. Throws ArgumentError.
    */
   readonly MultiheadAttention: Constructor<MultiheadAttentionArguments, MultiheadAttention>;
   /**
@@ -3769,12 +3771,13 @@ export interface Layers {
    */
   readonly RMSNorm: Constructor<RMSNormArguments, RMSNorm>;
   /**
-   * Self-attention and two linear layers, each behind a normalisation and with its input added.
+   * Self-attention and two linear layers, each with a normalisation and a residual connection.
    *
    * x (n, length, embedDim) to the same shape. Parameters are those of torch.nn.TransformerEncoderLayer(...,
    * batchFirst: true), by its names. `ffDim`: between the linear layers, 4 * embedDim unless given.
-   * `normFirst`: normalise what a part reads (Xiong et al., 2020); else its sum with the input, as in the
-   * original. `activation`: 'relu', 'gelu', 'gelu_tanh', 'silu', or a function of a Tensor.
+   * `normFirst`: normalise the input of each part (Xiong et al., 2020), else the sum after the residual
+   * connection, as in the original. `activation`: 'relu', 'gelu', 'gelu_tanh', 'silu', or a function of a
+   * Tensor.
    *
    * Throws ArgumentError.
    */
@@ -3791,7 +3794,7 @@ export interface Optimizers {
    * SGD that also keeps the mean of the parameters after step `t0`, in `ax` (Polyak and Juditsky, 1992).
    *
    * The learning rate of step t is lr / (1 + lambd lr t)^alpha; `lambd` decays the parameters, too. Until
-   * `t0`, `ax` are the parameters. As torch's, where a learning rate that is changed counts one step later.
+   * `t0`, `ax` equals the parameters. As in torch, where a changed learning rate takes effect one step later.
    */
   readonly ASGD: Constructor<ASGDArguments, ASGD>;
   /**
@@ -3815,16 +3818,16 @@ export interface Optimizers {
    */
   readonly SGD: Constructor<SGDArguments, SGD>;
   /**
-   * Gradients scaled by what steps were like over what gradients were like (Zeiler, 2012).
+   * Gradients scaled by the ratio of the RMS of past steps to the RMS of gradients (Zeiler, 2012).
    *
-   * `rho`: how much of the running means of both squares stays.
+   * `rho`: the decay of the running means of both squares.
    */
   readonly Adadelta: Constructor<AdadeltaArguments, Adadelta>;
   /**
    * Gradients divided by the root of the sum of all their squares so far (Duchi et al., 2011).
    *
-   * `lrDecay`: the learning rate of step t is lr / (1 + (t - 1) lrDecay). `initialAccumulatorValue`: what
-   * the sum starts with.
+   * `lrDecay`: the learning rate of step t is lr / (1 + (t - 1) lrDecay). `initialAccumulatorValue`: the
+   * initial value of the sum.
    */
   readonly Adagrad: Constructor<AdagradArguments, Adagrad>;
   /**
@@ -3833,13 +3836,13 @@ export interface Optimizers {
    * `decoupled: false`: weight decay is added to the gradient, as torch's Adam does.
    */
   readonly AdamW: Constructor<AdamWArguments, AdamW>;
-  /** Adam that divides by the greatest gradient, decayed by b2, so far (Kingma and Ba, 2015). */
+  /** Adam that divides by the greatest past gradient, which decays by b2 (Kingma and Ba, 2015). */
   readonly Adamax: Constructor<AdamaxArguments, Adamax>;
   /**
-   * Schedulers at the same time, each of which scales the rate: the first rate times all their factors.
+   * Several schedulers at once, each of which scales the rate: the first rate times all their factors.
    *
-   * Step this one only. Throws ArgumentError for one that does not scale but goes to a rate of its own: with
-   * an `etaMin`, say.
+   * Step only this one. Throws ArgumentError for a scheduler that is not a pure scaling, for instance with an
+   * `etaMin`.
    */
   readonly ChainedScheduler: Constructor<ChainedSchedulerArguments, ChainedScheduler>;
   /** The rate times `factor` for the first `totalIters` steps. Throws ArgumentError. */
@@ -3851,8 +3854,8 @@ export interface Optimizers {
    */
   readonly CosineAnnealingLR: Constructor<CosineAnnealingLRArguments, CosineAnnealingLR>;
   /**
-   * From the first rate to `etaMin` along half a cosine in `T_0` steps, and again, each time in `T_mult`
-   * times as many.
+   * From the first rate to `etaMin` along half a cosine in `T_0` steps; then it restarts, with `T_mult`
+   * times as many steps each time.
    *
    * Loshchilov and Hutter, 2017. Throws ArgumentError.
    */
@@ -3861,87 +3864,89 @@ export interface Optimizers {
     CosineAnnealingWarmRestarts
   >;
   /**
-   * Between `baseLr` and `maxLr`, up in `stepSizeUp` steps and down in `stepSizeDown`, again and
-   * again.
+   * The rate cycles between `baseLr` and `maxLr`: it rises in `stepSizeUp` steps and falls in
+   * `stepSizeDown`.
    *
-   * Smith, 2017. `mode`: 'triangular'; 'triangular2', half as high in every next cycle; 'exp_range',
-   * gamma^count times as high. `baseLr`, `maxLr`: for all parameter groups, or one for each. The rate that
-   * the optimizer was made with does not matter, and momentum stays as it is. Throws ArgumentError.
+   * Smith, 2017. `mode`: 'triangular'; 'triangular2' halves the amplitude in every cycle; 'exp_range'
+   * multiplies it by gamma^count. `baseLr`, `maxLr`: for all parameter groups, or one for each. The rate
+   * that the optimizer was made with is not used, and momentum does not change. Throws ArgumentError.
    */
   readonly CyclicLR: Constructor<CyclicLRArguments, CyclicLR>;
   /** The rate times `gamma` after every step. Throws ArgumentError. */
   readonly ExponentialLR: Constructor<ExponentialLRArguments, ExponentialLR>;
   /**
-   * The rate times a factor that goes from `startFactor` to `endFactor` in `totalIters` steps, and
-   * stays.
+   * The rate times a factor that changes linearly from `startFactor` to `endFactor` in `totalIters`
+   * steps, and then stays constant.
    *
-   * A warm-up, as it is; with factors the other way round, a decay. Throws ArgumentError.
+   * The defaults are a warm-up; a falling factor is a decay. Throws ArgumentError.
    */
   readonly LinearLR: Constructor<LinearLRArguments, LinearLR>;
   /** The rate times `gamma` at each of the counts `milestones`. Throws ArgumentError. */
   readonly MultiStepLR: Constructor<MultiStepLRArguments, MultiStepLR>;
   /**
-   * Momentum whose matrices are made orthogonal, nearly, before they are subtracted (Jordan, 2024).
+   * Momentum whose matrices are approximately orthogonalized before they are subtracted (Jordan, 2024).
    *
-   * For the matrices inside of a network; a parameter of more axes is a matrix of its first axis by the rest.
-   * `nsSteps` of the Newton-Schulz iteration with the odd polynomial of `nsCoefficients` do it. Weight decay
-   * is decoupled. `adjustLrFn`: how the learning rate grows with the shape (rows, columns), as in torch:
-   * 'original', by sqrt(max(1, rows / columns)), 'match_rms_adamw', by 0.2 * sqrt(max(rows, columns)), or not.
+   * For the hidden matrices of a network; a parameter with more axes is a matrix of its first axis by all
+   * others. Orthogonalization takes `nsSteps` of the Newton-Schulz iteration with the odd polynomial of
+   * `nsCoefficients`. Weight decay is decoupled. `adjustLrFn`: how the learning rate grows with the shape
+   * (rows, columns), as in torch: 'original', by sqrt(max(1, rows / columns)), 'match_rms_adamw', by 0.2 *
+   * sqrt(max(rows, columns)), or null, not at all.
    */
   readonly Muon: Constructor<MuonArguments, Muon>;
   /** Adam with Nesterov's momentum, whose decay grows to b1 by `momentumDecay` (Dozat, 2016). */
   readonly NAdam: Constructor<NAdamArguments, NAdam>;
   /**
-   * Up to `maxLr` in the first `pctStart` of `totalSteps` steps, and down to next to nothing in the
-   * rest.
+   * The rate rises to `maxLr` in the first `pctStart` of `totalSteps` steps, and then falls to almost 0.
    *
-   * Smith and Topin, 2018. It starts at maxLr / divFactor and ends at that / finalDivFactor; the rate that
-   * the optimizer was made with does not matter, and momentum stays as it is. `threePhase`: down as fast as
-   * up, then to the end. `annealStrategy`: 'cos' or 'linear'. `maxLr`: for all parameter groups, or one for
-   * each. Steps may be given as `epochs` times `stepsPerEpoch`. Throws ArgumentError.
+   * Smith and Topin, 2018. The rate starts at maxLr / divFactor and ends at that / finalDivFactor. The
+   * rate that the optimizer was made with is not used, and momentum does not change. `threePhase`: fall as
+   * fast as the rise, then to the final rate. `annealStrategy`: 'cos' or 'linear'. `maxLr`: for all
+   * parameter groups, or one for each. The number of steps may be given as `epochs` times `stepsPerEpoch`.
+   * Throws ArgumentError.
    */
   readonly OneCycleLR: Constructor<OneCycleLRArguments, OneCycleLR>;
-  /** Several optimizers as one. */
+  /** Several optimizers that step together. */
   readonly OptimizerGroup: Constructor<OptimizerGroupArguments, OptimizerGroup>;
   /** The rate times (1 - count / totalIters)^power, down to 0, where it stays. Throws ArgumentError. */
   readonly PolynomialLR: Constructor<PolynomialLRArguments, PolynomialLR>;
   /**
-   * Adam that adapts only as far as its variance can be told after so few steps (Liu et al., 2020).
+   * Adam that rectifies the variance of its adaptive learning rate in early steps (Liu et al., 2020).
    *
-   * The first steps (five, with the usual b2) are momentum's.
+   * The first steps (five, with the usual b2) use momentum alone.
    */
   readonly RAdam: Constructor<RAdamArguments, RAdam>;
   /**
    * Gradients divided by the root of a running mean of their squares (Tieleman and Hinton, 2012).
    *
-   * `alpha`: how much of that mean stays. `centered`: by their standard deviation. As torch.optim.RMSprop.
+   * `alpha`: the decay of that mean. `centered`: divide by the standard deviation. As torch.optim.RMSprop.
    */
   readonly RMSprop: Constructor<RMSpropArguments, RMSprop>;
   /**
-   * The rates times `factor` when a number has not become better for more than `patience` steps.
+   * Multiply the rates by `factor` when a metric has not improved for more than `patience` steps.
    *
    *     scheduler.step(validationLoss);
    *
-   * `mode`: 'min' or 'max' is better, by more than `threshold`, a part of the best so far ('rel') or a number
-   * ('abs'). After a change `cooldown` steps do not count. Rates stay at `minLr` (or one for each group) at
-   * least, and as they are where they would change by less than `eps`. Throws ArgumentError.
+   * `mode`: whether lower ('min') or higher ('max') is better. An improvement must exceed `threshold`,
+   * relative to the best so far ('rel') or absolute ('abs'). After a reduction, `cooldown` steps do not count.
+   * Rates do not fall below `minLr` (or one for each group), and changes of less than `eps` are skipped.
+   * Throws ArgumentError.
    */
   readonly ReduceLROnPlateau: Constructor<ReduceLROnPlateauArguments, ReduceLROnPlateau>;
   /**
-   * Steps of the gradient's sign, the larger the steadier it is, by element (Riedmiller and Braun, 1993).
+   * Steps by the gradient's sign, whose size adapts for each element (Riedmiller and Braun, 1993).
    *
-   * `etas`: what a step is multiplied by when the sign changed (it is left out once, too) and when it stayed.
-   * `stepSizes`: the least and the greatest step; `lr` is the first. For whole batches, not for samples.
+   * `etas`: the factors of a step size when the sign changed (that step is skipped, too) and when it did not.
+   * `stepSizes`: the least and the greatest step size; `lr` is the first one. Meant for full batches.
    */
   readonly Rprop: Constructor<RpropArguments, Rprop>;
   /**
-   * One scheduler after the other: each of `milestones` is the count at which the next one begins anew.
+   * Schedulers in sequence: each of `milestones` is the count at which the next one starts from 0.
    *
    *     const warmUp = new LinearLR(optimizer, 0.1, { totalIters: 100 });
    *     const cosine = new CosineAnnealingLR(optimizer, 900);
    *     const scheduler = new SequentialLR(optimizer, [warmUp, cosine], [100]);
    *
-   * Step this one only. Throws ArgumentError unless there is one milestone less than schedulers, in order.
+   * Step only this one. Throws ArgumentError unless there is one milestone less than schedulers, in order.
    */
   readonly SequentialLR: Constructor<SequentialLRArguments, SequentialLR>;
   /** The rate times `gamma` after every `stepSize` steps. Throws ArgumentError. */

@@ -1373,7 +1373,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * Compute this Tensor and `others` now, in one Program, and carry out what is written to them; this tensor.
+   * Compute this Tensor and `others` now, in one Program, and carry out writes to them; returns this.
    *
    * A view of stored memory stays a view of it. Throws DeviceError, OutOfMemoryError, CompileError.
    */
@@ -1382,24 +1382,24 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * What computing this Tensor would run, as text: Programs with their buffers and launches, and for
-   * each kernel its Opts, its work and its source (LLVM IR, C, WebAssembly, WGSL, CUDA, Metal, Python).
+   * The code that computes this Tensor, as text: Programs with their buffers and launches, and for each
+   * kernel its Opts, its work and its source (LLVM IR, C, WebAssembly, WGSL, CUDA, Metal, Python).
    *
-   * `machine`: with the assembly of the processor (CPU, CC) or PTX (CUDA). Nothing is computed or changed.
-   * Throws DeviceError, CompileError.
+   * `machine`: include the assembly of the processor (CPU, CC) or PTX (CUDA). Nothing is computed or
+   * changed. Throws DeviceError, CompileError.
    */
   code(...args: [options?: CodeOptions] | [machine: boolean, options?: CodeOptions]): Promise<string> {
     return callValue(this.session, "Tensor.code", [this, ...args]);
   }
 
   /**
-   * These elements in order and without gaps, once computed: a view where they lie so already, else a
-   * copy.
+   * These elements, stored in order and without gaps when they are computed: a view if they are
+   * contiguous already, else a copy.
    *
-   * With `opts` always a copy, and they say how its kernel computes it, instead of what the compiler would
-   * choose: `"SIMD r1 16 4, UPCAST r0 6"`. The kinds are in `polygrad/codegen/opts/opt.py`; DEBUG=3 prints
-   * those that are chosen. Devices that do not optimise ignore them. Throws ArgumentError for a text that
-   * is no list of Opts; OptError, when the kernel is made, for an Opt that does not apply to it.
+   * `opts` always makes a copy, and determines how its kernel is optimised, instead of the compiler's
+   * choice: `"SIMD r1 16 4, UPCAST r0 6"`. The kinds are in `polygrad/codegen/opts/opt.py`; DEBUG=3 prints
+   * the chosen Opts. Devices that do not optimise ignore them. Throws ArgumentError if the text is not a
+   * list of Opts; OptError, when the kernel is made, for an Opt that does not apply to it.
    */
   contiguous(
     ...args: [options?: ContiguousOptions] | [opts: string | null, options?: ContiguousOptions]
@@ -1407,7 +1407,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.contiguous", [this, ...args]);
   }
 
-  /** this; kept for compatibility: gradients need no hint where to be stored. */
+  /** this. It exists for compatibility: gradients need no hint where they are stored. */
   contiguousBackward(): this {
     return callSelf(this, "Tensor.contiguous_backward", []);
   }
@@ -1425,7 +1425,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * This value on `device`, or a copy of it on each of several; this tensor when it is there.
+   * This value on `device`, or a copy on each of several; this if it is there already.
    *
    * Throws DeviceError for one this host does not have.
    */
@@ -1433,22 +1433,22 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.to", [this, device]);
   }
 
-  /** Move this Tensor to `device`; this tensor. Views of it stay where they are. */
+  /** Move this Tensor to `device`; returns this. Views of it stay where they are. */
   to_(device: string | null): this {
     return callSelf(this, "Tensor.to_", [device]);
   }
 
-  /** Become `x`, of the same shape and dtype, and share its memory; nothing is written. this. */
+  /** Become `x`, of the same shape and dtype, and share its memory; nothing is written. Returns this. */
   replace(x: Tensor): this {
     return callSelf(this, "Tensor.replace", [x]);
   }
 
   /**
-   * Write the value of `x`, of this shape, dtype and device, to these elements; this tensor.
+   * Write the value of `x`, of this shape, dtype and device, to these elements; returns this.
    *
-   * All views of the same memory see it. Stored memory is written in place, when it is next computed; what
-   * was computed from it before keeps the old value. Throws ShapeError, DTypeError, DeviceError, and
-   * ArgumentError for a view in which an element stands twice (an expanded one).
+   * All views of the same memory see the write. Stored memory is written in place, when it is next
+   * computed; values computed from it earlier do not change. Throws ShapeError, DTypeError, DeviceError,
+   * and ArgumentError for a view that shows an element twice (an expanded one).
    */
   assign(x: TensorData): this {
     return callSelf(this, "Tensor.assign", [x]);
@@ -1469,32 +1469,33 @@ export class Tensor extends TensorBase {
   /**
    * The gradient of this Tensor with respect to each target, lazy and differentiable again.
    *
-   * `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. A target that
-   * this Tensor does not depend on, or only through integers or `detach`, has gradient 0. What was
-   * computed before a write has the gradient at the values that it was computed from. A gradient that is
-   * constant, be it in pieces (of `abs`, `relu`, `where`), is data: it has `requiresGrad: false`.
+   * `gradient` is the incoming gradient, of this Tensor's shape; it is needed unless this Tensor is a
+   * scalar. The gradient is 0 for a target that this Tensor does not depend on, or only through integers
+   * or `detach`. A value that was computed before a write has the gradient at the old values. A gradient
+   * that is constant, or piecewise constant (of `abs`, `relu`, `where`), is data: it has
+   * `requiresGrad: false`.
    *
-   * Throws ShapeError, and GradientError where there is no graph to differentiate: a result of Tensors
-   * none of which says `requiresGrad: true` is data once it is computed.
+   * Throws ShapeError, and GradientError where there is no graph to differentiate: a result is data once
+   * it is computed, unless one of its inputs has `requiresGrad: true`.
    */
   gradient(...args: [...targets: Tensor[]] | [...targets: Tensor[], options: GradientOptions]): Tensor[] {
     return callTensors(this.session, "Tensor.gradient", [this, ...args], "arguments");
   }
 
   /**
-   * Add the gradient of this Tensor to `.grad` of every leaf that took part in it; this tensor.
+   * Add the gradient of this Tensor to `.grad` of every leaf that it depends on; returns this.
    *
-   * `gradient` flows into this Tensor (its shape); needed unless this Tensor is a scalar. Leaves are the
-   * Tensors with `requiresGrad: true` that were not computed from others: parameters of layers have it.
-   * As in tinygrad, so are live float Tensors of which it was not said (`requiresGrad: null`), constants
-   * apart. A result of leaves with `requiresGrad: true` keeps the graph that it was computed by, whatever
-   * is read or written; a result of Tensors with null is data, and a leaf, once it is computed.
+   * `gradient` is the incoming gradient, of this Tensor's shape; it is needed unless this Tensor is a
+   * scalar. Leaves are the Tensors with `requiresGrad: true` that were not computed from others, as the
+   * parameters of layers. As in tinygrad, live float Tensors with `requiresGrad: null`, except constants,
+   * are leaves too. A result of leaves with `requiresGrad: true` keeps its graph, whatever is read or
+   * written later. A result of Tensors with null is data, and a leaf, once it is computed.
    *
-   * The gradient is that of the values that this Tensor was computed from. Where memory is overwritten
-   * these are kept for results that may still be differentiated, and not for those that `backward` has
-   * gone through: another `backward` of such a result is an error then, unless `retainGraph: true`.
-   * `createGraph: true`: the gradients can be differentiated themselves (it implies `retainGraph`).
-   * Throws ShapeError, and GradientError where no leaf leads to this Tensor.
+   * The gradient is taken at the values that this Tensor was computed from. When memory is overwritten,
+   * these values are kept for results that may still be differentiated. They are not kept for results
+   * that `backward` has visited: a second `backward` is then an error, unless the first had
+   * `retainGraph: true`. `createGraph: true`: the gradients themselves can be differentiated (it implies
+   * `retainGraph`). Throws ShapeError, and GradientError where this Tensor depends on no leaf.
    */
   backward(
     ...args: [options?: BackwardOptions] | [gradient: Tensor | null, options?: BackwardOptions]
@@ -1502,14 +1503,14 @@ export class Tensor extends TensorBase {
     return callSelf(this, "Tensor.backward", [...args]);
   }
 
-  /** Have backward fill `.grad` of this Tensor though it is no leaf; this tensor. */
+  /** Let `backward` fill `.grad` of this Tensor although it is not a leaf; returns this. */
   retainGrad(): this {
     return callSelf(this, "Tensor.retain_grad", []);
   }
   /** `retainGrad`, by its Python name. */
   declare retain_grad: Tensor["retainGrad"];
 
-  /** Say whether gradients are wanted; this tensor. */
+  /** Set `requiresGrad`; returns this. */
   requiresGrad_(
     ...args: [options?: RequiresGradOptions] | [requiresGrad: boolean, options?: RequiresGradOptions]
   ): this {
@@ -1552,14 +1553,14 @@ export class Tensor extends TensorBase {
   /** `inferenceMode`, by its Python name. */
   declare static inference_mode: (typeof Tensor)["inferenceMode"];
 
-  /** The reverse of `noGrad`, inside of it. */
+  /** The reverse of `noGrad`, for use within it. */
   static enableGrad<T>(run: () => T): T {
     return callContext(this.bound, "Tensor.enable_grad", run, []);
   }
   /** `enableGrad`, by its Python name. */
   declare static enable_grad: (typeof Tensor)["enableGrad"];
 
-  /** Whether this thread is inside of no `noGrad`. */
+  /** Whether this thread records gradients, that is, executes no `noGrad` block. */
   static isGradEnabled(): Promise<boolean> {
     return callValue(this.bound, "Tensor.is_grad_enabled", []);
   }
@@ -1804,7 +1805,7 @@ export class Tensor extends TensorBase {
   /**
    * The last axes resized to `size`, or by `scaleFactor`: a number for each of them.
    *
-   * One number alone is for all axes of an image but the first two (n, channels).
+   * A single number applies to all axes of an image except the first two (n, channels).
    *
    * `mode`: 'nearest', 'nearest-exact', 'linear' ('bilinear' and 'trilinear' say the same), 'bicubic' (of
    * two axes; Keys, 1981, with a = -0.75). Positions are torch's; with `alignCorners` (linear, bicubic)
@@ -1840,7 +1841,7 @@ export class Tensor extends TensorBase {
   declare pixel_unshuffle: Tensor["pixelUnshuffle"];
 
   /**
-   * The positions that affine maps send those of an image of `size` (n, channels, *spatial) to.
+   * The positions of an image of `size` (n, channels, *spatial) after affine maps.
    *
    * this: (n, d, d + 1), a matrix and a shift for each; the result (n, *spatial, d) is what `gridSample`
    * takes: the last axis' position first, from -1 to 1, the centres of the outermost elements with
@@ -1902,8 +1903,9 @@ export class Tensor extends TensorBase {
   /**
    * The elements at `indices` of `maxPool2d`, zeros elsewhere: (n, channels, *spatial).
    *
-   * The other arguments are those of the pooling, from which the size follows, unless it is `outputSize`
-   * (its last axes). Where an index comes twice, the elements add up. Throws ShapeError.
+   * The other arguments are those of the pooling; they determine the size of the result, unless
+   * `outputSize` (its last axes) is given. Where an index occurs twice, the elements add up. Throws
+   * ShapeError.
    */
   maxUnpool2d(
     ...args:
@@ -1922,7 +1924,8 @@ export class Tensor extends TensorBase {
   declare max_unpool2d: Tensor["maxUnpool2d"];
 
   /**
-   * The mean of each window over the last axes; padding counts unless told. Throws ShapeError.
+   * The mean of each window over the last axes; padding counts if `countIncludePad`. Throws
+   * ShapeError.
    *
    * `dilation` comes before `padding`, as tinygrad's; torch has none, and `padding` in its place.
    */
@@ -1999,7 +2002,7 @@ export class Tensor extends TensorBase {
    * Shapes: this (n, groups*cin, *spatial), weight (cout, cin, *kernel), bias (cout), result
    * (n, cout, *out).
    *
-   * The order of arguments is tinygrad's; torch's is stride, padding, dilation, groups: say them by
+   * The order of arguments is tinygrad's; torch's is stride, padding, dilation, groups: pass them by
    * name.
    */
   conv2d(
@@ -2327,11 +2330,11 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * The inverse of each matrix (..., n, n), and what was wrong with it (...), int32: 0, or the 1-based
-   * number of the first pivot that is 0, where the matrix is singular and the inverse holds infinities or
-   * NaN. A matrix that is singular but for rounding has no such pivot.
+   * The inverse of each matrix (..., n, n), and an error code (...), int32. The code is 0, or the
+   * 1-based index of the first zero pivot: such a matrix is singular, and its inverse holds infinities or
+   * NaN. A matrix that is singular only up to rounding has the code 0.
    *
-   * `checkErrors`: read that now, and throw LinAlgError. Throws ShapeError.
+   * `checkErrors`: read the codes now, and throw LinAlgError if one is not 0. Throws ShapeError.
    */
   invEx(
     ...args: [options?: InvExOptions] | [checkErrors: boolean, options?: InvExOptions]
@@ -2341,7 +2344,7 @@ export class Tensor extends TensorBase {
   /** `invEx`, by its Python name. */
   declare inv_ex: Tensor["invEx"];
 
-  /** The product of n such matrices; of their inverse if n is less than 0. Throws ShapeError. */
+  /** The n-th power of each matrix; of its inverse if n is less than 0. Throws ShapeError. */
   matrixPower(n: number): Tensor {
     return callTensor(this.session, "Tensor.matrix_power", [this, n]);
   }
@@ -2358,7 +2361,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * x with this · x = b, of which the lower triangle counts (`upper`: the upper one).
+   * x with this · x = b, where only the lower triangle of this is used (`upper`: the upper one).
    *
    * this: (..., n, n), b: (..., n, m), or (n); batches broadcast. A 0 on the diagonal gives infinities or
    * NaN; with `CHECK=1` it is a LinAlgError. Throws ShapeError.
@@ -2370,20 +2373,20 @@ export class Tensor extends TensorBase {
   declare triangular_solve: Tensor["triangularSolve"];
 
   /**
-   * The lower triangular L with L · Lᵀ = this, symmetric and positive definite (`upper`: Lᵀ).
+   * The lower triangular L with L · Lᵀ = this, which is symmetric and positive definite (`upper`: Lᵀ).
    *
-   * this: (..., n, n), of which the lower triangle counts. NaN where it is not positive definite,
-   * which with `CHECK=1` is a LinAlgError. The gradient is symmetric. Throws ShapeError.
+   * this: (..., n, n); only its lower triangle is used. The result is NaN where this is not positive
+   * definite; with `CHECK=1` that is a LinAlgError. The gradient is symmetric. Throws ShapeError.
    */
   cholesky(...args: [options?: CholeskyOptions] | [upper: boolean, options?: CholeskyOptions]): Tensor {
     return callTensor(this.session, "Tensor.cholesky", [this, ...args]);
   }
 
   /**
-   * `cholesky`, and what was wrong with each matrix (...), int32: 0, or the order of the first leading
-   * minor that is not positive definite, from whose column on the factor is NaN.
+   * `cholesky`, and an error code for each matrix (...), int32: 0, or the order of the first leading
+   * minor that is not positive definite. From that column on, the factor is NaN.
    *
-   * `checkErrors`: read that now, and throw LinAlgError. Throws ShapeError.
+   * `checkErrors`: read the codes now, and throw LinAlgError if one is not 0. Throws ShapeError.
    */
   choleskyEx(options?: CholeskyExOptions): [Tensor, Tensor] {
     return callTensors(this.session, "Tensor.cholesky_ex", [this, options], 2) as [Tensor, Tensor];
@@ -2404,7 +2407,7 @@ export class Tensor extends TensorBase {
 
   /**
    * The eigenvalues (..., n), ascending, and the orthonormal eigenvectors (..., n, n), as columns, of a
-   * symmetric matrix (..., n, n), of which the lower triangle counts.
+   * symmetric matrix (..., n, n). Only the lower triangle is used.
    *
    * Signs of eigenvectors are not determined; their gradient is infinite where eigenvalues are equal. By
    * Jacobi's method, n / 2 rotations at a time (Brent and Luk, 1985). Throws ShapeError.
@@ -2478,7 +2481,7 @@ export class Tensor extends TensorBase {
   /**
    * this · weight + bias; a 1-D weight scales. weight: (in, out).
    *
-   * `dtype`: what all of them are cast to first, so that of the result too.
+   * `dtype`: all operands are cast to it first, so the result has it too.
    *
    * torch.nn.functional's weight is (out, in), as `nn.Linear`'s.
    */
@@ -2492,7 +2495,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * Einstein's summation, as numpy.einsum: letters name axes, '...' the rest.
+   * Einstein summation, as numpy.einsum: letters name axes, '...' the other axes.
    *
    * More than two operands are multiplied in the order that takes the fewest products. Throws
    * ArgumentError, ShapeError.
@@ -2964,7 +2967,8 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * Where `values` (..., m) would go in this ascending Tensor (..., n), int32: before equal elements.
+   * The insert positions (int32) of `values` (..., m) in this ascending Tensor (..., n), before equal
+   * elements.
    *
    * `right`: behind them. A 1-D Tensor serves values of any shape. Throws ShapeError.
    */
@@ -2973,10 +2977,10 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * How often 0, 1, ... up to the greatest element stand in this 1-D Tensor of integers of at least 0.
+   * How often 0, 1, ... up to the greatest element occur in this 1-D Tensor of integers of at least 0.
    *
-   * `weights`: of its shape, are added up instead. `minlength`: at least so many counts. Reads the
-   * greatest element. Throws ShapeError, DTypeError, ArgumentError for a negative element.
+   * `weights`, of its shape, are summed instead of counts. `minlength`: the least number of counts. The
+   * greatest element is read now. Throws ShapeError, DTypeError, ArgumentError for a negative element.
    */
   bincount(
     ...args:
@@ -2990,7 +2994,7 @@ export class Tensor extends TensorBase {
   /**
    * How many elements (in this dtype) fall into each of `bins` equal intervals from `min` to `max`.
    *
-   * Both 0: from the least to the greatest element. What lies outside, and NaN, counts nowhere; `max`
+   * Both 0: from the least to the greatest element. Elements outside, and NaN, are not counted; `max`
    * itself is in the last interval. Throws ArgumentError.
    */
   histc(
@@ -3014,18 +3018,19 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.isin", [this, elements]);
   }
 
-  /** What is at `index` along `dim`, without that axis: a view. Throws AxisError. */
+  /** The slice at `index` along `dim`, without that axis: a view. Throws AxisError. */
   select(dim: number, index: number): Tensor {
     return callTensor(this.session, "Tensor.select", [this, dim, index]);
   }
 
-  /** The parts along `dim`, without that axis. Throws AxisError. */
+  /** The slices along `dim`, each without that axis. Throws AxisError. */
   unbind(...args: [options?: UnbindOptions] | [dim: number, options?: UnbindOptions]): Promise<Tensor[]> {
     return callTensorList(this.session, "Tensor.unbind", [this, ...args]);
   }
 
   /**
-   * What is at the positions `index` (one axis of integers) along `dim`. Throws AxisError, ShapeError.
+   * The slices at the positions `index` (one axis of integers) along `dim`. Throws AxisError,
+   * ShapeError.
    */
   indexSelect(dim: number, index: Tensor): Tensor {
     return callTensor(this.session, "Tensor.index_select", [this, dim, index]);
@@ -3041,8 +3046,8 @@ export class Tensor extends TensorBase {
   /**
    * The elements where `mask` (bool, broadcast with this) holds, in row-major order, 1-D.
    *
-   * Reads how many; not with `size`, which says so: the first ones, and `fillValue` behind the last.
-   * Throws DTypeError, ShapeError.
+   * Without `size`, the count is read from the device. With it, the result has `size` elements: the first
+   * ones, padded with `fillValue`. Throws DTypeError, ShapeError.
    */
   maskedSelect(
     ...args:
@@ -3058,7 +3063,8 @@ export class Tensor extends TensorBase {
   /**
    * The positions of elements that are not 0, in row-major order: (count, axes), int32.
    *
-   * Reads how many; not with `size`, which says so: the first ones, and `fillValue` behind the last.
+   * Without `size`, the count is read from the device. With it, the result has `size` rows: the first
+   * ones, padded with `fillValue`.
    */
   nonzero(
     ...args:
@@ -3072,7 +3078,8 @@ export class Tensor extends TensorBase {
   /**
    * The positions of elements that are not 0, in row-major order: (count, axes), int32.
    *
-   * Reads how many; not with `size`, which says so: the first ones, and `fillValue` behind the last.
+   * Without `size`, the count is read from the device. With it, the result has `size` rows: the first
+   * ones, padded with `fillValue`.
    */
   argwhere(
     ...args:
@@ -3111,7 +3118,7 @@ export class Tensor extends TensorBase {
   /**
    * this with src[..., i, ...] written at index[..., i, ...] along `dim`; the last writer wins.
    *
-   * `reduce`: 'add' or 'multiply' combine with what is there. src: a Tensor or a scalar. Throws
+   * `reduce`: 'add' or 'multiply' combine with the old elements. src: a Tensor or a scalar. Throws
    * ShapeError, DTypeError, ArgumentError.
    */
   scatter(
@@ -3131,7 +3138,7 @@ export class Tensor extends TensorBase {
   /**
    * `scatter` with all writers combined: `reduce` is 'sum', 'prod', 'mean', 'amax' or 'amin'.
    *
-   * `includeSelf`: with what is there too. Throws ShapeError, DTypeError, ArgumentError.
+   * `includeSelf`: combine with the old elements too. Throws ShapeError, DTypeError, ArgumentError.
    */
   scatterReduce(
     dim: number,
@@ -3146,7 +3153,7 @@ export class Tensor extends TensorBase {
   declare scatter_reduce: Tensor["scatterReduce"];
 
   /**
-   * this, with the elements of `src` added at the places `index` along `dim`.
+   * this, with the elements of `src` added at the positions `index` along `dim`.
    *
    * Throws AxisError, ShapeError.
    */
@@ -3157,7 +3164,7 @@ export class Tensor extends TensorBase {
   declare scatter_add: Tensor["scatterAdd"];
 
   /**
-   * this, with alpha * source's slices along `dim` added to those that `index` says.
+   * this, with alpha * source's slices along `dim` added to the slices at the positions `index`.
    *
    * Throws AxisError, ShapeError.
    */
@@ -3171,14 +3178,14 @@ export class Tensor extends TensorBase {
   /** `indexAdd`, by its Python name. */
   declare index_add: Tensor["indexAdd"];
 
-  /** this, with `value` in the slices along `dim` that `index` says. Throws AxisError. */
+  /** this, with `value` in the slices along `dim` at the positions `index`. Throws AxisError. */
   indexFill(dim: number, index: Tensor, value: number): Tensor {
     return callTensor(this.session, "Tensor.index_fill", [this, dim, index, value]);
   }
   /** `indexFill`, by its Python name. */
   declare index_fill: Tensor["indexFill"];
 
-  /** Whether this integer Tensor names class j: bool, with j along a new axis `axis` of the result. */
+  /** Whether each integer equals class j: bool, with j along a new axis `axis` of the result. */
   isClass(numClasses: Size, axis: number): Tensor {
     return callTensor(this.session, "Tensor.is_class", [this, numClasses, axis]);
   }
@@ -3186,8 +3193,8 @@ export class Tensor extends TensorBase {
   declare is_class: Tensor["isClass"];
 
   /**
-   * 1 (int32) at the class each integer names, along a new last axis; zeros for a number that names
-   * none, which torch refuses.
+   * 1 (int32) at the class of each integer, along a new last axis. An integer out of range gives zeros;
+   * torch refuses it.
    *
    * Throws DTypeError, ArgumentError.
    */
@@ -3197,7 +3204,7 @@ export class Tensor extends TensorBase {
   /** `oneHot`, by its Python name. */
   declare one_hot: Tensor["oneHot"];
 
-  /** Start all random numbers afresh: the same seed gives the same bits, on every device. */
+  /** Restart all random numbers: the same seed gives the same bits, on every device. */
   static manualSeed(
     ...args: [options?: ManualSeedOptions] | [seed: number, options?: ManualSeedOptions]
   ): void {
@@ -3316,14 +3323,14 @@ export class Tensor extends TensorBase {
   /** `kaimingNormal`, by its Python name. */
   declare static kaiming_normal: (typeof Tensor)["kaimingNormal"];
 
-  /** `rand` in this Tensor's shape, dtype and on its device, unless told. */
+  /** `rand` in this Tensor's shape, by default with its dtype and on its device. */
   randLike(options?: RandLikeOptions): Tensor {
     return callTensor(this.session, "Tensor.rand_like", [this, options]);
   }
   /** `randLike`, by its Python name. */
   declare rand_like: Tensor["randLike"];
 
-  /** `randn` in this Tensor's shape, dtype and on its device, unless told. */
+  /** `randn` in this Tensor's shape, by default with its dtype and on its device. */
   randnLike(
     ...args: [options?: RandnLikeOptions] | [dtype: DTypeName | null, options?: RandnLikeOptions]
   ): Tensor {
@@ -3612,7 +3619,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.sum", [this, ...args]);
   }
 
-  /** The sum of what is no NaN. Throws AxisError. */
+  /** The sum of all elements except NaN. Throws AxisError. */
   nansum(
     ...args: [options?: NansumOptions] | [axis: number | readonly number[] | null, options?: NansumOptions]
   ): Tensor {
@@ -3759,7 +3766,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.mean", [this, ...args]);
   }
 
-  /** The mean of what is no NaN. Throws AxisError. */
+  /** The mean of all elements except NaN. Throws AxisError. */
   nanmean(
     ...args: [options?: NanmeanOptions] | [axis: number | readonly number[] | null, options?: NanmeanOptions]
   ): Tensor {
@@ -3828,9 +3835,9 @@ export class Tensor extends TensorBase {
    * Elements added around each axis.
    *
    * `padding`: a pair (before, after) or null for every axis, or a flat sequence as torch's: (before,
-   * after) of the last axis first. Negative sizes cut: first where `mode` is 'constant' or 'circular',
-   * else what is added is of the whole axis, as in torch. `mode`: 'constant' (`value`), 'reflect',
-   * 'replicate' or 'circular'. Throws ArgumentError, ShapeError.
+   * after) of the last axis first. Negative sizes cut. As in torch, the cut comes first if `mode` is
+   * 'constant' or 'circular'; else the padding is made from the whole axis. `mode`: 'constant' (`value`),
+   * 'reflect', 'replicate' or 'circular'. Throws ArgumentError, ShapeError.
    */
   pad(
     ...args:
@@ -3889,7 +3896,7 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * Pieces along `dim`: each of `sizes` elements (the last of the rest), or of the sizes listed.
+   * Pieces along `dim`: of `sizes` elements each (the last may be smaller), or of the sizes listed.
    *
    * Throws ShapeError.
    */
@@ -3936,7 +3943,7 @@ export class Tensor extends TensorBase {
   declare repeat_interleave: Tensor["repeatInterleave"];
 
   /**
-   * Elements moved by `shifts` along `dims`, those that fall off re-entering.
+   * Elements shifted cyclically by `shifts` along `dims`.
    *
    * Of the flattened Tensor when null.
    */
@@ -3963,8 +3970,8 @@ export class Tensor extends TensorBase {
    * null keeps the size of the axis at its place; behind the last axis it is inferred, as -1. Throws
    * ShapeError when the sizes do not multiply to the number of elements.
    *
-   * A view, of what is no contiguous one too: what is written to it is in the original. torch copies
-   * there.
+   * The result is always a view: a write through it changes the original. torch copies a Tensor that
+   * is not contiguous.
    */
   reshape(...args: [shape: readonly Size[]] | [...shape: (Size | null)[]]): Tensor {
     return callTensor(this.session, "Tensor.reshape", [this, ...args]);
@@ -4074,7 +4081,8 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * Turned by k quarters, from the first of `dims` towards the second. Throws ArgumentError, AxisError.
+   * Rotated by k quarter turns, from the first of `dims` towards the second. Throws ArgumentError,
+   * AxisError.
    */
   rot90(
     ...args:
@@ -4176,8 +4184,8 @@ export class Tensor extends TensorBase {
   /**
    * Windows over the last len(k) axes: (..., *outputs, *k).
    *
-   * Only movement: each axis is repeated and sheared, so that every repeat starts `dilation` elements
-   * later. Throws ArgumentError when a window is larger than its axis.
+   * It is made of movement ops alone: each axis is repeated and sheared, so that every repetition starts
+   * `dilation` elements later. Throws ArgumentError when a window is larger than its axis.
    */
   pool(
     ...args:
@@ -4267,7 +4275,7 @@ export class Tensor extends TensorBase {
   /**
    * The cosine of radians, as 1 - 2 sin²(x/2): in float32 within 2.5e-7, for every x.
    *
-   * That is an absolute bound: near pi/2 and the other zeros fewer digits are right.
+   * The bound is absolute: near pi/2 and the other zeros fewer digits are correct.
    */
   cos(): Tensor {
     return callTensor(this.session, "Tensor.cos", [this]);
@@ -4485,7 +4493,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.round", [this]);
   }
 
-  /** What is behind the point, with the sign of this. */
+  /** The fractional part, with the sign of this. */
   frac(): Tensor {
     return callTensor(this.session, "Tensor.frac", [this]);
   }
@@ -4563,12 +4571,12 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.minimum", [this, x]);
   }
 
-  /** The greater of both; of a NaN and a number, the number. Of equal ones this has the gradient. */
+  /** The greater of both; of a NaN and a number, the number. Of equal values, this gets the gradient. */
   fmax(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.fmax", [this, x]);
   }
 
-  /** The lesser of both; of a NaN and a number, the number. Of equal ones this has the gradient. */
+  /** The lesser of both; of a NaN and a number, the number. Of equal values, this gets the gradient. */
   fmin(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.fmin", [this, x]);
   }
@@ -4646,12 +4654,12 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.isinf", [this, options]);
   }
 
-  /** Whether it is positive infinity. */
+  /** Whether each element is positive infinity. */
   isposinf(): Tensor {
     return callTensor(this.session, "Tensor.isposinf", [this]);
   }
 
-  /** Whether it is negative infinity. */
+  /** Whether each element is negative infinity. */
   isneginf(): Tensor {
     return callTensor(this.session, "Tensor.isneginf", [this]);
   }
@@ -4915,14 +4923,14 @@ export class Tensor extends TensorBase {
   /** `logicalAnd`, by its Python name. */
   declare logical_and: Tensor["logicalAnd"];
 
-  /** Whether one of both is other than 0. */
+  /** Whether at least one of both is other than 0. */
   logicalOr(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.logical_or", [this, x]);
   }
   /** `logicalOr`, by its Python name. */
   declare logical_or: Tensor["logicalOr"];
 
-  /** Whether just one of both is other than 0. */
+  /** Whether exactly one of both is other than 0. */
   logicalXor(x: Operand): Tensor {
     return callTensor(this.session, "Tensor.logical_xor", [this, x]);
   }
@@ -4932,7 +4940,7 @@ export class Tensor extends TensorBase {
   /**
    * The constant `value` as a Tensor of shape (), or of shape (n) for an array of n constants.
    *
-   * `dtype`: integer, float or bool of Python's unless told. Throws DTypeError, OverflowError.
+   * `dtype`: by default that of the Python integer, float or bool. Throws DTypeError, OverflowError.
    */
   static const(
     ...args:
@@ -4972,21 +4980,21 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.empty", [...args]);
   }
 
-  /** `fillValue` in this Tensor's shape, dtype and on its device, unless told. */
+  /** `fillValue` in this Tensor's shape, by default with its dtype and on its device. */
   fullLike(fillValue: Scalar, options?: FullLikeOptions): Tensor {
     return callTensor(this.session, "Tensor.full_like", [this, fillValue, options]);
   }
   /** `fullLike`, by its Python name. */
   declare full_like: Tensor["fullLike"];
 
-  /** 0 in this Tensor's shape, dtype and on its device, unless told. */
+  /** 0 in this Tensor's shape, by default with its dtype and on its device. */
   zerosLike(options?: ZerosLikeOptions): Tensor {
     return callTensor(this.session, "Tensor.zeros_like", [this, options]);
   }
   /** `zerosLike`, by its Python name. */
   declare zeros_like: Tensor["zerosLike"];
 
-  /** 1 in this Tensor's shape, dtype and on its device, unless told. */
+  /** 1 in this Tensor's shape, by default with its dtype and on its device. */
   onesLike(options?: OnesLikeOptions): Tensor {
     return callTensor(this.session, "Tensor.ones_like", [this, options]);
   }
@@ -5069,9 +5077,9 @@ export class Tensor extends TensorBase {
   /**
    * The elements converted to `dtype`; floats truncate and saturate into integers.
    *
-   * saturate: of floats of 8 bits, whether what is beyond the largest number, infinity too, becomes that,
-   * or else infinite (NaN in fp8e4m3, which has no infinity). null is torch's: fp8e4m3 saturates, fp8e5m2
-   * does not. Throws DTypeError, also for `saturate` with another dtype.
+   * saturate: for 8-bit floats. true: values beyond the largest number, infinity too, become that number;
+   * false: they become infinite (NaN in fp8e4m3, which has no infinity). null follows torch: fp8e4m3
+   * saturates, fp8e5m2 does not. Throws DTypeError, also for `saturate` with another dtype.
    */
   cast(
     ...args:
@@ -5082,10 +5090,10 @@ export class Tensor extends TensorBase {
   }
 
   /**
-   * The same bits as `dtype`: a view, if its elements have the same size.
+   * The same bits as elements of `dtype`: a view, if these have the same size.
    *
-   * Else the last axis has as many elements more or less, low bytes first: (..., 4) of uint8 are
-   * (..., 1) of float32. Throws DTypeError, ShapeError.
+   * Else the size of the last axis changes in proportion, low bytes first: (..., 4) of uint8 become (...,
+   * 1) of float32. Throws DTypeError, ShapeError.
    */
   bitcast(dtype: DTypeName): Tensor {
     return callTensor(this.session, "Tensor.bitcast", [this, dtype]);
