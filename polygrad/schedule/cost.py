@@ -43,6 +43,7 @@ MIN_ROWS = 8  # with fewer, lanes and threads divide the passes over a row bette
 MIN_PRODUCT = 1 << 15  # terms of a product that is worth a launch
 MIN_VECTOR_PRODUCT = 1 << 17  # ... of a product with one row
 MIN_REUSE = 4  # how often it reads each element of its operands
+MAX_BLOCK_TERMS = 256  # terms of a product of integers that is a term of a sum of floats
 MIN_USED_SHARE = 2  # one element of so many has to be used; else it is computed where it is used
 
 

@@ -65,12 +65,11 @@ class _Use:
 @dataclass(frozen=True, slots=True)
 class _Duplication:
     """What fusion would compute of a node more than once: `uses` at different indices, and `repeats` of its
-    values by broadcasts, beyond the first. `is_in_tile`: not if a product, whose operand it is, has so few
-    rows that all of them are in one register tile."""
+    values by broadcasts, beyond the first. `rows`: of the product whose operand it is, if it is one's."""
 
     uses: int
     repeats: int
-    is_in_tile: bool = False
+    rows: int | None = None
 
 
 def materialization_points(order: list[UOp], outputs: set[UOp], optimized: bool) -> set[UOp]:
@@ -106,9 +105,9 @@ def _find_duplications(order: list[UOp], required: set[UOp]) -> dict[UOp, _Dupli
             use = node_uses[0]
             if len(distinct) > 1 or (node in broadcast and op in _ENDS_RANGES):
                 factor = broadcast.pop(node, 1)
-                is_in_tile = node in operands and len(distinct) == 1 and factor <= cost.MAX_TILE_ROWS
+                rows = factor if node in operands and len(distinct) == 1 else None
                 repeats = (factor - 1) * max_numel(node.shape)
-                duplications[node] = _Duplication(len(distinct), repeats, is_in_tile)
+                duplications[node] = _Duplication(len(distinct), repeats, rows)
                 use = _new_use(node, next_id)
             elif len(node_uses) > 1 and any(u.valid is not use.valid for u in node_uses):
                 use = _Use(use.kernel, use.indices, TRUE)
@@ -194,7 +193,7 @@ def _materialize_expensive(
         if duplication is not None:
             if node in reduces:
                 points.add(node)
-            elif optimized and duplication.is_in_tile and node_work <= cost.MAX_TILE_WORK:
+            elif optimized and node_work <= cost.MAX_TILE_WORK and _is_in_tile(node, duplication, node_reads):
                 pass
             elif len(node_reads) > cost.MAX_BUFFERS or (
                 optimized and node_work > cost.CHEAP and node_work * duplication.repeats > cost.MAX_BROADCAST
@@ -242,6 +241,19 @@ def _find_narrow(node: UOp) -> UOp | None:
     if source.op not in _ENDS_RANGES or not source.dtype.is_int:
         return None
     return source if source.dtype.itemsize < node.dtype.itemsize else None
+
+
+def _is_in_tile(node: UOp, duplication: _Duplication, reads: frozenset[UOp]) -> bool:
+    """Whether a register tile of a product computes its operand `node`: not again, if all rows are in one
+    tile; and again for each tile of rows, if it is of integers that take less than a byte in the memory that
+    it reads. Those are unpacked four at a time (codegen/lower/dot_words.py)."""
+    if duplication.rows is None:
+        return False
+    if duplication.rows <= cost.MAX_TILE_ROWS:
+        return True
+    return node.dtype.is_int and sum(max_numel(m.shape) * m.dtype.itemsize for m in reads) < max_numel(
+        node.shape
+    )
 
 
 def _elements_of_short(reduction: UOp) -> int:

@@ -7,7 +7,8 @@ Tiles in registers, in shared memory and in tensor cores are for a kernel whose 
 What is computed of a product element by element stays in its kernel; another reduction or a scan over it and
 another sum beside it do not, nor, on machines with workgroups, padding around it (a concatenation is padded
 operands; elsewhere its loop is partitioned). The product is stored then, which is little beside reading its
-operands again and again.
+operands again and again; it would be much for a product of few terms, so that one of integers stays in the
+sum of floats whose terms it is of.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def isolate_products(order: list[UOp], points: set[UOp], grid: bool) -> set[UOp]
             del sums[inner]
             if inner in large:
                 large.add(node)
-        products = [total for total in sums if total in large]
+        products = [total for total in sums if total in large and not _is_block(total, node)]
         if node.op is Ops.PAD:
             products = [total for total in products if total not in windowed]
         if not grid and _is_padded(node, [s for s in sources if sums_of[s]], padded):
@@ -74,6 +75,15 @@ def isolate_products(order: list[UOp], points: set[UOp], grid: bool) -> set[UOp]
         sums_of[node] = tuple(total for total in sums if total is node or total not in points)
     large |= points & vectors
     return {n for n in points if not large.isdisjoint(sums_of.get(n, ()))}
+
+
+def _is_block(total: UOp, node: UOp) -> bool:
+    """Whether a sum of few integers is a term of a sum of floats: a block of a product whose numbers are
+    integers, and have a scale for each block. Storing it would cost more than reading its operands."""
+    if not (total.dtype.is_int and node.dtype.is_float and node.op is Ops.REDUCE_AXIS):
+        return False
+    terms = max_numel(total.src[0].shape) // max(max_numel(total.shape), 1)
+    return node.arg.op is Ops.ADD and terms <= cost.MAX_BLOCK_TERMS
 
 
 def _is_padded(node: UOp, sources: list[UOp], padded: set[UOp]) -> bool:

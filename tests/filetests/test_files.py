@@ -26,7 +26,9 @@ from polygrad.codegen.lower.passes import PASSES, LoweringContext
 from polygrad.codegen.opts.heuristics import choose
 from polygrad.codegen.opts.opt import parse_opts, render_opts
 from polygrad.codegen.target import Target, Workgroups
+from polygrad.dtype import dtypes
 from polygrad.errors import OptError
+from polygrad.uop.args import Dot
 from polygrad.uop.parser import parse
 from polygrad.uop.printer import render
 from polygrad.uop.spec import verify
@@ -37,9 +39,11 @@ FILES = sorted(FOLDER.glob("*/*.ir"))
 BECOMES = "; becomes"
 MOST_LINES = 80  # of a file that can be read
 
+BYTE_DOT = Dot(dtypes.uint8, dtypes.int8)
 TARGETS = {
     "wasm": Target("WASM", simd_bytes=16, registers=15, fma=True, scalar_fma=True, threads=4, index_bits=32),
     "cpu": Target("CPU", simd_bytes=64, registers=32, fma=True, scalar_fma=True, threads=4),
+    "vnni": Target("CPU", simd_bytes=64, registers=32, fma=True, dots=frozenset({BYTE_DOT}), threads=4),
     "plain": Target("PLAIN"),
     "gpu": Target("GPU", simd_bytes=16, index_bits=32, workgroups=Workgroups()),
     "cuda": Target(

@@ -127,6 +127,16 @@ def test_an_operand_of_a_product_of_few_rows_is_computed_in_its_tile(rows: int, 
     assert len(kernels(product, optimized=True)) == expected
 
 
+@pytest.mark.parametrize(("bits", "expected"), [(4, 1), (8, 2)])
+def test_integers_of_less_than_a_byte_are_computed_in_each_tile(bits: int, expected: int):
+    """Of a product of many rows; those of a byte and more are stored."""
+    packed = Tensor.empty(512, 512 * bits // 8, dtype="uint8").contiguous().realize()
+    x = Tensor.empty(64, 512, dtype="int8").contiguous().realize().cast("int32")
+    shifts = Tensor.arange(8 // bits, dtype="int32").reshape(-1, 1) * bits
+    q = (((packed.cast("int32").unsqueeze(-2) >> shifts) ^ 5) & 15 | 3).reshape(512, 512)
+    assert len(kernels(x.dot(q.transpose(), dtype="int32"), optimized=True)) == expected
+
+
 def test_what_several_products_of_few_rows_read_is_stored():
     weight = unpacked(512, 512)
     assert len(kernels(matrix(4, 512) @ weight, matrix(4, 512) @ weight.transpose(), optimized=True)) == 3

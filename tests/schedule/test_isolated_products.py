@@ -243,3 +243,17 @@ def test_on_grids_products_with_one_row_share_a_kernel() -> None:
 def test_sums_of_squares_are_no_products_with_a_row() -> None:
     x = Tensor.empty(512, 512).contiguous().realize()
     assert sums_of_kernels((x * x).sum(1) * x.exp().sum(1)) == [2]
+
+
+def test_blocks_of_a_product_of_integers_stay_in_the_sum_of_floats() -> None:
+    """Those of few terms; longer ones, and those of floats, are stored."""
+    x, w = (Tensor.empty(N, 8, 128, dtype="int8").contiguous().realize() for _ in range(2))
+
+    def scaled(dtype: str, size: int) -> Tensor:
+        a, b = (t.cast(dtype).reshape(N, 8 * 128 // size, size) for t in (x, w))
+        blocks = (a.unsqueeze(1) * b.unsqueeze(0)).sum(-1, dtype=dtype).float()
+        return (blocks * b[..., 0].float()).sum(-1)
+
+    assert sums_of_kernels(scaled("int32", 32)) == [2]
+    assert sums_of_kernels(scaled("int32", 512)) == [1, 1]
+    assert sums_of_kernels(scaled("float32", 32)) == [1, 1]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from polygrad.codegen.lower.bind_workgroups import bind_workgroups
 from polygrad.codegen.lower.decompose import decompose
+from polygrad.codegen.lower.dot_words import form_dot_products
 from polygrad.codegen.lower.linearize import linearize, order_loads, order_loops, split_ends
 from polygrad.codegen.lower.reductions import flatten_reductions, simplify_reductions
 from polygrad.codegen.lower.slow_paths import branch_slow_paths
@@ -105,6 +106,7 @@ PASSES = (
     Pass("simplify", lambda k, c: graph_rewrite(k, symbolic)),
     Pass("simplify-reductions", lambda k, c: graph_rewrite(k, simplify_reductions)),
     Pass("flatten-reductions", lambda k, c: graph_rewrite(k, flatten_reductions), _optimized),
+    Pass("form-dot-products", lambda k, c: form_dot_products(k, c.target), _optimized),
     # decisions: loops, tiles, memory of the kernel's own, threads
     Pass(OPTIMIZE, _optimize, _optimized),
     # what renderers take
@@ -124,7 +126,7 @@ PASSES = (
     Pass("order-loops", lambda k, c: order_loops(k)),
     Pass("linearize", lambda k, c: linearize(k)),
 )
-UNOPTIMIZED = "flatten-reductions"  # what the Opts of a kernel apply to is its form after this pass
+UNOPTIMIZED = "form-dot-products"  # what the Opts of a kernel apply to is its form after this pass
 
 _POSITION = {p.name: i for i, p in enumerate(PASSES)}
 

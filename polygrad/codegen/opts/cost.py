@@ -46,6 +46,7 @@ MIN_PART, MAX_PARTS = 16, 4  # elements of the smallest part; number of parts
 # SIMD, UPCAST, UNROLL
 ROWS, VECTORS = 6, 4  # of the register tile that is assumed before one is chosen
 STREAMED = 4  # SIMD values of a matrix's row that a product of one row reads in a round
+BLOCK_ROUNDS = 16  # rounds of a block's sum that a product of one row unrolls
 MAX_ROWS, MAX_SPLATS = 14, 7  # scalars in a register tile, if multiply-adds read them, or if loads do
 
 # STAGE
@@ -191,11 +192,13 @@ def row_block_bytes(target: Target) -> int:
     return target.cache[0] // 4
 
 
-def tile_speed(sums: int, vectors: float, scalars: int, target: Target, registers: int = 1) -> float:
+def tile_speed(
+    sums: int, vectors: float, scalars: int, target: Target, registers: int = 1, sums_of: int = 1
+) -> float:
     """Multiply-adds of a register tile of so many sums per time that one takes, with the vectors and the
     scalars that are loaded for them: 1 would be the machine's peak. 0 for one that registers do not hold, of
-    which a SIMD value takes `registers`."""
-    if (sums + vectors + 1) * registers > target.registers or scalars > (
+    which a SIMD value takes `registers`, and an element of the tile `sums_of` SIMD values."""
+    if (sums * sums_of + vectors + 1) * registers > target.registers or scalars > (
         MAX_ROWS if _takes_scalars(target) else MAX_SPLATS
     ):
         return 0.0

@@ -44,12 +44,19 @@ class Tiling:
         self.order = nodes_of(nest)
         self.ranges = [n for n in self.order if n.op is Ops.RANGE]
         self.reduced = {r for n in self.order if n.op is Ops.REDUCE for r in n.src[1:]}
+        self.inner = self._inner_loops()
         self.scanned = [r for r in self.ranges if r.arg.kind is AxisKind.SCAN]
         # one memory is filled at a time, and running values go in order
         self.fixed = loops_around(nest).union(self.scanned)
         self.items = self._items()
         self.itemsize = self._itemsize()
         self.native = min(cost.native_lanes(target, self.itemsize), most_lanes or target.simd_bytes)
+
+    def _inner_loops(self) -> set[UOp]:
+        """The loops of sums of integers that are computed in each round of another sum, the blocks of a
+        product; of all sums where there are none. Both have a register for each element of a tile."""
+        blocks = [n for n in self.order if n.op is Ops.REDUCE and n.dtype.is_int]
+        return {r for n in blocks if not n.ranges.isdisjoint(self.reduced) for r in n.src[1:]} or self.reduced
 
     def _itemsize(self) -> int:
         """Bytes of the elements that most of the work is on."""
@@ -117,7 +124,8 @@ class Tiling:
                         weight = max(
                             cost.strided_load(s, lanes, item.itemsize, self.target) for s in steps - {0, 1}
                         )
-                    if item.reads >= cost.STAGED_READS and self.reduced.isdisjoint(chosen):
+                    copied = self.inner is self.reduced and self.reduced.isdisjoint(chosen)
+                    if copied and item.reads >= cost.STAGED_READS:
                         weight = 1.0 + 8 * weight / item.reads  # copied once, then read as vectors
                 runs *= max(item.reads / (cost.ROWS if vector else width), 1.0)
                 if item.far and not vector and chosen and self.reduced.isdisjoint(chosen):
@@ -140,7 +148,7 @@ class Tiling:
             for n in self.order
             if n.op in GroupOp.ALU
             and n.dtype is not dtypes.index
-            and (not self.reduced or not n.ranges.isdisjoint(self.reduced))
+            and (not self.reduced or not n.ranges.isdisjoint(self.inner))
         )
         if len(chosen) > 1:
             max_unroll = 4 if body < 2 * cost.SMALL_BODY else 1
@@ -216,7 +224,7 @@ class Tiling:
     def tile_for_reuse(self, lane: UOp, lanes: int, vectors: int) -> dict[UOp, Tile]:
         """Unroll output loops that a load inside the reduction does not depend on: it is loaded once for all
         of them. Without such a loop, several accumulators hide the latency of the sum."""
-        summed = [i for i in self.items if i.op is Ops.LOAD and not i.loops.isdisjoint(self.reduced)]
+        summed = [i for i in self.items if i.op is Ops.LOAD and not i.loops.isdisjoint(self.inner)]
         loads = [i.loops for i in summed]
 
         def reuse(r: UOp) -> int:
@@ -238,6 +246,8 @@ class Tiling:
             max_vectors = cost.FAR_BYTES // self.target.simd_bytes if far else 0
             tiles = {lane: Tile(lanes, _fit(vectors, max(cost.ADD_LATENCY, max_vectors)))}
             return tiles if lane in self.reduced else tiles | self.small_sums(lane)
+        if self.inner is not self.reduced and self._is_read_once(summed, lane, reused):
+            return {lane: Tile(lanes, 1)} | self.whole_blocks()
         # the loops nest in the order of their ids
         reused.sort(key=lambda r: (reuse(r), r.arg.id), reverse=True)
         first = reused[0]
@@ -252,6 +262,21 @@ class Tiling:
                 tiles[reused[1]] = Tile(1, min(4, reused[1].src[0].arg))
             return tiles
         return self.register_tile(lane, lanes, summed, reused)
+
+    def _is_read_once(self, loads: list[_Item], lane: UOp, reused: list[UOp]) -> bool:
+        """Whether a product has one row: no tile would use a vector of the matrix twice."""
+        return all(i.loops.issuperset(reused) for i in loads if lane in i.loops)
+
+    def whole_blocks(self) -> dict[UOp, Tile]:
+        """The loops of the inner sums, unrolled whole if they have few rounds: memory is read as a stream."""
+        tiles: dict[UOp, Tile] = {}
+        values = 1
+        for r in sorted(self.inner, key=lambda r: r.arg.id, reverse=True):
+            size = r.src[0].arg if r.src[0].is_const else 0
+            if 2 <= size and values * size <= cost.BLOCK_ROUNDS:
+                tiles[r] = Tile(1, size)
+                values *= size
+        return tiles
 
     def streamed_sum(self, lane: UOp, lanes: int, vectors: int) -> dict[UOp, Tile]:
         """Several accumulators of one sum, for a product of one row: each element of the matrix is read once,
@@ -276,12 +301,13 @@ class Tiling:
         registers = max(lanes * self.itemsize // self.target.simd_bytes, 1)  # of a SIMD value
         vector_loads = [(i, self._registers_of_vector(i, lane, lanes)) for i in loads if lane in i.loops]
         scalar_loads = [i for i in loads if lane not in i.loops]
+        sums_of = 1 if self.inner is self.reduced else 2
 
         def consider(tile: dict[UOp, int]) -> None:
             nonlocal best, best_speed
             vectors = sum(count * _elements(tile, i) for i, count in vector_loads)
             scalars = sum(_elements(tile, i) for i in scalar_loads)
-            speed = cost.tile_speed(prod(tile.values()), vectors, scalars, self.target, registers)
+            speed = cost.tile_speed(prod(tile.values()), vectors, scalars, self.target, registers, sums_of)
             for r, n in tile.items():
                 speed *= cost.used(r.src[0].arg, n * lanes if r is lane else n)
             if speed > best_speed:

@@ -1,0 +1,161 @@
+"""Sums of products of bytes that are neighbours in memory, as dot products of words of four.
+
+    sum(int32(a[4*p + i] >> 4 & 15) * int32(b[4*q + i]) for i < 4)
+        ->  DOT(a'[p] >> 4 & 0x0f0f0f0f, b'[q], 0),  where a' and b' are the memory of a and b as uint32
+
+An operand is an expression of bytes: the bytes of weights that are packed in few bits, unpacked. The same
+operations on whole words unpack four at a time (SIMD within a register), where no bit gets from one byte into
+another: masks take those away that a shift moves over, and a sum or a multiple is taken where its bounds say
+that it fits in a byte. No operand is copied, so this is for sums of any size; dot_products.py, a kernel pass,
+copies the operands of large products whose bytes are not neighbours.
+
+`Target.dots` says which dot products there are. An element of a word is one of the least significant first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from polygrad.codegen.target import Target
+from polygrad.dtype import dtypes
+from polygrad.helpers import dedup
+from polygrad.uop.args import Dot, Param
+from polygrad.uop.linear import linear_terms, sum_of
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+_BYTES = (dtypes.int8, dtypes.uint8)
+_COUNT = 4  # bytes of a word
+_ONES = 0x01010101  # a word whose bytes are 1
+
+Words = dict[UOp, UOp | None]  # expressions of bytes, and the same of words; None where there is none
+
+
+def form_dot_products(kernel: UOp, target: Target) -> UOp:
+    """A kernel whose sums of products of bytes are sums of DOTs, where the target has such a DOT."""
+    kinds = next((d for d in target.dots if d.a in _BYTES and d.b in _BYTES), None)
+    if kinds is None:
+        return kernel
+    found = {n: dot for n in kernel.toposort() if (dot := _find_dot(n, kinds)) is not None}
+    while found:
+        changed = kernel.substitute(found)
+        if not (twofold := _read_both_ways(changed)):
+            return changed
+        found = {n: dot for n, dot in found.items() if twofold.isdisjoint(_slots(dot))}
+    return kernel
+
+
+def _read_both_ways(kernel: UOp) -> set[int]:
+    """The slots of buffers that a kernel accesses as words, and as elements of their own dtype, too."""
+    params = dedup(n for n in kernel.toposort() if n.op is Ops.PARAM)
+    slots = [p.arg.slot for p in params]
+    return {slot for slot in slots if slots.count(slot) > 1}
+
+
+def _slots(node: UOp) -> Iterator[int]:
+    return (n.arg.slot for n in node.toposort() if n.op is Ops.PARAM and n.dtype is dtypes.uint32)
+
+
+def _find_dot(total: UOp, kinds: Dot) -> UOp | None:
+    """A sum of products of bytes over neighbours, as a sum of DOTs."""
+    if total.op is not Ops.REDUCE or total.arg is not Ops.ADD or total.dtype is not dtypes.int32:
+        return None
+    if total.src[0].op is not Ops.MUL:
+        return None
+    a, b = total.src[0].src
+    if not (_fits(a, kinds.a.min, kinds.a.max) and _fits(b, kinds.b.min, kinds.b.max)):
+        a, b = b, a
+        if not (_fits(a, kinds.a.min, kinds.a.max) and _fits(b, kinds.b.min, kinds.b.max)):
+            return None
+    for r in reversed(total.src[1:]):
+        if not r.src[0].is_const or r.src[0].arg % _COUNT:
+            continue
+        words = UOp.range(r.src[0].arg // _COUNT, r.arg)
+        sides = [_words_of(x, r, words) for x in (a, b)]
+        if sides[0] is None or sides[1] is None:
+            continue
+        dot = UOp(Ops.DOT, dtypes.int32, (sides[0], sides[1], UOp.const(dtypes.int32, 0)), kinds)
+        loops = [x for k in total.src[1:] for x in ((words,) if k is r else (k,))]
+        loops = [k for k in loops if k.src[0].arg != 1]
+        return UOp(Ops.REDUCE, dtypes.int32, (dot, *loops), Ops.ADD) if loops else dot
+    return None
+
+
+def _fits(x: UOp, low: int, high: int) -> bool:
+    return x.dtype.is_int and low <= x.vmin and x.vmax <= high
+
+
+def _words_of(value: UOp, r: UOp, words: UOp) -> UOp | None:
+    """The words of an expression: byte i of one is the low byte of `value` where `r` is 4 * `words` + i. None
+    where `value` is not computed alike for all bytes of a word."""
+    found: Words = {}
+    for node in value.toposort(lambda n: n.op is not Ops.LOAD and n.dtype is not dtypes.index):
+        if node.dtype is not dtypes.index:
+            found[node] = _splat(node) if r not in node.ranges else _word_of(node, r, words, found)
+    return found[value]
+
+
+def _splat(x: UOp) -> UOp | None:
+    """The word of four bytes that are alike."""
+    if not x.dtype.is_int:
+        return None
+    if x.is_const:
+        return UOp.const(dtypes.uint32, (x.arg & 0xFF) * _ONES)
+    return (x.cast(dtypes.uint32) & 0xFF) * _ONES
+
+
+def _word_of(node: UOp, r: UOp, words: UOp, found: Words) -> UOp | None:
+    """The word of a node that depends on `r`, by those of its sources."""
+    op = node.op
+    if op is Ops.LOAD:
+        return _load_word(node, r, words)
+    if not node.dtype.is_int:
+        return None
+    if op in (Ops.CAST, Ops.BITCAST):
+        return found[node.src[0]] if node.src[0].dtype.is_int else None
+    if len(node.src) != 2 or (x := found.get(node.src[0])) is None:
+        return None
+    a, b = node.src
+    if op in (Ops.AND, Ops.OR, Ops.XOR):
+        y = found[b]
+        if op is Ops.AND and b.is_const and a.op is Ops.SHR and 0 <= b.arg <= 0xFF >> min(a.src[1].vmax, 8):
+            x = x.src[0]  # what the shift moves from byte to byte is taken away here
+        return None if y is None else UOp(op, dtypes.uint32, (x, y))
+    if op in (Ops.SHR, Ops.SHL):
+        return _shifted(op, x, a, b) if r not in b.ranges else None
+    if op is Ops.ADD and _fits(a, 0, 255) and _fits(b, 0, 255) and _fits(node, 0, 255):
+        y = found[b]
+        return None if y is None else x + y
+    if op is Ops.MUL and b.is_const and _fits(a, 0, 255) and _fits(node, 0, 255):
+        return x * b.arg
+    return None
+
+
+def _shifted(op: Ops, x: UOp, a: UOp, count: UOp) -> UOp | None:
+    """The words `x` of `a` shifted by `count`, which is the same for all bytes."""
+    if count.vmin < 0 or count.vmax > 7 or not (op is Ops.SHL or _fits(a, 0, 255)):
+        return None
+    by = count.cast(dtypes.uint32)
+    if op is Ops.SHL:
+        mask = (UOp.const(dtypes.uint32, 0xFF) << by) & 0xFF
+        return (x << by) & (mask * _ONES)
+    mask = UOp.const(dtypes.uint32, 0xFF) >> by
+    return (x >> by) & (mask * _ONES)
+
+
+def _load_word(load: UOp, r: UOp, words: UOp) -> UOp | None:
+    """The word of neighbouring bytes that begins at a multiple of 4."""
+    index = load.src[0]
+    if load.dtype not in _BYTES or len(index.src) != 2 or index.src[0].op is not Ops.PARAM:
+        return None
+    param, (terms, constant) = index.src[0], linear_terms(index.src[1])
+    if terms.pop(r, 0) != 1 or param.arg.size % _COUNT or constant % _COUNT:
+        return None
+    if any(f % _COUNT or r in atom.ranges for atom, f in terms.items()):
+        return None
+    memory = UOp(Ops.PARAM, dtypes.uint32, (), Param(param.arg.slot, param.arg.size // _COUNT))
+    steps = {atom: f // _COUNT for atom, f in terms.items()}
+    if words.src[0].arg != 1:
+        steps[words] = 1
+    at = UOp.index(sum_of(steps, constant // _COUNT))
+    return UOp(Ops.LOAD, dtypes.uint32, (UOp(Ops.INDEX, dtypes.uint32, (memory, at)),))
