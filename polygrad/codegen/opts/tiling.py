@@ -263,7 +263,7 @@ class Tiling:
             return tiles
         return self.register_tile(lane, lanes, summed, reused)
 
-    def _is_read_once(self, loads: list[_Item], lane: UOp, reused: list[UOp]) -> bool:
+    def _is_read_once(self, loads: list[_CostItem], lane: UOp, reused: list[UOp]) -> bool:
         """Whether a product has one row: no tile would use a vector of the matrix twice."""
         return all(i.loops.issuperset(reused) for i in loads if lane in i.loops)
 
