@@ -90,6 +90,31 @@ def test_both_products_and_the_rows_between_are_tiled():
     assert kinds[OptKind.SIMD] >= 5 and kinds[OptKind.UPCAST] >= 2 and kinds[OptKind.PARALLEL] == 1
 
 
+def convolution(images, channels, size, filters=32):
+    """The kernels of one whose operand has to be padded."""
+    x, w = empty(images, channels, size, size), empty(filters, channels, 3, 3)
+    return arranged(x.conv2d(w, padding=1), target=TARGET)
+
+
+def test_each_image_is_padded_before_its_convolution():
+    (call,) = convolution(8, 32, 60)
+    assert stages(call) == [32 * 62 * 62]
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        (2, 32, 60),  # fewer images than threads
+        (8, 8, 32),  # the cache holds all of them
+        (8, 256, 64),  # ... and not one of them
+        (8, 64, 20, 256),  # weights of which each image would copy far more than itself
+    ],
+)
+def test_other_batches_are_padded_first(sizes):
+    copy, product = convolution(*sizes)
+    assert not stages(copy) and not stages(product)
+
+
 # --- against torch
 
 
@@ -99,6 +124,7 @@ def small_caches(monkeypatch):
     monkeypatch.setattr(cost, "worth_staging", lambda target: 1)
     monkeypatch.setattr(cost, "stage_bytes", lambda target: 4096)
     monkeypatch.setattr(cost, "MIN_BLOCK_ROWS", 2)
+    monkeypatch.setattr(cost, "MIN_COPIED_FOR", 1)
     clear_caches()
     yield
     clear_caches()
@@ -123,6 +149,20 @@ def test_random_attention(device, batch, lengths, width, causal, seed):
     theirs = torch.nn.functional.scaled_dot_product_attention
     expected = theirs(*map(torch.from_numpy, (q, k, v)), is_causal=causal).numpy()
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.usefixtures("small_caches")
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+@given(st.tuples(*[st.integers(1, 12)] * 3), st.integers(5, 20), st.integers(1, 2), st.integers(0, 2**31))
+@settings(max_examples=30, deadline=None)
+def test_random_convolutions_of_batches(device, channels, size, stride, seed):
+    rng = np.random.default_rng(seed)
+    images, into, out = channels
+    x = rng.standard_normal((images, into, size, size + 3)).astype(np.float32)
+    w = rng.standard_normal((out, into, 3, 3)).astype(np.float32)
+    got = Tensor(x, device=device).conv2d(Tensor(w, device=device), stride=stride, padding=1).numpy()
+    expected = torch.nn.functional.conv2d(*map(torch.from_numpy, (x, w)), stride=stride, padding=1).numpy()
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.usefixtures("small_caches")

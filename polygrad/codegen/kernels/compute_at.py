@@ -9,12 +9,15 @@ What is between two kernels goes through memory if it is more than the cache hol
 for one round of its outermost loops, just what the producer makes in one round of the same loops, that much
 of it is a STAGE. Nothing is computed twice. It is done where all that a round reads stays in the cache: in a
 chain of matrix products with weights, each round would read the weights again.
+
+Copies that relayout.py makes are moved, too: an image is padded before its convolution, not the whole batch.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from polygrad.codegen.kernels.division import is_temporary
 from polygrad.codegen.kernels.fuse import join_args, move_value, renumber, require_only_reader
 from polygrad.codegen.kernels.kernel_opt import Calls, KernelContext, KernelOpt, Kind, Proposal
 from polygrad.codegen.opts import cost
@@ -70,6 +73,29 @@ def propose_compute_at(producer: KernelCall, reader: KernelCall, context: Kernel
     pays = pays and _is_cached(producer, {s.producer for s in shared}, target)
     pays = pays and _is_cached(reader, {s.reader for s in shared}, target)
     return Proposal(KernelOpt(Kind.COMPUTE_AT, (), axes, rows), pays)
+
+
+def propose_copy_at(producer: KernelCall, reader: KernelCall, context: KernelContext) -> Proposal | None:
+    """At which of a product's loops the copy of an operand can be a STAGE: that of one image stays in the
+    cache, where the copy of a batch goes through memory."""
+    target, info = context.target, kernel_info(producer.ast)
+    if not is_temporary(producer.args[0]) or info.has(Ops.REDUCE):
+        return None
+    if not _is_in_order(producer) or not _can_hold_stages(reader):
+        return None
+    nbytes = _size(producer) * producer.args[0].dtype.itemsize
+    shared = _shared_loops(producer, reader)
+    for i in range(len(shared)):
+        loops = [s.reader for s in shared[: i + 1]]
+        count = rounds(loops)
+        if nbytes // count > cost.panel_bytes(target):
+            continue
+        slot = reader.args.index(producer.args[0])
+        others = sum(n.nbytes(loops) for n in kernel_info(reader.ast).loads if n.slot != slot)
+        pays = nbytes >= cost.worth_staging(target) and others * count <= cost.MAX_REREAD * nbytes
+        pays = pays and (count % target.threads == 0 or count >= cost.MIN_SHARES * target.threads)
+        return Proposal(KernelOpt(Kind.COMPUTE_AT, (), (loops[-1].arg.id,)), pays)
+    return None
 
 
 def _has_product(producer: KernelCall, reader: KernelCall) -> bool:

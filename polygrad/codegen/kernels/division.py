@@ -59,7 +59,7 @@ def _find_stored(calls: Calls, ast: UOp, reads: tuple[UOp, ...]) -> UOp | None:
     written = set()
     for call in reversed(calls):
         memory = call.args[0]
-        if call.ast is ast and call.args[1:] == reads and memory not in written and _is_temporary(memory):
+        if call.ast is ast and call.args[1:] == reads and memory not in written and is_temporary(memory):
             return memory
         if memory in reads:
             return None
@@ -67,7 +67,8 @@ def _find_stored(calls: Calls, ast: UOp, reads: tuple[UOp, ...]) -> UOp | None:
     return None
 
 
-def _is_temporary(memory: UOp) -> bool:
+def is_temporary(memory: UOp) -> bool:
+    """Whether it was made by `make_temporary`."""
     return memory.op is Ops.BUFFER and isinstance(memory.arg, Param) and memory.arg.slot < 0
 
 

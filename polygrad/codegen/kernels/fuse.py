@@ -18,6 +18,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
+from polygrad.codegen.kernels.division import is_temporary
 from polygrad.codegen.kernels.kernel_opt import (
     Calls,
     Decide,
@@ -36,7 +37,6 @@ from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
-_STAYS = frozenset({Ops.BUFFER, Ops.CONTIGUOUS})  # memory that is written, or was asked for
 _ProposePair = Callable[[KernelCall, KernelCall, KernelContext], Proposal | None]
 
 
@@ -89,7 +89,9 @@ def require_only_reader(calls: Calls, i: int, j: int, results: Collection[UOp]) 
 
 
 def _stays(node: UOp, results: Collection[UOp]) -> bool:
-    return node in results or node.op in _STAYS
+    """Whether it is memory that others see: a result, memory that is written, or that was asked for."""
+    is_written = node.op is Ops.BUFFER and not is_temporary(node)
+    return node in results or is_written or node.op is Ops.CONTIGUOUS
 
 
 def _is_kept_until(calls: Calls, i: int, j: int) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from polygrad.codegen.kernels.apply import apply
-from polygrad.codegen.kernels.compute_at import propose_compute_at
+from polygrad.codegen.kernels.compute_at import propose_compute_at, propose_copy_at
 from polygrad.codegen.kernels.fp8_storage import store_as_bits
 from polygrad.codegen.kernels.fuse import each_pair, propose_fuse
 from polygrad.codegen.kernels.index_put import propose_index_put
@@ -97,7 +97,7 @@ KERNEL_PASSES = (
         _for_caches,
     ),
     KernelPass("polyphase", (each(propose_phases),)),
-    KernelPass("relayout", (each(propose_copies),), _for_caches),
+    KernelPass("relayout", (each(propose_copies), each_pair(propose_copy_at)), _for_caches),
     KernelPass("split-k", (each(propose_parts),), _for_workgroups),
     KernelPass("split-ranges", (each(propose_split_ranges),)),
     # memory

@@ -64,10 +64,12 @@ MIN_LESS_TRAFFIC = 2  # factor by which another order has to reduce the memory t
 
 # PARALLEL, in operations: 15 to 60 us. Awake threads pay from 5 us on; to wake one takes 50 us.
 PARALLEL = 5 << 14
+MIN_SHARES = 4  # rounds of each thread from which on it does not matter if one has a round more
 LITTLE = 4  # what one thread does alone is less than a share of each thread divided by this
 
 # compute-at
 MIN_BLOCK_ROWS = 16  # rows that the producer computes at a time
+MAX_REREAD = 4  # bytes that rounds with a copy of their own read again, for each byte of the copies
 
 # scatter
 MIN_SCATTERED = 16  # output elements, and also terms

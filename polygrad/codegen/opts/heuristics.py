@@ -414,7 +414,7 @@ def _find_divided_loop(nest: UOp, threads: int) -> UOp | None:
     around = frozenset().union(*[total.outer for total in info.sums])
     candidates = (r for r in info.parallel if r.src[0].is_const)
     loops = sorted(candidates, key=lambda r: r not in around)
-    fair = (r for r in loops if r.src[0].arg >= 4 * threads or r.src[0].arg % threads == 0)
+    fair = (r for r in loops if r.src[0].arg >= cost.MIN_SHARES * threads or r.src[0].arg % threads == 0)
     return next(fair, next((r for r in loops if r.src[0].arg >= threads), None))
 
 
