@@ -2,7 +2,7 @@
 
 `python -m bench breadth --only REGEX --host HOST --device DEVICE --threads N` runs some of its rows,
 `python -m bench gpu --part cuda` those that need an NVIDIA GPU, with `--small` on sizes that only show that
-they run.
+they run, and `python -m bench models --host chromium` those in the page.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from bench.suites import (
     norms,
     onnx,
     overhead,
+    page_models,
     startup,
     train,
 )
@@ -39,7 +40,7 @@ SUITES = {
     "overhead": overhead.run,
     "breadth": breadth.run,
     "onnx": onnx.run,
-    "models": models.run,
+    "models": page_models.run_everywhere,
     "gpu": gpu.run,
 }
 
@@ -55,7 +56,7 @@ def main() -> None:
         help="update bench/results, bench/pictures and the tables of RESULTS.md",
     )
     parser.add_argument("--only", default="", metavar="REGEX", help="breadth: the rows with such a name")
-    parser.add_argument("--host", choices=breadth.HOSTS, help="breadth: the rows of one host")
+    parser.add_argument("--host", choices=breadth.HOSTS, help="breadth, models: the rows of one host")
     parser.add_argument("--device", choices=breadth.PEERS, help="breadth: the rows of one device")
     parser.add_argument("--threads", type=int, choices=(1, 2), help="breadth: the rows with so many threads")
     parser.add_argument(
@@ -65,8 +66,13 @@ def main() -> None:
     arguments = parser.parse_args()
     chosen = {name: getattr(arguments, name) for name in ("only", "host", "device", "threads")}
     partial = any(chosen.values())
-    if partial and arguments.suite != "breadth":
-        parser.error("--only, --host, --device and --threads: expected the suite breadth")
+    of_models = arguments.suite == "models" and not any(
+        value for name, value in chosen.items() if name != "host"
+    )
+    if partial and arguments.suite != "breadth" and not of_models:
+        parser.error(
+            "--only, --host, --device and --threads: expected the suite breadth, or models for --host"
+        )
     of_gpu = arguments.part != "all" or arguments.small
     if of_gpu and arguments.suite != "gpu":
         parser.error("--part and --small: expected the suite gpu")
@@ -74,6 +80,7 @@ def main() -> None:
         parser.error("--small: expected no --save, as its figures mean nothing")
     runs = SUITES | {
         "breadth": functools.partial(breadth.run, **chosen),
+        "models": functools.partial(page_models.run_everywhere, host=arguments.host),
         "gpu": functools.partial(gpu.run, part=arguments.part, small=arguments.small),
     }
     for suite in SUITES if arguments.suite == "all" else [arguments.suite]:
@@ -86,7 +93,8 @@ def main() -> None:
             print(f"\n{suite}\n\n{report.table(found)}", flush=True)
         if arguments.save:
             if partial:
-                found = breadth.renewed(results.kept(suite), found)
+                renew = page_models.renewed if suite == "models" else breadth.renewed
+                found = renew(results.kept(suite), found)
             elif of_gpu:
                 found = gpu.renewed(results.kept(suite), found)
             results.save(suite, found)

@@ -39,6 +39,7 @@ TOLERANCE = 1e-3  # of the largest number
 PAGES = {
     "polygrad": "polygrad",
     "jax-js": "jax",
+    "transformers.js": "transformers",
     "onnxruntime-web": "ort",
     "tfjs-wasm": "tfjs",
     "tfjs-webgpu": "tfjs",
@@ -319,7 +320,7 @@ class Contest:
             native = self._native(library, case.threads, case.device)
             return lambda request: native.ask(request | {"slot": slot})
         name = _key(case.kind, case.sizes)
-        if library == "onnxruntime-web":
+        if library == "onnxruntime-web" and "path" not in case.sizes:
             self._model(case.kind, case.sizes)
         where = {"library": PAGES[library], "threads": case.threads, "device": case.device}
         where |= {"name": name, "slot": slot}

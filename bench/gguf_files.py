@@ -1,8 +1,9 @@
 """Language models of known shapes with random weights, as GGUF files.
 
-`python -m bench.gguf_files PATH SHAPE` writes one.
-The weights are float32; `bench.libraries.with_llama` makes the files of other formats of this one. The
-vocabulary is made up: bytes, and then names without meaning. Runs in the peers' environment.
+`python -m bench.gguf_files PATH SHAPE [FORMAT]` writes one.
+The weights are float32; `bench.libraries.with_llama` makes the files of other formats of this one. What is
+written here in another format has all matrices in it, also the embedding of tokens. The vocabulary is made
+up: bytes, and then names without meaning. Runs in the peers' environment.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import gguf
+import gguf.quants
 import numpy as np
 
 DEVIATION = 0.02  # of weights, as models of GPT-2's kind start
@@ -35,6 +37,8 @@ class Shape:
 SHAPES = {
     "gpt2": Shape("gpt2", 768, 12, 12, 12, 3072, 1024, 50257),
     "qwen2": Shape("qwen2", 896, 24, 14, 2, 4864, 8192, 151936),
+    "small-gpt2": Shape("gpt2", 512, 6, 8, 8, 2048, 1024, 16384),
+    "small-qwen2": Shape("qwen2", 512, 6, 8, 2, 1536, 1024, 16384),
     "tiny": Shape("qwen2", 256, 2, 4, 2, 512, 128, 512),
 }
 
@@ -77,8 +81,9 @@ def values(name: str, size: tuple[int, ...], rng: np.random.Generator) -> np.nda
     return out + np.float32(1) if name.endswith("norm.weight") else out
 
 
-def write(path: Path, shape: Shape) -> None:
+def write(path: Path, shape: Shape, format_: str = "F32") -> None:
     """The whole file, at once: one that is there is whole."""
+    kind = gguf.GGMLQuantizationType[format_]
     unfinished = path.with_suffix(".unfinished")
     writer = gguf.GGUFWriter(unfinished, shape.family)
     writer.add_context_length(shape.context)
@@ -102,7 +107,11 @@ def write(path: Path, shape: Shape) -> None:
     writer.add_bos_token_id(0)
     rng = np.random.default_rng(0)
     for name, size in tensors(shape):
-        writer.add_tensor(name, values(name, size, rng))
+        data = values(name, size, rng)
+        if format_ == "F32" or len(size) == 1 or name == "position_embd.weight":
+            writer.add_tensor(name, data)
+        else:
+            writer.add_tensor(name, gguf.quants.quantize(data, kind), raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -111,4 +120,4 @@ def write(path: Path, shape: Shape) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), SHAPES[sys.argv[2]])
+    write(Path(sys.argv[1]), SHAPES[sys.argv[2]], *sys.argv[3:])

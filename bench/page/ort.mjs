@@ -4,6 +4,7 @@
  */
 
 import { moments, numbers, operand } from "./inputs.mjs";
+import { nameOf, sentencesOf, whole } from "./language.mjs";
 import { withValues } from "./onnx_values.mjs";
 
 let ort;
@@ -53,17 +54,27 @@ async function makeOnGpu(kind, sizes, name) {
   };
 }
 
+const ON_PROCESSOR = { executionProviders: ["wasm"], graphOptimizationLevel: "all" };
+
+/** The encoder that `bench/encoder_files.py` makes: its tokens are copied in at each step, as they would be. */
+async function encoder({ path, sentences, tokens }) {
+  const session = await ort.InferenceSession.create(`/models/${nameOf(path)}/model.onnx`, ON_PROCESSOR);
+  const ids = new ort.Tensor("int64", whole(sentencesOf(sentences, tokens).flat()), [sentences, tokens]);
+  const step = async () => (await session.run({ ids })).out;
+  return { step, check: async () => numbers((await step()).data), dispose: () => void session.release() };
+}
+
 async function make(kind, sizes, name) {
-  const settings = { executionProviders: ["wasm"], graphOptimizationLevel: "all" };
+  if (kind === "embed") return encoder(sizes);
   const model = new Uint8Array(await (await fetch(`/models/${name}.onnx`)).arrayBuffer());
-  const plain = await ort.InferenceSession.create(model, settings);
+  const plain = await ort.InferenceSession.create(model, ON_PROCESSOR);
   const values = plain.inputMetadata.map(({ name, shape }) => ({
     name,
     shape,
     ...input(name, shape, sizes),
   }));
   await plain.release();
-  const session = await ort.InferenceSession.create(withValues(model, values), settings);
+  const session = await ort.InferenceSession.create(withValues(model, values), ON_PROCESSOR);
   const step = async () => (await session.run({})).out;
   const seen = sizes.check === "moments" ? moments : numbers;
   return { step, check: async () => seen((await step()).data), dispose: () => void session.release() };

@@ -1,8 +1,11 @@
 /** polygrad's wheel in Pyodide on the page's own thread, on device WASM or WEBGPU, whose reads Python is suspended for. */
 
 import { uniform } from "./inputs.mjs";
+import { nameOf, PROMPT } from "./language.mjs";
 
 const FILES = ["shapes.py", "ops_tensor.py", "gpt2_tensor.py", "with_tensor.py"];
+const LANGUAGE_FILES = ["__init__.py", "shapes.py", "language.py", "language_polygrad.py"];
+const LANGUAGE = ["decode", "prefill", "embed", "read", "first-token"];
 
 async function script(address) {
   await new Promise((resolve, reject) => {
@@ -17,12 +20,25 @@ export async function start(threads, device) {
   await script("/dist/polygrad.js");
   const env = { DEVICE: device, POLYGRAD_THREADS: String(threads) };
   const python = await globalThis.polygrad.load({ env, cache: false });
-  for (const name of FILES) {
-    const response = await fetch(`/libraries/${name}`);
-    python.writeFile(`/bench/${name}`, new Uint8Array(await response.arrayBuffer()));
-  }
+  const copy = async (address, path) => {
+    const response = await fetch(address);
+    if (!response.ok) throw new Error(`${address}: ${response.status}`);
+    python.writeFile(path, new Uint8Array(await response.arrayBuffer()));
+  };
+  for (const name of FILES) await copy(`/libraries/${name}`, `/bench/${name}`);
+  for (const name of LANGUAGE_FILES) await copy(`/libraries/${name}`, `/bench/bench/libraries/${name}`);
+  /** Copies a model's files to Python's file system; `sizes` with the path there. */
+  const withFiles = async ({ path, ...sizes }) => {
+    if (path === undefined) return sizes;
+    const name = nameOf(path);
+    const files = name.includes(".")
+      ? [name]
+      : ["config.json", "model.safetensors"].map((file) => `${name}/${file}`);
+    for (const file of files) await copy(`/models/${file}`, `/bench/models/${file}`);
+    return { ...sizes, path: `/bench/models/${name}` };
+  };
   globalThis.benchUniform = uniform;
-  const make = python.runPython(`
+  const makers = python.runPython(`
     import json, sys
     sys.path.insert(0, "/bench")
     import js, polygrad, polygrad.nn, with_tensor
@@ -30,10 +46,29 @@ export async function start(threads, device) {
     def make(kind, sizes):
         program = maker.make(kind, json.loads(sizes))
         return program.step, lambda: json.dumps(program.check()), program.finish, program.threads
-    make
+    def make_language(kind, sizes):
+        from bench.libraries import language_polygrad
+        program = language_polygrad.make(kind, json.loads(sizes), maker.finish)
+        return program.step, lambda: json.dumps(program.check()), program.finish, program.threads
+    async def first_token(path, prompt):
+        from polygrad import hf
+        await hf.prepare()
+        polygrad.Tensor.training = False
+        model = hf.load_hf(path, max_seq_len=64)
+        return model.generate(json.loads(prompt), max_new_tokens=1, stop_tokens=[]).tokens[0]
+    make, make_language, first_token
   `);
+  const [makeOperation, makeLanguage, firstToken] = makers.toJs();
   const onGpu = device === "WEBGPU";
   return async (kind, sizes) => {
+    if (kind === "first-token") {
+      const begin = performance.now();
+      const token = await firstToken((await withFiles(sizes)).path, JSON.stringify(PROMPT));
+      const seconds = (performance.now() - begin) / 1000;
+      return { check: () => [seconds, token] };
+    }
+    const make = LANGUAGE.includes(kind) ? makeLanguage : makeOperation;
+    if (LANGUAGE.includes(kind)) sizes = await withFiles(sizes);
     const proxy = onGpu
       ? await make.callPromising(kind, JSON.stringify(sizes))
       : make(kind, JSON.stringify(sizes));

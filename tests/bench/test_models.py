@@ -16,11 +16,12 @@ import pytest
 
 pytest.importorskip("gguf", reason="gguf, which writes the files, is not installed")
 
-from bench import encoder_files, gguf_files, hosts, worker
+from bench import encoder_files, gguf_files, hosts, onnx_decoders, worker
 from bench.contest import Figures
 from bench.libraries import language, language_polygrad, language_torch, with_onnx
 from bench.libraries.shapes import Program
 from bench.suites import models as suite
+from bench.suites import page_models
 from polygrad import Tensor
 
 
@@ -45,6 +46,53 @@ def test_both_libraries_give_the_same_scores_within_1e_4(tiny: dict[str, Any], k
     assert len(want) == len(got) > 100
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * max(map(abs, want)))
     np.testing.assert_array_equal(got, again)
+
+
+SMALL = {
+    "gpt2": gguf_files.Shape("gpt2", 128, 2, 4, 4, 512, 1024, 512),
+    "qwen2": gguf_files.Shape("qwen2", 128, 2, 4, 2, 192, 64, 512),
+}
+
+
+@pytest.mark.parametrize("shape", SMALL)
+@pytest.mark.parametrize(("format_", "limit"), [("F32", 1e-4), ("Q4_0", 0.05)])
+def test_an_onnx_decoder_gives_the_scores_of_its_gguf_file(
+    tmp_path: Path, shape: str, format_: str, limit: float
+) -> None:
+    """Within so much of the largest: onnxruntime rounds activations to 8 bits where weights have 4. Of a
+    prompt, and of a token that comes after it."""
+    import onnxruntime
+
+    path = tmp_path / "model.gguf"
+    gguf_files.write(path, SMALL[shape], format_)
+    onnx_decoders.write(path, tmp_path / "model")
+    tokens = language.tokens_of(20)
+    want = language_torch.make(
+        "decode", {"path": str(path), "tokens": 20, "dtype": "float32"}, whole=True
+    ).check()
+    session = onnxruntime.InferenceSession(
+        tmp_path / "model" / "onnx" / "model.onnx", providers=["CPUExecutionProvider"]
+    )
+    names = [x.name for x in session.get_inputs()]
+    kept = {name: np.zeros((1, SMALL[shape].kv_heads, 0, 32), np.float32) for name in names if "past" in name}
+    scores = np.empty(0)
+    for given in (tokens[:-1], tokens[-1:]):
+        seen = kept[next(iter(kept))].shape[2]
+        inputs = {"input_ids": np.array([given]), "attention_mask": np.ones((1, seen + len(given)), np.int64)}
+        if shape == "gpt2":
+            inputs["position_ids"] = np.arange(seen, seen + len(given))[None]
+        scores, *present = session.run(None, inputs | kept)
+        kept = dict(zip(kept, present, strict=True))
+    np.testing.assert_allclose(scores[0, -1], want, atol=limit * max(map(abs, want)))
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    assert config["model_type"] == shape and config["vocab_size"] == 512
+
+
+def test_a_format_that_the_onnx_decoder_has_not_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    gguf_files.write(path, SMALL["qwen2"], "Q8_0")
+    with pytest.raises(ValueError, match="expected float32 or Q4_0, got Q8_0"):
+        onnx_decoders.write(path, tmp_path / "model")
 
 
 def test_vectors_of_sentences_are_those_of_onnxruntime_and_torch_within_1e_4(
@@ -134,3 +182,47 @@ def test_contexts_are_drawn_if_all_were_measured(tmp_path: Path, monkeypatch: py
     suite.draw(rows)
     text = (tmp_path / "bench" / "pictures" / "models-contexts.svg").read_text()
     assert "polygrad" in text and "llama.cpp" in text
+
+
+class Pages:
+    """Answers as a page of each library does: seconds, and the first token."""
+
+    def __init__(self, **answers: tuple[float, int]) -> None:
+        self.answers = {name.replace("_", "."): answer for name, answer in answers.items()}
+
+    def in_fresh_page(self, library: str, threads: int, kind: str, sizes: dict[str, Any]) -> list[float]:
+        assert (threads, kind) == (1, "first-token")
+        if library not in self.answers:
+            raise suite.Unavailable(f"no {library}")
+        return list(self.answers[library])
+
+
+def first_token(monkeypatch: pytest.MonkeyPatch, format_: str, **answers: tuple[float, int]) -> Any:
+    monkeypatch.setattr(page_models, "model_file", lambda *_: Path("file"))
+    return page_models.first_token(Pages(**answers), "small-gpt2", format_, 1)  # type: ignore[arg-type]
+
+
+def test_a_first_token_in_the_page_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = first_token(monkeypatch, "F32", polygrad=(1.0, 7), transformers_js=(2.0, 7))
+    assert (result.value, result.peers, result.met) == (1e3, {"transformers.js": 2e3}, True)
+    result = first_token(monkeypatch, "F32", polygrad=(3.0, 7), transformers_js=(2.0, 7))
+    assert not result.met
+    result = first_token(monkeypatch, "F32", polygrad=(3.0, 7))
+    assert result.met and result.skipped == {"transformers.js": "no transformers.js"}
+
+
+def test_a_first_token_of_two_kinds_is_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But where onnxruntime rounds activations, it may be another one."""
+    result = first_token(monkeypatch, "F32", polygrad=(1.0, 7), transformers_js=(2.0, 8))
+    assert result.value is None and not result.met and set(result.skipped) == {"polygrad", "transformers.js"}
+    assert first_token(monkeypatch, "Q4_0", polygrad=(1.0, 7), transformers_js=(2.0, 8)).met
+
+
+def test_rows_of_one_host_leave_those_of_the_other() -> None:
+    def row(host: str, value: float) -> Any:
+        return dataclasses.replace(
+            suite.unavailable(suite.embedding(1), suite.Unavailable("")), host=host, value=value
+        )
+
+    kept = [row("cpython", 1.0), row("chromium", 2.0)]
+    assert [r.value for r in page_models.renewed(kept, [row("chromium", 3.0)])] == [1.0, 3.0]

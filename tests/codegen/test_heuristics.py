@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -127,6 +128,15 @@ def test_a_product_of_one_row_reads_its_matrix_as_one_stream() -> None:
     product = empty(1, 768).linear(empty(3000, 768).transpose())
     opts = choose(ast_of(product), TARGET)
     assert [(o.kind, o.numbers) for o in opts] == [(OptKind.SIMD, (16, cost.STREAMED))]
+
+
+@pytest.mark.parametrize(("rows", "streamed"), [(3000, True), (256, False)])
+def test_with_few_registers_a_matrix_is_a_stream_if_it_comes_from_memory(rows: int, streamed: bool) -> None:
+    target = replace(TARGET, simd_bytes=16, registers=15)
+    opts = choose(ast_of(empty(1, 768).linear(empty(rows, 768).transpose())), target)
+    assert bool([o for o in opts if o.kind is OptKind.UPCAST]) != streamed
+    (simd,) = (o.numbers for o in opts if o.kind is OptKind.SIMD)
+    assert simd == ((4, cost.STREAMED) if streamed else (4, 2))
 
 
 def test_short_blocks_of_a_streamed_sum_are_unrolled_with_their_parts() -> None:

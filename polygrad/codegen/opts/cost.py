@@ -167,6 +167,12 @@ def conflicts(step: int, count: int, target: Target) -> bool:
     return step > 0 and count >= target.cache[1] // (step & -step)
 
 
+def is_streamed(nbytes: int, target: Target) -> bool:
+    """Whether a matrix that is read once comes from beyond the second cache, as most that take half of it do:
+    what rows of a register tile share saves less than reading several rows side by side takes."""
+    return 2 * nbytes >= target.cache[1]
+
+
 def has_few_rows(span: int, sums: int, target: Target) -> bool:
     """Whether a product adds up `sums` bytes of results faster row by row of its matrix, whose columns span
     `span` bytes. Where a register tile, two SIMD values wide, reads less than a cache line of each row, it

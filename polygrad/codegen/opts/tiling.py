@@ -253,7 +253,10 @@ class Tiling:
         first = reused[0]
         if lane in self.reduced:
             wide = 4 if self.target.registers >= 32 else 2
-            if wide == 4 and any(i.loops.issuperset(reused) for i in summed if lane in i.loops):
+            matrices = [i for i in summed if lane in i.loops and i.loops.issuperset(reused)]
+            if matrices and (
+                wide == 4 or any(cost.is_streamed(i.runs * i.itemsize, self.target) for i in matrices)
+            ):
                 return self.streamed_sum(lane, lanes, vectors)
             # as many sums at a time as hide their latency, two of each row where there are few rows
             across = _fit(vectors, 2) if wide == 2 and len(reused) == 1 else 1
@@ -280,8 +283,7 @@ class Tiling:
 
     def streamed_sum(self, lane: UOp, lanes: int, vectors: int) -> dict[UOp, Tile]:
         """Several accumulators of one sum, for a product of one row: each element of the matrix is read once,
-        and memory is read fastest as one stream. What rows would share, a multiply-add reads from the first
-        cache."""
+        and memory is read fastest as one stream. What rows would share is read from the first cache."""
         count = _fit(vectors, cost.STREAMED)
         tiles = {lane: Tile(lanes, count)}
         for r in sorted(self.reduced - {lane}, key=lambda r: r.arg.id, reverse=True):

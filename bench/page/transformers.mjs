@@ -1,0 +1,70 @@
+/**
+ * transformers.js on the folders that `bench/onnx_decoders.py` makes, with onnxruntime-web's WebAssembly in its build
+ * without GPU, which is its fastest. A step of `decode` is one call of the model, as `generate` makes it for each
+ * token, with the past as inputs.
+ */
+
+import { numbers } from "./inputs.mjs";
+import { nameOf, PROMPT, tokensOf, whole } from "./language.mjs";
+import { AutoModelForCausalLM, DynamicCache, env, Tensor } from "@huggingface/transformers";
+
+const RUNTIME = new URL("/peers/@huggingface/transformers/node_modules/onnxruntime-web/dist/", document.URL)
+  .href;
+
+export function start(threads) {
+  env.allowLocalModels = true;
+  env.allowRemoteModels = false;
+  env.localModelPath = "/models/";
+  env.useBrowserCache = false;
+  env.useWasmCache = false;
+  env.backends.onnx.wasm.numThreads = threads;
+  env.backends.onnx.wasm.wasmPaths = RUNTIME;
+  const kinds = { decode, "first-token": firstToken };
+  return (kind, sizes) => {
+    if (kinds[kind] === undefined) throw new Error(`has no ${kind}`);
+    return kinds[kind](sizes);
+  };
+}
+
+const load = (path) =>
+  AutoModelForCausalLM.from_pretrained(nameOf(path).replace(".gguf", ""), { device: "wasm", dtype: "fp32" });
+
+const row = (values) => new Tensor("int64", whole(values), [1, values.length]);
+const ones = (count) => row(Array.from({ length: count }, () => 1));
+
+/** What a run leaves for the next one. */
+function past(outputs) {
+  const present = Object.entries(outputs).filter(([name]) => name.startsWith("present."));
+  return new DynamicCache(
+    Object.fromEntries(present.map(([name, value]) => [name.replace("present", "past_key_values"), value])),
+  );
+}
+
+async function decode({ path, tokens }) {
+  const model = await load(path);
+  const seen = tokensOf(tokens);
+  const prompt = seen.slice(0, -1);
+  const first = await model({ input_ids: row(prompt), attention_mask: ones(prompt.length) });
+  const given = {
+    input_ids: row(seen.slice(-1)),
+    attention_mask: ones(tokens),
+    past_key_values: past(first),
+  };
+  const step = async () => (await model({ ...given })).logits;
+  return { step, check: async () => numbers((await step()).data), dispose: () => void model.dispose() };
+}
+
+/** Seconds from a file to the first token, and which that is. */
+async function firstToken({ path }) {
+  const begin = performance.now();
+  const model = await load(path);
+  const input_ids = row(PROMPT);
+  const found = await model.generate({
+    input_ids,
+    attention_mask: ones(PROMPT.length),
+    max_new_tokens: 1,
+    do_sample: false,
+  });
+  const seconds = (performance.now() - begin) / 1000;
+  return { check: () => [seconds, Number(found.data.at(-1))], dispose: () => void model.dispose() };
+}
