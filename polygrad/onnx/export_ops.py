@@ -17,6 +17,7 @@ from polygrad.helpers import prod
 from polygrad.onnx.elements import element_of_dtype
 from polygrad.onnx.graph_writer import GraphWriter
 from polygrad.onnx.proto_writer import GraphText, node, value_info
+from polygrad.onnx.rounding import MAGIC, MAGIC_BITS
 from polygrad.tensor.core.sizes import same_size
 from polygrad.uop.args import Reduction, Shear
 from polygrad.uop.node import UOp
@@ -244,7 +245,20 @@ def _cast(x: Exporter, u: UOp) -> str:
 
 
 def _bitcast(x: Exporter, u: UOp) -> str:
+    g, rounded = x.graph, _rounded(u)
+    if rounded is not None:
+        whole = g.cast(g.node("Round", x.value(rounded)), dtypes.int32)
+        return g.node("Add", whole, g.scalar(dtypes.int32, MAGIC_BITS))
     return x.graph.node("BitCast", x.value(u.src[0]), to=element_of_dtype(u.dtype).number)
+
+
+def _rounded(u: UOp) -> UOp | None:
+    """x, where `u` is the bits of x + MAGIC (rounding.py), for which ONNX has a word."""
+    total = strip(u.src[0])
+    if u.dtype is not dtypes.int32 or total.op is not Ops.ADD or total.dtype is not dtypes.float32:
+        return None
+    b = unexpanded(total.src[1])
+    return total.src[0] if b.op is Ops.CONST and b.arg == MAGIC else None
 
 
 def _passed(x: Exporter, u: UOp) -> str:
