@@ -1,6 +1,7 @@
 """The ops of a tensor graph as nodes of ONNX: one table, op -> function.
 
-A sum over a product becomes MatMul where operands are broadcast, so that what is broadcast is never made; an
+Sums and maxima over windows are Conv, ConvTranspose, MaxPool and AveragePool (export_windows.py). A sum over
+another product becomes MatMul where operands are broadcast, so that what is broadcast is never made; an
 operand of an elementwise op is left to ONNX's own broadcasting. Whole numbers of 8 and 16 bits are computed
 in int32, as runtimes lack the ops for them.
 """
@@ -15,15 +16,16 @@ from polygrad.dtype import DType, dtypes
 from polygrad.errors import OnnxError
 from polygrad.helpers import prod
 from polygrad.onnx.elements import element_of_dtype
+from polygrad.onnx.export_windows import PASSED, Windows, find_windows
 from polygrad.onnx.graph_writer import GraphWriter
 from polygrad.onnx.proto_writer import GraphText, node, value_info
+from polygrad.onnx.rounding import MAGIC, MAGIC_BITS
 from polygrad.tensor.core.sizes import same_size
 from polygrad.uop.args import Reduction, Shear
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.shapes import Shape, Sint
 
-_PASSED = frozenset({Ops.NOOP, Ops.DETACH, Ops.CONTIGUOUS, Ops.COPY})
 _NARROW = (dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16)
 _LOG2_E, _LN_2 = math.log2(math.e), math.log(2)
 # Elementwise ops of numbers that ONNX has under a name of its own.
@@ -43,7 +45,7 @@ class Exporter:
 
     def __init__(self, graph: GraphWriter, names: dict[UOp, str]) -> None:
         self.graph, self.names = graph, names
-        self._unexpanded: dict[UOp, UOp] = {}
+        self._windows: dict[UOp, Windows | None] = {}
 
     def write(self, root: UOp) -> str:
         """The name of the value of `root`; what it is made of is written first. Raises OnnxError."""
@@ -66,6 +68,8 @@ class Exporter:
         if u.op in GroupOp.ALU:
             found = exponential(u) or logarithm(u)
             return self.operands(u) if found is None else [found]
+        if (windows := self.windows(u)) is not None:
+            return [windows.image] if windows.weight is None else [windows.image, windows.weight]
         if u.op is Ops.REDUCE_AXIS and is_product(u):
             return [unexpanded(s) for s in strip(u.src[0]).src]
         if u.op is Ops.SHEAR:
@@ -79,6 +83,12 @@ class Exporter:
                 f"save: {u.op} of {u.dtype.name} {u.shape} has no counterpart in ONNX{_hint(u.op)}"
             )
         return function(self, u)
+
+    def windows(self, u: UOp) -> Windows | None:
+        """What a node is as an op over windows."""
+        if u not in self._windows:
+            self._windows[u] = find_windows(u)
+        return self._windows[u]
 
     def operands(self, u: UOp) -> list[UOp]:
         """The operands of an elementwise op, without what broadcasting does by itself."""
@@ -118,7 +128,7 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
 
 def strip(u: UOp) -> UOp:
     """A value without what only marks it."""
-    while u.op in _PASSED:
+    while u.op in PASSED:
         u = u.src[0]
     return u
 
@@ -142,7 +152,7 @@ def unexpanded(u: UOp) -> UOp:
     """A value with size 1 along the axes in which it is the same; a constant as a scalar."""
     u = strip(u)
     below = u
-    while below.op in _PASSED or below.op in (Ops.EXPAND, Ops.RESHAPE, Ops.PERMUTE):
+    while below.op in PASSED or below.op in (Ops.EXPAND, Ops.RESHAPE, Ops.PERMUTE):
         below = below.src[0]
     if below.op is Ops.CONST:
         return below
@@ -244,7 +254,20 @@ def _cast(x: Exporter, u: UOp) -> str:
 
 
 def _bitcast(x: Exporter, u: UOp) -> str:
+    g, rounded = x.graph, _rounded(u)
+    if rounded is not None:
+        whole = g.cast(g.node("Round", x.value(rounded)), dtypes.int32)
+        return g.node("Add", whole, g.scalar(dtypes.int32, MAGIC_BITS))
     return x.graph.node("BitCast", x.value(u.src[0]), to=element_of_dtype(u.dtype).number)
+
+
+def _rounded(u: UOp) -> UOp | None:
+    """x, where `u` is the bits of x + MAGIC (rounding.py), for which ONNX has a word."""
+    total = strip(u.src[0])
+    if u.dtype is not dtypes.int32 or total.op is not Ops.ADD or total.dtype is not dtypes.float32:
+        return None
+    b = unexpanded(total.src[1])
+    return total.src[0] if b.op is Ops.CONST and b.arg == MAGIC else None
 
 
 def _passed(x: Exporter, u: UOp) -> str:
@@ -369,6 +392,8 @@ def is_product(u: UOp) -> bool:
 
 
 def _reduce(x: Exporter, u: UOp) -> str:
+    if (windows := x.windows(u)) is not None:
+        return _over_windows(x, u, windows)
     if is_product(u):
         return _product(x, u)
     g, arg = x.graph, u.arg
@@ -377,6 +402,33 @@ def _reduce(x: Exporter, u: UOp) -> str:
     name = name if wide is dtype else g.cast(name, wide)
     out = g.node(_REDUCTIONS[arg.op], name, g.ints(list(arg.axes)), keepdims=1)
     return out if wide is dtype else g.cast(out, dtype)
+
+
+def _over_windows(x: Exporter, u: UOp, windows: Windows) -> str:
+    """A convolution or pooling; the axes of u that are groups of channels, or summed, are left out."""
+    g, image = x.graph, x.value(windows.image)
+    settings: dict[str, Any] = {
+        name: list(numbers)
+        for name, numbers in (
+            ("kernel_shape", windows.kernel),
+            ("strides", windows.strides),
+            ("dilations", windows.dilations),
+            ("pads", windows.pads),
+        )
+    }
+    out = u.shape[2 : 2 + len(windows.kernel)]
+    if windows.weight is None:
+        if windows.op == "AveragePool":
+            settings["count_include_pad"] = 1
+        found = g.node(windows.op, image, **settings)
+        if windows.op == "AveragePool":
+            found = g.node("Mul", found, g.scalar(u.dtype, prod(windows.kernel)))
+        return g.reshape(found, (*u.shape[:2], *out), u.shape)
+    if windows.op == "ConvTranspose":
+        settings["output_padding"] = list(windows.output_padding)
+    found = g.node(windows.op, image, x.value(windows.weight), group=windows.groups, **settings)
+    out = u.shape[3 : 3 + len(windows.kernel)]
+    return g.reshape(found, (u.shape[0], u.shape[1] * u.shape[2], *out), u.shape)
 
 
 def _product(x: Exporter, u: UOp) -> str:
@@ -456,7 +508,7 @@ def _scan_body(arg: Reduction, dtype: DType, rank: int, count: int) -> bytes:
 
 _TABLE: dict[Ops, Callable[[Exporter, UOp], Any]] = {
     **dict.fromkeys(GroupOp.ALU - {Ops.THREEFRY, Ops.DOT}, _elementwise),
-    **dict.fromkeys(_PASSED, _passed),
+    **dict.fromkeys(PASSED, _passed),
     Ops.CAST: _cast,
     Ops.BITCAST: _bitcast,
     Ops.CONST: _const,

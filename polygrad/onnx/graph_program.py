@@ -23,7 +23,7 @@ from polygrad.onnx.folding import fold
 from polygrad.onnx.op_table import Entry, find, is_read
 from polygrad.onnx.proto import Function, Graph, Model, Node, Reference, SparseData, TensorData
 from polygrad.onnx.reasons import REASONS
-from polygrad.onnx.values import Value, describe
+from polygrad.onnx.values import Value, describe, plain
 
 _MOST_NODES = 1_000_000  # with functions inlined
 _DEEPEST = 64  # functions that call functions
@@ -97,8 +97,8 @@ class Body:
                     raise
                 raise OnnxError(f"{step.node}: {_text_of(e, step, scope)}") from e
             if observe is not None:
-                observe(step, [scope.find(name) for name in step.outputs])
-        return [scope.find(name) for name in self.outputs]
+                observe(step, [plain(scope.find(name)) for name in step.outputs])
+        return [plain(scope.find(name)) for name in self.outputs]
 
     def _step(self, step: Step, scope: Scope) -> None:
         inputs = [scope.find(name) for name in step.inputs]
@@ -121,7 +121,7 @@ def _text_of(error: Exception, step: Step, scope: Scope) -> str:
     """An op's error in words; of one that Python raised, also what the op was given."""
     if isinstance(error, PolygradError):
         return str(error)
-    given = ", ".join(describe(scope.find(name)) for name in step.inputs)
+    given = ", ".join(describe(plain(scope.find(name))) for name in step.inputs)
     return f"it cannot be computed from {given or 'no inputs'}: {error or type(error).__name__}"
 
 

@@ -6,23 +6,35 @@ An op is a function of a few lines:
     @op("Gemm", 7, 9, 11, 13)
     def gemm(a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float = 1.0, ...) -> Tensor:
  Its versions are those whose semantics it has. Positional parameters are inputs, in order, and their
-annotations say what the op needs: `Tensor`, `Ints`, `Floats`, `Int` or `Float` (numbers on the host; a Tensor
-is computed for them) or `Value` (as it is). Keywords are attributes with their defaults; one that is a graph
-comes as a Body, a function of values. Three keywords are not the node's: `outputs` (how many outputs it
-names), `device`, and `find` (the value of a name in the graph).
+annotations say what the op needs: `Tensor`, `Quantizable` (a Tensor, or the integers that one was made of),
+`Ints`, `Floats`, `Int` or `Float` (numbers on the host; a Tensor is computed for them) or `Value` (as it is).
+Keywords are attributes with their defaults; one that is a graph comes as a Body, a function of values. Three
+keywords are not the node's: `outputs` (how many outputs it names), `device`, and `find` (the value of a name
+in the graph).
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
 from polygrad.errors import OnnxError
-from polygrad.onnx.values import Narrow, Value, integers_of, numbers_of, scalar_of, tensor_of
+from polygrad.onnx.values import (
+    Dequantized,
+    Narrow,
+    Value,
+    integers_of,
+    numbers_of,
+    plain,
+    scalar_of,
+    tensor_of,
+)
+from polygrad.tensor.tensor import Tensor
 
 # What an annotation of an op's parameter asks for.
+Quantizable: TypeAlias = Tensor | Dequantized
 Ints: TypeAlias = list[int]
 Floats: TypeAlias = list[float]
 Int: TypeAlias = int
@@ -36,6 +48,9 @@ _READERS: dict[str, Callable[[Value], Any]] = {
     "Float": lambda value: float(scalar_of(value)),
     "Value": lambda value: value,
 }
+# Ops that move elements, of all inputs the first.
+_MOVES = frozenset({"Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
+_TENSORS = ("Tensor", "Quantizable")
 # Keywords that are no attributes.
 CONTEXT = frozenset(("outputs", "device", "find"))
 
@@ -63,6 +78,9 @@ class Entry:
     def call(self, inputs: list[Value], attributes: dict[str, Any], context: dict[str, Any]) -> list[Value]:
         """The outputs for these inputs. `context`: values of the keywords CONTEXT. Raises OnnxError."""
         self._check_count(inputs)
+        if inputs and isinstance(x := inputs[0], Dequantized) and x.is_uniform and self.name in _MOVES:
+            parts = [self.call([t, *inputs[1:]], attributes, context)[0] for t in (x.tensor, x.codes)]
+            return [replace(x, tensor=tensor_of(parts[0], None), codes=tensor_of(parts[1], None))]
         narrow = inputs[0] if self.keeps_type and inputs and isinstance(inputs[0], Narrow) else None
         if narrow is not None:
             inputs = [x.tensor if isinstance(x, Narrow) else x for x in inputs]
@@ -105,15 +123,25 @@ class Entry:
 
 
 def _argument(value: Value, kind: str, optional: bool, device: str | None) -> Any:
+    if kind == "Quantizable" and isinstance(value, Dequantized):
+        return value
+    value = plain(value)
     if kind == "Value" or (value is None and optional):
         return value
     if value is None:
         raise OnnxError("a required input is left out")
-    return tensor_of(value, device) if kind == "Tensor" else _READERS[kind](value)
+    return tensor_of(value, device) if kind in _TENSORS else _READERS[kind](value)
 
 
-# Inputs that ops take as they are, and read.
-_READ_VALUES = frozenset({("Pad", 2)})
+# Inputs that ops take as they are, and read: zero points, of which 0 takes no work.
+_READ_VALUES = frozenset(
+    {
+        ("Pad", 2),
+        *((name, 2) for name in ("QuantizeLinear", "DequantizeLinear")),
+        *((name, i) for name in ("ConvInteger", "MatMulInteger") for i in (2, 3)),
+        *((name, i) for name in ("QLinearConv", "QLinearMatMul") for i in (2, 5, 7)),
+    }
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 TABLE: dict[tuple[str, str], dict[int, Entry]] = {}
@@ -148,7 +176,7 @@ def _entry(name: str, function: Callable[..., Any], keeps_type: bool) -> Entry:
             if p.default is p.empty:
                 needed.append(p.name)
             continue
-        assert kind == "Tensor" or kind in _READERS, f"{name}: parameter {p.name} of type {p.annotation}"
+        assert kind in (*_TENSORS, *_READERS), f"{name}: parameter {p.name} of type {p.annotation}"
         if p.kind is p.VAR_POSITIONAL:
             rest = kind
             continue
@@ -172,7 +200,7 @@ def _entry(name: str, function: Callable[..., Any], keeps_type: bool) -> Entry:
 def is_read(entry: Entry, position: int) -> bool:
     """Whether an op needs the numbers of this input on the host: scales of a Resize, axes, a fill value."""
     kind = entry.kinds[position] if position < len(entry.kinds) else entry.rest
-    return kind not in ("Tensor", "Value", None) or (entry.name, position) in _READ_VALUES
+    return kind not in (*_TENSORS, "Value", None) or (entry.name, position) in _READ_VALUES
 
 
 def find(domain: str, name: str, opset: int) -> Entry | None:

@@ -1,14 +1,15 @@
 """What flows between nodes: Tensors, constants that are known on the host, and what no Tensor can be.
 
 A Value is a Tensor, a Constant, Narrow (a Tensor of an element type that is no dtype), Strings, a list (a
-sequence) or None (an optional without a value).
+sequence) or None (an optional without a value). Between nodes of one graph it may be Dequantized, too: only
+ops that ask for it see that, others its Tensor.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from polygrad.dtype import DType, dtypes
@@ -69,6 +70,27 @@ class Narrow:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Dequantized:
+    """Numbers that are (codes - zero) * scale. `codes` are int8 or uint8; scale and zero are of the whole
+    tensor, or vectors along `axis`. `tensor`: the numbers."""
+
+    tensor: Tensor
+    codes: Tensor
+    scale: Tensor
+    zero: Value
+    axis: int
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether the scale is of the whole tensor."""
+        return self.scale.numel() == 1
+
+    def moved(self, function: Callable[[Tensor], Tensor]) -> Dequantized:
+        """The same of a uniform one with its elements moved."""
+        return replace(self, tensor=function(self.tensor), codes=function(self.codes))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Strings:
     """Text, in row-major order."""
 
@@ -76,7 +98,12 @@ class Strings:
     texts: list[str]
 
 
-Value: TypeAlias = Tensor | Constant | Narrow | Strings | list[Any] | None
+Value: TypeAlias = Tensor | Constant | Narrow | Dequantized | Strings | list[Any] | None
+
+
+def plain(value: Value) -> Value:
+    """A value as what any op takes."""
+    return value.tensor if isinstance(value, Dequantized) else value
 
 
 def constant_of(element: Element, shape: tuple[int, ...], raw: memoryview) -> Constant:

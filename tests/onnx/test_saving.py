@@ -152,32 +152,73 @@ def test_functions_within_1e_5(function, tmp_path):
 
 
 CONVOLUTIONS = {
-    "padded": lambda: nn.Conv2d(4, 8, 3, padding=1),
-    "strided": lambda: nn.Conv2d(4, 8, 3, stride=2, padding=1, bias=False),
-    "dilated groups": lambda: nn.Conv2d(4, 8, 3, groups=2, dilation=2),
-    "depthwise": lambda: nn.Conv2d(4, 4, 5, groups=4, padding=2),
-    "transposed": lambda: nn.ConvTranspose2d(4, 8, 3, stride=2, padding=1),
-    "pooled": lambda: lambda x: x.max_pool2d().avg_pool2d(3, 2, padding=1),
-    "network": lambda: [
-        nn.Conv2d(4, 8, 3),
-        nn.BatchNorm(8),
-        Tensor.relu,
-        Tensor.max_pool2d,
-        nn.Conv2d(8, 3, 1),
-    ],
+    "padded": (["Conv"], lambda: nn.Conv2d(4, 8, 3, padding=1)),
+    "strided": (["Conv"], lambda: nn.Conv2d(4, 8, 3, stride=2, padding=1, bias=False)),
+    "dilated groups": (["Conv"], lambda: nn.Conv2d(4, 8, 3, groups=2, dilation=2)),
+    "depthwise": (["Conv"], lambda: nn.Conv2d(4, 4, 5, groups=4, padding=2)),
+    "points": (["Conv"], lambda: nn.Conv2d(4, 6, 1, stride=2)),
+    "of one channel": (
+        ["Conv"],
+        lambda: lambda x: x[:, :1].conv2d(Tensor(array(5, 1, 2, 3)), padding=(0, 1)),
+    ),
+    "transposed": (["ConvTranspose"], lambda: nn.ConvTranspose2d(4, 8, 3, stride=2, padding=1)),
+    "transposed groups": (
+        ["ConvTranspose"],
+        lambda: nn.ConvTranspose2d(4, 8, 4, stride=(2, 3), padding=1, output_padding=1, groups=2),
+    ),
+    "transposed, of stride 1": (["Conv"], lambda: nn.ConvTranspose2d(4, 8, 3)),
+    "pooled": (["MaxPool", "AveragePool"], lambda: lambda x: x.max_pool2d().avg_pool2d(3, 2, padding=1)),
+    "overlapping": (
+        ["MaxPool", "AveragePool"],
+        lambda: lambda x: x.max_pool2d(3, 2, padding=1).avg_pool2d(2, 1),
+    ),
+    "rounded up": (["MaxPool"], lambda: lambda x: x.max_pool2d(3, 2, ceil_mode=True)),
+    "without the padding": (
+        ["AveragePool"],
+        lambda: lambda x: x.avg_pool2d(3, 2, padding=1, count_include_pad=False),
+    ),
+    "network": (
+        ["Conv", "MaxPool", "Conv"],
+        lambda: [
+            nn.Conv2d(4, 8, 3),
+            nn.BatchNorm(8),
+            Tensor.relu,
+            Tensor.max_pool2d,
+            nn.Conv2d(8, 3, 1),
+        ],
+    ),
 }
 
 
 @pytest.mark.parametrize("name", CONVOLUTIONS)
-def test_convolutions_within_1e_5(name, tmp_path):
-    """They are written as the windows and products that they are made of."""
+def test_convolutions_and_pooling_are_nodes_within_1e_5(name, tmp_path):
     Tensor.manual_seed(0)
-    layer = CONVOLUTIONS[name]()
+    ops, make = CONVOLUTIONS[name]
+    layer = make()
     for weight in nn.state.get_state_dict(layer).values():
         weight.realize()
-    check_function(
+    saved = check_function(
         tmp_path, lambda x: x.sequential(layer) if isinstance(layer, list) else layer(x), array(2, 4, 9, 10)
     )
+    found = [n.op_type for n in saved.graph.node]
+    assert [op for op in found if "Conv" in op or "Pool" in op] == ops
+    assert not {"Gather", "MatMul"} & set(found)
+
+
+NO_WINDOWS = {
+    "filled with 1": lambda x: x.pad((1, 1, 1, 1), value=1.0).conv2d(Tensor(array(2, 4, 3, 3))),
+    "in float64": lambda x: x.double().conv2d(Tensor(array(2, 4, 3, 3)).double()).float(),
+    "maxima of padding": lambda x: x.pad((1, 1, 1, 1)).max_pool2d(3, 1),
+    "backwards": lambda x: x.flip(-1).conv2d(Tensor(array(2, 4, 3, 3)), padding=1),
+    "weights of each image": lambda x: (x.unfold(2, 3, 1) * x[:, :, :7, :3].unsqueeze(3)).sum(-1),
+    "rows": lambda x: x.max(-1),
+    "gradient": lambda x: (g := x.detach().requires_grad_()).avg_pool2d(3, 2).square().sum().gradient(g)[0],
+}
+
+
+@pytest.mark.parametrize("name", NO_WINDOWS)
+def test_what_is_almost_a_convolution_within_1e_5(name, tmp_path):
+    check_function(tmp_path, NO_WINDOWS[name], array(2, 4, 9, 10))
 
 
 @pytest.mark.parametrize("name", ["int8", "uint8", "int16", "int32", "int64", "uint32", "uint64"])

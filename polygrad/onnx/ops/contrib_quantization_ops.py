@@ -10,6 +10,7 @@ from typing import Any
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
 from polygrad.onnx.elements import ELEMENTS
+from polygrad.onnx.integer_products import integer_matmul, zero_of
 from polygrad.onnx.op_table import op
 from polygrad.onnx.ops.contrib_ops import DOMAIN, refused
 from polygrad.onnx.ops.indexing_ops import from_zero
@@ -194,10 +195,10 @@ def qlinear_average_pool(
 def q_gemm(
     a: Tensor,
     a_scale: Tensor,
-    a_zero: Tensor,
+    a_zero: Value,
     b: Tensor,
     b_scale: Tensor,
-    b_zero: Tensor,
+    b_zero: Value,
     c: Tensor | None = None,
     scale: Tensor | None = None,
     zero: Tensor | None = None,
@@ -207,10 +208,8 @@ def q_gemm(
     transB: int = 0,
 ) -> Value:
     """c is in int32, by the scale of the product. Without a scale of the result it is in floats."""
-    x = a.cast(dtypes.int32) - a_zero.cast(dtypes.int32).reshape(())
-    columns = b.T if transB else b
-    y = columns.cast(dtypes.int32) - b_zero.cast(dtypes.int32)
-    total = (x.T if transA else x).dot(y)
+    x, y = a.T if transA else a, b.T if transB else b
+    total = integer_matmul(x, y, zero_of(a_zero), zero_of(b_zero))
     total = total if c is None else total + c
     out = total.cast(dtypes.float32) * (a_scale.reshape(()) * b_scale * alpha)
     return out if scale is None else _result(out, scale, zero)
@@ -222,8 +221,8 @@ def matmul_integer_to_float(
     b: Tensor,
     a_scale: Tensor,
     b_scale: Tensor,
-    a_zero: Tensor | None = None,
-    b_zero: Tensor | None = None,
+    a_zero: Value = None,
+    b_zero: Value = None,
     bias: Tensor | None = None,
 ) -> Tensor:
     out = matmul_integer(a, b, a_zero, b_zero).cast(a_scale.dtype) * (a_scale.reshape(()) * b_scale)
@@ -232,7 +231,7 @@ def matmul_integer_to_float(
 
 @op("DynamicQuantizeMatMul", 1, domain=DOMAIN)
 def dynamic_quantize_matmul(
-    a: Tensor, b: Tensor, b_scale: Tensor, b_zero: Tensor | None = None, bias: Tensor | None = None
+    a: Tensor, b: Tensor, b_scale: Tensor, b_zero: Value = None, bias: Tensor | None = None
 ) -> Tensor:
     x, scale, zero = dynamic_quantize_linear(a)
     return matmul_integer_to_float(tensor_of(x, None), b, scale, b_scale, zero, b_zero, bias)

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
 from polygrad.helpers import ceildiv, prod
-from polygrad.onnx.op_table import Ints, op
+from polygrad.onnx.integer_products import dequantized_conv
+from polygrad.onnx.op_table import Ints, Quantizable, op
 from polygrad.onnx.ops.vision_ops import linear_at
+from polygrad.onnx.values import Dequantized, plain, tensor_of
 from polygrad.tensor.tensor import Tensor
 
 
@@ -48,8 +50,8 @@ def flat(pairs: Sequence[tuple[int, int]]) -> list[int]:
 
 @op("Conv", 1, 11, 22)
 def conv(
-    x: Tensor,
-    w: Tensor,
+    x: Quantizable,
+    w: Quantizable,
     bias: Tensor | None = None,
     *,
     auto_pad: str = "NOTSET",
@@ -59,10 +61,28 @@ def conv(
     pads: list[int] | None = None,
     strides: list[int] | None = None,
 ) -> Tensor:
+    """Of quantised operands by their integers (integer_products.py)."""
+    image, weight = tensor_of(plain(x), None), tensor_of(plain(w), None)
+    steps, spread, pairs = windows_of(image, weight, auto_pad, dilations, pads, strides)
+    if isinstance(x, Dequantized) and isinstance(w, Dequantized):
+        out = dequantized_conv(x, w, pairs=pairs, groups=group, strides=steps, dilations=spread)
+        if out is not None:
+            return out if bias is None else out + bias.reshape(-1, *[1] * len(pairs))
+    return image.conv2d(weight, bias, group, steps, spread, flat(pairs))
+
+
+def windows_of(
+    x: Tensor,
+    w: Tensor,
+    auto_pad: str,
+    dilations: list[int] | None,
+    pads: list[int] | None,
+    strides: list[int] | None,
+) -> tuple[list[int], list[int], list[tuple[int, int]]]:
+    """Strides, dilations and padding of the windows of a convolution."""
     kernel = w.shape[2:]
     steps, spread = strides or [1] * len(kernel), dilations or [1] * len(kernel)
-    pairs = pairs_of(x.shape[2:], kernel, steps, spread, pads, auto_pad)
-    return x.conv2d(w, bias, group, steps, spread, flat(pairs))
+    return steps, spread, pairs_of(x.shape[2:], kernel, steps, spread, pads, auto_pad)
 
 
 @op("ConvTranspose", 1, 11, 22)

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from polygrad.dtype import dtypes
-from polygrad.onnx.op_table import op
+from dataclasses import replace
+
+from polygrad.onnx.integer_products import dequantized_matmul, integer_matmul, zero_of
+from polygrad.onnx.op_table import Quantizable, op
 from polygrad.onnx.ops.elementwise_ops import aligned
+from polygrad.onnx.values import Dequantized, Value, plain, tensor_of
 from polygrad.tensor.tensor import Tensor
 
 
 @op("MatMul", 1, 9, 13)
-def matmul(a: Tensor, b: Tensor) -> Tensor:
-    return a.dot(b)
+def matmul(a: Quantizable, b: Quantizable) -> Tensor:
+    return product(a, b)
+
+
+def product(a: Quantizable, b: Quantizable) -> Tensor:
+    """a @ b; of quantised operands by their integers."""
+    if isinstance(a, Dequantized) and isinstance(b, Dequantized):
+        out = dequantized_matmul(a, b)
+        if out is not None:
+            return out
+    return tensor_of(plain(a), None).dot(tensor_of(plain(b), None))
 
 
 @op("Gemm", 7, 9, 11, 13)
 def gemm(
-    a: Tensor,
-    b: Tensor,
+    a: Quantizable,
+    b: Quantizable,
     c: Tensor | None = None,
     *,
     alpha: float = 1.0,
@@ -24,11 +36,17 @@ def gemm(
     transA: int = 0,
     transB: int = 0,
 ) -> Tensor:
-    out = (a.T if transA else a).dot(b.T if transB else b)
-    out = out if alpha == 1.0 else (out * alpha).cast(a.dtype)
+    out = product(_transposed(a) if transA else a, _transposed(b) if transB else b)
+    out = out if alpha == 1.0 else (out * alpha).cast(out.dtype)
     if c is None or beta == 0.0:
         return out
     return out + (c if beta == 1.0 else (c * beta).cast(c.dtype))
+
+
+def _transposed(x: Quantizable) -> Quantizable:
+    if isinstance(x, Dequantized):
+        return replace(x.moved(lambda t: t.T), axis=1 - x.axis)
+    return x.T
 
 
 @op("Gemm", 1, 6)
@@ -52,13 +70,9 @@ def einsum(*xs: Tensor, equation: str) -> Tensor:
 
 
 @op("MatMulInteger", 10)
-def matmul_integer(
-    a: Tensor, b: Tensor, a_zero: Tensor | None = None, b_zero: Tensor | None = None
-) -> Tensor:
+def matmul_integer(a: Tensor, b: Tensor, a_zero: Value = None, b_zero: Value = None) -> Tensor:
     """Products of 8-bit integers, exact. A zero point is of all, or of each row of a or column of b."""
-    x, y = a.cast(dtypes.int32), b.cast(dtypes.int32)
-    if a_zero is not None:
-        x = x - (aligned(a_zero, a.ndim, -2) if a_zero.ndim == 1 else a_zero).cast(dtypes.int32)
-    if b_zero is not None:
-        y = y - b_zero.cast(dtypes.int32)
-    return x.dot(y)
+    zero = zero_of(a_zero)
+    if isinstance(zero, Tensor) and zero.ndim == 1:
+        zero = aligned(zero, a.ndim, -2)
+    return integer_matmul(a, b, zero, zero_of(b_zero))

@@ -8,13 +8,16 @@ from polygrad.dtype import DType, dtypes
 from polygrad.errors import OnnxError
 from polygrad.helpers import ceildiv
 from polygrad.onnx.elements import ELEMENTS, Element, element_of
+from polygrad.onnx.integer_products import integer_conv, integer_matmul, zero_of
 from polygrad.onnx.op_table import op
 from polygrad.onnx.ops.casting_ops import converted
-from polygrad.onnx.ops.convolution_ops import conv
-from polygrad.onnx.values import Narrow, Value, element_of_value, held, tensor_of
+from polygrad.onnx.ops.convolution_ops import windows_of
+from polygrad.onnx.rounding import rounded_to_even
+from polygrad.onnx.values import Dequantized, Narrow, Value, element_of_value, held, tensor_of
 from polygrad.tensor.tensor import Tensor
 
 _UINT8 = ELEMENTS[2]
+_MOST_CODES = (1 << 16) - 1  # that a type has, which are saturated before they are rounded
 
 
 def _plain(x: Value) -> Tensor:
@@ -37,16 +40,22 @@ def _spread(scale: Tensor, shape: tuple[Any, ...], axis: int, block_size: int) -
 
 
 def quantized(
-    x: Tensor, scale: Tensor, zero: Tensor | None, to: Element, saturate: bool = True
+    x: Tensor, scale: Tensor | None, zero: Tensor | None, to: Element, saturate: bool = True
 ) -> Tensor | Narrow:
-    """x / scale, rounded to even, plus zero, saturated to the type."""
-    y = x / scale
+    """x / scale, rounded to even, plus zero, saturated to the type. Not a number becomes any code."""
+    y = x if scale is None else x / scale
     if to.dtype.is_float:
         return converted(y if zero is None else y + zero.cast(y.dtype), to, saturate)
     low, high = to.limits
-    y = y.cast(dtypes.float32) if y.dtype.itemsize < 4 else y
-    y = y.round() if zero is None else y.round() + zero.cast(y.dtype)
-    return held(y.clamp(low, high), to)
+    if y.dtype is dtypes.float64 or high - low > _MOST_CODES:
+        y = y.round() if zero is None else y.round() + zero.cast(y.dtype)
+        return held(y.clamp(low, high), to)
+    y = y.cast(dtypes.float32)
+    if zero is None:
+        return held(rounded_to_even(y.clamp(low, high)), to)
+    offset = zero.cast(dtypes.float32)
+    saturated = y.maximum(low - offset).minimum(high - offset)
+    return held(rounded_to_even(saturated) + zero.cast(dtypes.int32), to)
 
 
 @op("QuantizeLinear", 10, 13, 19, 21, 23, 24, 25, 28)
@@ -74,7 +83,7 @@ def quantize_linear(
 @op("DequantizeLinear", 10, 13, 19, 21, 23, 24, 25, 28)
 def dequantize_linear(
     x: Value, scale: Value, zero: Value = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0
-) -> Tensor:
+) -> Value:
     numbers, by = _plain(x), _plain(scale)
     to = element_of(output_dtype, "output_dtype").dtype if output_dtype else by.dtype
     wide: DType = dtypes.float32 if numbers.dtype.is_float else dtypes.int32
@@ -84,7 +93,12 @@ def dequantize_linear(
     factor = _spread(
         by.cast(dtypes.float32) if by.dtype.itemsize < 4 else by, numbers.shape, axis, block_size
     )
-    return (out.cast(factor.dtype) * factor).cast(to)
+    result = (out.cast(factor.dtype) * factor).cast(to)
+    if isinstance(x, Narrow) or block_size or by.ndim > 1:
+        return result
+    if numbers.dtype not in (dtypes.int8, dtypes.uint8) or not by.dtype is to is dtypes.float32:
+        return result
+    return Dequantized(result, numbers, by, zero, axis % max(numbers.ndim, 1))
 
 
 @op("DynamicQuantizeLinear", 11)
@@ -109,27 +123,29 @@ def _rows(x: Tensor, ndim: int) -> Tensor:
 def qlinear_matmul(
     a: Tensor,
     a_scale: Tensor,
-    a_zero: Tensor,
+    a_zero: Value,
     b: Tensor,
     b_scale: Tensor,
-    b_zero: Tensor,
+    b_zero: Value,
     y_scale: Tensor,
-    y_zero: Tensor,
+    y_zero: Value,
 ) -> Value:
-    x = a.cast(dtypes.int32) - _rows(a_zero.cast(dtypes.int32), a.ndim)
-    y = b.cast(dtypes.int32) - b_zero.cast(dtypes.int32)
+    x_zero = zero_of(a_zero)
+    x_zero = x_zero if isinstance(x_zero, int) else _rows(x_zero, a.ndim)
+    total = integer_matmul(a, b, x_zero, zero_of(b_zero))
     scale = (_rows(a_scale, a.ndim).float() * b_scale.float()) / _rows(y_scale, a.ndim).float()
-    out = x.dot(y).cast(dtypes.float32) * scale
+    out = total.cast(dtypes.float32) * scale
     to = element_of_value(y_zero)
-    return held((out.round() + _rows(y_zero, a.ndim).cast(dtypes.float32)).clamp(*to.limits), to)
+    offset = _rows(tensor_of(y_zero, None), a.ndim)
+    return quantized(out, None, offset, to)
 
 
 @op("ConvInteger", 10)
 def conv_integer(
     x: Tensor,
     w: Tensor,
-    x_zero: Tensor | None = None,
-    w_zero: Tensor | None = None,
+    x_zero: Value = None,
+    w_zero: Value = None,
     *,
     auto_pad: str = "NOTSET",
     dilations: list[int] | None = None,
@@ -138,26 +154,19 @@ def conv_integer(
     pads: list[int] | None = None,
     strides: list[int] | None = None,
 ) -> Tensor:
-    a, b = x.cast(dtypes.int32), w.cast(dtypes.int32)
-    if x_zero is not None:
-        a = a - x_zero.cast(dtypes.int32).reshape(())
-    if w_zero is not None:
-        zero = w_zero.cast(dtypes.int32)
-        b = b - (zero.reshape(-1, *[1] * (w.ndim - 1)) if zero.ndim else zero)
-    return conv(
-        a, b, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape, pads=pads,
-        strides=strides,
-    )  # fmt: skip
+    steps, spread, pairs = windows_of(x, w, auto_pad, dilations, pads, strides)
+    zeros = zero_of(x_zero), zero_of(w_zero)
+    return integer_conv(x, w, *zeros, pairs=pairs, groups=group, strides=steps, dilations=spread)
 
 
 @op("QLinearConv", 10)
 def qlinear_conv(
     x: Tensor,
     x_scale: Tensor,
-    x_zero: Tensor,
+    x_zero: Value,
     w: Tensor,
     w_scale: Tensor,
-    w_zero: Tensor,
+    w_zero: Value,
     y_scale: Tensor,
     y_zero: Tensor,
     bias: Tensor | None = None,
@@ -180,4 +189,4 @@ def qlinear_conv(
     scale = x_scale.reshape(()) * (w_scale.reshape(column) if w_scale.numel() > 1 else w_scale.reshape(()))
     out = total.cast(dtypes.float32) * (scale / y_scale.reshape(()))
     to = element_of_value(y_zero)
-    return held((out.round() + y_zero.reshape(()).cast(dtypes.float32)).clamp(*to.limits), to)
+    return quantized(out, None, y_zero.reshape(()), to)

@@ -1,0 +1,286 @@
+"""Convolutions and pooling in a tensor graph: sums and maxima of windows, recognised by what they read.
+
+    sum(x[n, g C + c, s y + d i] * w[g P + p, c, i] for c < C, i)  =  Conv(x, w)[n, g P + p, y]
+
+From a reduction the movement ops are followed down, with indices instead of views (schedule/index_maps.py),
+until a node is read at such positions without a condition. Padding is the PAD below. So it doesn't matter by
+which method a window was made. Knows nothing of how nodes are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from polygrad.dtype import dtypes
+from polygrad.schedule.index_maps import TRUE, ZERO, Indices, input_indices
+from polygrad.uop.linear import linear_terms
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.shapes import Sint
+
+PASSED = frozenset({Ops.NOOP, Ops.DETACH, Ops.CONTIGUOUS, Ops.COPY})
+
+
+class Windows(NamedTuple):
+    """An op over windows of `image`, of shape (n, channels, *spatial). `op`: Conv, ConvTranspose, MaxPool, or
+    AveragePool, whose result is to be multiplied with the size of a window. `pads`: those before each axis,
+    then those behind."""
+
+    op: str
+    image: UOp
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: tuple[int, ...]
+    weight: UOp | None = None
+    groups: int = 1
+    output_padding: tuple[int, ...] = ()
+
+
+def find_windows(u: UOp) -> Windows | None:
+    """What a reduction is as an op over windows of float32; None if it is none."""
+    if u.op is not Ops.REDUCE_AXIS or u.dtype is not dtypes.float32:
+        return None
+    source = _strip(u.src[0])
+    if u.arg.op is Ops.MAX:
+        return _find_pool(u, source, "MaxPool")
+    if u.arg.op is not Ops.ADD:
+        return None
+    if source.op is not Ops.MUL:
+        return _find_pool(u, source, "AveragePool")
+    return _find_convolution(u, *source.src) or _find_convolution(u, *reversed(source.src))
+
+
+def _strip(u: UOp) -> UOp:
+    while u.op in PASSED:
+        u = u.src[0]
+    return u
+
+
+def _ranges(shape: Sequence[Sint]) -> list[UOp]:
+    return [ZERO if isinstance(n, int) and n == 1 else UOp.range(n, i) for i, n in enumerate(shape)]
+
+
+def _reads(u: UOp, ranges: Sequence[UOp]) -> Iterator[tuple[UOp, Indices]]:
+    """What the movement ops of `u` move, from the top down, and where `u` reads it at `ranges`; until a read
+    has a condition."""
+    indices, valid = tuple(ranges), TRUE
+    while valid is TRUE:
+        yield u, indices
+        while u.op in PASSED:
+            u = u.src[0]
+        if u.op not in GroupOp.Movement:
+            return
+        indices, valid = input_indices(u, indices, valid)
+        u = u.src[0]
+
+
+def _is_sum(index: UOp, terms: dict[UOp, int], offset: int = 0) -> bool:
+    """Whether an index is the sum of these ranges with these factors."""
+    found, constant = linear_terms(index)
+    return constant == offset and found == {r: f for r, f in terms.items() if r is not ZERO}
+
+
+def _steps(index: UOp, y: UOp, i: UOp) -> tuple[int, int] | None:
+    """(stride, dilation) of a position that is stride * y + dilation * i."""
+    found, constant = linear_terms(index)
+    if constant or not found.keys() <= {y, i} or any(f < 1 for f in found.values()):
+        return None
+    return found.get(y, 1), found.get(i, 1)
+
+
+def _sizes(shape: Sequence[Sint]) -> tuple[int, ...] | None:
+    return tuple(int(n) for n in shape) if all(isinstance(n, int) for n in shape) else None  # type: ignore[call-overload]
+
+
+def _is_last(u: UOp, count: int) -> bool:
+    """Whether a reduction goes over its last `count` axes; those of size 1 may be left out."""
+    first = len(u.shape) - count
+    axes, shape = set(u.arg.axes), u.src[0].shape
+    return all(a >= first for a in axes) and all(a in axes or shape[a] == 1 for a in range(first, len(shape)))
+
+
+class _Image(NamedTuple):
+    node: UOp
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    sheared: bool
+
+
+def _find_image(
+    u: UOp, ranges: list[UOp], channel: dict[UOp, int], y: list[UOp], i: list[UOp]
+) -> _Image | None:
+    """What `u` has windows of: its batch is the first range, its channel the sum `channel`."""
+    sheared = False
+    for node, at in _reads(u, ranges):
+        if len(at) == 2 + len(y) and _is_sum(at[0], {ranges[0]: 1}) and _is_sum(at[1], channel):
+            steps = [_steps(*three) for three in zip(at[2:], y, i)]
+            if all(s is not None for s in steps):
+                strides, dilations = zip(*steps)  # type: ignore[arg-type]
+                return _Image(node, strides, dilations, sheared)
+        sheared |= node.op is Ops.SHEAR
+    return None
+
+
+def _pads(
+    image: _Image, padded: UOp | None, out: tuple[int, ...], kernel: tuple[int, ...]
+) -> tuple[UOp, tuple[int, ...]] | None:
+    """What is padded, and by how much, so that there are exactly `out` windows; None if that cannot be.
+    `padded`: the PAD that the image may be, if its padding is what the op adds."""
+    source, before = image.node, [0] * len(out)
+    if padded is not None and padded.op is Ops.PAD:
+        pairs = padded.arg
+        if any(not isinstance(n, int) or n < 0 for p in pairs for n in p) or any(
+            n for p in pairs[:2] for n in p
+        ):
+            return None
+        source, before = padded.src[0], [lo for lo, _ in pairs[2:]]
+    sizes = _sizes(source.shape[2:])
+    if sizes is None:
+        return None
+    behind = []
+    for n, lo, count, k, s, d in zip(sizes, before, out, kernel, image.strides, image.dilations):
+        reach = (count - 1) * s + (k - 1) * d + 1
+        hi = max(reach - lo - n, 0)
+        if (n + lo + hi - (k - 1) * d - 1) // s + 1 != count:
+            return None
+        behind.append(hi)
+    return source, (*before, *behind)
+
+
+# --- pooling
+
+
+def _find_pool(u: UOp, source: UOp, op: str) -> Windows | None:
+    dims, odd = divmod(len(source.shape) - 2, 2)
+    if odd or dims < 1 or not _is_last(u, dims):
+        return None
+    spatial = _sizes(source.shape[2:])
+    ranges = _ranges(source.shape)
+    if spatial is None:
+        return None
+    out, kernel, y, i = spatial[:dims], spatial[dims:], ranges[2 : 2 + dims], ranges[2 + dims :]
+    image = _find_image(source, ranges, {ranges[1]: 1}, y, i)
+    if image is None or not (image.sheared or op == "MaxPool" or dims > 1):  # a sum of the last axis
+        return None
+    padded: UOp | None = _strip(image.node)
+    if op == "MaxPool":
+        image, padded = _filled_with_least(image)
+    found = _pads(image, padded, out, kernel)
+    if found is None or any(p >= k for p, k in zip(found[1], kernel * 2)):  # which runtimes refuse
+        return None
+    return Windows(op, found[0], kernel, image.strides, image.dilations, found[1])
+
+
+def _filled_with_least(image: _Image) -> tuple[_Image, UOp | None]:
+    """An image, and its PAD if the padding is -inf."""
+    u = _strip(image.node)
+    if u.op is not Ops.WHERE:
+        return image, None
+    inside, padded, fill = (_strip(s) for s in u.src)
+    if _constant(inside) is True:
+        return image._replace(node=padded), None
+    if inside.op is not Ops.PAD or padded.op is not Ops.PAD or inside.arg != padded.arg:
+        return image, None
+    is_least = _constant(fill) == float("-inf") and _constant(inside.src[0]) is True
+    return image, padded if is_least else None
+
+
+def _constant(u: UOp) -> object:
+    while u.op in PASSED or u.op in (Ops.EXPAND, Ops.RESHAPE):
+        u = u.src[0]
+    return u.arg if u.op is Ops.CONST else None
+
+
+# --- convolutions, as (n, group, channel of the group, *out, channel of the input, *kernel)
+
+
+def _find_convolution(u: UOp, a: UOp, b: UOp) -> Windows | None:
+    shape = u.src[0].shape
+    dims, odd = divmod(len(shape) - 4, 2)
+    if odd or dims < 1 or not _is_last(u, 1 + dims) or (sizes := _sizes(shape[1:])) is None:
+        return None
+    groups, each, out, inputs, kernel = (
+        sizes[0],
+        sizes[1],
+        sizes[2 : 2 + dims],
+        sizes[2 + dims],
+        sizes[3 + dims :],
+    )
+    ranges = _ranges(shape)
+    _, g, p, *rest = ranges
+    y, c, i = rest[:dims], rest[dims], rest[dims + 1 :]
+    image = _find_image(a, ranges, {g: inputs, c: 1}, y, i)
+    places = [{r: 1} for r in i]
+    weight = _find_weight(b, ranges, [{g: each, p: 1}, {c: 1}, *places], (0,) * (2 + dims))
+    if image is None or weight is None:
+        return None
+    found = _pads(image, _strip(image.node), out, kernel)
+    if found is None:
+        return None
+    source, pads = found
+    if all(s == 1 for s in image.strides) and (spread := _spread(source, dims)) is not None:
+        flipped = [{r: -1} for r in i]
+        offsets = (0, 0, *(k - 1 for k in kernel))
+        own = _find_weight(b, ranges, [{g: inputs, c: 1}, {p: 1}, *flipped], offsets)
+        transposed = _transposed(spread, image, kernel, pads)
+        if own is not None and transposed is not None:
+            return transposed._replace(weight=own, groups=groups)
+    return Windows("Conv", source, kernel, image.strides, image.dilations, pads, weight, groups)
+
+
+def _find_weight(
+    u: UOp, ranges: list[UOp], terms: Sequence[dict[UOp, int]], offsets: Sequence[int]
+) -> UOp | None:
+    """What `u` reads at the sums `terms`, with `offsets` added."""
+    for node, at in _reads(u, ranges):
+        if len(at) == len(terms) and all(map(_is_sum, at, terms, offsets)):
+            return node
+    return None
+
+
+class _Spread(NamedTuple):
+    """`source` with zeros between its elements, one of `strides` places each."""
+
+    source: UOp
+    strides: tuple[int, ...]
+
+
+def _spread(u: UOp, dims: int) -> _Spread | None:
+    """x as (n, c, h, 1, ...), padded behind the new axes, joined, and cut behind the last elements."""
+    chain = []
+    for op in (Ops.SHRINK, Ops.RESHAPE, Ops.PAD, Ops.RESHAPE):
+        u = _strip(u)
+        if u.op is not op:
+            return None
+        chain.append(u)
+        u = u.src[0]
+    cut, _, padded, _ = chain
+    if len(padded.arg) != 2 + 2 * dims or len(u.shape) != 2 + dims or (sizes := _sizes(u.shape[2:])) is None:
+        return None
+    plain = padded.arg[:2] + padded.arg[2::2]
+    if any(pair != (0, 0) for pair in plain) or any(lo for lo, _ in padded.arg):
+        return None
+    strides = tuple(hi + 1 for _, hi in padded.arg[3::2])
+    joined = (*u.shape[:2], *(v for n in sizes for v in (n, 1)))
+    ends = tuple((0, (n - 1) * s + 1) for n, s in zip(sizes, strides))
+    if padded.src[0].shape != joined or cut.arg[2:] != ends or cut.shape[:2] != u.shape[:2]:
+        return None
+    return _Spread(u, strides)
+
+
+def _transposed(
+    spread: _Spread, image: _Image, kernel: tuple[int, ...], pads: tuple[int, ...]
+) -> Windows | None:
+    dims = len(kernel)
+    reach = [(k - 1) * d for k, d in zip(kernel, image.dilations)]
+    before = tuple(r - lo for r, lo in zip(reach, pads[:dims]))
+    behind = tuple(r - hi for r, hi in zip(reach, pads[dims:]))
+    extra = tuple(max(-hi, 0) for hi in behind)
+    if min(before) < 0 or any(e >= s for e, s in zip(extra, spread.strides)):
+        return None
+    both = (*before, *(max(hi, 0) for hi in behind))
+    return Windows(
+        "ConvTranspose", spread.source, kernel, spread.strides, image.dilations, both, output_padding=extra
+    )
