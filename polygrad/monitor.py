@@ -219,7 +219,8 @@ def released() -> Iterator[None]:
 
 @contextlib.contextmanager
 def exclusive() -> Iterator[None]:
-    """`with exclusive():` no other thread builds, computes or writes anything until the end."""
+    """`with exclusive():` no other thread builds, computes or writes anything until the end. As a decorator,
+    `@exclusive()`: while the function runs."""
     if not HAS_THREADS:
         yield
         return

@@ -36,6 +36,7 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 
+@exclusive()
 def capture(
     call: Callable[[], Any],
     arguments: Sequence[Any],
@@ -54,20 +55,6 @@ def capture(
     Raises CaptureError, and what `call` raises; then its work has been carried out eagerly.
     """
     unique = list({id(t): t for t in arguments}.values())
-    with exclusive():
-        return _capture(call, arguments, unique, names, forget, written, prune, gradients)
-
-
-def _capture(
-    call: Callable[[], Any],
-    arguments: Sequence[Any],
-    unique: list[Any],
-    names: Sequence[str],
-    forget: Callable[[], None] | None,
-    written: Collection[Storage] | None,
-    prune: bool,
-    gradients: LeftGradients | None,
-) -> CapturedStep:
     realize_tensors([*unique, *tensors_with_writes()])
     storages = dict.fromkeys(storage_of(t) for t in live_tensors())
     lazy = [s for s in storages if s.node.op not in GroupOp.Memory and 0 not in s.node.shape]

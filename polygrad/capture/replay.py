@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -63,6 +63,9 @@ class UsedTensor:
 class CapturedStep:
     """A captured call. `result`: the function's result, whose Tensors hold the results of the last run.
     `returns_arguments`: it has `Returned` in the place of arguments.
+
+    `once`: the constant work, which runs before the first replay. `draws`: the state of its random numbers.
+    `guards`: symbolic sizes whose sign the capture has relied on; it must be the same in every run.
     """
 
     def __init__(
@@ -78,10 +81,10 @@ class CapturedStep:
         checks: Sequence[Check] = (),
         returns_arguments: bool = False,
     ) -> None:
-        self.captured, self._once, self.result = captured.program, captured.once, result
+        self.captured, self.once, self.result = captured.program, captured.once, result
         self._checks, self.returns_arguments = checks, returns_arguments
         self._once_saw: Any = None  # the state of the memory that constant work depends on, when it was done
-        self._specs, self._passed, self._used_tensors, self._draws = specs, passed, used_tensors, draws
+        self._specs, self._passed, self._used_tensors, self.draws = specs, passed, used_tensors, draws
         self._symbolic = [any(s.__class__ is not int for s in spec.shape) for spec in specs]
         self._last: list[UOp | None] = [None] * len(specs)
         self._copies: dict[int, Buffer] = {}
@@ -100,7 +103,7 @@ class CapturedStep:
         self._note_memory()
         self._seen = watch.executed
         self._youngest, self._changes = 0, -1  # older lazy values do not read memory that a run writes
-        self._guards = guards
+        self.guards = guards
         self._values = self.captured.variables  # the values of Variables in `_symbolic_results`
         self._symbolic_results = [
             s for a in self._written - self._state if (s := owner_of(a)) is not None and has_symbolic_views(s)
@@ -132,18 +135,18 @@ class CapturedStep:
             self._youngest, self._changes = newest(), changes.count
         if watch.executed != self._seen:
             self._rename()
-        self._draws.begin_run()
+        self.draws.begin_run()
         captured = self.captured
         values = {**captured.variables, **variables} if variables else captured.variables
-        if variables and self._guards:
-            check_guards(self._guards, values)
-        if self._once is not None:
-            self._run_once(self._once)
+        if variables and self.guards:
+            check_guards(self.guards, values)
+        if self.once is not None:
+            self._run_once(self.once)
         captured.run(values)
         if self._state or self._written_inputs:
             watch.replays += 1
-        if self._once is not None:
-            self._once_saw = self._seen_by(self._once)
+        if self.once is not None:
+            self._once_saw = self._seen_by(self.once)
         if self._symbolic_results and values != self._values:
             for storage in self._symbolic_results:
                 rebind(storage, values)
@@ -223,25 +226,10 @@ class CapturedStep:
         for used in self._used_tensors:
             if used.tensor.uop is not used.node:
                 self._follow(used)
-        if self._once is not None:
-            self._run_once(self._once)
-            self._once_saw = self._seen_by(self._once)
-        self._draws.catch_up()
-
-    @property
-    def draws(self) -> CapturedDraws:
-        """The state of its random numbers."""
-        return self._draws
-
-    @property
-    def once(self) -> CapturedProgram | None:
-        """The constant work, which runs before the first replay."""
-        return self._once
-
-    @property
-    def guards(self) -> Collection[UOp]:
-        """Symbolic sizes whose sign the capture has relied on; it must be the same in every run."""
-        return self._guards
+        if self.once is not None:
+            self._run_once(self.once)
+            self._once_saw = self._seen_by(self.once)
+        self.draws.catch_up()
 
     @property
     def arguments(self) -> list[tuple[Spec, Passed]]:
@@ -285,7 +273,7 @@ class CapturedStep:
         places = [p for u in self._used_tensors for part in u.places for p in part]
         used = {a for p in places for a in p.buffer.allocation.family}
         written: set[Allocation] = set()
-        for program, first in ((self.captured, self._inputs), (self._once, 0)):
+        for program, first in ((self.captured, self._inputs), (self.once, 0)):
             if program is not None:
                 buffers = [b for i in program.written if i >= first and (b := program.buffers[i])]
                 written.update(a for b in buffers for a in b.allocation.family)

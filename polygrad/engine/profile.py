@@ -144,6 +144,7 @@ class _ProfilingRunner:
             self.timed.append((part, part.executable.measure(buffers, arena, variables)))
 
 
+@exclusive()
 def profile(compute: Callable[[], object], seconds: float = 0.1) -> Profile:
     """Call `compute` again and again for some `seconds`; its launches, and the mean time of each.
 
@@ -154,11 +155,6 @@ def profile(compute: Callable[[], object], seconds: float = 0.1) -> Profile:
     Raises ArgumentError when calls launch different kernels, and CaptureError inside of a captured function
     or of another profile, or for a kernel that this process does not have in memory.
     """
-    with exclusive():
-        return _profile(compute, seconds)
-
-
-def _profile(compute: Callable[[], object], seconds: float) -> Profile:
     watch.forbid("a profile", "profile calls of the captured function")
     if watch.runner is not None:
         raise CaptureError("profile: another profile is active: expected no profile inside of another")
