@@ -72,23 +72,23 @@ class _Finder:
 
     def find(self, text: str) -> Iterator[tuple[int, int, int | None]]:
         """Parts of `text`: where each begins and ends, and the id of what is a token."""
-        done = 0
+        position = 0
         for match in self._pattern.finditer(text) if self._pattern else ():
             start, end, token = match.start(), match.end(), self._tokens[match[0]]
             if token.single_word and (_is_word(text[start - 1 : start]) or _is_word(text[end : end + 1])):
                 continue
             if token.lstrip:
                 space = _SPACES_AT_END.search(text, 0, start)
-                start = max(space.start() if space else start, done)
+                start = max(space.start() if space else start, position)
             if token.rstrip:
                 space = _SPACES_AT_START.match(text, end)
                 end = space.end() if space else end
-            if done < start:
-                yield done, start, None
-            yield max(start, done), end, token.id
-            done = end
-        if done < len(text):
-            yield done, len(text), None
+            if position < start:
+                yield position, start, None
+            yield max(start, position), end, token.id
+            position = end
+        if position < len(text):
+            yield position, len(text), None
 
 
 def _is_word(character: str) -> bool:

@@ -31,14 +31,14 @@ class Templates(Protocol):
 
 def open_backend(tokenizer: TokenizerJson, file: str) -> TokenizerBackend:
     """The library of this host, with `tokenizer`, which was found in `file`. Raises ModelError."""
-    found: TokenizerBackend = _host_module("tokenizers").open_backend(tokenizer, file)
-    return found
+    backend: TokenizerBackend = _host_module("tokenizers").open_backend(tokenizer, file)
+    return backend
 
 
 def open_templates() -> Templates:
     """What renders templates on this host. Raises ModelError when nothing does."""
-    found: Templates = _host_module("templates").open_templates()
-    return found
+    templates: Templates = _host_module("templates").open_templates()
+    return templates
 
 
 # The modules of each host, and the package that the one of CPython needs.

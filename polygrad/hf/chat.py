@@ -41,17 +41,17 @@ def render_chat(
         raise ModelError(f"{where}: a template of {len(template)} characters, expected at most {LONGEST}")
     if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Sequence) or not messages:
         raise ArgumentError(f"messages: expected a list of at least one message, got {messages!r:.80}")
-    given: dict[str, Any] = dict(special or {})
-    given |= {name: _plain(value, name, 0) for name, value in variables.items()}
-    given["messages"] = plain_messages(messages)
+    template_variables: dict[str, Any] = dict(special or {})
+    template_variables |= {name: _plain(value, name, 0) for name, value in variables.items()}
+    template_variables["messages"] = plain_messages(messages)
     if tools is not None and not all(isinstance(tool, Mapping) for tool in tools):
         raise ArgumentError("tools: expected JSON schemas, each a dict")
-    given["tools"] = (
+    template_variables["tools"] = (
         None if tools is None else [_plain(tool, f"tools[{i}]", 0) for i, tool in enumerate(tools)]
     )
-    given["documents"] = given.get("documents")
-    given["add_generation_prompt"] = bool(add_generation_prompt)
-    return open_templates().render(template, given, where)
+    template_variables["documents"] = template_variables.get("documents")
+    template_variables["add_generation_prompt"] = bool(add_generation_prompt)
+    return open_templates().render(template, template_variables, where)
 
 
 def plain_messages(messages: Sequence[Any]) -> list[dict[str, Any]]:

@@ -16,10 +16,10 @@ _REPLACEMENT = "\ufffd"
 
 def byte_characters() -> dict[int, str]:
     """The character by which GPT-2 writes each byte: itself where it can be seen, else one from U+0100 on."""
-    seen = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    out = {byte: chr(byte) for byte in seen}
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    out = {byte: chr(byte) for byte in printable}
     for byte in range(256):
-        out.setdefault(byte, chr(0x100 + len(out) - len(seen)))
+        out.setdefault(byte, chr(0x100 + len(out) - len(printable)))
     return out
 
 
@@ -47,8 +47,8 @@ class JoinBytes(Stage):
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def feed(self, token: str) -> list[str]:
-        known = [_BYTES.get(c, -1) for c in token]
-        raw = token.encode() if -1 in known else bytes(known)
+        token_bytes = [_BYTES.get(c, -1) for c in token]
+        raw = token.encode() if -1 in token_bytes else bytes(token_bytes)
         return [self._decoder.decode(raw)]
 
     def finish(self) -> list[str]:
@@ -112,12 +112,12 @@ class EndWords(Stage):
 
     def feed(self, token: str) -> list[str]:
         last, self._last = self._last, token
-        return [] if last is None else [self._replaced(last, " ")]
+        return [] if last is None else [self._replace(last, " ")]
 
     def finish(self) -> list[str]:
-        return [] if self._last is None else [self._replaced(self._last, "")]
+        return [] if self._last is None else [self._replace(self._last, "")]
 
-    def _replaced(self, token: str, by: str) -> str:
+    def _replace(self, token: str, by: str) -> str:
         return token.replace(self._suffix, by) if self._suffix else token
 
 
@@ -165,15 +165,15 @@ class StripJoined(Stage):
         begin = _count(token, self._content, self._start)
         self._start = self._start - begin if begin == len(token) else 0
         text = self._tail + token[begin:]
-        kept = len(text) - _count(text[::-1], self._content, self._stop)
-        self._tail = text[kept:]
-        return [text[:kept]]
+        end = len(text) - _count(text[::-1], self._content, self._stop)
+        self._tail = text[end:]
+        return [text[:end]]
 
 
-def _count(text: str, character: str, most: int) -> int:
+def _count(text: str, character: str, limit: int) -> int:
     """How many of `character` there are at the beginning of `text`, up to `most`."""
     count = 0
-    while count < min(most, len(text)) and text[count] == character:
+    while count < min(limit, len(text)) and text[count] == character:
         count += 1
     return count
 
@@ -284,11 +284,11 @@ def open_stream(decoder: dict[str, Any] | None, cleans_up: bool = False) -> Text
     last.
     """
     stages: list[Stage] = [SpaceTokens()] if decoder is None else []
-    joined = False
+    is_joined = False
     for entry in _flat(decoder):
-        stage = _joined_stage(entry) if joined else _stage(entry)
+        stage = _join_stage(entry) if is_joined else _stage(entry)
         stages.append(stage)
-        joined = joined or stage.joins
+        is_joined = is_joined or stage.joins
     return TextStream([*stages, CleanUp()] if cleans_up else stages)
 
 
@@ -318,7 +318,7 @@ def _stage(entry: dict[str, Any]) -> Stage:
             return Replace(entry["pattern"]["String"], entry["content"])
 
 
-def _joined_stage(entry: dict[str, Any]) -> Stage:
+def _join_stage(entry: dict[str, Any]) -> Stage:
     """The stage for the one token that others were joined to."""
     if entry["type"] == "Strip":
         return StripJoined(entry["content"], entry["start"], entry["stop"])

@@ -29,7 +29,7 @@ def download_hf(
     try:
         names = hub.list_repo_files(repo_id, revision=revision)
         unwanted = ["*.bin"] if any(name.endswith(".safetensors") for name in names) else []
-        found = hub.snapshot_download(
+        folder = hub.snapshot_download(
             repo_id,
             revision=revision,
             cache_dir=None if cache_dir is None else os.fspath(cache_dir),
@@ -38,4 +38,4 @@ def download_hf(
         )
     except Exception as e:  # its errors have no base but this
         raise FetchError(f"download_hf {repo_id}: {type(e).__name__}: {e}") from e
-    return Path(found)
+    return Path(folder)

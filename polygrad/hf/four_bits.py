@@ -65,8 +65,8 @@ class FourBitCheckpoint:
         """The dtype in the file; of packed weights that of their scales."""
         stem = name.removesuffix(".weight")
         is_packed = f"{stem}.qweight" in self._inner.shapes
-        found: DType = self._inner.dtype(f"{stem}.scales" if is_packed else name)
-        return found
+        dtype: DType = self._inner.dtype(f"{stem}.scales" if is_packed else name)
+        return dtype
 
     def read(self, name: str, device: str | None) -> Tensor | PackedWeight:
         """See `Checkpoint`."""
@@ -101,16 +101,18 @@ class FourBitCheckpoint:
         words = shapes[f"{stem}.qweight"]
         if len(words) != 2 or 0 in words:
             raise ModelError(f"{self.where}: {stem}.qweight: expected a matrix, got shape {words}")
-        joined = self._format.rows_are_joined
-        columns, out = (words[0] * _PER_WORD, words[1]) if joined else (words[0], words[1] * _PER_WORD)
+        rows_are_joined = self._format.rows_are_joined
+        columns, out = (
+            (words[0] * _PER_WORD, words[1]) if rows_are_joined else (words[0], words[1] * _PER_WORD)
+        )
         group = self._format.group or columns
         if columns % group or group % 2:
             raise ModelError(f"{self.where}: {stem}.qweight: {columns} columns in groups of {group}")
         groups = columns // group
         for part, expected in ((".scales", (groups, out)), (".qzeros", (groups, out // _PER_WORD))):
-            found = shapes.get(stem + part)
-            if found != expected or out % _PER_WORD:
-                raise ModelError(f"{self.where}: {stem}{part}: expected shape {expected}, got {found}")
+            shape = shapes.get(stem + part)
+            if shape != expected or out % _PER_WORD:
+                raise ModelError(f"{self.where}: {stem}{part}: expected shape {expected}, got {shape}")
         return out, columns
 
     def _check_order(self, stem: str, columns: int, group: int, device: str | None) -> None:

@@ -14,7 +14,7 @@ from polygrad import nn
 from polygrad.errors import ArgumentError, ModelError
 from polygrad.generation.beams import BeamOptions, beam_search
 from polygrad.generation.engine import Engine
-from polygrad.generation.requests import Completion, Grammar, NoText, Piece, Request, joined
+from polygrad.generation.requests import Completion, Grammar, NoText, Piece, Request, join_pieces
 from polygrad.generation.sampling import Sampling
 from polygrad.generation.scheduler import Scheduler
 from polygrad.generation.scheduler import Sequence as Running
@@ -70,12 +70,12 @@ class HFInstance(Instance):
 
     def end_tokens(self) -> list[int]:
         """The tokens that end an answer, by the model's files."""
-        for found in (self.defaults, self.config):
-            value = found.values.get("eos_token_id")
+        for source in (self.defaults, self.config):
+            value = source.values.get("eos_token_id")
             if isinstance(value, int):
                 return [value]
             if isinstance(value, list):
-                return found.items("eos_token_id", int)
+                return source.items("eos_token_id", int)
         return []
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -94,20 +94,20 @@ class HFInstance(Instance):
             (target / name).write_bytes(data)
         text = json.dumps(dict(self.config.values), indent=2)
         (target / "config.json").write_text(text + "\n", encoding="utf-8")
-        whole = _with_unpacked(self.weights(), self._packed())
-        weights = {name: t.detach() for name, t in self.architecture.names.to_file(whole).items()}
+        all_weights = _unpack(self.weights(), self._packed())
+        weights = {name: t.detach() for name, t in self.architecture.names.to_file(all_weights).items()}
         nn.state.safe_save(weights, target / "model.safetensors", metadata={"format": "pt"})
 
     def __repr__(self) -> str:
-        count = sum(t.numel() for t in _with_unpacked(self.weights(), self._packed()).values())
+        count = sum(t.numel() for t in _unpack(self.weights(), self._packed()).values())
         return f"<{type(self).__name__} {self.architecture.name}: {count / 1e6:.1f} M weights>"
 
     def _packed(self) -> dict[str, nn.PackedWeight]:
-        found = {name: place.weight for name, place in find_packable_weights(self.module).items()}
-        return {name: w for name, w in found.items() if isinstance(w, nn.PackedWeight)}
+        weights = {name: place.weight for name, place in find_packable_weights(self.module).items()}
+        return {name: w for name, w in weights.items() if isinstance(w, nn.PackedWeight)}
 
 
-def _with_unpacked(weights: Mapping[str, Tensor], packed: Mapping[str, nn.PackedWeight]) -> dict[str, Tensor]:
+def _unpack(weights: Mapping[str, Tensor], packed: Mapping[str, nn.PackedWeight]) -> dict[str, Tensor]:
     """The weights by name, with those that are packed, lazily, as floats in the place of their planes."""
     planes = {f"{name}.{plane}" for name, weight in packed.items() for plane in weight.planes}
     out = {name: t for name, t in weights.items() if name not in planes}
@@ -186,7 +186,7 @@ class LanguageModel(HFInstance):
         finally:
             for sequence in sequences:
                 sequence.cancel()
-        answers = [joined(list(s.pieces), len(s.request.tokens)) for s in sequences]
+        answers = [join_pieces(list(s.pieces), len(s.request.tokens)) for s in sequences]
         return answers[0] if is_one and count is None else answers
 
     def _beams(

@@ -81,10 +81,10 @@ def _modes(config: Fields) -> tuple[str, ...]:
         return (config.choice("pooling_mode", _MODES),)
     if not any(name.startswith("pooling_mode") for name in config.values):
         return ("mean",)
-    found = tuple(mode for name, mode in _FLAGS.items() if config.flag(name, False))
-    if not found:
+    modes = tuple(mode for name, mode in _FLAGS.items() if config.flag(name, False))
+    if not modes:
         raise ModelError(f"{config.where}: expected a mode of pooling, got none")
-    return found
+    return modes
 
 
 def _mean(states: Tensor, weights: Tensor) -> Tensor:

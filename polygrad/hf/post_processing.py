@@ -44,10 +44,10 @@ class PostProcessor:
 
 def post_processor(data: dict[str, Any] | None, ids: dict[str, int]) -> PostProcessor:
     """Of the checked entry `post_processor` of a tokenizer.json with the vocabulary `ids`."""
-    found = PostProcessor()
+    processor = PostProcessor()
     for entry in _flat(data):
         if entry["type"] == "TemplateProcessing":
-            found = PostProcessor(_template(entry, "single"), _template(entry, "pair"))
+            processor = PostProcessor(_template(entry, "single"), _template(entry, "pair"))
         elif entry["type"] in ("BertProcessing", "RobertaProcessing"):
             cls, sep = TemplatePiece((entry["cls"][1],), 0), TemplatePiece((entry["sep"][1],), 0)
             first, second = TemplatePiece((), 0, 0), TemplatePiece((), 1, 1)
@@ -55,8 +55,8 @@ def post_processor(data: dict[str, Any] | None, ids: dict[str, int]) -> PostProc
                 pair: tuple[TemplatePiece, ...] = (cls, first, sep, second, TemplatePiece(sep.ids, 1))
             else:
                 pair = (cls, first, sep, sep, TemplatePiece((), 0, 1), sep)
-            found = PostProcessor((cls, first, sep), pair)
-    return found
+            processor = PostProcessor((cls, first, sep), pair)
+    return processor
 
 
 def _flat(data: dict[str, Any] | None) -> list[dict[str, Any]]:

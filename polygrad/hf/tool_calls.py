@@ -38,20 +38,20 @@ def read_tool_calls(text: str, names: Collection[str]) -> tuple[str, list[ToolCa
     >>> read_tool_calls('{"name": "Ada"}', ["add"])
     ('{"name": "Ada"}', [])
     """
-    whole = text.strip()
+    stripped = text.strip()
     for mark in _MARKS:
-        whole = whole.removeprefix(mark).lstrip()
-    calls = _calls(whole, names)
+        stripped = stripped.removeprefix(mark).lstrip()
+    calls = _calls(stripped, names)
     if calls:
         return "", calls
-    rest, at = [], 0
+    text_parts, at = [], 0
     for block in _BLOCK.finditer(text):
-        found = _calls(block[1], names)
-        if found:
-            calls += found
-            rest.append(text[at : block.start()])
+        calls_in_block = _calls(block[1], names)
+        if calls_in_block:
+            calls += calls_in_block
+            text_parts.append(text[at : block.start()])
             at = block.end()
-    return ("".join([*rest, text[at:]]).strip(), calls) if calls else (text, [])
+    return ("".join([*text_parts, text[at:]]).strip(), calls) if calls else (text, [])
 
 
 def _calls(text: str, names: Collection[str]) -> list[ToolCall]:
