@@ -1,6 +1,6 @@
-"""Conversations as text: what a chat template is given, which template it is, and its bounds.
+"""Conversations as text: the variables of a chat template, its selection, and its limits.
 
-Rendering itself is a library's, chosen by the host (`polygrad/hf/backend.py`).
+A library of the host renders it (`polygrad/hf/backend.py`).
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ def _message(message: Any, index: int) -> dict[str, Any]:
     where = f"messages[{index}]"
     if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
         raise ArgumentError(f"{where}: expected a dict with a role and a content, got {message!r:.80}")
-    # Templates know a key that is missing, and few know one that is None.
+    # Templates handle missing keys, but few handle None.
     out = {name: _plain(value, f"{where}.{name}", 0) for name, value in message.items() if value is not None}
     reasoning = next((out[name] for name in _REASONING if name in out), None)
     return out if reasoning is None else {"thinking": reasoning, **out, "reasoning_content": reasoning}
 
 
 def _plain(value: Any, where: str, depth: int) -> Any:
-    """`value` as JSON's own types: an object of another class has methods that a template could call."""
+    """`value` as plain JSON types: a template could call methods of other objects."""
     if depth > _DEEPEST:
         raise ArgumentError(f"{where}: expected at most {_DEEPEST} lists and dicts in one another")
     if value is None or type(value) in (str, int, float, bool):

@@ -1,7 +1,7 @@
 """Checkpoints: files of weights as one table of names, read tensor by tensor.
 
-`open_checkpoint` looks at headers alone. `read` copies one tensor from the file, which is mapped, to its
-device: loading a model takes the memory of the model and of nothing else.
+`open_checkpoint` reads only headers. `read` copies one tensor from the mapped file to its device, so loading
+a model takes no memory beyond the model's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from polygrad.nn.safetensors import TensorEntry, read_entries, read_index
 from polygrad.tensor.tensor import Tensor
 
 Shape = tuple[int, ...]
-# How files name the scales of 8-bit floats, behind the name of the weight.
+# The suffix of the scales of 8-bit floats, after the name of the weight.
 _SCALES = ("_scale_inv", "_scale")
 
 
@@ -31,7 +31,7 @@ class Checkpoint(Protocol):
     shapes: dict[str, Shape]
 
     def read(self, name: str, device: str | None) -> Any:
-        """The tensor, in memory of its own; a PackedWeight where the file has one in few bits."""
+        """The tensor, in separate memory; a PackedWeight if the file stores it quantized."""
         ...
 
     def dtype(self, name: str) -> DType:
@@ -74,7 +74,7 @@ class SafetensorsCheckpoint:
         return entry.dtype.name, len(entry.data)
 
     def _apply_scale(self, name: str, weight: Tensor, device: str | None) -> Tensor:
-        """8-bit floats times their scales, which are for all, for rows, or for blocks of rows and columns."""
+        """8-bit floats times their scales: one for all, or one for each row or block of rows and columns."""
         scale_name = next((name + s for s in _SCALES if name + s in self._entries), None)
         if scale_name is None:
             return weight.float()
@@ -154,7 +154,7 @@ def _files_of(index: Path) -> Sequence[str]:
 
 
 def map_file(path: Path) -> memoryview:
-    """The bytes of a file, mapped where the host can."""
+    """The bytes of a file, mapped if the host supports it."""
     try:
         with open(path, "rb") as file:
             if not os.fstat(file.fileno()).st_size:

@@ -36,6 +36,6 @@ def download_hf(
             allow_patterns=_WANTED,
             ignore_patterns=unwanted,
         )
-    except Exception as e:  # its errors have no base but this
+    except Exception as e:  # the library's errors have no other common base
         raise FetchError(f"download_hf {repo_id}: {type(e).__name__}: {e}") from e
     return Path(folder)

@@ -1,8 +1,8 @@
 """Checkpoints of GPTQ (Frantar et al., 2022) and AWQ (Lin et al., 2023): matrices in 4 bits as three or four
 tensors, which are read as PackedWeights of the kind int4.
 
-Both have words of 32 bits with 8 numbers each: GPTQ joins rows of the transposed weight, AWQ columns, in an
-order of its own. A number is scale * (q - zero).
+Both pack 8 numbers into words of 32 bits: GPTQ packs rows of the transposed weight, AWQ columns, in a special
+order. A number is scale * (q - zero).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from polygrad.tensor.tensor import Tensor
 
 _PER_WORD = 8
 _BITS = 4
-_AWQ_PLACES = (0, 4, 1, 5, 2, 6, 3, 7)  # of columns 0 to 7 in a word
+_AWQ_PLACES = (0, 4, 1, 5, 2, 6, 3, 7)  # the places of columns 0 to 7 in a word
 _PARTS = (".qweight", ".qzeros", ".scales", ".g_idx")
 
 
 def apply_quantization_config(config: Fields, checkpoint: Any) -> tuple[Fields, Any]:
-    """A configuration without `quantization_config`, which is about the file and not about the model, and the
-    checkpoint as that says. Raises ModelError."""
+    """The configuration without `quantization_config`, which describes the file and not the model, and the
+    checkpoint read accordingly. Raises ModelError."""
     if "quantization_config" not in config:
         return config, checkpoint
     settings = config.section("quantization_config")
@@ -146,7 +146,7 @@ def _format(settings: Fields) -> _PackingFormat:
 
 
 def _gptq(settings: Fields, group: int) -> _PackingFormat:
-    """The first version of the format keeps zeros less 1."""
+    """Whether the file uses the first version of the format, which stores zero points minus 1."""
     version = settings.choice("checkpoint_format", ("gptq", "gptq_v2"), "gptq")
     return _PackingFormat(group, True, tuple(range(_PER_WORD)), 1 if version == "gptq" else 0)
 

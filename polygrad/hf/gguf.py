@@ -1,8 +1,8 @@
 """GGUF files as models: their metadata as a configuration, and their tensors under a family's own names.
 
-What keys and tensors are called is in ggml's `docs/gguf.md` and llama.cpp's converter. Three things differ
-from the checkpoints that were converted: rows of Llama's queries and keys are in another order, Gemma's norms
-have 1 added, and the factors of long contexts are tensors.
+ggml's `docs/gguf.md` and llama.cpp's converter define the names of keys and tensors. Three things differ from
+the original checkpoints: rows of Llama's queries and keys are permuted, Gemma's norms have 1 added, and the
+factors of long contexts are tensors.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class GGUFCheckpoint:
 
 
 def _halves(x: Tensor, heads: int) -> Tensor:
-    """Rows of `heads` heads, in each of which pairs to be rotated are neighbours, with all first of them in
-    the first half."""
+    """Permute the rows of `heads` heads from adjacent rotary pairs to halves: the first elements of all pairs
+    come first."""
     rows, *other_sizes = x.shape
     return x.reshape(heads, rows // heads // 2, 2, *other_sizes).transpose(1, 2).reshape(rows, *other_sizes)
 
@@ -126,7 +126,7 @@ class _MetadataReader:
         return self.fields.integer(f"{self.family}.{name}", *default)
 
     def number(self, name: str, *default: Any) -> Any:
-        """A float32 of the file, as short as it can be written."""
+        """A float32 of the file as the shortest Python float that rounds to it."""
         value = self.fields.number(f"{self.family}.{name}", *default)
         return value if value is None else float(f"{value:.7g}")
 
@@ -171,7 +171,7 @@ _SANDWICH = (
 
 
 def _decoder(reader: _MetadataReader, architecture: str, model_type: str) -> dict[str, Any]:
-    """What all configurations of Llama's kind have."""
+    """The common part of configurations of Llama's kind."""
     hidden, heads = reader.integer("embedding_length"), reader.integer("attention.head_count")
     if "attention.key_length" not in reader.fields and hidden % heads:
         raise reader.refuse("attention.head_count", f"a divisor of embedding_length, {hidden}")

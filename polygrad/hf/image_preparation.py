@@ -1,4 +1,4 @@
-"""Pictures as the numbers that a model of images takes, by what its preprocessor_config.json says.
+"""Preprocessing of pictures for image models, according to preprocessor_config.json.
 
 Pictures are resized as PIL resizes them: a filter along the width, then one along the height, with weights
 that are whole numbers, and sums that are rounded to bytes. Where PIL takes the axes in the other order, as

@@ -1,4 +1,4 @@
-"""What a checkpoint says of itself, and whether it loads. No weight is read."""
+"""Describes a checkpoint, and whether it loads, without reading weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from polygrad.models.fields import Fields
 from polygrad.models.names import find_sources
 from polygrad.models.registry import architecture_of
 
-# Entries of a configuration that say how large a model is.
+# The entries of a configuration that are a model's sizes.
 _SIZES = (
     "vocab_size", "hidden_size", "n_embd", "d_model", "num_hidden_layers", "n_layer", "num_layers",
     "num_attention_heads", "n_head", "num_heads", "num_key_value_heads", "head_dim", "intermediate_size",

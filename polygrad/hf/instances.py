@@ -1,4 +1,4 @@
-"""The Instances that checkpoints become, by task: what can be asked of a model beside `forward`."""
+"""The Instances of checkpoints, by task: the methods of a model besides `forward`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class HFInstance(Instance):
 
     @cached_property
     def defaults(self) -> Fields:
-        """generation_config.json: what `generate` does unless it is told."""
+        """generation_config.json: the defaults of `generate`."""
         return json_fields(self._files, "generation_config.json", missing={})
 
     def end_tokens(self) -> list[int]:
@@ -115,7 +115,7 @@ def _unpack(weights: Mapping[str, Tensor], packed: Mapping[str, nn.PackedWeight]
 
 
 class LanguageModel(HFInstance):
-    """A model that predicts the next token, and so writes."""
+    """A model that generates text by predicting the next token."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -148,7 +148,7 @@ class LanguageModel(HFInstance):
 
     @property
     def scheduler(self) -> Scheduler:
-        """What runs requests, with a cache for `max_batch` sequences; made when it is first used."""
+        """The scheduler of requests, with a cache for `max_batch` sequences; made on first use."""
         if self._scheduler is None:
             self._scheduler = self._new_scheduler()
         return self._scheduler
@@ -158,7 +158,7 @@ class LanguageModel(HFInstance):
         return Scheduler(engine, NoText if self.tokenizer is None else self.tokenizer.stream)
 
     def reset(self) -> None:
-        """Forget what runs and waits, and the cache with it: after a failure in the midst of a step."""
+        """Drop running and waiting requests, and the cache, after a failure within a step."""
         self._scheduler = self._new_scheduler()
 
     def generate(self, prompt: Prompt, **options: Any) -> Any:
@@ -205,7 +205,7 @@ class LanguageModel(HFInstance):
             raise ArgumentError(f"n: expected 1 to {width}, the number of beams, got {count}")
         if width not in self._beam_engines:
             engine = Engine(self.module, width, self.max_seq_len or None, self.cache_dtype)
-            self._beam_engines = {width: engine}  # a cache is large: one is kept
+            self._beam_engines = {width: engine}  # caches are large, so only one is kept
         search = BeamOptions(request.max_new_tokens, length_penalty, early_stopping)
         beams = beam_search(self._beam_engines[width], request.tokens, request.stop_tokens, search)
         answers = []
@@ -300,7 +300,7 @@ class LanguageModel(HFInstance):
             return tuple(self.tokenizer.encode(prompt))
         if tools and not self.tokenizer.takes_tools:
             raise ModelError("tools: the model's chat template has no place for them")
-        # a template writes the special tokens itself
+        # templates contain the special tokens
         text = self.tokenizer.apply_chat_template(prompt, tools or None, add_generation_prompt=True)
         return tuple(self.tokenizer.encode(text, add_special_tokens=False))
 

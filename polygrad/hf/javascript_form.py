@@ -1,11 +1,10 @@
-"""A tokenizer.json in such words that `@huggingface/tokenizers` finds the same tokens as the package
+"""Rewrites a tokenizer.json so that `@huggingface/tokenizers` finds the same tokens as the package
 `tokenizers`.
 
-The JavaScript library has the same kinds of normalizers, pre-tokenizers and models, but several of them are
-near to what they should be, and not the same: its classes of characters are JavaScript's, a BERT normalizer
-takes surrogates for characters, Metaspace does not split. Most can be said by those that are exact, which are
-replacements and splits at regular expressions. What cannot be said is an error here, by name, before anything
-is tokenized.
+The JavaScript library has the same kinds of normalizers, pre-tokenizers and models, but several of them
+behave differently: character classes are JavaScript's, the BERT normalizer treats surrogates as characters,
+Metaspace does not split. Most can be expressed by exact parts: replacements and splits at regular
+expressions. Others are an error here, by name, before anything is tokenized.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def _replace(pattern: str, content: str) -> dict[str, Any]:
     return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
 
 
-# JavaScript writes a sigma at the end of a word in another way.
+# JavaScript lowercases a sigma at the end of a word differently.
 _LOWERCASE = [_replace("Σ", "σ"), {"type": "Lowercase"}]
 
 

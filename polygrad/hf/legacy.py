@@ -1,8 +1,8 @@
-"""Folders of before tokenizer.json: their vocabularies as the same data that a tokenizer.json holds.
+"""Folders without tokenizer.json: converts their vocabularies to the data of a tokenizer.json.
 
 `vocab.json` with `merges.txt` (byte-level BPE: GPT-2, RoBERTa, Qwen, CLIP), `vocab.txt` (WordPiece: BERT),
-and a sentencepiece model (`tokenizer.model`, `spiece.model`). Which pipeline goes with them is what
-`tokenizer_class` in tokenizer_config.json says, or the vocabulary itself.
+and a sentencepiece model (`tokenizer.model`, `spiece.model`). `tokenizer_class` in tokenizer_config.json, or
+the vocabulary itself, determines the pipeline.
 """
 
 from __future__ import annotations
@@ -152,9 +152,8 @@ def _byte_level(files: Mapping[str, bytes], config: dict[str, Any], kind: str) -
 def _name_tokens(
     tokenizer: dict[str, Any], config: dict[str, Any], names: Mapping[str, str], vocabulary: Mapping[str, Any]
 ) -> None:
-    """Note in `config` the special tokens that go by these names, and make those in the vocabulary added
-    tokens.
-    """
+    """Record in `config` the special tokens with these names, and make those in the vocabulary added
+    tokens."""
     for name, content in names.items():
         if config.get(name) is None and content in vocabulary:
             config[name] = content
@@ -286,7 +285,7 @@ def _sentencepiece(raw: bytes, file: str, config: dict[str, Any], kind: str) -> 
 
 
 def _add_sentinels(data: dict[str, Any], config: dict[str, Any], size: int) -> None:
-    """T5's `<extra_id_0>` and so on are no pieces: they follow them, the last first."""
+    """T5's `<extra_id_0>` and so on are not pieces; they follow the pieces, in descending order."""
     count = config.get("extra_ids", 100)
     if type(count) is not int or not 0 <= count <= 1 << 16:
         raise ModelError(f"{_CONFIG}: extra_ids: expected a number of tokens, got {count!r:.80}")

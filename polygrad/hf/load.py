@@ -1,4 +1,4 @@
-"""`load_hf`: a folder of a checkpoint, or a repository's name, as an Instance that is ready to run."""
+"""`load_hf` loads a checkpoint's folder, or a repository by name, as an Instance."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _read_weights(module: Any, names: Names, checkpoint: Any, dtype: DType, opti
             if kind is not None and name in to_pack:
                 to_pack[name].put(nn.PackedWeight.of(value, kind))
                 continue
-            # integers, as positions and counts, keep their dtype; a value that nobody else has is not copied
+            # integers, as positions and counts, keep their dtype; a value without other owners is not copied
             value = value.cast(dtype if module_state[name].dtype.is_float else module_state[name].dtype)
             module_state[name]._become(value if _is_own(value) else value.clone())
             module_state[name].realize()

@@ -1,10 +1,9 @@
-"""Chat templates on the package `jinja2`, for CPython: in its sandbox, and bounded in time and memory.
+"""Chat templates by the package `jinja2`, for CPython: in its sandbox, with limits of time and memory.
 
-A template is a program in a stranger's file. The sandbox keeps it from Python's insides, and it has no
-loader, so it reads nothing. What the sandbox does not bound is done here: every loop and macro counts its
-rounds, every value that is made is measured, and operations whose result would be too large are refused
-before they run. Templates see what `transformers` gives them: `tojson` without escapes of HTML,
-`raise_exception`, `strftime_now`, the `generation` tag.
+A template is a program in an untrusted file. The sandbox blocks access to Python's internals, and there is no
+loader, so it reads no files. This module adds limits: loops and macros count their iterations, every value is
+measured, and operations with too large results are refused before they run. Templates get the environment of
+`transformers`: `tojson` without HTML escapes, `raise_exception`, `strftime_now`, the `generation` tag.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ _WIDE = re.compile(r"\d{5}|[*]|\{[^{}]*\{")  # widths in formats
 
 
 class _ExceededError(Exception):
-    """A template that takes too much."""
+    """A template exceeded its limits."""
 
 
 class _Budget:
-    """What one rendering has left."""
+    """The remaining budget of one rendering."""
 
     def __init__(self) -> None:
         self.rounds, self.size = _ROUNDS, _ALL
@@ -56,7 +55,7 @@ class _Budget:
             raise _ExceededError(f"more than {_SECONDS:.0f} seconds")
 
     def measure(self, value: Any) -> Any:
-        """`value`, when there is room for it."""
+        """`value`, if it fits the budget."""
         self.tick()
         size = _size(value)
         self.size -= size
@@ -120,7 +119,7 @@ def _check_work(name: str, value: Any, args: tuple[Any, ...], keywords: Mapping[
 
 
 class _Environment(ImmutableSandboxedEnvironment):
-    """The sandbox, with every value that is made measured."""
+    """The sandbox, which measures every value."""
 
     intercepted_binops = frozenset({"+", "*", "**", "%", "-", "//", "/"})
 
@@ -144,7 +143,7 @@ class _Environment(ImmutableSandboxedEnvironment):
             return function(*args)
         receiver = getattr(function, "__self__", None)
         name = getattr(function, "__name__", "")
-        if name != "range":  # which has a bound of its own
+        if name != "range":  # the sandbox bounds range itself
             _check_work(name, receiver if receiver is not None else "", args, keywords)
         _budget.get().tick()
         return _budget.get().measure(super().call(context, function, *args, **keywords))
@@ -287,7 +286,7 @@ def _compile(source: str) -> jinja2.Template:
         lstrip_blocks=True,
         extensions=[_Generation, loopcontrols],
         finalize=_finalize,
-        optimized=False,  # nothing runs before its time
+        optimized=False,  # no constant folding: nothing runs at compile time
         loader=None,
     )
     environment.filters["tojson"] = _tojson
@@ -322,7 +321,7 @@ class NativeTemplates:
             raise ModelError(f"{where}: {e.message}") from None
         except RecursionError:
             raise ModelError(f"{where}: the template nests or calls itself too deep") from None
-        except Exception as e:  # whatever the template's own operations raise
+        except Exception as e:  # the template's operations may raise anything
             raise ModelError(f"{where}: {type(e).__name__}: {e}") from e
 
 

@@ -13,7 +13,7 @@ from polygrad.hf.tokenizer_json import TokenizerJson
 def open_backend(tokenizer: TokenizerJson, file: str) -> NativeBackend:
     """Raises ModelError for what the package refuses."""
     try:
-        # Decoding, and what stands around a text, are this package's own.
+        # This package decodes, and adds special tokens around a text.
         data = {**tokenizer.data, "decoder": None, "post_processor": None}
         library_tokenizer = tokenizers.Tokenizer.from_str(json.dumps(data, ensure_ascii=False))
     except UnicodeEncodeError as e:
@@ -46,7 +46,8 @@ class NativeBackend:
 
 
 def _own_error(error: BaseException, what: str) -> BaseException:
-    """The package raises Exception, and panics that derive from BaseException, as when a pattern gives up."""
+    """Convert the package's errors: Exception, and panics that derive from BaseException, as of a pattern
+    that gives up."""
     if isinstance(error, (KeyboardInterrupt, SystemExit, MemoryError)):
         return error
     return ModelError(f"{what}: {error}")

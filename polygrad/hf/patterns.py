@@ -24,7 +24,7 @@ _OPENING = re.compile(r"\(\?(?:[:=!>]|<[=!]|i:|<[A-Za-z_]\w*>)")
 
 @dataclass(slots=True)
 class _RegexGroup:
-    """What is known of a group that is read: of its alternative, and of the worst one before."""
+    """The facts about a group while it is read: of its current alternative, and of the worst earlier one."""
 
     repeats: bool = False  # something in it repeats, or it is a choice
     variable: int = 0
@@ -40,7 +40,7 @@ class _RegexGroup:
 
 @dataclass(frozen=True, slots=True)
 class _Quantifier:
-    """How often it repeats: `most` is None without an end. `end`: where it ends in the pattern."""
+    """A quantifier: the range of repetitions (`most` None: unbounded), and its `end` in the pattern."""
 
     least: int
     most: int | None
@@ -48,7 +48,8 @@ class _Quantifier:
 
 
 def check_pattern(pattern: str, where: str) -> None:
-    """Raises ModelError, beginning with `where`, for a regular expression that could run for ever."""
+    """Raises ModelError, which begins with `where`, for a regular expression that could take exponential
+    time."""
     if len(pattern) > MAX_LENGTH:
         raise ModelError(f"{where}: a pattern of {len(pattern)} characters, expected at most {MAX_LENGTH}")
     groups = [_RegexGroup()]
@@ -139,7 +140,7 @@ def _quantifier(pattern: str, at: int, where: str) -> _Quantifier | None:
 
 
 def _class_end(pattern: str, at: int, where: str) -> int:
-    """Where the class of characters ends that begins at `at`; classes may be nested."""
+    """The end of the character class that begins at `at`; classes may be nested."""
     depth, start = 0, at
     while at < len(pattern):
         if pattern[at] == "\\":

@@ -1,6 +1,6 @@
-"""What stands around a text's ids: special tokens, and which of two texts each id is of.
+"""Post-processors: special tokens around a text's ids, and type ids that tell two texts apart.
 
-The post-processors of tokenizer.json. They look at ids alone, so they are the same on every host.
+The post-processors of tokenizer.json. They work on ids alone, so they are the same on every host.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class TemplatePiece:
 
 @dataclass(frozen=True, slots=True)
 class PostProcessor:
-    """How one text, and how two, are put together."""
+    """The templates for one text and for two texts."""
 
     single: tuple[TemplatePiece, ...] = (TemplatePiece((), 0, 0),)
     pair: tuple[TemplatePiece, ...] = (TemplatePiece((), 0, 0), TemplatePiece((), 1, 1))

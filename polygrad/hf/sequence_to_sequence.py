@@ -64,10 +64,10 @@ class SequenceToSequence(HFInstance):
     def quantize(self, kind: str, skip: str | Iterable[str] = NOT_QUANTIZED) -> None:
         """See `Instance.quantize`. Raises ArgumentError."""
         super().quantize(kind, skip)
-        self.__dict__.pop("_made", None)  # captured Programs read the weights that there were
+        self.__dict__.pop("_made", None)  # captured Programs read the old weights
 
     def _reader(self, length: int) -> tuple[Scheduler, Any]:
-        """What runs requests on inputs of up to `length` positions; made anew for longer ones than before."""
+        """The scheduler for inputs of up to `length` positions; made again for longer inputs."""
         cached = self.__dict__.get("_made")
         if cached is None or cached[0] < length:
             room = 1 << (length - 1).bit_length()

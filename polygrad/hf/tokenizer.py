@@ -1,6 +1,6 @@
-"""`Tokenizer`: text to ids and back, whole or as ids come, and conversations to text.
+"""`Tokenizer`: converts text to ids and back, at once or incrementally, and conversations to text.
 
-Which library finds the tokens is `polygrad/hf/backend.py`'s business; all else is here, and the same on every
+`polygrad/hf/backend.py` selects the library that finds the tokens; everything else is here, the same on every
 host.
 """
 

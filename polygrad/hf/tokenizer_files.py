@@ -1,6 +1,6 @@
-"""The files of a tokenizer: which there are in a folder, what they say, and one checked form of them all.
+"""The files of a tokenizer in a folder, and their contents in one checked form.
 
-Knows no library that tokenizes. Folders of before tokenizer.json are converted by `polygrad/hf/legacy.py`.
+Knows no library that tokenizes. `polygrad/hf/legacy.py` converts folders without tokenizer.json.
 """
 
 from __future__ import annotations

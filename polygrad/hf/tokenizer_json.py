@@ -1,8 +1,8 @@
 """A tokenizer.json that has been checked: its vocabulary, added tokens, and the parts of its pipeline as
 data.
 
-A tokenizer file is a stranger's. Whatever it says is checked here, once, before a library or another part of
-this package sees it: kinds, ids, merges, patterns. Nothing else validates.
+A tokenizer file is untrusted. Its types, ids, merges and patterns are checked here, once, before a library or
+another part of this package sees them. No other code validates.
 """
 
 from __future__ import annotations
