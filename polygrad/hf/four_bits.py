@@ -146,7 +146,7 @@ def _format(settings: Fields) -> _PackingFormat:
 
 
 def _gptq(settings: Fields, group: int) -> _PackingFormat:
-    """Whether the file uses the first version of the format, which stores zero points minus 1."""
+    """GPTQ's packing. The first version of the format stores zero points minus 1."""
     version = settings.choice("checkpoint_format", ("gptq", "gptq_v2"), "gptq")
     return _PackingFormat(group, True, tuple(range(_PER_WORD)), 1 if version == "gptq" else 0)
 

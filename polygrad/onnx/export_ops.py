@@ -1,8 +1,8 @@
 """The ops of a tensor graph as nodes of ONNX: one table, op -> function.
 
-A sum over a product becomes MatMul where operands are broadcast, so that what is broadcast is never made; an
-operand of an elementwise op is left to ONNX's own broadcasting. Whole numbers of 8 and 16 bits are computed
-in int32, as runtimes lack the ops for them.
+A sum over a product of broadcast operands becomes MatMul, so that the broadcast operands are not
+materialised. Operands of elementwise ops use ONNX's broadcasting. Integers of 8 and 16 bits are computed in
+int32, because runtimes lack these ops for them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Exporter:
         return self.names[root]
 
     def _sources(self, u: UOp) -> Sequence[UOp]:
-        """What has to be written before `u`."""
+        """The nodes that must be written before `u`."""
         if u.op in GroupOp.ALU:
             found = exponential(u) or logarithm(u)
             return self.operands(u) if found is None else [found]
@@ -81,7 +81,7 @@ class Exporter:
         return function(self, u)
 
     def operands(self, u: UOp) -> list[UOp]:
-        """The operands of an elementwise op, without what broadcasting does by itself."""
+        """The operands of an elementwise op, without expansions that ONNX's broadcasting makes implicitly."""
         small = [unexpanded(s) for s in u.src]
         if broadcast([s.shape for s in small]) == u.shape:
             return small
@@ -117,7 +117,7 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
 
 
 def strip(u: UOp) -> UOp:
-    """A value without what only marks it."""
+    """A value without the nodes that only mark it."""
     while u.op in _PASSED:
         u = u.src[0]
     return u

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias, TypeVar
 from polygrad.errors import OnnxError
 from polygrad.onnx.values import Narrow, Value, integers_of, numbers_of, scalar_of, tensor_of
 
-# What an annotation of an op's parameter asks for.
+# The kind of value that an annotation of an op's parameter requests.
 Ints: TypeAlias = list[int]
 Floats: TypeAlias = list[float]
 Int: TypeAlias = int
@@ -36,7 +36,7 @@ _READERS: dict[str, Callable[[Value], Any]] = {
     "Float": lambda value: float(scalar_of(value)),
     "Value": lambda value: value,
 }
-# Keywords that are no attributes.
+# Keywords that are not attributes.
 CONTEXT = frozenset(("outputs", "device", "find"))
 
 
