@@ -1,1 +1,1 @@
-"""`python -m polygrad`: what people do with polygrad from a shell. A command is a file in `commands/`."""
+"""`python -m polygrad`: the command line. Each command is a file in `commands/`."""

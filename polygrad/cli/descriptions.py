@@ -1,4 +1,4 @@
-"""What `polygrad inspect` says of each kind of file: as text for people, and as JSON."""
+"""Descriptions of each kind of file by `polygrad inspect`, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from polygrad import export
 from polygrad.engine.report import table_of
 from polygrad.helpers import prod
 from polygrad.hf import inspection as checkpoints
-from polygrad.hf.checkpoint import mapped
+from polygrad.hf.checkpoint import map_file
 from polygrad.nn.safetensors import read_entries
 from polygrad.onnx import inspection as onnx_files
 from polygrad.onnx.elements import element_name
@@ -22,7 +22,7 @@ from polygrad.runtime.program import read_program
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """`runs`: whether polygrad runs what was described."""
+    """`runs`: whether polygrad can run the described file."""
 
     text: str
     json: dict[str, Any]
@@ -34,22 +34,26 @@ class Description:
 
 def describe_checkpoint(path: Path) -> Description:
     """Of a folder, or a GGUF file. Raises ModelError."""
-    found = checkpoints.inspect(path)
-    lines = [f"{found.architecture}, for {found.task}" if found.task else found.architecture]
-    lines += ["", *(f"  {name}: {value:,}" for name, value in found.sizes.items())]
-    counts = [(x.encoding, x.tensors, x.elements, x.nbytes) for x in found.tensors]
+    inspection = checkpoints.inspect(path)
+    lines = [
+        f"{inspection.architecture}, for {inspection.task}" if inspection.task else inspection.architecture
+    ]
+    lines += ["", *(f"  {name}: {value:,}" for name, value in inspection.sizes.items())]
+    counts = [(x.encoding, x.tensors, x.elements, x.nbytes) for x in inspection.tensors]
     lines += ["", _counts_table("weights", counts)]
-    tokenizer = "a tokenizer" if found.has_tokenizer else "no tokenizer"
-    template = "a chat template" if found.has_chat_template else "no chat template"
+    tokenizer = "a tokenizer" if inspection.has_tokenizer else "no tokenizer"
+    template = "a chat template" if inspection.has_chat_template else "no chat template"
     lines += ["", f"{tokenizer}, {template}"]
-    if found.unused:
-        lines += ["", f"{len(found.unused)} tensors that the architecture has no place for:"]
-        lines += [f"  {name}" for name in found.unused[:20]]
-        lines += ["  ..."] if len(found.unused) > 20 else []
-    if found.problem:
-        lines += ["", f"it cannot be loaded: {found.problem}"]
+    if inspection.unused:
+        lines += ["", f"{len(inspection.unused)} tensors that the architecture has no place for:"]
+        lines += [f"  {name}" for name in inspection.unused[:20]]
+        lines += ["  ..."] if len(inspection.unused) > 20 else []
+    if inspection.problem:
+        lines += ["", f"it cannot be loaded: {inspection.problem}"]
     return Description(
-        _ended(lines, found.runs), {**dataclasses.asdict(found), "runs": found.runs}, found.runs
+        _with_status(lines, inspection.runs),
+        {**dataclasses.asdict(inspection), "runs": inspection.runs},
+        inspection.runs,
     )
 
 
@@ -58,34 +62,34 @@ def describe_checkpoint(path: Path) -> Description:
 
 def describe_onnx(path: Path) -> Description:
     """Raises OnnxError."""
-    found = onnx_files.inspect(path)
-    versions = ", ".join(f"{domain or 'ai.onnx'} {n}" for domain, n in found.opsets.items())
-    producer = f", made by {found.producer}" if found.producer else ""
-    lines = [f"ONNX, IR version {found.ir_version}, {versions}{producer}"]
-    for what, ports in (("inputs", found.inputs), ("outputs", found.outputs)):
-        lines += ["", f"{what}:", *(f"  {port}" for port in ports)]
-    functions = f", {found.functions} functions" if found.functions else ""
-    lines += ["", f"{sum(found.ops.values())} nodes of {len(found.ops)} ops{functions}"]
-    lines += ["", table_of(("op", "count"), [(name, str(n)) for name, n in found.ops.items()])]
-    if found.initializers:
-        counts = [(x.element, x.tensors, x.elements, x.nbytes) for x in found.initializers]
+    inspection = onnx_files.inspect(path)
+    versions = ", ".join(f"{domain or 'ai.onnx'} {n}" for domain, n in inspection.opsets.items())
+    producer = f", made by {inspection.producer}" if inspection.producer else ""
+    lines = [f"ONNX, IR version {inspection.ir_version}, {versions}{producer}"]
+    for heading, ports in (("inputs", inspection.inputs), ("outputs", inspection.outputs)):
+        lines += ["", f"{heading}:", *(f"  {port}" for port in ports)]
+    functions = f", {inspection.functions} functions" if inspection.functions else ""
+    lines += ["", f"{sum(inspection.ops.values())} nodes of {len(inspection.ops)} ops{functions}"]
+    lines += ["", table_of(("op", "count"), [(name, str(n)) for name, n in inspection.ops.items()])]
+    if inspection.initializers:
+        counts = [(x.element, x.tensors, x.elements, x.nbytes) for x in inspection.initializers]
         lines += ["", _counts_table("initializers", counts)]
-    if found.external:
-        lines += ["", "files of initializers: " + ", ".join(found.external)]
-    if found.missing:
-        lines += ["", "ops that do not exist here:", *(f"  {line}" for line in found.missing)]
-    if found.problem:
-        lines += ["", f"it cannot be loaded: {found.problem}"]
-    return Description(_ended(lines, found.runs), _onnx_json(found), found.runs)
+    if inspection.external:
+        lines += ["", "files of initializers: " + ", ".join(inspection.external)]
+    if inspection.missing:
+        lines += ["", "ops that do not exist here:", *(f"  {line}" for line in inspection.missing)]
+    if inspection.problem:
+        lines += ["", f"it cannot be loaded: {inspection.problem}"]
+    return Description(_with_status(lines, inspection.runs), _onnx_json(inspection), inspection.runs)
 
 
-def _onnx_json(found: onnx_files.Inspection) -> dict[str, Any]:
+def _onnx_json(inspection: onnx_files.Inspection) -> dict[str, Any]:
     """Sizes that are not known are null."""
-    out: dict[str, Any] = {f.name: getattr(found, f.name) for f in dataclasses.fields(found)}
-    out["initializers"] = [dataclasses.asdict(x) for x in found.initializers]
+    out: dict[str, Any] = {f.name: getattr(inspection, f.name) for f in dataclasses.fields(inspection)}
+    out["initializers"] = [dataclasses.asdict(x) for x in inspection.initializers]
     for name in ("inputs", "outputs"):
         out[name] = [_port(p) for p in out[name]]
-    return {**out, "runs": found.runs}
+    return {**out, "runs": inspection.runs}
 
 
 def _port(port: Port) -> dict[str, object]:
@@ -98,13 +102,13 @@ def _port(port: Port) -> dict[str, object]:
 
 def describe_exported(path: Path) -> Description:
     """Of a .pgrd file. Raises ProgramError."""
-    program, values = read_program(bytes(mapped(path)))
+    program, values = read_program(bytes(map_file(path)))
     roles = {
         role: [(b.name, b.dtype, list(b.shape or ())) for b in program.buffers if b.role == role]
         for role in ("input", "output", "param", "state")
     }
     code = sum(len(kernel.code) for kernel in program.kernels)
-    found = {
+    fields = {
         "device": program.device,
         "target": program.target,
         "kernels": len(program.kernels),
@@ -117,19 +121,19 @@ def describe_exported(path: Path) -> Description:
     }
     lines = [f"polygrad program for {program.device}: {len(program.launches)} launches of "
              f"{len(program.kernels)} kernels"]  # fmt: skip
-    for role, what in (("input", "inputs"), ("output", "outputs"), ("state", "state")):
+    for role, heading in (("input", "inputs"), ("output", "outputs"), ("state", "state")):
         specs = [f"  {name}: {dtype} {tuple(shape)}" for name, dtype, shape in roles[role]]
-        lines += ["", f"{what}:", *specs] if specs else []
+        lines += ["", f"{heading}:", *specs] if specs else []
     if program.variables:
         lines += ["", "sizes:", *(f"  {v.name}: {v.lo} to {v.hi}" for v in program.variables)]
     sizes = [("code", code), ("weights", len(values)), ("scratch", program.arena)]
     lines += ["", table_of(("", "bytes"), [(name, f"{n:,}") for name, n in sizes])]
-    return Description("\n".join(lines), found)
+    return Description("\n".join(lines), fields)
 
 
 def describe_tensors(path: Path) -> Description:
     """Of a safetensors file. Raises ArgumentError."""
-    entries = read_entries(mapped(path))
+    entries = read_entries(map_file(path))
     rows = [(name, e.dtype.name, str(tuple(e.shape)), f"{len(e.data):,}") for name, e in entries.items()]
     counts: dict[str, tuple[int, int, int]] = {}
     for e in entries.values():
@@ -143,14 +147,14 @@ def describe_tensors(path: Path) -> Description:
 
 def describe_ports(path: str) -> str:
     """The inputs and outputs of a .pgrd file. Raises ProgramError."""
-    made = export.load(path)
+    model = export.load(path)
     lines = []
-    for what, specs in (("inputs", made.inputs), ("outputs", made.outputs)):
-        lines += [f"{what}:", *(f"  {s.name}: {s.dtype.name} {s.shape}" for s in specs)]
+    for heading, specs in (("inputs", model.inputs), ("outputs", model.outputs)):
+        lines += [f"{heading}:", *(f"  {s.name}: {s.dtype.name} {s.shape}" for s in specs)]
     return "\n".join(lines)
 
 
-# --- what they have in common
+# --- common parts
 
 
 def _counts_table(what: str, counts: Iterable[tuple[str, int, int, int]]) -> str:
@@ -159,5 +163,5 @@ def _counts_table(what: str, counts: Iterable[tuple[str, int, int, int]]) -> str
     return table_of((what, "tensors", "elements", "bytes"), rows)
 
 
-def _ended(lines: list[str], runs: bool) -> str:
-    return "\n".join([*lines, "", "it runs here" if runs else "it does not run here"])
+def _with_status(lines: list[str], is_runnable: bool) -> str:
+    return "\n".join([*lines, "", "it runs here" if is_runnable else "it does not run here"])

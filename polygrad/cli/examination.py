@@ -1,7 +1,7 @@
-"""What `doctor` looks at. Each examination gives findings; a finding says what to do if there is something.
+"""The examinations of `doctor`. Each yields findings; a finding for a problem says what to do.
 
-Levels: `error`, the default device does not work; `warning`, something is not as it is meant to be; `note`,
-what this host lacks; `ok`.
+Levels: `error`, the default device does not work; `warning`, something is misconfigured; `note`, this host
+lacks something; `ok`.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ SUPPORTED: dict[str, tuple[tuple[int, ...], tuple[int, ...] | None]] = {
     "nvidia-cuda-nvrtc": ((13,), (14,)),
 }
 
-_SIMILARITY = 0.85  # of a name to one of ours, for it to be a misspelt one
-_TESTS = "POLYGRAD_TEST_"  # polygrad's own tests have variables of theirs
+_SIMILARITY = 0.85  # a name this similar to one of ours counts as misspelt
+_TESTS = "POLYGRAD_TEST_"  # the prefix of variables of polygrad's own tests
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is the matter with `subject`, how bad it is, and what to do."""
+    """The state of `subject`, its level, and a remedy."""
 
     level: str
     subject: str
@@ -58,11 +58,13 @@ def _packages() -> Iterator[Finding]:
         if version is None:
             continue
         numbers = version_numbers(version)
-        wanted = f"{_dotted(first)} or newer" + (f", older than {_dotted(end)}" if end else "")
+        required_version = f"{_version_text(first)} or newer" + (
+            f", older than {_version_text(end)}" if end else ""
+        )
         if numbers < first or (end is not None and numbers >= end):
-            requirement = f"{name}>={_dotted(first)}" + (f",<{_dotted(end)}" if end else "")
+            requirement = f"{name}>={_version_text(first)}" + (f",<{_version_text(end)}" if end else "")
             remedy = f'pip install "{requirement}"'
-            yield Finding("warning", name, f"{version}, where {wanted} is expected", remedy)
+            yield Finding("warning", name, f"{version}, where {required_version} is expected", remedy)
         else:
             yield Finding("ok", name, version)
 
@@ -79,7 +81,7 @@ def version_numbers(version: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def _dotted(numbers: tuple[int, ...]) -> str:
+def _version_text(numbers: tuple[int, ...]) -> str:
     return ".".join(map(str, numbers))
 
 
@@ -110,14 +112,14 @@ def _environment() -> Iterator[Finding]:
 
 
 def misspelt(name: str) -> str | None:
-    """The variable of polygrad's that was meant by a name, if one was."""
-    own = [v.name for v in VARIABLES.values() if v.own]
+    """The polygrad variable that a misspelt name is closest to, if any."""
+    own_variables = [v.name for v in VARIABLES.values() if v.own]
     for meant in (name.upper(), name.upper().removeprefix("POLYGRAD_")):
-        close = difflib.get_close_matches(meant, own, 1, _SIMILARITY)
+        close = difflib.get_close_matches(meant, own_variables, 1, _SIMILARITY)
         if close:
             return close[0]
     if name.startswith("POLYGRAD_") and not name.startswith(_TESTS):
-        return max(own, key=lambda known: difflib.SequenceMatcher(None, known, name).ratio())
+        return max(own_variables, key=lambda known: difflib.SequenceMatcher(None, known, name).ratio())
     return None
 
 
@@ -159,20 +161,20 @@ def _devices() -> Iterator[Finding]:
             continue
         remedy = ""
         if name == default:
-            others = [other for other in Device.known() if other != name and _works(other)]
-            level, remedy = "error", f"meanwhile: DEVICE={others[0]}" if others else ""
+            other_devices = [other for other in Device.known() if other != name and _works(other)]
+            level, remedy = "error", f"meanwhile: DEVICE={other_devices[0]}" if other_devices else ""
         yield Finding(level, subject, problem, remedy)
 
 
 def trial(name: str) -> str:
-    """Compute something small on a device; what is wrong with it, empty where nothing is."""
+    """Run a small computation on a device; returns a description of the fault, or ""."""
     expected = [math.exp(-x) + sum(range(64)) for x in range(8)]
     try:
         ramp = Tensor([[float(x) for x in range(64)]] * 8, device=name)
-        got = ((-ramp[0, :8]).exp() + ramp.sum(1)).tolist()
-    except Exception as e:  # whatever comes, somebody wants to know what is wrong
+        actual = ((-ramp[0, :8]).exp() + ramp.sum(1)).tolist()
+    except Exception as e:  # any error is a finding
         return f"does not compute: {type(e).__name__}: {e}"
-    wrong = [(x, y) for x, y in zip(got, expected, strict=True) if not abs(x - y) <= 1e-5 * abs(y)]
+    wrong = [(x, y) for x, y in zip(actual, expected, strict=True) if not abs(x - y) <= 1e-5 * abs(y)]
     return f"computes wrong results: expected {wrong[0][1]:.6f}, got {wrong[0][0]:.6f}" if wrong else ""
 
 

@@ -1,4 +1,4 @@
-"""What is known of this host and of each device, as plain data: what the commands print or write as JSON."""
+"""Facts about this host and each device, as plain data, which commands print or write as JSON."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def package_version(name: str) -> str | None:
 
 
 def default_device() -> tuple[str, str]:
-    """The default device, and why there is none."""
+    """The default device, or the reason why there is none."""
     try:
         return Device.DEFAULT, ""
     except PolygradError as e:
@@ -61,7 +61,7 @@ def default_device() -> tuple[str, str]:
 
 
 def device_report(name: str, default: str) -> DeviceReport:
-    """One device; it is opened to know."""
+    """The facts of one device, which is opened for that."""
     try:
         runtime, backend = Device[name], Device.backend(name)
     except PolygradError as e:

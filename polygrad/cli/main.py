@@ -1,7 +1,6 @@
-"""The front door of the command line: finds the commands, reads the arguments, runs one.
+"""The entry point of the command line: finds the commands, parses the arguments, runs one command.
 
-Exit status: 0 when all is well, 1 when a command says that something is wrong, 2 for arguments that it does
-not take, 130 after Ctrl-C.
+Exit status: 0 for success, 1 if a command reports a failure, 2 for invalid arguments, 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -19,23 +18,25 @@ from polygrad.cli import commands
 from polygrad.errors import PolygradError
 
 
-def found_commands() -> list[ModuleType]:
+def find_commands() -> list[ModuleType]:
     """The modules in `commands/`, by name."""
     names = sorted(module.name for module in pkgutil.iter_modules(commands.__path__))
     return [importlib.import_module(f"{commands.__name__}.{name}") for name in names]
 
 
 def main(version: str, arguments: Sequence[str] | None = None) -> int:
-    """Run the command that `arguments` (of the process) name; its exit status."""
-    parser, default = _parser(version, found_commands())
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if not given or (given[0].startswith("-") and given[0] not in ("-h", "--help", "--version")):
-        given.insert(0, default)
-    options = parser.parse_args(given)
+    """Run the command in `arguments` (by default the process's); returns its exit status."""
+    parser, default = _parser(version, find_commands())
+    argument_list = list(sys.argv[1:] if arguments is None else arguments)
+    if not argument_list or (
+        argument_list[0].startswith("-") and argument_list[0] not in ("-h", "--help", "--version")
+    ):
+        argument_list.insert(0, default)
+    options = parser.parse_args(argument_list)
     options.version = version
     try:
         status: int = options.run(options)
-    except BrokenPipeError:  # whoever read the output has seen enough
+    except BrokenPipeError:  # the reader of the output closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as e:

@@ -1,4 +1,4 @@
-"""What the commands that run models have in common: their options, loading, and what is said of speed."""
+"""Common parts of the commands that run models: options, loading, and measurement of speed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "pr
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which model, and how it is loaded."""
+    """Add the options that select and load a model."""
     parser.add_argument(
         "model", help="a folder of HuggingFace's kind, or the name of a repository (owner/name)"
     )
@@ -41,7 +41,7 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_sampling_arguments(parser: argparse.ArgumentParser) -> None:
-    """How tokens are drawn, and where an answer ends."""
+    """Add the options of sampling and of the end of an answer."""
     group = parser.add_argument_group("how the answer is drawn (by default as the model's files say)")
     number: Any = {"type": float, "metavar": "X"}
     group.add_argument("--max-new-tokens", type=int, metavar="N", help="the longest answer (128)")
@@ -65,9 +65,9 @@ def add_sampling_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def sampling_options(options: argparse.Namespace) -> dict[str, Any]:
-    """Those that were given, as `LanguageModel.request` takes them."""
-    found = {name: getattr(options, name) for name in (*_SAMPLING, "max_new_tokens")}
-    return {"stop": options.stop} | {name: value for name, value in found.items() if value is not None}
+    """The given sampling options, as `LanguageModel.request` takes them."""
+    values = {name: getattr(options, name) for name in (*_SAMPLING, "max_new_tokens")}
+    return {"stop": options.stop} | {name: value for name, value in values.items() if value is not None}
 
 
 def load_model(options: argparse.Namespace, kind: type[_M], what: str, max_batch: int = 1) -> _M:
@@ -92,22 +92,22 @@ def lines_of(texts: list[str], file: str | None) -> list[str]:
 
     Raises ArgumentError when there are none.
     """
-    found = list(texts)
+    lines = list(texts)
     if file == "-":
-        found += [line for line in sys.stdin.read().splitlines() if line.strip()]
+        lines += [line for line in sys.stdin.read().splitlines() if line.strip()]
     elif file is not None:
         try:
             text = Path(file).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as e:
             raise ArgumentError(f"--file: {file}: {e}") from e
-        found += [line for line in text.splitlines() if line.strip()]
-    if not found:
+        lines += [line for line in text.splitlines() if line.strip()]
+    if not lines:
         raise ArgumentError("texts: expected at least one, as an argument or by --file")
-    return found
+    return lines
 
 
 class Speed:
-    """How fast an answer came. Time begins when it is made."""
+    """Measures the speed of an answer. The time starts when this object is made."""
 
     def __init__(self) -> None:
         self._begin = time.perf_counter()
@@ -127,8 +127,8 @@ class Speed:
     def numbers(self) -> dict[str, float | int | None]:
         """Seconds to the first token, and tokens a second from then on; None where there are too few."""
         first = None if self._first is None else round(self._first - self._begin, 4)
-        passed = self._last - (self._first or self._last)
-        rate = round((self.tokens - 1) / passed, 2) if self.tokens > 1 and passed > 0 else None
+        elapsed = self._last - (self._first or self._last)
+        rate = round((self.tokens - 1) / elapsed, 2) if self.tokens > 1 and elapsed > 0 else None
         return {"tokens": self.tokens, "first_token_seconds": first, "tokens_per_second": rate}
 
     def __str__(self) -> str:

@@ -34,10 +34,10 @@ def from_npy(data: memoryview, what: str, device: str | None = None) -> Tensor:
     dtype = _DTYPES.get(code)
     if dtype is None:
         raise DTypeError(f"{what}: no Tensor holds elements of numpy's type {code!r}")
-    wanted = prod(shape) * dtype.itemsize
-    if len(data) - end != wanted:
-        raise ArgumentError(f"{what}: {wanted} bytes of elements expected, got {len(data) - end}")
-    if not wanted:
+    expected_size = prod(shape) * dtype.itemsize
+    if len(data) - end != expected_size:
+        raise ArgumentError(f"{what}: {expected_size} bytes of elements expected, got {len(data) - end}")
+    if not expected_size:
         return Tensor.zeros(shape, dtype=dtype, device=device)
     flat = Tensor(bytes(data[end:]), device, dtype)
     return flat.reshape(shape[::-1]).permute(*range(len(shape))[::-1]) if is_fortran else flat.reshape(shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polygrad.helpers import THREAD_VARIABLES
-from polygrad.renderer.driver import Call, Driver, TablePointer
+from polygrad.renderer.driver import Driver, DriverCall, TablePointer
 from polygrad.runtime.program import Program
 from polygrad.runtime.undo import undo_plan
 
@@ -17,7 +17,7 @@ def driver_of(program: Program) -> Driver:
         kernel = program.kernels[launch.kernel]
         pointers = tuple(TablePointer(*program.place(binding)) for binding in launch.bindings)
         values = tuple(numbers[name] for name in kernel.variables)
-        calls.append(Call(launch.kernel, pointers, values, kernel.parallel, launch.barrier))
+        calls.append(DriverCall(launch.kernel, pointers, values, kernel.parallel, launch.barrier))
     return Driver(
         tuple(k.name for k in program.kernels),
         tuple(calls),

@@ -1,7 +1,7 @@
-"""Beam search: the likeliest answers, looked for along several at once.
+"""Beam search for the likeliest answers.
 
 A sequence's score is the sum of its tokens' log-probabilities; answers of different lengths are compared by
-their score divided by a power of their length. What is kept and when it ends is as in transformers.
+their score divided by a power of their length. Candidates and the end of the search are as in transformers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from polygrad.errors import ArgumentError
 from polygrad.generation.engine import Engine
 from polygrad.generation.sampling import Needs, Sampling
 
-_NEVER = -1e9  # the score of a beam that is none yet
+_NEVER = -1e9  # the score of an unused beam
 
 
 class Beam(NamedTuple):
@@ -43,8 +43,8 @@ def beam_search(
     room = min(options.max_new_tokens, engine.capacity - len(prompt))
     if width < 2 or room < 1:
         raise ArgumentError(f"beam search: expected 2 slots and room behind {len(prompt)} tokens")
-    wanted = max(2, 1 + len(stop_tokens)) * width
-    needs = Needs(log_probabilities=min(wanted, engine.model.vocabulary))
+    candidate_count = max(2, 1 + len(stop_tokens)) * width
+    needs = Needs(log_probabilities=min(candidate_count, engine.model.vocabulary))
     *_, draw = engine.prefill(0, prompt, 0, Sampling(), needs)
     assert draw is not None and draw.top is not None and draw.top_log_probabilities is not None
     tops, logs = draw.top.tolist(), draw.top_log_probabilities.tolist()
@@ -62,7 +62,7 @@ def beam_search(
                 for token, log in zip(tops[row], logs[row])
             ),
             key=lambda c: -c[0],
-        )[:wanted]
+        )[:candidate_count]
         is_last = length == room
         for rank, (score, row, token) in enumerate(candidates):
             is_end = token in stop_tokens

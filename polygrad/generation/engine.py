@@ -1,8 +1,8 @@
 """The engine of generation: a model, its cache, and the Programs that extend it.
 
-Sequences live in slots. `prefill` puts a prompt into one and draws its first token, `decode` draws the next
-token of all of them, `verify` looks at a guess. Each is one captured Program for every number of tokens that
-it takes; sizes that grow are Variables, so nothing is compiled for a length.
+Sequences live in slots. `prefill` puts a prompt into a slot and draws its first token, `decode` draws the
+next token of all sequences, `verify` checks guessed tokens. Each has one captured Program for each number of
+tokens that it processes; growing sizes are Variables, so no length is compiled for.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
 from polygrad.tensor.variable import Variable
 
-# How many tokens one Program checks: the last one drawn, and those that are guessed to follow it.
+# The number of tokens that one Program checks: the last one drawn, and the guessed ones after it.
 CHECKED = 8
-# How many tokens one Program of a prompt takes. A prompt is divided into runs of these lengths; the last one
-# begins early enough to be full, so that tokens before it are computed again.
+# The numbers of tokens that Programs of a prompt process. A prompt is divided into chunks of these lengths;
+# the last chunk begins early enough to be full, so some tokens are computed twice.
 CHUNK_LENGTHS = (8, 32, 128, 512)
 
 
@@ -59,12 +59,12 @@ class Engine:
     ) -> Iterator[Draw | None]:
         """Put the tokens of a sequence from position `start` on into `slot`, run by run; None after each but
         the last, after which the first token is drawn. Those before `start` are there already."""
-        runs = _runs(len(tokens), start, self.capacity)
-        for first, length in runs[:-1]:
+        chunks = _chunks(len(tokens), start, self.capacity)
+        for first, length in chunks[:-1]:
             self._run(slot, tokens, first, length, None)
             yield None
         self.sampler.start(slot, sampling, tokens)
-        yield self._run(slot, tokens, *runs[-1], needs)
+        yield self._run(slot, tokens, *chunks[-1], needs)
 
     def verify(self, slot: int, tokens: Sequence[int], guess: Sequence[int], needs: Needs) -> list[int]:
         """Draw the tokens that follow those of the sequence in `slot`, the last of which is not in the cache
@@ -76,21 +76,20 @@ class Engine:
         padding = CHECKED - 1 - len(guess)
         start = Variable(f"start{CHECKED}", 0, self.capacity - CHECKED)
         with Tensor.no_grad():
-            drawn, count = self._programs[key](
+            draws, count = self._programs[key](
                 self._integers([[tokens[-1], *guess, *[0] * padding]]),
                 self._integers([*guess, *[-1] * (padding + 1)]),
                 self._slot.bind(slot),
                 start.bind(len(tokens) - 1),
             )
-        return drawn.tolist()[: int(count.item())]
+        return draws.tolist()[: int(count.item())]
 
     def can_verify(self, length: int) -> bool:
-        """Whether the cache has room for a check behind `length` tokens."""
+        """Whether the cache has room for a check after `length` tokens."""
         return length - 1 + CHECKED <= self.capacity
 
     def rearrange(self, order: Sequence[int], tokens: Sequence[int]) -> None:
-        """Slot i goes on with the sequence that was in slot `order[i]`, whose last token becomes
-        `tokens[i]`."""
+        """Move the sequence in slot `order[i]` to slot i, with `tokens[i]` as its last token."""
         if "rearrange" not in self._programs:
             self._programs["rearrange"] = TinyJit(self._move)
         with Tensor.no_grad():
@@ -122,16 +121,16 @@ class Engine:
             self._programs[key] = TinyJit(
                 self._fill(length) if needs is None else self._extend(length, needs)
             )
-        chosen = tokens[first : first + length]
-        padded = [*chosen, *[0] * (length - len(chosen))]
+        chunk = tokens[first : first + length]
+        padded_chunk = [*chunk, *[0] * (length - len(chunk))]
         start = Variable(f"start{length}", 0, max(self.capacity - length, 0))
         last = Variable(f"last{length}", 0, length - 1)
         with Tensor.no_grad():
             return self._programs[key](
-                self._integers([padded]),
+                self._integers([padded_chunk]),
                 self._slot.bind(slot),
                 start.bind(first),
-                last.bind(len(chosen) - 1),
+                last.bind(len(chunk) - 1),
             )
 
     def _integers(self, values: Any) -> Tensor:
@@ -166,12 +165,12 @@ class Engine:
             slot = slot if self.slots > 1 else 0
             logits = self.model.run_logits(tokens, TokenSpan(self.cache, slot, start, CHECKED))[0]
             positions = Tensor.arange(CHECKED, dtype="int32") + (start + 1)
-            drawn = self.sampler.sample(logits, slot, positions, needs, is_one_slot=True).tokens
-            count = drawn.eq(guess).cast("int32").cumprod(0).sum() + 1
+            draws = self.sampler.sample(logits, slot, positions, needs, is_one_slot=True).tokens
+            count = draws.eq(guess).cast("int32").cumprod(0).sum() + 1
             last = count.reshape(1) - 1
-            self._tokens[slot : slot + 1].assign(drawn.gather(0, last))
+            self._tokens[slot : slot + 1].assign(draws.gather(0, last))
             self._positions[slot : slot + 1].assign(positions.gather(0, last))
-            return drawn, count
+            return draws, count
 
         return check
 
@@ -192,7 +191,7 @@ class Engine:
         return decode
 
     def _advance(self, logits: Tensor, needs: Needs) -> Draw:
-        # a slot without a sequence has a position behind the cache, where nothing is written
+        # an empty slot has a position beyond the cache, so nothing is written for it
         positions = (self._positions + 1).minimum(self.capacity)
         draw = self.sampler.sample(logits, 0, positions, needs)
         self._tokens.assign(draw.tokens)
@@ -200,9 +199,9 @@ class Engine:
         return draw
 
 
-def _runs(count: int, start: int, capacity: int) -> list[tuple[int, int]]:
-    """(first, length) of the runs that take tokens `start` to `count` of a sequence, each of a length of
-    CHUNK_LENGTHS, or 1, that fits into `capacity`."""
+def _chunks(count: int, start: int, capacity: int) -> list[tuple[int, int]]:
+    """(first, length) of the chunks for tokens `start` to `count` of a sequence. Lengths are those of
+    CHUNK_LENGTHS that fit into `capacity`, or 1."""
     lengths = [n for n in CHUNK_LENGTHS if n <= capacity] or [1]
     out = []
     while start < count:

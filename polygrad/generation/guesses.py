@@ -1,7 +1,7 @@
 """Guesses of the next tokens, which one run of the model checks at once (Leviathan et al., 2023).
 
-A guess changes nothing but the time: the tokens of an answer are those that are drawn at their positions, and
-a guessed token stays only where it is the one drawn.
+A guess affects only the speed: the tokens of an answer are those that are drawn at their positions, and a
+guessed token is accepted only if it equals the drawn one.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class DraftModel:
         """See `Guesser`."""
         if len(tokens) + count > self.engine.capacity:
             return []
-        same = next((i for i, (a, b) in enumerate(zip(self._kept, tokens)) if a != b), None)
-        start = min(len(self._kept) if same is None else same, len(tokens) - 1)
-        drawn = list(self._draws(tokens, start, count))
-        self._kept = [*tokens, *drawn[:-1]]
-        return drawn
+        common_length = next((i for i, (a, b) in enumerate(zip(self._kept, tokens)) if a != b), None)
+        start = min(len(self._kept) if common_length is None else common_length, len(tokens) - 1)
+        draws = list(self._draws(tokens, start, count))
+        self._kept = [*tokens, *draws[:-1]]
+        return draws
 
     def _draws(self, tokens: Sequence[int], start: int, count: int) -> Iterator[int]:
         greedy = Sampling()

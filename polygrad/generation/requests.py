@@ -101,7 +101,7 @@ class Completion(NamedTuple):
     logs: tuple[TokenLog, ...] = ()
 
 
-def joined(pieces: Sequence[Piece], prompt_tokens: int) -> Completion:
+def join_pieces(pieces: Sequence[Piece], prompt_tokens: int) -> Completion:
     """The pieces of an answer as one."""
     return Completion(
         "".join(piece.text for piece in pieces),
@@ -151,9 +151,9 @@ class StopStrings:
         if places:
             self.is_found = True
             return text[: min(places)]
-        held = max((_overlap(text, s) for s in self._stop), default=0)
-        self._held = text[len(text) - held :]
-        return text[: len(text) - held]
+        overlap = max((_overlap(text, s) for s in self._stop), default=0)
+        self._held = text[len(text) - overlap :]
+        return text[: len(text) - overlap]
 
     def finish(self) -> str:
         """What was held back."""

@@ -113,13 +113,13 @@ class Needs:
 
     def __or__(self, other: Needs) -> Needs:
         """What serves the sequences of both."""
-        joined = {f.name: max(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)}
+        maxima = {f.name: max(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)}
         both_short = all(not x.draw or x.candidates for x in (self, other))
-        joined["candidates"] = joined["candidates"] if both_short else 0
-        joined["threshold"] = joined["threshold"] or (
+        maxima["candidates"] = maxima["candidates"] if both_short else 0
+        maxima["threshold"] = maxima["threshold"] or (
             not both_short and (self.candidates > 0 or other.candidates > 0)
         )
-        return Needs(**joined)
+        return Needs(**maxima)
 
 
 class Draw(NamedTuple):
@@ -156,10 +156,10 @@ class Sampler:
         if self._bias is not None:
             self._bias[slot].assign(self._row(s.logit_bias)).realize()
         if self._is_seen is not None:
-            seen = bytearray(self.vocabulary)
+            token_flags = bytearray(self.vocabulary)
             for token in prompt:
-                seen[token] = 1
-            self._is_seen[slot].assign(Tensor(bytes(seen), self.device, "uint8")).realize()
+                token_flags[token] = 1
+            self._is_seen[slot].assign(Tensor(bytes(token_flags), self.device, "uint8")).realize()
         if self._counts is not None:
             self._counts[slot].assign(
                 Tensor.zeros(self.vocabulary, dtype="int32", device=self.device)
@@ -182,38 +182,38 @@ class Sampler:
         an int or a Variable, and so are the others if `is_one_slot`. `positions` (rows,): where the tokens
         go. What is drawn is counted."""
         rows = logits.shape[0]
-        here = slice(first, first + (1 if is_one_slot else rows))
+        slots = slice(first, first + (1 if is_one_slot else rows))
         temperature, top_k, top_p, min_p, repetition, presence, frequency = (
-            self._numbers[here, i : i + 1] for i in range(7)
+            self._numbers[slots, i : i + 1] for i in range(7)
         )
         scores = logits.float()
         if needs.bias and self._bias is not None:
-            scores = scores + self._bias[here]
+            scores = scores + self._bias[slots]
         if needs.mask and self._mask is not None:
-            bits = (self._mask[here].unsqueeze(-1) >> Tensor.arange(8, dtype="uint8")) & 1
+            bits = (self._mask[slots].unsqueeze(-1) >> Tensor.arange(8, dtype="uint8")) & 1
             scores = bits.reshape(rows, -1)[:, : self.vocabulary].ne(0).where(scores, -math.inf)
         if needs.repetition and self._is_seen is not None:
-            scaled = (scores > 0).where(scores / repetition, scores * repetition)
-            scores = self._is_seen[here].ne(0).where(scaled, scores)
+            penalized = (scores > 0).where(scores / repetition, scores * repetition)
+            scores = self._is_seen[slots].ne(0).where(penalized, scores)
         if needs.counts and self._counts is not None:
-            counts = self._counts[here]
+            counts = self._counts[slots]
             scores = scores - presence * (counts > 0) - frequency * counts
         tokens = scores.argmax(-1)
         if needs.draw:
-            unit = _unit(self._seeds[here].expand(rows), positions)
+            unit = _unit(self._seeds[slots].expand(rows), positions)
             warm = temperature.eq(0).where(1.0, temperature)
-            drawn = _drawn(scores / warm, top_k, top_p, min_p, unit, needs)
-            tokens = temperature.squeeze(1).eq(0).where(tokens, drawn)
+            drawn_tokens = _draw(scores / warm, top_k, top_p, min_p, unit, needs)
+            tokens = temperature.squeeze(1).eq(0).where(tokens, drawn_tokens)
         tokens = tokens.cast("int32")
-        self._count(here, tokens, needs)
+        self._count(slots, tokens, needs)
         return _with_log_probabilities(logits, tokens, needs)
 
-    def _count(self, here: slice, tokens: Tensor, needs: Needs) -> None:
+    def _count(self, slots: slice, tokens: Tensor, needs: Needs) -> None:
         is_drawn = tokens.unsqueeze(1).eq(Tensor.arange(self.vocabulary, dtype="int32"))
         if needs.repetition and self._is_seen is not None:
-            self._is_seen[here].assign(self._is_seen[here] | is_drawn.cast("uint8"))
+            self._is_seen[slots].assign(self._is_seen[slots] | is_drawn.cast("uint8"))
         if needs.counts and self._counts is not None:
-            self._counts[here].assign(self._counts[here] + is_drawn.cast("int32"))
+            self._counts[slots].assign(self._counts[slots] + is_drawn.cast("int32"))
 
     def _make(self, needs: Needs) -> None:
         if needs.bias and self._bias is None:
@@ -246,7 +246,7 @@ def _unit(seeds: Tensor, positions: Tensor) -> Tensor:
     return ((bits >> 40).cast("float32") * 2.0**-24).unsqueeze(1)
 
 
-def _drawn(scores: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, unit: Tensor, needs: Needs) -> Tensor:
+def _draw(scores: Tensor, top_k: Tensor, top_p: Tensor, min_p: Tensor, unit: Tensor, needs: Needs) -> Tensor:
     """The tokens that `unit` (rows, 1) chooses by the probabilities of those that stay, (rows,)."""
     if needs.candidates:
         count = min(needs.candidates, int(scores.shape[1]))
@@ -279,8 +279,8 @@ def _likeliest(weights: Tensor, top_k: Tensor, top_p: Tensor) -> Tensor:
     The bits of floats from 0 on are in the floats' order, so the least weight that stays is found bit by bit.
     """
     keys = weights.bitcast(dtypes.int32)
-    one = Tensor.ones(weights.shape[0], 1, dtype="float32")
-    by_count = _greatest_key(keys, one, top_k)
+    ones = Tensor.ones(weights.shape[0], 1, dtype="float32")
+    by_count = _greatest_key(keys, ones, top_k)
     weights = (keys >= by_count).where(weights, 0.0).contiguous()
     by_mass = _greatest_key(keys, weights, top_p * weights.sum(-1, keepdim=True))
     return (keys >= by_mass).where(weights, 0.0)
@@ -288,21 +288,21 @@ def _likeliest(weights: Tensor, top_k: Tensor, top_p: Tensor) -> Tensor:
 
 def _greatest_key(keys: Tensor, amounts: Tensor, least: Tensor) -> Tensor:
     """The greatest key so that the `amounts` of keys not below it sum to `least` at least, (rows, 1)."""
-    found = Tensor.zeros(keys.shape[0], 1, dtype="int32").contiguous()
+    greatest = Tensor.zeros(keys.shape[0], 1, dtype="int32").contiguous()
     bit = Tensor.full((keys.shape[0], 1), 1 << (_KEY_BITS - 2), dtype="int32").contiguous()
     for _ in range(_KEY_BITS - 1):
-        candidate = (found + bit).contiguous()
+        candidate = (greatest + bit).contiguous()
         is_enough = (keys >= candidate).where(amounts, 0.0).sum(-1, keepdim=True) >= least
-        found, bit = is_enough.where(candidate, found).contiguous(), (bit >> 1).contiguous()
-    return found
+        greatest, bit = is_enough.where(candidate, greatest).contiguous(), (bit >> 1).contiguous()
+    return greatest
 
 
 def _with_log_probabilities(logits: Tensor, tokens: Tensor, needs: Needs) -> Draw:
     if needs.log_probabilities < 0:
         return Draw(tokens)
     logs = logits.float().log_softmax(-1)
-    own = logs.gather(1, tokens.unsqueeze(1)).squeeze(1)
+    token_logs = logs.gather(1, tokens.unsqueeze(1)).squeeze(1)
     if not needs.log_probabilities:
-        return Draw(tokens, own)
+        return Draw(tokens, token_logs)
     values, top = logs.topk(needs.log_probabilities)
-    return Draw(tokens, own, top.cast("int32"), values)
+    return Draw(tokens, token_logs, top.cast("int32"), values)

@@ -120,8 +120,8 @@ class Scheduler:
         self._drop_cancelled()
         self._admit()
         if self._prefill is not None:
-            slot, sequence, runs = self._prefill
-            draw = next(runs)
+            slot, sequence, chunks = self._prefill
+            draw = next(chunks)
             if draw is not None:
                 self._prefill = None
                 self._running[slot] = sequence
@@ -173,10 +173,10 @@ class Scheduler:
         else:
             slot, start = sequence.slot, 0
         self._kept[slot] = []
-        allowed = None if sequence.constraint is None else sequence.constraint.allowed()
-        self.engine.sampler.allow(slot, allowed)
-        runs = self.engine.prefill(slot, tokens, start, sequence.request.sampling, sequence.needs)
-        self._prefill = (slot, sequence, runs)
+        mask = None if sequence.constraint is None else sequence.constraint.allowed()
+        self.engine.sampler.allow(slot, mask)
+        chunks = self.engine.prefill(slot, tokens, start, sequence.request.sampling, sequence.needs)
+        self._prefill = (slot, sequence, chunks)
 
     def _take(self, draw: Draw, rows: dict[int, int]) -> None:
         """Give the tokens of a draw to the sequences; `rows`: the slot of each row that counts."""
@@ -224,8 +224,8 @@ def _log_count(count: int | None) -> int:
 def _logs(draw: Draw) -> list[TokenLog | None]:
     if draw.log_probabilities is None:
         return [None] * draw.tokens.shape[0]
-    own = draw.log_probabilities.tolist()
+    log_probabilities = draw.log_probabilities.tolist()
     if draw.top is None or draw.top_log_probabilities is None:
-        return [TokenLog(x, {}) for x in own]
+        return [TokenLog(x, {}) for x in log_probabilities]
     tops = zip(draw.top.tolist(), draw.top_log_probabilities.tolist())
-    return [TokenLog(x, dict(zip(*top))) for x, top in zip(own, tops)]
+    return [TokenLog(x, dict(zip(*top))) for x, top in zip(log_probabilities, tops)]

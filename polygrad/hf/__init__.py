@@ -1,13 +1,13 @@
-"""Models as HuggingFace's hub keeps them: folders of a configuration, weights and a tokenizer.
+"""Models in the format of HuggingFace's hub: folders with a configuration, weights and a tokenizer.
 
     from polygrad import hf
     model = hf.load_hf("Qwen/Qwen2-0.5B-Instruct")
     print(model.generate([{"role": "user", "content": "Why is the sky blue?"}]).text)
 
-Text needs `pip install 'polygrad[hf]'`: under CPython tokenizers stand on the packages `tokenizers` and
-`jinja2`, inside of Pyodide on JavaScript's `@huggingface/tokenizers` and `@huggingface/jinja`, which
-polygrad's npm package brings. `tokenizer_files.py` reads what there is, `tokenizer_json.py` checks it,
-`backend.py` chooses the library.
+Text needs `pip install 'polygrad[hf]'`: under CPython tokenizers use the packages `tokenizers` and `jinja2`,
+in Pyodide JavaScript's `@huggingface/tokenizers` and `@huggingface/jinja`, which polygrad's npm package
+contains. `tokenizer_files.py` reads a tokenizer's files, `tokenizer_json.py` checks them, `backend.py`
+selects the library.
 """
 
 from __future__ import annotations

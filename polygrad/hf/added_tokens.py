@@ -1,8 +1,7 @@
-"""Finding added tokens in text, as the package `tokenizers` does it, for hosts whose library does it
-otherwise.
+"""Finds added tokens in text as the package `tokenizers` does, for hosts whose library behaves differently.
 
-Tokens that are not normalized are found in the text, the leftmost and of these the longest first; the others
-are then found in what is left, once it is normalized.
+Tokens that are not normalized are found first, in the original text: the leftmost match, and of those the
+longest. The others are then found in the remaining text, after normalization.
 """
 
 from __future__ import annotations
@@ -28,7 +27,8 @@ class _Token:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a text: an added token's `id`, or normalized `text`, which may be `first` in the whole."""
+    """A part of a text: an added token's `id`, or normalized `text`. `first`: whether it begins the whole
+    text."""
 
     text: str
     id: int | None = None
@@ -44,7 +44,7 @@ class AddedTokens:
         self._normalized = _Finder({normalize(e["content"]): e for e in entries if _is_normalized(e)})
 
     def sections(self, text: str) -> Iterator[Section]:
-        """The parts of `text` in order, those that are empty left out."""
+        """The non-empty parts of `text` in order."""
         for start, end, id in self._plain.find(text):
             if id is not None:
                 yield Section(text[start:end], id)
@@ -71,28 +71,28 @@ class _Finder:
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
     def find(self, text: str) -> Iterator[tuple[int, int, int | None]]:
-        """Parts of `text`: where each begins and ends, and the id of what is a token."""
-        done = 0
+        """The parts of `text`: start, end, and the id of each that is a token."""
+        position = 0
         for match in self._pattern.finditer(text) if self._pattern else ():
             start, end, token = match.start(), match.end(), self._tokens[match[0]]
             if token.single_word and (_is_word(text[start - 1 : start]) or _is_word(text[end : end + 1])):
                 continue
             if token.lstrip:
                 space = _SPACES_AT_END.search(text, 0, start)
-                start = max(space.start() if space else start, done)
+                start = max(space.start() if space else start, position)
             if token.rstrip:
                 space = _SPACES_AT_START.match(text, end)
                 end = space.end() if space else end
-            if done < start:
-                yield done, start, None
-            yield max(start, done), end, token.id
-            done = end
-        if done < len(text):
-            yield done, len(text), None
+            if position < start:
+                yield position, start, None
+            yield max(start, position), end, token.id
+            position = end
+        if position < len(text):
+            yield position, len(text), None
 
 
 def _is_word(character: str) -> bool:
-    """Whether a word goes on with a character, or with none."""
+    """Whether a character, or the end of the text, continues a word."""
     if not character:
         return False
     category = unicodedata.category(character)
@@ -101,17 +101,17 @@ def _is_word(character: str) -> bool:
 
 
 class LibraryTokenizer(Protocol):
-    """A tokenizer of a library that knows no added tokens."""
+    """A library's tokenizer without support for added tokens."""
 
     def normalize(self, text: str) -> str:
-        """The text as its model wants it."""
+        """The normalized text."""
 
     def encode(self, text: str, first: bool) -> list[int]:
-        """The ids of normalized text, which may be `first` in the whole."""
+        """The ids of normalized text. `first`: whether it begins the whole text."""
 
 
 class SectionedBackend:
-    """A `Backend` of a library that finds no added tokens, or others."""
+    """A `TokenizerBackend` for a library that does not find added tokens, or finds others."""
 
     def __init__(self, entries: list[dict[str, Any]], library: LibraryTokenizer) -> None:
         self._library = library

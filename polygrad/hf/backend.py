@@ -1,7 +1,6 @@
-"""Which library turns text into ids: the package `tokenizers`, or `@huggingface/tokenizers` inside of
-Pyodide.
+"""Selects the library that tokenizes: the package `tokenizers`, or `@huggingface/tokenizers` in Pyodide.
 
-All else, from special tokens around a text to decoding, is done by this package, and is the same on every
+Everything else, from special tokens around a text to decoding, is done by this package, the same on every
 host.
 """
 
@@ -23,22 +22,23 @@ class TokenizerBackend(Protocol):
 
 
 class Templates(Protocol):
-    """What renders the chat templates of a host, within bounds of time and memory."""
+    """Renders chat templates, within limits of time and memory."""
 
     def render(self, template: str, variables: dict[str, object], where: str) -> str:
-        """The text. `variables` are plain JSON. Raises ModelError that begins with `where`."""
+        """Render a template with `variables`, which are plain JSON. Raises ModelError, which begins with
+        `where`."""
 
 
 def open_backend(tokenizer: TokenizerJson, file: str) -> TokenizerBackend:
-    """The library of this host, with `tokenizer`, which was found in `file`. Raises ModelError."""
-    found: TokenizerBackend = _host_module("tokenizers").open_backend(tokenizer, file)
-    return found
+    """Open this host's library with `tokenizer`, read from `file`. Raises ModelError."""
+    backend: TokenizerBackend = _host_module("tokenizers").open_backend(tokenizer, file)
+    return backend
 
 
 def open_templates() -> Templates:
-    """What renders templates on this host. Raises ModelError when nothing does."""
-    found: Templates = _host_module("templates").open_templates()
-    return found
+    """The template renderer of this host. Raises ModelError when there is none."""
+    templates: Templates = _host_module("templates").open_templates()
+    return templates
 
 
 # The modules of each host, and the package that the one of CPython needs.
@@ -66,10 +66,9 @@ def _host_module(what: str) -> Any:
 
 
 async def prepare() -> None:
-    """Load the JavaScript libraries, in a page whose engine cannot suspend Python; elsewhere there is no need
-    to.
+    """Load the JavaScript libraries. Only needed in a page whose engine cannot suspend Python.
 
-    A page whose engine can loads them when a `Tokenizer` is made. Raises ModelError when they cannot be had.
+    Other pages load them when a `Tokenizer` is made. Raises ModelError when they cannot be loaded.
     """
     if sys.platform == "emscripten":
         await _host_module("tokenizers").prepare()

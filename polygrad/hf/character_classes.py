@@ -1,26 +1,26 @@
-"""Classes of characters as the package `tokenizers` has them: BERT's normalizer and pre-tokenizer, and
+"""The character classes of the package `tokenizers`: those of BERT's normalizer and pre-tokenizer, and of
 StripAccents.
 
-They are those of Unicode 8, so a host's own classes of characters, which are of a newer Unicode, have more.
-Intervals of code points; `tests/hf/test_javascript_form.py` compares them with the package.
+They are those of Unicode 8; a host's own classes are of a newer Unicode and have more characters. They are
+intervals of code points; `tests/hf/test_javascript_form.py` compares them with the package.
 """
 
 from __future__ import annotations
 
 
 def character_class(intervals: str) -> str:
-    """What stands between the brackets of a regular expression."""
+    """The contents of a bracket expression in a regular expression."""
     pairs = [interval.partition("-")[::2] for interval in intervals.split()]
     return "".join(f"\\x{{{first}}}" + (f"-\\x{{{last}}}" if last else "") for first, last in pairs)
 
 
-# What BERT's normalizer takes away.
+# Characters that BERT's normalizer removes.
 CLEANED = """
 0-8 b-c e-1f 7f-9f ad 600-605 61c 6dd 70f 180e 200b-200f 202a-202e 2060-2064 2066-206f e000-f8ff feff
 fff9-fffb fffd 110bd 1bca0-1bca3 1d173-1d17a e0001 e0020-e007f f0000-ffffd 100000-10fffd
 """
 
-# The accents that BERT's normalizer takes away.
+# Accents that BERT's normalizer removes.
 NONSPACING_MARKS = """
 300-36f 483-487 591-5bd 5bf 5c1-5c2 5c4-5c5 5c7 610-61a 64b-65f 670 6d6-6dc 6df-6e4 6e7-6e8 6ea-6ed 711
 730-74a 7a6-7b0 7eb-7f3 816-819 81b-823 825-827 829-82d 859-85b 8e3-902 93a 93c 941-948 94d 951-957 962-963
@@ -45,7 +45,7 @@ aa7c aab0 aab2-aab4 aab7-aab8 aabe-aabf aac1 aaec-aaed aaf6 abe5 abe8 abed fb1e 
 1da75 1da84 1da9b-1da9f 1daa1-1daaf 1e8d0-1e8d6 e0100-e01ef
 """
 
-# The accents that StripAccents takes away.
+# Accents that StripAccents removes.
 COMBINING_MARKS = """
 300-36f 483-489 591-5bd 5bf 5c1-5c2 5c4-5c5 5c7 610-61a 64b-65f 670 6d6-6dc 6df-6e4 6e7-6e8 6ea-6ed 711
 730-74a 7a6-7b0 7eb-7f3 816-819 81b-823 825-827 829-82d 859-85b 8d4-8e1 8e3-903 93a-93c 93e-94f 951-957
@@ -70,7 +70,7 @@ aab7-aab8 aabe-aabf aac1 aaeb-aaef aaf5-aaf6 abe3-abea abec-abed fb1e fe00-fe0f 
 1daa1-1daaf 1e000-1e006 1e008-1e018 1e01b-1e021 1e023-1e024 1e026-1e02a 1e8d0-1e8d6 1e944-1e94a e0100-e01ef
 """
 
-# What stands by itself.
+# Characters that are separate tokens.
 PUNCTUATION = """
 21-2f 3a-40 5b-60 7b-7e a1 a7 ab b6-b7 bb bf 37e 387 55a-55f 589-58a 5be 5c0 5c3 5c6 5f3-5f4 609-60a 60c-60d
 61b 61e-61f 66a-66d 6d4 700-70d 7f7-7f9 830-83e 85e 964-965 970 af0 df4 e4f e5a-e5b f04-f12 f14 f3a-f3d f85

@@ -1,6 +1,6 @@
-"""Conversations as text: what a chat template is given, which template it is, and its bounds.
+"""Conversations as text: the variables of a chat template, its selection, and its limits.
 
-Rendering itself is a library's, chosen by the host (`polygrad/hf/backend.py`).
+A library of the host renders it (`polygrad/hf/backend.py`).
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ def render_chat(
         raise ModelError(f"{where}: a template of {len(template)} characters, expected at most {LONGEST}")
     if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Sequence) or not messages:
         raise ArgumentError(f"messages: expected a list of at least one message, got {messages!r:.80}")
-    given: dict[str, Any] = dict(special or {})
-    given |= {name: _plain(value, name, 0) for name, value in variables.items()}
-    given["messages"] = plain_messages(messages)
+    template_variables: dict[str, Any] = dict(special or {})
+    template_variables |= {name: _plain(value, name, 0) for name, value in variables.items()}
+    template_variables["messages"] = plain_messages(messages)
     if tools is not None and not all(isinstance(tool, Mapping) for tool in tools):
         raise ArgumentError("tools: expected JSON schemas, each a dict")
-    given["tools"] = (
+    template_variables["tools"] = (
         None if tools is None else [_plain(tool, f"tools[{i}]", 0) for i, tool in enumerate(tools)]
     )
-    given["documents"] = given.get("documents")
-    given["add_generation_prompt"] = bool(add_generation_prompt)
-    return open_templates().render(template, given, where)
+    template_variables["documents"] = template_variables.get("documents")
+    template_variables["add_generation_prompt"] = bool(add_generation_prompt)
+    return open_templates().render(template, template_variables, where)
 
 
 def plain_messages(messages: Sequence[Any]) -> list[dict[str, Any]]:
@@ -63,14 +63,14 @@ def _message(message: Any, index: int) -> dict[str, Any]:
     where = f"messages[{index}]"
     if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
         raise ArgumentError(f"{where}: expected a dict with a role and a content, got {message!r:.80}")
-    # Templates know a key that is missing, and few know one that is None.
+    # Templates handle missing keys, but few handle None.
     out = {name: _plain(value, f"{where}.{name}", 0) for name, value in message.items() if value is not None}
     reasoning = next((out[name] for name in _REASONING if name in out), None)
     return out if reasoning is None else {"thinking": reasoning, **out, "reasoning_content": reasoning}
 
 
 def _plain(value: Any, where: str, depth: int) -> Any:
-    """`value` as JSON's own types: an object of another class has methods that a template could call."""
+    """`value` as plain JSON types: a template could call methods of other objects."""
     if depth > _DEEPEST:
         raise ArgumentError(f"{where}: expected at most {_DEEPEST} lists and dicts in one another")
     if value is None or type(value) in (str, int, float, bool):

@@ -1,7 +1,7 @@
 """Checkpoints: files of weights as one table of names, read tensor by tensor.
 
-`open_checkpoint` looks at headers alone. `read` copies one tensor from the file, which is mapped, to its
-device: loading a model takes the memory of the model and of nothing else.
+`open_checkpoint` reads only headers. `read` copies one tensor from the mapped file to its device, so loading
+a model takes no memory beyond the model's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from polygrad.nn.safetensors import TensorEntry, read_entries, read_index
 from polygrad.tensor.tensor import Tensor
 
 Shape = tuple[int, ...]
-# How files name the scales of 8-bit floats, behind the name of the weight.
+# The suffix of the scales of 8-bit floats, after the name of the weight.
 _SCALES = ("_scale_inv", "_scale")
 
 
@@ -31,7 +31,7 @@ class Checkpoint(Protocol):
     shapes: dict[str, Shape]
 
     def read(self, name: str, device: str | None) -> Any:
-        """The tensor, in memory of its own; a PackedWeight where the file has one in few bits."""
+        """The tensor, in separate memory; a PackedWeight if the file stores it quantized."""
         ...
 
     def dtype(self, name: str) -> DType:
@@ -59,10 +59,10 @@ class SafetensorsCheckpoint:
     def read(self, name: str, device: str | None) -> Tensor:
         """See `Checkpoint`."""
         entry = self._entries[name]
-        found = tensor_of_bytes(entry.data, entry.dtype, entry.shape, device)
+        tensor = tensor_of_bytes(entry.data, entry.dtype, entry.shape, device)
         if entry.dtype.itemsize == 1 and entry.dtype.is_float:
-            return self._scaled(name, found, device)
-        return found
+            return self._apply_scale(name, tensor, device)
+        return tensor
 
     def dtype(self, name: str) -> DType:
         """The dtype in the file."""
@@ -73,8 +73,8 @@ class SafetensorsCheckpoint:
         entry = self._entries[name]
         return entry.dtype.name, len(entry.data)
 
-    def _scaled(self, name: str, weight: Tensor, device: str | None) -> Tensor:
-        """8-bit floats times their scales, which are for all, for rows, or for blocks of rows and columns."""
+    def _apply_scale(self, name: str, weight: Tensor, device: str | None) -> Tensor:
+        """8-bit floats times their scales: one for all, or one for each row or block of rows and columns."""
         scale_name = next((name + s for s in _SCALES if name + s in self._entries), None)
         if scale_name is None:
             return weight.float()
@@ -100,12 +100,12 @@ class TorchCheckpoint:
         self._tensors: dict[str, Tensor] = {}
         for file, data in files.items():
             try:
-                found = torch_load(data)
+                contents = torch_load(data)
             except ArgumentError as e:
                 raise ModelError(f"{file}: {e}") from e
-            if not isinstance(found, dict) or not all(isinstance(t, Tensor) for t in found.values()):
+            if not isinstance(contents, dict) or not all(isinstance(t, Tensor) for t in contents.values()):
                 raise ModelError(f"{file}: not a dict of tensors")
-            self._tensors |= found
+            self._tensors |= contents
         self.shapes = {name: tuple(t.shape) for name, t in self._tensors.items()}
 
     def read(self, name: str, device: str | None) -> Tensor:
@@ -129,11 +129,11 @@ def open_checkpoint(folder: Path) -> SafetensorsCheckpoint | TorchCheckpoint:
         ("model", "safetensors", SafetensorsCheckpoint),
         ("pytorch_model", "bin", TorchCheckpoint),
     ):
-        whole, index = folder / f"{stem}.{suffix}", folder / f"{stem}.{suffix}.index.json"
-        if whole.is_file():
-            return kind({whole.name: mapped(whole)})
+        single_file, index = folder / f"{stem}.{suffix}", folder / f"{stem}.{suffix}.index.json"
+        if single_file.is_file():
+            return kind({single_file.name: map_file(single_file)})
         if index.is_file():
-            return kind({name: mapped(folder / name) for name in _files_of(index)})
+            return kind({name: map_file(folder / name) for name in _files_of(index)})
     raise ModelError(
         f"{folder}: no weights: expected model.safetensors, pytorch_model.bin, or an index of their parts"
     )
@@ -141,20 +141,20 @@ def open_checkpoint(folder: Path) -> SafetensorsCheckpoint | TorchCheckpoint:
 
 def _files_of(index: Path) -> Sequence[str]:
     try:
-        found = read_index(memoryview(index.read_bytes()))
-        for name in found.values():
+        file_by_tensor = read_index(memoryview(index.read_bytes()))
+        for name in file_by_tensor.values():
             check_name(name, index.name)
     except ArgumentError as e:
         raise ModelError(f"{index.name}: {e}") from e
-    names = list(dict.fromkeys(found.values()))
+    names = list(dict.fromkeys(file_by_tensor.values()))
     missing = [name for name in names if not (index.parent / name).is_file()]
     if missing:
         raise ModelError(f"{index.name}: {len(missing)} files are missing: {', '.join(missing[:3])}")
     return names
 
 
-def mapped(path: Path) -> memoryview:
-    """The bytes of a file, mapped where the host can."""
+def map_file(path: Path) -> memoryview:
+    """The bytes of a file, mapped if the host supports it."""
     try:
         with open(path, "rb") as file:
             if not os.fstat(file.fileno()).st_size:
@@ -177,5 +177,5 @@ def common_dtype(checkpoint: Any) -> DType:
             for n in shape:
                 count *= n
             sizes[dtype] = sizes.get(dtype, 0) + count
-    found = max(sizes, key=lambda d: sizes[d], default=dtypes.float32)
-    return dtypes.float32 if found.itemsize != 2 else found
+    most_common = max(sizes, key=lambda d: sizes[d], default=dtypes.float32)
+    return dtypes.float32 if most_common.itemsize != 2 else most_common

@@ -1,6 +1,6 @@
 """Answers that follow a grammar: JSON of a schema, or a regular expression, by the package llguidance.
 
-Before each draw the tokens that may come next are told to the sampler, as bits.
+Before each draw, the sampler gets a bit mask of the allowed tokens.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ def token_grammar(
     schema: str | Mapping[str, Any] | None = None,
     pattern: str | None = None,
 ) -> Grammar:
-    """The grammar of a JSON schema or of a regular expression, over a tokenizer's tokens, of which the model
-    has `vocabulary`. Raises ArgumentError for one that is none, DeviceError where llguidance is missing."""
+    """The grammar of a JSON schema or of a regular expression, over a tokenizer's tokens. `vocabulary`: the
+    number of the model's tokens. Raises ArgumentError for an invalid grammar, DeviceError if llguidance is
+    missing."""
     try:
         library: Any = importlib.import_module("llguidance")
     except ImportError as e:

@@ -1,8 +1,8 @@
-"""Tokens to text, a token at a time: the decoders of tokenizer.json as stages that text flows through.
+"""Incremental decoding of tokens to text: the decoders of tokenizer.json as a pipeline of stages.
 
-Each stage says what it can say for certain and keeps the rest, so that what comes out is never taken back:
-the parts joined are what the library `tokenizers` makes of all tokens at once. The decoding of a whole list
-is the same thing.
+Each stage emits the text that later tokens cannot change, and buffers the remainder. So the concatenated
+output equals the library `tokenizers`' decoding of all tokens at once. A whole list is decoded in the same
+way.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _REPLACEMENT = "\ufffd"
 
 
 def byte_characters() -> dict[int, str]:
-    """The character by which GPT-2 writes each byte: itself where it can be seen, else one from U+0100 on."""
-    seen = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    out = {byte: chr(byte) for byte in seen}
+    """GPT-2's character for each byte: itself if it is printable, else one from U+0100 on."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    out = {byte: chr(byte) for byte in printable}
     for byte in range(256):
-        out.setdefault(byte, chr(0x100 + len(out) - len(seen)))
+        out.setdefault(byte, chr(0x100 + len(out) - len(printable)))
     return out
 
 
@@ -27,9 +27,9 @@ _BYTES = {character: byte for byte, character in byte_characters().items()}
 
 
 class Stage:
-    """`feed` takes tokens or, after a stage that joins them, parts of the one token that is left."""
+    """A stage. `feed` takes tokens or, after a stage that joins them, parts of the one joined token."""
 
-    joins = False  # whether parts of one token come out
+    joins = False  # whether the output is parts of one joined token
 
     def feed(self, token: str) -> list[str]:
         raise NotImplementedError
@@ -47,8 +47,8 @@ class JoinBytes(Stage):
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def feed(self, token: str) -> list[str]:
-        known = [_BYTES.get(c, -1) for c in token]
-        raw = token.encode() if -1 in known else bytes(known)
+        token_bytes = [_BYTES.get(c, -1) for c in token]
+        raw = token.encode() if -1 in token_bytes else bytes(token_bytes)
         return [self._decoder.decode(raw)]
 
     def finish(self) -> list[str]:
@@ -112,12 +112,12 @@ class EndWords(Stage):
 
     def feed(self, token: str) -> list[str]:
         last, self._last = self._last, token
-        return [] if last is None else [self._replaced(last, " ")]
+        return [] if last is None else [self._replace(last, " ")]
 
     def finish(self) -> list[str]:
-        return [] if self._last is None else [self._replaced(self._last, "")]
+        return [] if self._last is None else [self._replace(self._last, "")]
 
-    def _replaced(self, token: str, by: str) -> str:
+    def _replace(self, token: str, by: str) -> str:
         return token.replace(self._suffix, by) if self._suffix else token
 
 
@@ -153,33 +153,33 @@ class Strip(Stage):
 
 
 class StripJoined(Stage):
-    """Strip, of the one token whose parts come."""
+    """Strip, for the parts of one joined token."""
 
     joins = True
 
     def __init__(self, content: str, start: int, stop: int) -> None:
         self._content, self._start, self._stop = content, start, stop
-        self._tail = ""  # what the end may be stripped of
+        self._tail = ""  # characters that may be stripped from the end
 
     def feed(self, token: str) -> list[str]:
         begin = _count(token, self._content, self._start)
         self._start = self._start - begin if begin == len(token) else 0
         text = self._tail + token[begin:]
-        kept = len(text) - _count(text[::-1], self._content, self._stop)
-        self._tail = text[kept:]
-        return [text[:kept]]
+        end = len(text) - _count(text[::-1], self._content, self._stop)
+        self._tail = text[end:]
+        return [text[:end]]
 
 
-def _count(text: str, character: str, most: int) -> int:
+def _count(text: str, character: str, limit: int) -> int:
     """How many of `character` there are at the beginning of `text`, up to `most`."""
     count = 0
-    while count < min(most, len(text)) and text[count] == character:
+    while count < min(limit, len(text)) and text[count] == character:
         count += 1
     return count
 
 
 class WaitForAll(Stage):
-    """A stage that can be certain of nothing before the end: it gets the joined text then."""
+    """A stage that can emit nothing before the end, when it gets the joined text."""
 
     joins = True
 
@@ -195,7 +195,7 @@ class WaitForAll(Stage):
 
 
 class ReplaceJoined(Stage):
-    """Replace, of the one token whose parts come, where what is replaced is one character."""
+    """Replace of a single character, for the parts of one joined token."""
 
     joins = True
 
@@ -207,7 +207,7 @@ class ReplaceJoined(Stage):
 
 
 class SpaceTokens(Stage):
-    """Without a decoder tokens stand beside each other with spaces between them."""
+    """No decoder: tokens are joined with spaces."""
 
     def __init__(self) -> None:
         self._space = ""
@@ -226,17 +226,17 @@ _CLEANED = (
 
 
 def clean_up(text: str) -> str:
-    """Without the spaces before punctuation and contractions, as `clean_up_tokenization_spaces` has it."""
+    """Remove the spaces before punctuation and contractions, as `clean_up_tokenization_spaces` does."""
     for old, new in _CLEANED:
         text = text.replace(old, new)
     return text
 
 
 class CleanUp(Stage):
-    """`clean_up`, of the one token whose parts come: what may still be cleaned waits."""
+    """`clean_up`, for the parts of one joined token: text that may still change is buffered."""
 
     joins = True
-    # A space after which no replacement begins, and in which none ends.
+    # A space that no replacement can begin after or end in.
     _SAFE = re.compile(r"(?<! ')(?<! )(?= [^ .?!,'n])")
 
     def __init__(self) -> None:
@@ -259,7 +259,7 @@ class CleanUp(Stage):
 
 
 class TextStream:
-    """Text of tokens that come one by one. `feed` and `finish` give the text that is certain by now."""
+    """Decodes tokens that arrive one by one. `feed` and `finish` return the text that is final."""
 
     def __init__(self, stages: list[Stage]) -> None:
         self._stages = stages
@@ -284,11 +284,11 @@ def open_stream(decoder: dict[str, Any] | None, cleans_up: bool = False) -> Text
     last.
     """
     stages: list[Stage] = [SpaceTokens()] if decoder is None else []
-    joined = False
+    is_joined = False
     for entry in _flat(decoder):
-        stage = _joined_stage(entry) if joined else _stage(entry)
+        stage = _join_stage(entry) if is_joined else _stage(entry)
         stages.append(stage)
-        joined = joined or stage.joins
+        is_joined = is_joined or stage.joins
     return TextStream([*stages, CleanUp()] if cleans_up else stages)
 
 
@@ -318,7 +318,7 @@ def _stage(entry: dict[str, Any]) -> Stage:
             return Replace(entry["pattern"]["String"], entry["content"])
 
 
-def _joined_stage(entry: dict[str, Any]) -> Stage:
+def _join_stage(entry: dict[str, Any]) -> Stage:
     """The stage for the one token that others were joined to."""
     if entry["type"] == "Strip":
         return StripJoined(entry["content"], entry["start"], entry["stop"])

@@ -29,13 +29,13 @@ def download_hf(
     try:
         names = hub.list_repo_files(repo_id, revision=revision)
         unwanted = ["*.bin"] if any(name.endswith(".safetensors") for name in names) else []
-        found = hub.snapshot_download(
+        folder = hub.snapshot_download(
             repo_id,
             revision=revision,
             cache_dir=None if cache_dir is None else os.fspath(cache_dir),
             allow_patterns=_WANTED,
             ignore_patterns=unwanted,
         )
-    except Exception as e:  # its errors have no base but this
+    except Exception as e:  # the library's errors have no other common base
         raise FetchError(f"download_hf {repo_id}: {type(e).__name__}: {e}") from e
-    return Path(found)
+    return Path(folder)

@@ -1,4 +1,4 @@
-"""Inputs of a model where only names, dtypes and shapes matter: to export it."""
+"""Example inputs of a model for its export, where only names, dtypes and shapes matter."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from polygrad.errors import ArgumentError
 from polygrad.hf.instances import HFInstance
 from polygrad.tensor.tensor import Tensor
 
-_IMAGE = 224  # pixels of a side, of a model whose configuration does not say
+_IMAGE = 224  # pixels of a side, if the configuration has none
 
 
 def example_inputs(model: HFInstance, batch: int = 1, length: int = 64) -> dict[str, Tensor]:
@@ -31,5 +31,5 @@ def example_inputs(model: HFInstance, batch: int = 1, length: int = 64) -> dict[
     }
     names = [name for name in shapes if name in model.input_names]
     if model.architecture.task == "causal-lm":
-        names.remove("attention_mask")  # what follows an answer changes none of its tokens
+        names.remove("attention_mask")  # padding after a text does not change a causal model's logits
     return {name: Tensor.ones(*shapes[name][1], dtype=shapes[name][0]) for name in names}

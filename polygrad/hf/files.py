@@ -1,4 +1,4 @@
-"""The small files that stand beside the weights of a model."""
+"""The small files besides the weights of a model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from polygrad.errors import ModelError
 from polygrad.models.fields import Fields
 
-# What a folder may have beside its weights. All of it is small, and kept by `Instance.save`.
+# Files that a folder may have besides its weights. All are small, and `Instance.save` writes them.
 _SMALL_FILES = (
     "config.json",
     "generation_config.json",
@@ -35,7 +35,7 @@ _TOKENIZERS = ("tokenizer.json", "vocab.json", "vocab.txt", "tokenizer.model", "
 
 
 def small_files(folder: Path) -> dict[str, bytes]:
-    """The files of a folder that are no weights, by name. Raises ModelError for one that is huge."""
+    """The files of a folder except weights, by name. Raises ModelError for a huge file."""
     out = {}
     for name in _SMALL_FILES:
         path = folder / name

@@ -1,8 +1,8 @@
 """Checkpoints of GPTQ (Frantar et al., 2022) and AWQ (Lin et al., 2023): matrices in 4 bits as three or four
 tensors, which are read as PackedWeights of the kind int4.
 
-Both have words of 32 bits with 8 numbers each: GPTQ joins rows of the transposed weight, AWQ columns, in an
-order of its own. A number is scale * (q - zero).
+Both pack 8 numbers into words of 32 bits: GPTQ packs rows of the transposed weight, AWQ columns, in a special
+order. A number is scale * (q - zero).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from polygrad.tensor.tensor import Tensor
 
 _PER_WORD = 8
 _BITS = 4
-_AWQ_PLACES = (0, 4, 1, 5, 2, 6, 3, 7)  # of columns 0 to 7 in a word
+_AWQ_PLACES = (0, 4, 1, 5, 2, 6, 3, 7)  # the places of columns 0 to 7 in a word
 _PARTS = (".qweight", ".qzeros", ".scales", ".g_idx")
 
 
 def apply_quantization_config(config: Fields, checkpoint: Any) -> tuple[Fields, Any]:
-    """A configuration without `quantization_config`, which is about the file and not about the model, and the
-    checkpoint as that says. Raises ModelError."""
+    """The configuration without `quantization_config`, which describes the file and not the model, and the
+    checkpoint read accordingly. Raises ModelError."""
     if "quantization_config" not in config:
         return config, checkpoint
     settings = config.section("quantization_config")
@@ -65,8 +65,8 @@ class FourBitCheckpoint:
         """The dtype in the file; of packed weights that of their scales."""
         stem = name.removesuffix(".weight")
         is_packed = f"{stem}.qweight" in self._inner.shapes
-        found: DType = self._inner.dtype(f"{stem}.scales" if is_packed else name)
-        return found
+        dtype: DType = self._inner.dtype(f"{stem}.scales" if is_packed else name)
+        return dtype
 
     def read(self, name: str, device: str | None) -> Tensor | PackedWeight:
         """See `Checkpoint`."""
@@ -101,16 +101,18 @@ class FourBitCheckpoint:
         words = shapes[f"{stem}.qweight"]
         if len(words) != 2 or 0 in words:
             raise ModelError(f"{self.where}: {stem}.qweight: expected a matrix, got shape {words}")
-        joined = self._format.rows_are_joined
-        columns, out = (words[0] * _PER_WORD, words[1]) if joined else (words[0], words[1] * _PER_WORD)
+        rows_are_joined = self._format.rows_are_joined
+        columns, out = (
+            (words[0] * _PER_WORD, words[1]) if rows_are_joined else (words[0], words[1] * _PER_WORD)
+        )
         group = self._format.group or columns
         if columns % group or group % 2:
             raise ModelError(f"{self.where}: {stem}.qweight: {columns} columns in groups of {group}")
         groups = columns // group
         for part, expected in ((".scales", (groups, out)), (".qzeros", (groups, out // _PER_WORD))):
-            found = shapes.get(stem + part)
-            if found != expected or out % _PER_WORD:
-                raise ModelError(f"{self.where}: {stem}{part}: expected shape {expected}, got {found}")
+            shape = shapes.get(stem + part)
+            if shape != expected or out % _PER_WORD:
+                raise ModelError(f"{self.where}: {stem}{part}: expected shape {expected}, got {shape}")
         return out, columns
 
     def _check_order(self, stem: str, columns: int, group: int, device: str | None) -> None:
@@ -144,7 +146,7 @@ def _format(settings: Fields) -> _PackingFormat:
 
 
 def _gptq(settings: Fields, group: int) -> _PackingFormat:
-    """The first version of the format keeps zeros less 1."""
+    """GPTQ's packing. The first version of the format stores zero points minus 1."""
     version = settings.choice("checkpoint_format", ("gptq", "gptq_v2"), "gptq")
     return _PackingFormat(group, True, tuple(range(_PER_WORD)), 1 if version == "gptq" else 0)
 

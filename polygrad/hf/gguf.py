@@ -1,8 +1,8 @@
 """GGUF files as models: their metadata as a configuration, and their tensors under a family's own names.
 
-What keys and tensors are called is in ggml's `docs/gguf.md` and llama.cpp's converter. Three things differ
-from the checkpoints that were converted: rows of Llama's queries and keys are in another order, Gemma's norms
-have 1 added, and the factors of long contexts are tensors.
+ggml's `docs/gguf.md` and llama.cpp's converter define the names of keys and tensors. Three things differ from
+the original checkpoints: rows of Llama's queries and keys are permuted, Gemma's norms have 1 added, and the
+factors of long contexts are tensors.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class GGUFCheckpoint:
 
     def make_rows(self, end: str) -> None:
         """Vectors whose names end so are matrices of one row from now on."""
-        for name, found in self._tensors.items():
-            if name.endswith(end) and len(found.shape) == 1:
-                self._tensors[name] = replace(found, shape=(1, *found.shape))
-                self.shapes[name] = (1, *found.shape)
+        for name, blocks in self._tensors.items():
+            if name.endswith(end) and len(blocks.shape) == 1:
+                self._tensors[name] = replace(blocks, shape=(1, *blocks.shape))
+                self.shapes[name] = (1, *blocks.shape)
 
     def dtype(self, name: str) -> DType:
         """The dtype in the file; of blocks that of their numbers."""
@@ -56,34 +56,34 @@ class GGUFCheckpoint:
 
     def read(self, name: str, device: str | None) -> Tensor | PackedWeight:
         """The tensor, in memory of its own."""
-        found = self._tensors[name]
+        entry = self._tensors[name]
         heads = next((n for end, n in self.row_pairs.items() if name.endswith(end)), None)
-        if found.encoding.dtype is not None:
-            value = tensor_of_bytes(found.data, found.encoding.dtype, found.shape, device)
+        if entry.encoding.dtype is not None:
+            value = tensor_of_bytes(entry.data, entry.encoding.dtype, entry.shape, device)
             if self.offset_norms and name.endswith("norm.weight"):
                 return value.float() - 1
             return value if heads is None else _halves(value, heads)
-        *rows, columns = found.shape
-        count = columns // found.encoding.elements
-        blocks = tensor_of_bytes(found.data, dtypes.uint8, (*rows, count, found.encoding.nbytes), device)
+        *rows, columns = entry.shape
+        count = columns // entry.encoding.elements
+        blocks = tensor_of_bytes(entry.data, dtypes.uint8, (*rows, count, entry.encoding.nbytes), device)
         blocks = blocks if heads is None else _halves(blocks, heads)
-        if len(rows) and len(blocks.shape) > 2 and 0 not in found.shape:
-            return PackedWeight.of_blocks(blocks, found.encoding.name)
-        return dequantize(found.encoding.name, blocks).reshape(found.shape)
+        if len(rows) and len(blocks.shape) > 2 and 0 not in entry.shape:
+            return PackedWeight.of_blocks(blocks, entry.encoding.name)
+        return dequantize(entry.encoding.name, blocks).reshape(entry.shape)
 
     def numbers(self, name: str) -> list[float]:
         """A short tensor of floats."""
-        found = self._tensors[name]
-        if found.encoding.dtype is not dtypes.float32 or not 0 < found.shape[0] <= _LARGEST_TABLE:
-            raise ModelError(f"{self.where}: {name}: expected some float32, got {found.encoding.name}")
-        return [float(x) for x in found.data.cast("f")]
+        blocks = self._tensors[name]
+        if blocks.encoding.dtype is not dtypes.float32 or not 0 < blocks.shape[0] <= _LARGEST_TABLE:
+            raise ModelError(f"{self.where}: {name}: expected some float32, got {blocks.encoding.name}")
+        return [float(x) for x in blocks.data.cast("f")]
 
 
 def _halves(x: Tensor, heads: int) -> Tensor:
-    """Rows of `heads` heads, in each of which pairs to be rotated are neighbours, with all first of them in
-    the first half."""
-    rows, *others = x.shape
-    return x.reshape(heads, rows // heads // 2, 2, *others).transpose(1, 2).reshape(rows, *others)
+    """Permute the rows of `heads` heads from adjacent rotary pairs to halves: the first elements of all pairs
+    come first."""
+    rows, *other_sizes = x.shape
+    return x.reshape(heads, rows // heads // 2, 2, *other_sizes).transpose(1, 2).reshape(rows, *other_sizes)
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ def open_gguf(parts: Mapping[str, memoryview]) -> GGUFModel:
     fields = Fields(metadata, where)
     family = fields.choice("general.architecture", _FAMILIES)
     checkpoint = GGUFCheckpoint(where, tensors)
-    read = _MetadataReader(fields, family, checkpoint)
-    config, names = _FAMILIES[family](read)
+    reader = _MetadataReader(fields, family, checkpoint)
+    config, names = _FAMILIES[family](reader)
     for table in _TABLES:  # they are part of the configuration now
         checkpoint.shapes.pop(table, None)
     for entry in ("bos", "eos"):
@@ -126,9 +126,9 @@ class _MetadataReader:
         return self.fields.integer(f"{self.family}.{name}", *default)
 
     def number(self, name: str, *default: Any) -> Any:
-        """A float32 of the file, as short as it can be written."""
-        found = self.fields.number(f"{self.family}.{name}", *default)
-        return found if found is None else float(f"{found:.7g}")
+        """A float32 of the file as the shortest Python float that rounds to it."""
+        value = self.fields.number(f"{self.family}.{name}", *default)
+        return value if value is None else float(f"{value:.7g}")
 
     def refuse(self, name: str, expected: str) -> ModelError:
         return self.fields.refuse(f"{self.family}.{name}", expected)
@@ -170,53 +170,53 @@ _SANDWICH = (
 )
 
 
-def _decoder(read: _MetadataReader, architecture: str, model_type: str) -> dict[str, Any]:
-    """What all configurations of Llama's kind have."""
-    hidden, heads = read.integer("embedding_length"), read.integer("attention.head_count")
-    if "attention.key_length" not in read.fields and hidden % heads:
-        raise read.refuse("attention.head_count", f"a divisor of embedding_length, {hidden}")
-    size = read.integer("attention.key_length", hidden // heads)
-    if read.integer("attention.value_length", size) != size:
-        raise read.refuse("attention.value_length", f"that of keys, {size}")
+def _decoder(reader: _MetadataReader, architecture: str, model_type: str) -> dict[str, Any]:
+    """The common part of configurations of Llama's kind."""
+    hidden, heads = reader.integer("embedding_length"), reader.integer("attention.head_count")
+    if "attention.key_length" not in reader.fields and hidden % heads:
+        raise reader.refuse("attention.head_count", f"a divisor of embedding_length, {hidden}")
+    size = reader.integer("attention.key_length", hidden // heads)
+    if reader.integer("attention.value_length", size) != size:
+        raise reader.refuse("attention.value_length", f"that of keys, {size}")
     return {
         "architectures": [architecture],
         "model_type": model_type,
-        "vocab_size": read.vocabulary,
+        "vocab_size": reader.vocabulary,
         "hidden_size": hidden,
-        "intermediate_size": read.integer("feed_forward_length"),
-        "num_hidden_layers": read.integer("block_count"),
+        "intermediate_size": reader.integer("feed_forward_length"),
+        "num_hidden_layers": reader.integer("block_count"),
         "num_attention_heads": heads,
-        "num_key_value_heads": read.integer("attention.head_count_kv", heads),
+        "num_key_value_heads": reader.integer("attention.head_count_kv", heads),
         "head_dim": size,
-        "max_position_embeddings": read.integer("context_length"),
-        "rms_norm_eps": read.number("attention.layer_norm_rms_epsilon"),
-        "tie_word_embeddings": not read.has("output.weight"),
-        "rope_parameters": _rope(read, size),
+        "max_position_embeddings": reader.integer("context_length"),
+        "rms_norm_eps": reader.number("attention.layer_norm_rms_epsilon"),
+        "tie_word_embeddings": not reader.has("output.weight"),
+        "rope_parameters": _rope(reader, size),
     }
 
 
-def _rope(read: _MetadataReader, size: int) -> dict[str, Any]:
+def _rope(reader: _MetadataReader, size: int) -> dict[str, Any]:
     """The rotary embedding, as `polygrad.models.rotary` reads it."""
-    out: dict[str, Any] = {"rope_type": "default", "rope_theta": read.number("rope.freq_base", 10000.0)}
-    turned = read.integer("rope.dimension_count", size)
-    if turned != size:
-        out["partial_rotary_factor"] = turned / size
-    entry = f"{read.family}.rope.scaling.type"
-    scaling = read.fields.choice(entry, ("none", "linear", "yarn", "longrope"), "none")
-    original = read.integer("rope.scaling.original_context_length", read.integer("context_length"))
-    if read.has("rope_freqs.weight"):  # as Llama 3: what each frequency is divided by
-        factors = read.checkpoint.numbers("rope_freqs.weight")
+    out: dict[str, Any] = {"rope_type": "default", "rope_theta": reader.number("rope.freq_base", 10000.0)}
+    rotated_size = reader.integer("rope.dimension_count", size)
+    if rotated_size != size:
+        out["partial_rotary_factor"] = rotated_size / size
+    entry = f"{reader.family}.rope.scaling.type"
+    scaling = reader.fields.choice(entry, ("none", "linear", "yarn", "longrope"), "none")
+    original = reader.integer("rope.scaling.original_context_length", reader.integer("context_length"))
+    if reader.has("rope_freqs.weight"):  # as Llama 3: what each frequency is divided by
+        factors = reader.checkpoint.numbers("rope_freqs.weight")
         tables = {"short_factor": factors, "long_factor": factors}
         return out | tables | {"rope_type": "longrope", "attention_factor": 1.0,
                                "original_max_position_embeddings": original}  # fmt: skip
-    if read.has("rope_factors_long.weight"):
+    if reader.has("rope_factors_long.weight"):
         for kind in ("short", "long"):
-            out[f"{kind}_factor"] = read.checkpoint.numbers(f"rope_factors_{kind}.weight")
-        scale = read.number("rope.scaling.attn_factor", None)
+            out[f"{kind}_factor"] = reader.checkpoint.numbers(f"rope_factors_{kind}.weight")
+        scale = reader.number("rope.scaling.attn_factor", None)
         out |= {} if scale is None else {"attention_factor": scale}
         return out | {"rope_type": "longrope", "original_max_position_embeddings": original}
     if scaling in ("linear", "yarn"):
-        out |= {"rope_type": scaling, "factor": read.number("rope.scaling.factor")}
+        out |= {"rope_type": scaling, "factor": reader.number("rope.scaling.factor")}
     if scaling == "yarn":
         out["original_max_position_embeddings"] = original
     return out
@@ -225,39 +225,39 @@ def _rope(read: _MetadataReader, size: int) -> dict[str, Any]:
 Model = tuple[dict[str, Any], Names]
 
 
-def _llama(read: _MetadataReader) -> Model:
+def _llama(reader: _MetadataReader) -> Model:
     """Llama and Mistral, and with experts Mixtral."""
-    config = _decoder(read, "LlamaForCausalLM", "llama")
+    config = _decoder(reader, "LlamaForCausalLM", "llama")
     heads, groups = config["num_attention_heads"], config["num_key_value_heads"]
     for end, n in (("attn_q", heads), ("attn_k", groups)):
-        read.checkpoint.row_pairs |= {f".{end}.weight": n, f".{end}.bias": n}
-    config["attention_bias"] = read.has("blk.0.attn_q.bias")
-    config["mlp_bias"] = read.has("blk.0.ffn_down.bias")
-    if not read.integer("expert_count", 0, 0):
+        reader.checkpoint.row_pairs |= {f".{end}.weight": n, f".{end}.bias": n}
+    config["attention_bias"] = reader.has("blk.0.attn_q.bias")
+    config["mlp_bias"] = reader.has("blk.0.ffn_down.bias")
+    if not reader.integer("expert_count", 0, 0):
         return config, Names(renames=(*_DECODER, *_PRE_NORM, *_GATED))
     config |= {
         "architectures": ["MixtralForCausalLM"],
         "model_type": "mixtral",
-        "num_local_experts": read.integer("expert_count"),
-        "num_experts_per_tok": read.integer("expert_used_count"),
+        "num_local_experts": reader.integer("expert_count"),
+        "num_experts_per_tok": reader.integer("expert_used_count"),
     }
     return config, Names(renames=(*_DECODER, *_PRE_NORM, *_EXPERTS))
 
 
-def _qwen2(read: _MetadataReader) -> Model:
-    return _decoder(read, "Qwen2ForCausalLM", "qwen2"), Names(renames=(*_DECODER, *_PRE_NORM, *_GATED))
+def _qwen2(reader: _MetadataReader) -> Model:
+    return _decoder(reader, "Qwen2ForCausalLM", "qwen2"), Names(renames=(*_DECODER, *_PRE_NORM, *_GATED))
 
 
-def _qwen2_experts(read: _MetadataReader) -> Model:
+def _qwen2_experts(reader: _MetadataReader) -> Model:
     """Beside the experts each token goes through one that all share, behind a gate: a row of numbers, which
     files have as a vector."""
-    config = _decoder(read, "Qwen2MoeForCausalLM", "qwen2_moe")
-    read.checkpoint.make_rows(".ffn_gate_inp_shexp.weight")
+    config = _decoder(reader, "Qwen2MoeForCausalLM", "qwen2_moe")
+    reader.checkpoint.make_rows(".ffn_gate_inp_shexp.weight")
     experts = {
-        "num_experts": read.integer("expert_count"),
-        "num_experts_per_tok": read.integer("expert_used_count"),
-        "moe_intermediate_size": read.integer("expert_feed_forward_length"),
-        "shared_expert_intermediate_size": read.integer("expert_shared_feed_forward_length"),
+        "num_experts": reader.integer("expert_count"),
+        "num_experts_per_tok": reader.integer("expert_used_count"),
+        "moe_intermediate_size": reader.integer("expert_feed_forward_length"),
+        "shared_expert_intermediate_size": reader.integer("expert_shared_feed_forward_length"),
         "norm_topk_prob": False,
     }
     renames = (
@@ -270,81 +270,81 @@ def _qwen2_experts(read: _MetadataReader) -> Model:
     return config | experts, Names(renames=renames)
 
 
-def _qwen3(read: _MetadataReader) -> Model:
-    return _decoder(read, "Qwen3ForCausalLM", "qwen3"), Names(renames=(*_DECODER, *_PRE_NORM, *_GATED))
+def _qwen3(reader: _MetadataReader) -> Model:
+    return _decoder(reader, "Qwen3ForCausalLM", "qwen3"), Names(renames=(*_DECODER, *_PRE_NORM, *_GATED))
 
 
-def _qwen3_experts(read: _MetadataReader) -> Model:
+def _qwen3_experts(reader: _MetadataReader) -> Model:
     experts = {
-        "num_experts": read.integer("expert_count"),
-        "num_experts_per_tok": read.integer("expert_used_count"),
-        "moe_intermediate_size": read.integer("expert_feed_forward_length"),
+        "num_experts": reader.integer("expert_count"),
+        "num_experts_per_tok": reader.integer("expert_used_count"),
+        "moe_intermediate_size": reader.integer("expert_feed_forward_length"),
         "norm_topk_prob": True,
     }
-    config = _decoder(read, "Qwen3MoeForCausalLM", "qwen3_moe")
+    config = _decoder(reader, "Qwen3MoeForCausalLM", "qwen3_moe")
     return config | experts, Names(renames=(*_DECODER, *_PRE_NORM, *_EXPERTS))
 
 
-def _gemma(read: _MetadataReader) -> Model:
-    read.checkpoint.offset_norms = True
-    config = _decoder(read, "GemmaForCausalLM", "gemma") | {"hidden_act": "gelu_pytorch_tanh"}
+def _gemma(reader: _MetadataReader) -> Model:
+    reader.checkpoint.offset_norms = True
+    config = _decoder(reader, "GemmaForCausalLM", "gemma") | {"hidden_act": "gelu_pytorch_tanh"}
     return config, Names(renames=(*_DECODER, *_PRE_NORM, *_GATED))
 
 
-def _later_gemma(read: _MetadataReader, architecture: str, model_type: str, largest: int) -> Model:
+def _later_gemma(reader: _MetadataReader, architecture: str, model_type: str, largest: int) -> Model:
     """`largest`: how many layers the largest model has, whose scores are scaled in another way."""
-    read.checkpoint.offset_norms = True
-    config = _decoder(read, architecture, model_type)
+    reader.checkpoint.offset_norms = True
+    config = _decoder(reader, architecture, model_type)
     is_largest = config["num_hidden_layers"] == largest
     scale = config["hidden_size"] // config["num_attention_heads"] if is_largest else config["head_dim"]
     config |= {
         "hidden_activation": "gelu_pytorch_tanh",
         "query_pre_attn_scalar": scale,
-        "sliding_window": read.integer("attention.sliding_window", 4096),
-        "attn_logit_softcapping": read.number("attn_logit_softcapping", None),
-        "final_logit_softcapping": read.number("final_logit_softcapping", None),
+        "sliding_window": reader.integer("attention.sliding_window", 4096),
+        "attn_logit_softcapping": reader.number("attn_logit_softcapping", None),
+        "final_logit_softcapping": reader.number("final_logit_softcapping", None),
     }
     return config, Names(renames=(*_DECODER, *_SANDWICH, *_GATED))
 
 
-def _gemma2(read: _MetadataReader) -> Model:
-    return _later_gemma(read, "Gemma2ForCausalLM", "gemma2", largest=46)
+def _gemma2(reader: _MetadataReader) -> Model:
+    return _later_gemma(reader, "Gemma2ForCausalLM", "gemma2", largest=46)
 
 
-def _gemma3(read: _MetadataReader) -> Model:
+def _gemma3(reader: _MetadataReader) -> Model:
     """Layers that see a window have a rotary table of their own."""
-    config, names = _later_gemma(read, "Gemma3ForCausalLM", "gemma3_text", largest=62)
-    pattern = read.integer("attention.sliding_window_pattern", 6)
+    config, names = _later_gemma(reader, "Gemma3ForCausalLM", "gemma3_text", largest=62)
+    pattern = reader.integer("attention.sliding_window_pattern", 6)
     layers = range(config["num_hidden_layers"])
     kinds = ["full_attention" if (i + 1) % pattern == 0 else "sliding_attention" for i in layers]
-    local = {"rope_type": "default", "rope_theta": read.number("rope.freq_base_swa", 10000.0)}
+    local = {"rope_type": "default", "rope_theta": reader.number("rope.freq_base_swa", 10000.0)}
     rope = {"full_attention": config["rope_parameters"], "sliding_attention": local}
     return config | {"layer_types": kinds, "rope_parameters": rope}, names
 
 
-def _phi3(read: _MetadataReader) -> Model:
-    config = _decoder(read, "Phi3ForCausalLM", "phi3")
-    config["sliding_window"] = read.integer("attention.sliding_window", None)
-    config["original_max_position_embeddings"] = read.integer(
+def _phi3(reader: _MetadataReader) -> Model:
+    config = _decoder(reader, "Phi3ForCausalLM", "phi3")
+    config["sliding_window"] = reader.integer("attention.sliding_window", None)
+    config["original_max_position_embeddings"] = reader.integer(
         "rope.scaling.original_context_length", config["max_position_embeddings"]
     )
-    joined = (("attn_qkv", ("q_proj", "k_proj", "v_proj")), ("ffn_up", ("gate_proj", "up_proj")))
+    fused_names = (("attn_qkv", ("q_proj", "k_proj", "v_proj")), ("ffn_up", ("gate_proj", "up_proj")))
     renames = (*_DECODER, *_PRE_NORM, *_GATED, ("self_attn.attn_qkv", "attn_qkv"), ("mlp.ffn_up", "ffn_up"))
-    return config, Names(renames=renames, joined=joined)
+    return config, Names(renames=renames, joined=fused_names)
 
 
-def _gpt2(read: _MetadataReader) -> Model:
+def _gpt2(reader: _MetadataReader) -> Model:
     config = {
         "architectures": ["GPT2LMHeadModel"],
         "model_type": "gpt2",
-        "vocab_size": read.vocabulary,
-        "n_embd": read.integer("embedding_length"),
-        "n_head": read.integer("attention.head_count"),
-        "n_layer": read.integer("block_count"),
-        "n_positions": read.integer("context_length"),
-        "n_inner": read.integer("feed_forward_length"),
-        "layer_norm_epsilon": read.number("attention.layer_norm_epsilon"),
-        "tie_word_embeddings": not read.has("output.weight"),
+        "vocab_size": reader.vocabulary,
+        "n_embd": reader.integer("embedding_length"),
+        "n_head": reader.integer("attention.head_count"),
+        "n_layer": reader.integer("block_count"),
+        "n_positions": reader.integer("context_length"),
+        "n_inner": reader.integer("feed_forward_length"),
+        "layer_norm_epsilon": reader.number("attention.layer_norm_epsilon"),
+        "tie_word_embeddings": not reader.has("output.weight"),
     }
     renames = (
         ("h.{}", "blk.{}"),
@@ -361,25 +361,25 @@ def _gpt2(read: _MetadataReader) -> Model:
     return config, Names(renames=renames, joined=(("attn_qkv", ("q_proj", "k_proj", "v_proj")),))
 
 
-def _bert(read: _MetadataReader) -> Model:
+def _bert(reader: _MetadataReader) -> Model:
     """BERT without a pooler: how vectors of tokens become that of a text is in `pooling_type`."""
-    if read.has("blk.0.attn_qkv.weight") or read.has("blk.0.ffn_gate.weight"):
-        raise read.refuse("block_count", "layers of BERT, with q, k and v apart and no gates")
-    types = read.checkpoint.shapes.get("token_types.weight", (2,))[0]
+    if reader.has("blk.0.attn_qkv.weight") or reader.has("blk.0.ffn_gate.weight"):
+        raise reader.refuse("block_count", "layers of BERT, with q, k and v apart and no gates")
+    types = reader.checkpoint.shapes.get("token_types.weight", (2,))[0]
     config = {
         "architectures": ["BertModel"],
         "model_type": "bert",
         "add_pooling_layer": False,
-        "vocab_size": read.vocabulary,
+        "vocab_size": reader.vocabulary,
         "type_vocab_size": types,
-        "hidden_size": read.integer("embedding_length"),
-        "intermediate_size": read.integer("feed_forward_length"),
-        "num_hidden_layers": read.integer("block_count"),
-        "num_attention_heads": read.integer("attention.head_count"),
-        "max_position_embeddings": read.integer("context_length"),
-        "layer_norm_eps": read.number("attention.layer_norm_epsilon"),
+        "hidden_size": reader.integer("embedding_length"),
+        "intermediate_size": reader.integer("feed_forward_length"),
+        "num_hidden_layers": reader.integer("block_count"),
+        "num_attention_heads": reader.integer("attention.head_count"),
+        "max_position_embeddings": reader.integer("context_length"),
+        "layer_norm_eps": reader.number("attention.layer_norm_epsilon"),
     }
-    token = read.fields.integer("tokenizer.ggml.padding_token_id", None, least=0)
+    token = reader.fields.integer("tokenizer.ggml.padding_token_id", None, least=0)
     renames = (
         ("layers.{}.norm", "layers.{}.layer_output_norm"),
         ("layers.{}", "blk.{}"),

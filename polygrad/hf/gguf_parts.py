@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from polygrad.errors import ArgumentError, ModelError
-from polygrad.hf.checkpoint import mapped
+from polygrad.hf.checkpoint import map_file
 from polygrad.models.fields import Fields
 from polygrad.nn.gguf import Blocks, read_gguf
 
@@ -22,16 +22,16 @@ _MOST = 1 << 16  # parts: the count has 16 bits
 def map_parts(path: Path) -> dict[str, memoryview]:
     """The bytes of a GGUF file by its name; of a part, those of all parts in order. Raises ModelError, which
     names a part that is missing."""
-    found = _NAME.fullmatch(path.name)
-    if found is None:
-        return {path.name: mapped(path)}
-    stem, count = found[1], int(found[3])
+    match = _NAME.fullmatch(path.name)
+    if match is None:
+        return {path.name: map_file(path)}
+    stem, count = match[1], int(match[3])
     names = (f"{stem}-{number:05d}-of-{count:05d}.gguf" for number in range(1, count + 1))
     out = {}
     for name in names:
         if not (path.parent / name).is_file():
             raise ModelError(f"{path.parent / name}: missing, one of the {count} parts of {path.name}")
-        out[name] = mapped(path.parent / name)
+        out[name] = map_file(path.parent / name)
     return out
 
 
@@ -43,22 +43,24 @@ def read_parts(parts: Mapping[str, memoryview]) -> tuple[str, dict[str, Any], di
     tensors: dict[str, Blocks] = {}
     for number, (name, data) in enumerate(parts.items()):
         try:
-            own, found = read_gguf(data)
+            part_metadata, part_tensors = read_gguf(data)
         except ArgumentError as e:
             raise ModelError(f"{name}: {e}") from e
-        fields = Fields(own, name)
+        fields = Fields(part_metadata, name)
         count = fields.integer("split.count", 1, least=0, most=_MOST)
         if max(count, 1) != len(parts):
             raise fields.refuse("split.count", f"the number of parts that there are, {len(parts)}")
         if fields.integer("split.no", 0, least=0) != number:
             raise fields.refuse("split.no", f"{number}, as the parts are in order")
-        twice = sorted(set(tensors) & set(found))
+        twice = sorted(set(tensors) & set(part_tensors))
         if twice:
             raise ModelError(f"{name}: tensor {twice[0]!r:.80} is in another part, too")
         if number == 0:
-            first, metadata = name, own
-        tensors |= found
-    wanted = Fields(metadata, first).integer("split.tensors.count", len(tensors), least=0)
-    if wanted != len(tensors):
-        raise ModelError(f"{first}: split.tensors.count: {wanted}, and the parts have {len(tensors)} tensors")
+            first, metadata = name, part_metadata
+        tensors |= part_tensors
+    expected_count = Fields(metadata, first).integer("split.tensors.count", len(tensors), least=0)
+    if expected_count != len(tensors):
+        raise ModelError(
+            f"{first}: split.tensors.count: {expected_count}, and the parts have {len(tensors)} tensors"
+        )
     return first, metadata, tensors

@@ -201,11 +201,11 @@ def _sentencepiece(
         charsmap = bytes(x & 0xFF for x in charsmap)  # int8 or uint8
     except TypeError:
         raise entries.error("precompiled_charsmap", "expected bytes") from None
-    unknown = [i for i, kind in enumerate(kinds) if kind == UNKNOWN]
+    unknown_ids = [i for i, kind in enumerate(kinds) if kind == UNKNOWN]
     pieces = SentencePieceModel(
         tuple(VocabularyPiece(*piece) for piece in zip(tokens, map(float, scores), kinds, strict=True)),
         UNIGRAM if model == "t5" else BPE,
-        entries.get("unknown_token_id", int, unknown[0] if unknown else 0),
+        entries.get("unknown_token_id", int, unknown_ids[0] if unknown_ids else 0),
         entries.get("bos_token_id", int, -1),
         entries.get("eos_token_id", int, -1),
         entries.get("padding_token_id", int, -1),
@@ -213,7 +213,7 @@ def _sentencepiece(
         entries.get("remove_extra_whitespaces", bool, model == "t5"),
         charsmap,
     )
-    if model == "llama" and BYTE not in kinds and not unknown:
+    if model == "llama" and BYTE not in kinds and not unknown_ids:
         raise entries.error("token_type", "expected tokens of bytes or an unknown token, got neither")
     _set_ends(entries, config, model == "llama", model == "t5")
     return convert_sentencepiece(pieces, FILE)

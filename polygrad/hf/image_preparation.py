@@ -1,4 +1,4 @@
-"""Pictures as the numbers that a model of images takes, by what its preprocessor_config.json says.
+"""Preprocessing of pictures for image models, according to preprocessor_config.json.
 
 Pictures are resized as PIL resizes them: a filter along the width, then one along the height, with weights
 that are whole numbers, and sums that are rounded to bytes. Where PIL takes the axes in the other order, as
@@ -46,32 +46,32 @@ def _bicubic(x: float) -> float:
 _FILTERS = {2: Filter(1.0, _bilinear), 3: Filter(2.0, _bicubic)}  # by PIL's numbers
 
 
-def resize_weights(size: int, wanted: int, kernel: Filter) -> list[list[int]]:
+def resize_weights(size: int, new_size: int, kernel: Filter) -> list[list[int]]:
     """How much each of `size` pixels counts in each of `wanted`: weights that add up to about 1 << 22.
 
     >>> [[w / (1 << 22) for w in row] for row in resize_weights(2, 4, _FILTERS[2])]
     [[1.0, 0.0], [0.75, 0.25], [0.25, 0.75], [0.0, 1.0]]
     """
-    ratio = size / wanted
+    ratio = size / new_size
     stretch = max(ratio, 1.0)
     reach, inverse = kernel.support * stretch, 1 / stretch
     rows = []
-    for i in range(wanted):
+    for i in range(new_size):
         center = (i + 0.5) * ratio
         first, end = max(0, int(center - reach + 0.5)), min(size, int(center + reach + 0.5))
         row = [kernel.weight((j - center + 0.5) * inverse) for j in range(first, end)]
         part = 1 / sum(row)
-        whole = [math.floor(abs(w * part) * (1 << _BITS) + 0.5) * (1 if w > 0 else -1) for w in row]
-        rows.append([0] * first + whole + [0] * (size - end))
+        integer_row = [math.floor(abs(w * part) * (1 << _BITS) + 0.5) * (1 if w > 0 else -1) for w in row]
+        rows.append([0] * first + integer_row + [0] * (size - end))
     return rows
 
 
 def resize(image: Tensor, height: int, width: int, kernel: Filter) -> Tensor:
     """A picture (channels, height, width) of int32 from 0 to 255 at another size."""
-    for wanted, axis in ((width, 2), (height, 1)):
+    for new_size, axis in ((width, 2), (height, 1)):
         size = int(image.shape[axis])
-        if size != wanted:
-            weights = Tensor(resize_weights(size, wanted, kernel), image.device, dtype="int32")
+        if size != new_size:
+            weights = Tensor(resize_weights(size, new_size, kernel), image.device, dtype="int32")
             sums = weights @ image if axis == 1 else image @ weights.transpose(0, 1)
             image = ((sums + (1 << (_BITS - 1))) >> _BITS).clamp(0, 255)
     return image
@@ -121,11 +121,11 @@ class Preparation:
 
 def _middle(x: Tensor, crop: tuple[int, int], where: str) -> Tensor:
     places = []
-    for size, wanted in zip(x.shape[1:], crop):
-        if wanted > size:
+    for size, crop_size in zip(x.shape[1:], crop):
+        if crop_size > size:
             raise ShapeError(f"{where}: expected at least {crop[0]}x{crop[1]} pixels to crop, got {size}")
-        first = (int(size) - wanted) // 2
-        places.append(slice(first, first + wanted))
+        first = (int(size) - crop_size) // 2
+        places.append(slice(first, first + crop_size))
     return x[:, places[0], places[1]]
 
 

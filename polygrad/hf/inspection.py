@@ -1,4 +1,4 @@
-"""What a checkpoint says of itself, and whether it loads. No weight is read."""
+"""Describes a checkpoint, and whether it loads, without reading weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from polygrad.models.fields import Fields
 from polygrad.models.names import find_sources
 from polygrad.models.registry import architecture_of
 
-# Entries of a configuration that say how large a model is.
+# The entries of a configuration that are a model's sizes.
 _SIZES = (
     "vocab_size", "hidden_size", "n_embd", "d_model", "num_hidden_layers", "n_layer", "num_layers",
     "num_attention_heads", "n_head", "num_heads", "num_key_value_heads", "head_dim", "intermediate_size",
@@ -67,20 +67,20 @@ def inspect(path: str | os.PathLike[str]) -> ModelInspection:
     """
     place = Path(path)
     if place.is_file():
-        found = open_gguf(map_parts(place))
-        tokenizer = "tokenizer.ggml.model" in found.metadata
-        template = "tokenizer.chat_template" in found.metadata
-        return _inspected(found.config, found.checkpoint, found.names, tokenizer, template)
+        model = open_gguf(map_parts(place))
+        tokenizer = "tokenizer.ggml.model" in model.metadata
+        template = "tokenizer.chat_template" in model.metadata
+        return _inspect_checkpoint(model.config, model.checkpoint, model.names, tokenizer, template)
     if not place.is_dir():
         raise ModelError(f"{place}: there is no such file or folder")
     files = small_files(place)
     settings = json_fields(files, "tokenizer_config.json", missing={})
     template = "chat_template" in settings or any(name.startswith("chat_template.") for name in files)
     config = json_fields(files, "config.json")
-    return _inspected(config, open_checkpoint(place), None, has_tokenizer(files), template)
+    return _inspect_checkpoint(config, open_checkpoint(place), None, has_tokenizer(files), template)
 
 
-def _inspected(
+def _inspect_checkpoint(
     config: Fields, checkpoint: Any, names: Any, has_tokens: bool, has_template: bool
 ) -> ModelInspection:
     counts = tuple(_counts(checkpoint))
@@ -91,8 +91,8 @@ def _inspected(
         task = kind.task
         shapes = {name: tuple(t.shape) for name, t in nn.state.get_state_dict(kind.build(config)).items()}
         sources = find_sources(shapes, names or kind.names, checkpoint.shapes, checkpoint.where)
-        used = {name for source in sources.values() for name in source.names}
-        unused = tuple(sorted(set(checkpoint.shapes) - used))
+        used_names = {name for source in sources.values() for name in source.names}
+        unused = tuple(sorted(set(checkpoint.shapes) - used_names))
     except ModelError as e:
         problem = str(e)
     architectures = config.values.get("architectures")
@@ -106,6 +106,6 @@ def _counts(checkpoint: Any) -> Iterator[EncodingCount]:
     for name, shape in checkpoint.shapes.items():
         encoding, nbytes = checkpoint.stored(name)
         groups.setdefault(encoding, []).append((prod(shape), nbytes))
-    for encoding, found in sorted(groups.items()):
-        elements, nbytes = map(sum, zip(*found, strict=True))
-        yield EncodingCount(encoding, len(found), elements, nbytes)
+    for encoding, group in sorted(groups.items()):
+        elements, nbytes = map(sum, zip(*group, strict=True))
+        yield EncodingCount(encoding, len(group), elements, nbytes)

@@ -1,4 +1,4 @@
-"""The Instances that checkpoints become, by task: what can be asked of a model beside `forward`."""
+"""The Instances of checkpoints, by task: the methods of a model besides `forward`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from polygrad import nn
 from polygrad.errors import ArgumentError, ModelError
 from polygrad.generation.beams import BeamOptions, beam_search
 from polygrad.generation.engine import Engine
-from polygrad.generation.requests import Completion, Grammar, NoText, Piece, Request, joined
+from polygrad.generation.requests import Completion, Grammar, NoText, Piece, Request, join_pieces
 from polygrad.generation.sampling import Sampling
 from polygrad.generation.scheduler import Scheduler
 from polygrad.generation.scheduler import Sequence as Running
@@ -65,17 +65,17 @@ class HFInstance(Instance):
 
     @cached_property
     def defaults(self) -> Fields:
-        """generation_config.json: what `generate` does unless it is told."""
+        """generation_config.json: the defaults of `generate`."""
         return json_fields(self._files, "generation_config.json", missing={})
 
     def end_tokens(self) -> list[int]:
         """The tokens that end an answer, by the model's files."""
-        for found in (self.defaults, self.config):
-            value = found.values.get("eos_token_id")
+        for source in (self.defaults, self.config):
+            value = source.values.get("eos_token_id")
             if isinstance(value, int):
                 return [value]
             if isinstance(value, list):
-                return found.items("eos_token_id", int)
+                return source.items("eos_token_id", int)
         return []
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -94,20 +94,20 @@ class HFInstance(Instance):
             (target / name).write_bytes(data)
         text = json.dumps(dict(self.config.values), indent=2)
         (target / "config.json").write_text(text + "\n", encoding="utf-8")
-        whole = _with_unpacked(self.weights(), self._packed())
-        weights = {name: t.detach() for name, t in self.architecture.names.to_file(whole).items()}
+        all_weights = _unpack(self.weights(), self._packed())
+        weights = {name: t.detach() for name, t in self.architecture.names.to_file(all_weights).items()}
         nn.state.safe_save(weights, target / "model.safetensors", metadata={"format": "pt"})
 
     def __repr__(self) -> str:
-        count = sum(t.numel() for t in _with_unpacked(self.weights(), self._packed()).values())
+        count = sum(t.numel() for t in _unpack(self.weights(), self._packed()).values())
         return f"<{type(self).__name__} {self.architecture.name}: {count / 1e6:.1f} M weights>"
 
     def _packed(self) -> dict[str, nn.PackedWeight]:
-        found = {name: place.weight for name, place in find_packable_weights(self.module).items()}
-        return {name: w for name, w in found.items() if isinstance(w, nn.PackedWeight)}
+        weights = {name: place.weight for name, place in find_packable_weights(self.module).items()}
+        return {name: w for name, w in weights.items() if isinstance(w, nn.PackedWeight)}
 
 
-def _with_unpacked(weights: Mapping[str, Tensor], packed: Mapping[str, nn.PackedWeight]) -> dict[str, Tensor]:
+def _unpack(weights: Mapping[str, Tensor], packed: Mapping[str, nn.PackedWeight]) -> dict[str, Tensor]:
     """The weights by name, with those that are packed, lazily, as floats in the place of their planes."""
     planes = {f"{name}.{plane}" for name, weight in packed.items() for plane in weight.planes}
     out = {name: t for name, t in weights.items() if name not in planes}
@@ -115,7 +115,7 @@ def _with_unpacked(weights: Mapping[str, Tensor], packed: Mapping[str, nn.Packed
 
 
 class LanguageModel(HFInstance):
-    """A model that predicts the next token, and so writes."""
+    """A model that generates text by predicting the next token."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -148,7 +148,7 @@ class LanguageModel(HFInstance):
 
     @property
     def scheduler(self) -> Scheduler:
-        """What runs requests, with a cache for `max_batch` sequences; made when it is first used."""
+        """The scheduler of requests, with a cache for `max_batch` sequences; made on first use."""
         if self._scheduler is None:
             self._scheduler = self._new_scheduler()
         return self._scheduler
@@ -158,7 +158,7 @@ class LanguageModel(HFInstance):
         return Scheduler(engine, NoText if self.tokenizer is None else self.tokenizer.stream)
 
     def reset(self) -> None:
-        """Forget what runs and waits, and the cache with it: after a failure in the midst of a step."""
+        """Drop running and waiting requests, and the cache, after a failure within a step."""
         self._scheduler = self._new_scheduler()
 
     def generate(self, prompt: Prompt, **options: Any) -> Any:
@@ -186,7 +186,7 @@ class LanguageModel(HFInstance):
         finally:
             for sequence in sequences:
                 sequence.cancel()
-        answers = [joined(list(s.pieces), len(s.request.tokens)) for s in sequences]
+        answers = [join_pieces(list(s.pieces), len(s.request.tokens)) for s in sequences]
         return answers[0] if is_one and count is None else answers
 
     def _beams(
@@ -205,7 +205,7 @@ class LanguageModel(HFInstance):
             raise ArgumentError(f"n: expected 1 to {width}, the number of beams, got {count}")
         if width not in self._beam_engines:
             engine = Engine(self.module, width, self.max_seq_len or None, self.cache_dtype)
-            self._beam_engines = {width: engine}  # a cache is large: one is kept
+            self._beam_engines = {width: engine}  # caches are large, so only one is kept
         search = BeamOptions(request.max_new_tokens, length_penalty, early_stopping)
         beams = beam_search(self._beam_engines[width], request.tokens, request.stop_tokens, search)
         answers = []
@@ -300,7 +300,7 @@ class LanguageModel(HFInstance):
             return tuple(self.tokenizer.encode(prompt))
         if tools and not self.tokenizer.takes_tools:
             raise ModelError("tools: the model's chat template has no place for them")
-        # a template writes the special tokens itself
+        # templates contain the special tokens
         text = self.tokenizer.apply_chat_template(prompt, tools or None, add_generation_prompt=True)
         return tuple(self.tokenizer.encode(text, add_special_tokens=False))
 

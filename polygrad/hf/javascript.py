@@ -1,9 +1,10 @@
-"""JavaScript's `@huggingface/tokenizers` and `@huggingface/jinja`, for Pyodide: a thin skin over
+"""JavaScript's `@huggingface/tokenizers` and `@huggingface/jinja`, for Pyodide: a thin wrapper of
 `loader/src/hub.ts`.
 
-polygrad's loaders register what opens them in the JavaScript module `polygrad_host`. Importing this module
-without one raises ImportError. The bundle is loaded when it is first asked for: in Node at once, in a page
-that takes a promise, for which Python is suspended where the engine can; else `prepare` is awaited before.
+polygrad's loaders register the function that opens them in the JavaScript module `polygrad_host`. Importing
+this module without one raises ImportError. The bundle is loaded on first use: in Node synchronously; in a
+page by a promise, for which Python is suspended if the engine supports it. Else `prepare` must be awaited
+before.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from polygrad.hf.tokenizer_json import TokenizerJson
 
 
 def _libraries() -> Any:
-    """The bundle. Raises ModelError where it cannot be waited for."""
+    """The bundle. Raises ModelError if Python cannot wait for it."""
     found = polygrad_host.loadHub()
     if not hasattr(found, "then"):
         return found
@@ -34,7 +35,7 @@ def _libraries() -> Any:
 
 
 async def prepare() -> None:
-    """Load the bundle, so that it is there."""
+    """Load the bundle before its first use."""
     found = polygrad_host.loadHub()
     if hasattr(found, "then"):
         await found

@@ -1,11 +1,10 @@
-"""A tokenizer.json in such words that `@huggingface/tokenizers` finds the same tokens as the package
+"""Rewrites a tokenizer.json so that `@huggingface/tokenizers` finds the same tokens as the package
 `tokenizers`.
 
-The JavaScript library has the same kinds of normalizers, pre-tokenizers and models, but several of them are
-near to what they should be, and not the same: its classes of characters are JavaScript's, a BERT normalizer
-takes surrogates for characters, Metaspace does not split. Most can be said by those that are exact, which are
-replacements and splits at regular expressions. What cannot be said is an error here, by name, before anything
-is tokenized.
+The JavaScript library has the same kinds of normalizers, pre-tokenizers and models, but several of them
+behave differently: character classes are JavaScript's, the BERT normalizer treats surrogates as characters,
+Metaspace does not split. Most can be expressed by exact parts: replacements and splits at regular
+expressions. Others are an error here, by name, before anything is tokenized.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def javascript_form(tokenizer: TokenizerJson, file: str) -> dict[str, Any]:
     }
 
 
-def _unsupported(where: str, what: str) -> ModelError:
+def _unsupported_error(where: str, what: str) -> ModelError:
     return ModelError(f"{where}: {what} is not supported by the JavaScript libraries of a page")
 
 
@@ -66,7 +65,7 @@ def _replace(pattern: str, content: str) -> dict[str, Any]:
     return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
 
 
-# JavaScript writes a sigma at the end of a word in another way.
+# JavaScript lowercases a sigma at the end of a word differently.
 _LOWERCASE = [_replace("Σ", "σ"), {"type": "Lowercase"}]
 
 
@@ -93,7 +92,7 @@ def _normalizers(data: dict[str, Any] | None, where: str) -> list[dict[str, Any]
         case "NFC" | "NFD" | "NFKC" | "NFKD" | "Precompiled":
             return [data]
         case kind:
-            raise _unsupported(where, f"the kind {kind}")
+            raise _unsupported_error(where, f"the kind {kind}")
 
 
 def _bert_normalizers(data: dict[str, Any]) -> list[dict[str, Any]]:
@@ -141,7 +140,7 @@ def _pre_tokenizers(data: dict[str, Any] | None, where: str, follows: bool) -> l
         case "Digits":
             return [_split(r"\p{N}" if data.get("individual_digits") else r"\p{N}+")]
         case "CharDelimiterSplit":
-            return [_split(_escaped(data["delimiter"]), "Removed")]
+            return [_split(_escape(data["delimiter"]), "Removed")]
         case "FixedLength":
             return [_split(rf"[\s\S]{{1,{data['length']}}}")]
         case "Metaspace":
@@ -149,16 +148,20 @@ def _pre_tokenizers(data: dict[str, Any] | None, where: str, follows: bool) -> l
         case "Split":
             return [_split_of(data, where)]
         case kind:
-            raise _unsupported(where, f"the kind {kind}")
+            raise _unsupported_error(where, f"the kind {kind}")
 
 
 def _metaspace(data: dict[str, Any], where: str, follows: bool) -> list[dict[str, Any]]:
     mark = data.get("replacement", "▁")
     scheme = data.get("prepend_scheme", "always" if data.get("add_prefix_space", True) else "never")
     if scheme == "first" and follows:
-        raise _unsupported(f"{where}.prepend_scheme", "first, after another pre-tokenizer,")
-    own = {"type": "Metaspace", "replacement": mark, "prepend_scheme": scheme, "split": False}
-    return [own, _split(f"{_escaped(mark)}[^{_escaped(mark)}]*")] if data.get("split", True) else [own]
+        raise _unsupported_error(f"{where}.prepend_scheme", "first, after another pre-tokenizer,")
+    pre_tokenizer = {"type": "Metaspace", "replacement": mark, "prepend_scheme": scheme, "split": False}
+    return (
+        [pre_tokenizer, _split(f"{_escape(mark)}[^{_escape(mark)}]*")]
+        if data.get("split", True)
+        else [pre_tokenizer]
+    )
 
 
 def _split_of(data: dict[str, Any], where: str) -> dict[str, Any]:
@@ -169,14 +172,14 @@ def _split_of(data: dict[str, Any], where: str) -> dict[str, Any]:
             and not data.get("invert")
             and re.search(r"(?<!\\)\((?!\?)", text)
         ):
-            raise _unsupported(f"{where}.pattern", "a group that captures, in what is removed,")
+            raise _unsupported_error(f"{where}.pattern", "a group that captures, in what is removed,")
         return _with_behavior(text, data, where)
     behavior = data.get("behavior")
     if len(text) == 1 and behavior in ("MergedWithPrevious", "MergedWithNext") and not data.get("invert"):
-        other = f"[^{_escaped(text)}]*"
+        other = f"[^{_escape(text)}]*"
         before = behavior == "MergedWithPrevious"
-        return _split(other + _escaped(text) if before else _escaped(text) + other)
-    return _with_behavior(_escaped(text), data, where)
+        return _split(other + _escape(text) if before else _escape(text) + other)
+    return _with_behavior(_escape(text), data, where)
 
 
 def _with_behavior(pattern: str, data: dict[str, Any], where: str) -> dict[str, Any]:
@@ -187,10 +190,10 @@ def _with_behavior(pattern: str, data: dict[str, Any], where: str) -> dict[str, 
         return _split(f"{pattern}+")
     if behavior == "Removed":
         return _split(pattern, "Removed", invert)
-    raise _unsupported(f"{where}.behavior", f"{behavior}{', inverted,' if invert else ''}")
+    raise _unsupported_error(f"{where}.behavior", f"{behavior}{', inverted,' if invert else ''}")
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return "".join(f"\\x{{{ord(character):x}}}" for character in text)
 
 
@@ -201,22 +204,22 @@ def _model(tokenizer: TokenizerJson, is_split: bool, where: str) -> dict[str, An
     model = tokenizer.data["model"]
     if model["type"] == "Unigram":
         if model.get("byte_fallback"):
-            raise _unsupported(f"{where}.byte_fallback", "true in a Unigram model")
+            raise _unsupported_error(f"{where}.byte_fallback", "true in a Unigram model")
         if model.get("unk_id") is None:
-            raise _unsupported(f"{where}.unk_id", "a Unigram model without an unknown token")
+            raise _unsupported_error(f"{where}.unk_id", "a Unigram model without an unknown token")
         if is_split and not any(token == "▁" for token, _ in model["vocab"]):
-            raise _unsupported(f"{where}.vocab", "a Unigram model of words without a token for a space")
+            raise _unsupported_error(f"{where}.vocab", "a Unigram model of words without a token for a space")
     if model["type"] == "BPE":
         if model.get("dropout"):
-            raise _unsupported(f"{where}.dropout", "a part of merges left out at random")
+            raise _unsupported_error(f"{where}.dropout", "a part of merges left out at random")
         if model.get("continuing_subword_prefix"):
-            raise _unsupported(f"{where}.continuing_subword_prefix", "a prefix within words")
+            raise _unsupported_error(f"{where}.continuing_subword_prefix", "a prefix within words")
         merges = [merge.split(" ") if isinstance(merge, str) else merge for merge in model["merges"]]
         vocabulary = model["vocab"]
         has_bytes = model.get("byte_fallback") and all(f"<0x{i:02X}>" in vocabulary for i in range(256))
         fuses = bool(model.get("fuse_unk")) and not has_bytes
         if fuses and is_split:
-            raise _unsupported(f"{where}.fuse_unk", "true, of words,")
+            raise _unsupported_error(f"{where}.fuse_unk", "true, of words,")
         return {**model, "merges": merges, "fuse_unk": fuses}
     return dict(model)
 
@@ -232,18 +235,18 @@ def variables_json(variables: dict[str, Any], where: str) -> str:
     Raises ModelError, which begins with `where`, for numbers that JavaScript writes otherwise, and for
     objects whose order it does not keep.
     """
-    pending: list[Any] = [variables]
-    while pending:
-        value = pending.pop()
+    stack: list[Any] = [variables]
+    while stack:
+        value = stack.pop()
         if isinstance(value, dict):
             if any(name.isascii() and name.isdecimal() for name in value):
-                raise _unsupported(where, f"an object with a number for a name, in {value!r:.80},")
-            pending += value.values()
+                raise _unsupported_error(where, f"an object with a number for a name, in {value!r:.80},")
+            stack += value.values()
         elif isinstance(value, list):
-            pending += value
+            stack += value
         elif isinstance(value, float):
             if value.is_integer() or not 1e-4 <= abs(value) < 1e16:
-                raise _unsupported(where, f"the float {value!r}")
+                raise _unsupported_error(where, f"the float {value!r}")
         elif isinstance(value, int) and abs(value) >= _EXACT:
-            raise _unsupported(where, f"the integer {value}")
+            raise _unsupported_error(where, f"the integer {value}")
     return json.dumps(variables, ensure_ascii=False, allow_nan=False)

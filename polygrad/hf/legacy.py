@@ -1,8 +1,8 @@
-"""Folders of before tokenizer.json: their vocabularies as the same data that a tokenizer.json holds.
+"""Folders without tokenizer.json: converts their vocabularies to the data of a tokenizer.json.
 
 `vocab.json` with `merges.txt` (byte-level BPE: GPT-2, RoBERTa, Qwen, CLIP), `vocab.txt` (WordPiece: BERT),
-and a sentencepiece model (`tokenizer.model`, `spiece.model`). Which pipeline goes with them is what
-`tokenizer_class` in tokenizer_config.json says, or the vocabulary itself.
+and a sentencepiece model (`tokenizer.model`, `spiece.model`). `tokenizer_class` in tokenizer_config.json, or
+the vocabulary itself, determines the pipeline.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def convert_legacy(files: Mapping[str, bytes], config: dict[str, Any]) -> tuple[
     for name in SENTENCEPIECE:
         if name in files:
             return name, _sentencepiece(files[name], name, config, kind)
-    found = ", ".join(sorted(files)) or "no files"
+    file_names = ", ".join(sorted(files)) or "no files"
     raise ModelError(
         f"Tokenizer: expected tokenizer.json, or {VOCABULARY} with {MERGES}, {WORDS}, "
-        f"{' or '.join(SENTENCEPIECE)}, got {found}"
+        f"{' or '.join(SENTENCEPIECE)}, got {file_names}"
     )
 
 
@@ -100,25 +100,27 @@ def _byte_level(files: Mapping[str, bytes], config: dict[str, Any], kind: str) -
         "vocab": vocabulary,
         "merges": merges,
     }
-    own: dict[str, Any] = {
+    tokenizer: dict[str, Any] = {
         "version": "1.0",
         "added_tokens": [],
         "normalizer": None,
         "post_processor": None,
         "model": model,
     }
-    own["decoder"] = _BYTE_LEVEL
-    own["pre_tokenizer"] = {**_BYTE_LEVEL, "add_prefix_space": config.get("add_prefix_space") is True}
+    tokenizer["decoder"] = _BYTE_LEVEL
+    tokenizer["pre_tokenizer"] = {**_BYTE_LEVEL, "add_prefix_space": config.get("add_prefix_space") is True}
     if kind in ("Roberta", "Longformer") or (not kind and {"<s>", "</s>", "<mask>"} <= vocabulary.keys()):
         names = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
         names |= {"cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>"}
-        _name_tokens(own, config, names, vocabulary)
-        own["post_processor"] = _bert_ends("RobertaProcessing", config, vocabulary)
+        _name_tokens(tokenizer, config, names, vocabulary)
+        tokenizer["post_processor"] = _bert_ends("RobertaProcessing", config, vocabulary)
     elif kind == "CLIP" or (not kind and any(token.endswith("</w>") for token in vocabulary)):
-        _name_tokens(own, config, {"bos_token": "<|startoftext|>", "eos_token": "<|endoftext|>"}, vocabulary)
+        _name_tokens(
+            tokenizer, config, {"bos_token": "<|startoftext|>", "eos_token": "<|endoftext|>"}, vocabulary
+        )
         model["unk_token"], model["end_of_word_suffix"] = _content(config.get("eos_token")), "</w>"
         space: dict[str, Any] = {"type": "Replace", "pattern": {"Regex": r"\s+"}, "content": " "}
-        own["normalizer"] = {
+        tokenizer["normalizer"] = {
             "type": "Sequence",
             "normalizers": [{"type": "NFC"}, space, {"type": "Lowercase"}],
         }
@@ -129,39 +131,40 @@ def _byte_level(files: Mapping[str, bytes], config: dict[str, Any], kind: str) -
             "invert": True,
         }
         steps = [split, {**_BYTE_LEVEL, "add_prefix_space": False, "use_regex": False}]
-        own["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": steps}
+        tokenizer["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": steps}
         config = {**config, "cls_token": config["bos_token"], "sep_token": config["eos_token"]}
-        own["post_processor"] = _bert_ends("RobertaProcessing", config, vocabulary)
+        tokenizer["post_processor"] = _bert_ends("RobertaProcessing", config, vocabulary)
     elif kind.startswith("Qwen"):
-        own["normalizer"], own["pre_tokenizer"] = {"type": "NFC"}, byte_level_steps("qwen2")
-        _name_tokens(own, config, {"eos_token": "<|endoftext|>"}, vocabulary)
+        tokenizer["normalizer"], tokenizer["pre_tokenizer"] = {"type": "NFC"}, byte_level_steps("qwen2")
+        _name_tokens(tokenizer, config, {"eos_token": "<|endoftext|>"}, vocabulary)
     elif kind in ("", "GPT2", "PreTrained", "Whisper"):
-        _name_tokens(own, config, {"bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>"}, vocabulary)
+        _name_tokens(
+            tokenizer, config, {"bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>"}, vocabulary
+        )
     else:
         raise ModelError(
             f"{_CONFIG}: tokenizer_class: expected GPT2, Roberta, CLIP, Qwen2 or Whisper for a {VOCABULARY}, "
             f"got {config['tokenizer_class']!r:.80}: save its tokenizer.json"
         )
-    return own
+    return tokenizer
 
 
 def _name_tokens(
-    own: dict[str, Any], config: dict[str, Any], names: Mapping[str, str], vocabulary: Mapping[str, Any]
+    tokenizer: dict[str, Any], config: dict[str, Any], names: Mapping[str, str], vocabulary: Mapping[str, Any]
 ) -> None:
-    """Note in `config` the special tokens that go by these names, and make those in the vocabulary added
-    tokens.
-    """
+    """Record in `config` the special tokens with these names, and make those in the vocabulary added
+    tokens."""
     for name, content in names.items():
         if config.get(name) is None and content in vocabulary:
             config[name] = content
-    known = {entry["content"] for entry in own["added_tokens"]}
+    known_tokens = {entry["content"] for entry in tokenizer["added_tokens"]}
     for name in ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"):
         content = _content(config.get(name))
-        if content in vocabulary and content not in known:
-            known.add(content)
+        if content in vocabulary and content not in known_tokens:
+            known_tokens.add(content)
             # RoBERTa's mask stands for a word and the space before it.
-            strips = name == "mask_token" and own["decoder"] is _BYTE_LEVEL
-            own["added_tokens"].append(added_token(vocabulary[content], content, lstrip=strips))
+            strips = name == "mask_token" and tokenizer["decoder"] is _BYTE_LEVEL
+            tokenizer["added_tokens"].append(added_token(vocabulary[content], content, lstrip=strips))
 
 
 def _content(token: Any) -> str:
@@ -213,7 +216,7 @@ def wordpiece_json(
         "strip_accents": strip_accents,
         "lowercase": lowercase,
     }
-    own: dict[str, Any] = {
+    tokenizer: dict[str, Any] = {
         "version": "1.0",
         "added_tokens": [],
         "normalizer": normalizer,
@@ -222,8 +225,8 @@ def wordpiece_json(
         "post_processor": None,
     }
     names = {"unk_token": "[UNK]", "sep_token": "[SEP]", "pad_token": "[PAD]", "cls_token": "[CLS]"}
-    _name_tokens(own, config, {**names, "mask_token": "[MASK]"}, vocabulary)
-    own["model"] = {
+    _name_tokens(tokenizer, config, {**names, "mask_token": "[MASK]"}, vocabulary)
+    tokenizer["model"] = {
         "type": "WordPiece",
         "unk_token": _content(config.get("unk_token")),
         "continuing_subword_prefix": prefix,
@@ -234,8 +237,8 @@ def wordpiece_json(
     for content in (cls, sep):
         if content not in vocabulary:
             raise ModelError(f"{file}: expected [CLS] and [SEP], got no token {content!r}")
-    own["post_processor"] = bert_template(cls, sep, vocabulary)
-    return own
+    tokenizer["post_processor"] = bert_template(cls, sep, vocabulary)
+    return tokenizer
 
 
 def bert_template(cls: str, sep: str, vocabulary: Mapping[str, int]) -> dict[str, Any]:
@@ -260,9 +263,9 @@ def _sentencepiece(raw: bytes, file: str, config: dict[str, Any], kind: str) -> 
     model = read_sentencepiece(raw, file)
     data = convert_sentencepiece(model, file)
     if kind and kind not in _ENDS:
-        known = ", ".join(sorted(f"{name}Tokenizer" for name in _ENDS))
+        class_names = ", ".join(sorted(f"{name}Tokenizer" for name in _ENDS))
         raise ModelError(
-            f"{_CONFIG}: tokenizer_class: expected one of {known} for a {file}, got "
+            f"{_CONFIG}: tokenizer_class: expected one of {class_names} for a {file}, got "
             f"{config['tokenizer_class']!r:.80}: save its tokenizer.json"
         )
     begin, end = _ENDS[kind] if kind else (("bos_id", None) if model.model == BPE else (None, "eos_id"))
@@ -282,7 +285,7 @@ def _sentencepiece(raw: bytes, file: str, config: dict[str, Any], kind: str) -> 
 
 
 def _add_sentinels(data: dict[str, Any], config: dict[str, Any], size: int) -> None:
-    """T5's `<extra_id_0>` and so on are no pieces: they follow them, the last first."""
+    """T5's `<extra_id_0>` and so on are not pieces; they follow the pieces, in descending order."""
     count = config.get("extra_ids", 100)
     if type(count) is not int or not 0 <= count <= 1 << 16:
         raise ModelError(f"{_CONFIG}: extra_ids: expected a number of tokens, got {count!r:.80}")

@@ -1,4 +1,4 @@
-"""`load_hf`: a folder of a checkpoint, or a repository's name, as an Instance that is ready to run."""
+"""`load_hf` loads a checkpoint's folder, or a repository by name, as an Instance."""
 
 from __future__ import annotations
 
@@ -129,9 +129,9 @@ class _Options:
     architecture: str | None
 
 
-def _gguf_instance(found: GGUFModel, files: dict[str, bytes], options: _Options) -> HFInstance:
-    out = _instance(found.config, files, found.checkpoint, found.names, options)
-    out.metadata = found.metadata
+def _gguf_instance(model: GGUFModel, files: dict[str, bytes], options: _Options) -> HFInstance:
+    out = _instance(model.config, files, model.checkpoint, model.names, options)
+    out.metadata = model.metadata
     return out
 
 
@@ -147,25 +147,25 @@ def _instance(
     if not dtype.is_float:
         raise ArgumentError(f"dtype: expected a float, got {dtype}")
     module = kind.build(config)
-    used = _read_weights(module, kind.names if names is None else names, checkpoint, dtype, options)
+    used_names = _read_weights(module, kind.names if names is None else names, checkpoint, dtype, options)
     o = options
     instance = instance_class(kind.task)(module, kind, config, files, o.device, o.max_batch, o.max_seq_len)
-    instance.unused = sorted(set(checkpoint.shapes) - used)
+    instance.unused = sorted(set(checkpoint.shapes) - used_names)
     return instance
 
 
 def _read_weights(module: Any, names: Names, checkpoint: Any, dtype: DType, options: _Options) -> set[str]:
     """Give a model the weights of a file, packed where they are or are to be; the tensors that were used."""
-    own = nn.state.get_state_dict(module)
-    shapes = {name: tuple(t.shape) for name, t in own.items()}
+    module_state = nn.state.get_state_dict(module)
+    shapes = {name: tuple(t.shape) for name, t in module_state.items()}
     sources = find_sources(shapes, names, checkpoint.shapes, checkpoint.where)
     places, kind = find_packable_weights(module), options.quantize
     to_pack = {} if kind is None else find_weights_to_pack(module, kind, NOT_QUANTIZED)
-    found: Iterable[tuple[str, Any]] = _values(sources, checkpoint, options.device)
+    values: Iterable[tuple[str, Any]] = _values(sources, checkpoint, options.device)
     if sys.stderr.isatty():
-        found = nn.data.progress(found, "loading", len(own))
+        values = nn.data.progress(values, "loading", len(module_state))
     with Tensor.no_grad():
-        for name, value in found:
+        for name, value in values:
             if isinstance(value, nn.PackedWeight):
                 if name in places:
                     places[name].put(value)
@@ -174,10 +174,10 @@ def _read_weights(module: Any, names: Names, checkpoint: Any, dtype: DType, opti
             if kind is not None and name in to_pack:
                 to_pack[name].put(nn.PackedWeight.of(value, kind))
                 continue
-            # integers, as positions and counts, keep their dtype; a value that nobody else has is not copied
-            value = value.cast(dtype if own[name].dtype.is_float else own[name].dtype)
-            own[name]._become(value if _is_own(value) else value.clone())
-            own[name].realize()
+            # integers, as positions and counts, keep their dtype; a value without other owners is not copied
+            value = value.cast(dtype if module_state[name].dtype.is_float else module_state[name].dtype)
+            module_state[name]._become(value if _is_own(value) else value.clone())
+            module_state[name].realize()
     return {n for source in sources.values() for n in source.names}
 
 

@@ -1,10 +1,9 @@
-"""Chat templates on the package `jinja2`, for CPython: in its sandbox, and bounded in time and memory.
+"""Chat templates by the package `jinja2`, for CPython: in its sandbox, with limits of time and memory.
 
-A template is a program in a stranger's file. The sandbox keeps it from Python's insides, and it has no
-loader, so it reads nothing. What the sandbox does not bound is done here: every loop and macro counts its
-rounds, every value that is made is measured, and operations whose result would be too large are refused
-before they run. Templates see what `transformers` gives them: `tojson` without escapes of HTML,
-`raise_exception`, `strftime_now`, the `generation` tag.
+A template is a program in an untrusted file. The sandbox blocks access to Python's internals, and there is no
+loader, so it reads no files. This module adds limits: loops and macros count their iterations, every value is
+measured, and operations with too large results are refused before they run. Templates get the environment of
+`transformers`: `tojson` without HTML escapes, `raise_exception`, `strftime_now`, the `generation` tag.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ _WIDE = re.compile(r"\d{5}|[*]|\{[^{}]*\{")  # widths in formats
 
 
 class _ExceededError(Exception):
-    """A template that takes too much."""
+    """A template exceeded its limits."""
 
 
 class _Budget:
-    """What one rendering has left."""
+    """The remaining budget of one rendering."""
 
     def __init__(self) -> None:
         self.rounds, self.size = _ROUNDS, _ALL
@@ -56,7 +55,7 @@ class _Budget:
             raise _ExceededError(f"more than {_SECONDS:.0f} seconds")
 
     def measure(self, value: Any) -> Any:
-        """`value`, when there is room for it."""
+        """`value`, if it fits the budget."""
         self.tick()
         size = _size(value)
         self.size -= size
@@ -72,9 +71,9 @@ _budget: ContextVar[_Budget] = ContextVar("polygrad_template_budget")
 
 def _size(value: Any) -> int:
     """The characters of a value, each as often as it would be written; no more than too many."""
-    size, pending = 0, [value]
-    while pending and size <= _LARGEST:
-        x = pending.pop()
+    size, stack = 0, [value]
+    while stack and size <= _LARGEST:
+        x = stack.pop()
         if isinstance(x, str):
             size += 1 + len(x)
         elif isinstance(x, int):
@@ -84,11 +83,11 @@ def _size(value: Any) -> int:
         elif isinstance(x, Mapping):
             size += _ELEMENT * (1 + 2 * len(x))
             if size <= _LARGEST:
-                pending += [*x.keys(), *x.values()]
+                stack += [*x.keys(), *x.values()]
         elif isinstance(x, (list, tuple, set, frozenset)):
             size += _ELEMENT * (1 + len(x))
             if size <= _LARGEST:
-                pending += x
+                stack += x
         else:
             size += 1
     return size
@@ -98,20 +97,20 @@ def _check_work(name: str, value: Any, args: tuple[Any, ...], keywords: Mapping[
     """Raises _ExceededError for a method or filter `name` of `value` that could make far more than it is
     given.
     """
-    given = [*args, *keywords.values()]
-    if any(isinstance(x, int) and abs(x) > _INTEGER for x in given):
+    values = [*args, *keywords.values()]
+    if any(isinstance(x, int) and abs(x) > _INTEGER for x in values):
         raise _ExceededError(f"{name} of a number above {_INTEGER}")
     if name == "format" and isinstance(value, str) and _WIDE.search(value):
         raise _ExceededError("a format with a width of five digits or of an argument")
-    longest = max([4, *(len(x) for x in given if isinstance(x, str))])
+    longest = max([4, *(len(x) for x in values if isinstance(x, str))])
     if name == "join":
         # Of a method the separator is the text, of a filter the argument.
-        lengths = [len(x) for x in given if isinstance(x, (list, tuple, range))]
+        lengths = [len(x) for x in values if isinstance(x, (list, tuple, range))]
         size = len(value) * max(lengths, default=0) if isinstance(value, str) else _size(value) * longest
-    elif name == "replace" and isinstance(value, str) and given and isinstance(given[0], str):
-        size = value.count(given[0]) * longest
+    elif name == "replace" and isinstance(value, str) and values and isinstance(values[0], str):
+        size = value.count(values[0]) * longest
     elif name in ("indent", "expandtabs") and isinstance(value, str):
-        widest = max([longest, 8, *(abs(x) for x in given if isinstance(x, int))])
+        widest = max([longest, 8, *(abs(x) for x in values if isinstance(x, int))])
         size = (value.count("\n" if name == "indent" else "\t") + 1) * widest
     else:
         return
@@ -120,7 +119,7 @@ def _check_work(name: str, value: Any, args: tuple[Any, ...], keywords: Mapping[
 
 
 class _Environment(ImmutableSandboxedEnvironment):
-    """The sandbox, with every value that is made measured."""
+    """The sandbox, which measures every value."""
 
     intercepted_binops = frozenset({"+", "*", "**", "%", "-", "//", "/"})
 
@@ -144,12 +143,12 @@ class _Environment(ImmutableSandboxedEnvironment):
             return function(*args)
         receiver = getattr(function, "__self__", None)
         name = getattr(function, "__name__", "")
-        if name != "range":  # which has a bound of its own
+        if name != "range":  # the sandbox bounds range itself
             _check_work(name, receiver if receiver is not None else "", args, keywords)
         _budget.get().tick()
         return _budget.get().measure(super().call(context, function, *args, **keywords))
 
-    # Nodes that `_bounded` adds call these.
+    # Nodes that `_bound_template` adds call these.
     @property
     def polygrad_tick(self) -> Callable[[], str]:
         return _tick
@@ -184,7 +183,7 @@ def _finalize(value: Any) -> Any:
     return _measure(value)
 
 
-def _bounded_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _bound_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     first = 1 if hasattr(function, "jinja_pass_arg") else 0
 
     @functools.wraps(function)
@@ -203,9 +202,9 @@ class _Generation(Extension):
     def parse(self, parser: Any) -> Any:
         line = next(parser.stream).lineno
         body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
-        return nodes.CallBlock(self.call_method("_said"), [], [], body).set_lineno(line)
+        return nodes.CallBlock(self.call_method("_error_text"), [], [], body).set_lineno(line)
 
-    def _said(self, caller: Callable[[], str]) -> str:
+    def _error_text(self, caller: Callable[[], str]) -> str:
         return caller()
 
 
@@ -213,10 +212,10 @@ class _Namespace(Namespace):
     """A namespace without attributes of Python's, that is written without what is in it."""
 
     def __init__(*args: Any, **keywords: Any) -> None:
-        self, given = args[0], dict(*args[1:], **keywords)
-        for name in given:
+        self, attributes = args[0], dict(*args[1:], **keywords)
+        for name in attributes:
             _check_name(name)
-        Namespace.__init__(self, given)
+        Namespace.__init__(self, attributes)
 
     def __setitem__(self, name: str, value: Any) -> None:
         _check_name(name)
@@ -251,14 +250,14 @@ def _strftime_now(format: str) -> str:
     return datetime.now().strftime(format)
 
 
-def _bounded(tree: nodes.Template, environment: jinja2.Environment) -> nodes.Template:
+def _bound_template(tree: nodes.Template, environment: jinja2.Environment) -> nodes.Template:
     """The template with rounds that count and values that are measured."""
 
     def call(name: str, args: list[nodes.Expr], like: nodes.Node) -> nodes.Call:
         function = nodes.EnvironmentAttribute(f"polygrad_{name}")
-        made = nodes.Call(function, args, [], None, None)
-        made.set_lineno(like.lineno)
-        return made
+        call_node = nodes.Call(function, args, [], None, None)
+        call_node.set_lineno(like.lineno)
+        return call_node
 
     def replaced(node: nodes.Node, assigned: bool) -> nodes.Node:
         for field, value in node.iter_fields():
@@ -281,25 +280,25 @@ def _bounded(tree: nodes.Template, environment: jinja2.Environment) -> nodes.Tem
 
 
 @functools.lru_cache(maxsize=32)
-def _compiled(source: str) -> jinja2.Template:
+def _compile(source: str) -> jinja2.Template:
     environment = _Environment(
         trim_blocks=True,
         lstrip_blocks=True,
         extensions=[_Generation, loopcontrols],
         finalize=_finalize,
-        optimized=False,  # nothing runs before its time
+        optimized=False,  # no constant folding: nothing runs at compile time
         loader=None,
     )
     environment.filters["tojson"] = _tojson
-    environment.filters = {name: _bounded_filter(name, f) for name, f in environment.filters.items()}
+    environment.filters = {name: _bound_filter(name, f) for name, f in environment.filters.items()}
     environment.globals.pop("lipsum")
     environment.globals.update(raise_exception=_raise_exception, strftime_now=_strftime_now)
     environment.globals.update(dict=_make_dict, namespace=_Namespace)
-    return environment.from_string(_bounded(environment.parse(source), environment))
+    return environment.from_string(_bound_template(environment.parse(source), environment))
 
 
 @contextmanager
-def _budgeted() -> Iterator[None]:
+def _limit_budget() -> Iterator[None]:
     token = _budget.set(_Budget())
     try:
         yield
@@ -312,8 +311,8 @@ class NativeTemplates:
 
     def render(self, template: str, variables: dict[str, object], where: str) -> str:
         try:
-            with _budgeted():
-                return _compiled(template).render(variables)
+            with _limit_budget():
+                return _compile(template).render(variables)
         except _ExceededError as e:
             raise ModelError(f"{where}: the template takes too much: {e}") from None
         except jinja2.TemplateSyntaxError as e:
@@ -322,7 +321,7 @@ class NativeTemplates:
             raise ModelError(f"{where}: {e.message}") from None
         except RecursionError:
             raise ModelError(f"{where}: the template nests or calls itself too deep") from None
-        except Exception as e:  # whatever the template's own operations raise
+        except Exception as e:  # the template's operations may raise anything
             raise ModelError(f"{where}: {type(e).__name__}: {e}") from e
 
 

@@ -13,9 +13,9 @@ from polygrad.hf.tokenizer_json import TokenizerJson
 def open_backend(tokenizer: TokenizerJson, file: str) -> NativeBackend:
     """Raises ModelError for what the package refuses."""
     try:
-        # Decoding, and what stands around a text, are this package's own.
+        # This package decodes, and adds special tokens around a text.
         data = {**tokenizer.data, "decoder": None, "post_processor": None}
-        made = tokenizers.Tokenizer.from_str(json.dumps(data, ensure_ascii=False))
+        library_tokenizer = tokenizers.Tokenizer.from_str(json.dumps(data, ensure_ascii=False))
     except UnicodeEncodeError as e:
         raise ModelError(
             f"{file}: a lone surrogate, {e.object[e.start : e.end]!r}, which is not text"
@@ -24,19 +24,19 @@ def open_backend(tokenizer: TokenizerJson, file: str) -> NativeBackend:
         raise _own_error(e, f"{file}: refused by the package tokenizers") from e
     for token in tokenizer.added:
         # The package numbers added tokens itself, and so closes gaps before them.
-        if (number := made.token_to_id(token)) != tokenizer.ids[token]:
+        if (number := library_tokenizer.token_to_id(token)) != tokenizer.ids[token]:
             raise ModelError(
                 f"{file}: added token {token[:80]!r} has the id {tokenizer.ids[token]}, the package "
                 f"tokenizers gives it {number}: expected ids without gaps"
             )
-    return NativeBackend(made, file)
+    return NativeBackend(library_tokenizer, file)
 
 
 class NativeBackend:
     """A `tokenizers.Tokenizer`."""
 
-    def __init__(self, made: tokenizers.Tokenizer, file: str) -> None:
-        self._made, self._file = made, file
+    def __init__(self, tokenizer: tokenizers.Tokenizer, file: str) -> None:
+        self._made, self._file = tokenizer, file
 
     def encode(self, text: str) -> list[int]:
         try:
@@ -46,7 +46,8 @@ class NativeBackend:
 
 
 def _own_error(error: BaseException, what: str) -> BaseException:
-    """The package raises Exception, and panics that derive from BaseException, as when a pattern gives up."""
+    """Convert the package's errors: Exception, and panics that derive from BaseException, as of a pattern
+    that gives up."""
     if isinstance(error, (KeyboardInterrupt, SystemExit, MemoryError)):
         return error
     return ModelError(f"{what}: {error}")

@@ -24,7 +24,7 @@ _OPENING = re.compile(r"\(\?(?:[:=!>]|<[=!]|i:|<[A-Za-z_]\w*>)")
 
 @dataclass(slots=True)
 class _RegexGroup:
-    """What is known of a group that is read: of its alternative, and of the worst one before."""
+    """The facts about a group while it is read: of its current alternative, and of the worst earlier one."""
 
     repeats: bool = False  # something in it repeats, or it is a choice
     variable: int = 0
@@ -40,7 +40,7 @@ class _RegexGroup:
 
 @dataclass(frozen=True, slots=True)
 class _Quantifier:
-    """How often it repeats: `most` is None without an end. `end`: where it ends in the pattern."""
+    """A quantifier: the range of repetitions (`most` None: unbounded), and its `end` in the pattern."""
 
     least: int
     most: int | None
@@ -48,7 +48,8 @@ class _Quantifier:
 
 
 def check_pattern(pattern: str, where: str) -> None:
-    """Raises ModelError, beginning with `where`, for a regular expression that could run for ever."""
+    """Raises ModelError, which begins with `where`, for a regular expression that could take exponential
+    time."""
     if len(pattern) > MAX_LENGTH:
         raise ModelError(f"{where}: a pattern of {len(pattern)} characters, expected at most {MAX_LENGTH}")
     groups = [_RegexGroup()]
@@ -57,13 +58,13 @@ def check_pattern(pattern: str, where: str) -> None:
     while at < len(pattern):
         char = pattern[at]
         if quantifier := _quantifier(pattern, at, where):
-            _repeat(groups[-1], closed, quantifier, f"{where}: pattern {_shortened(pattern)}", at)
+            _repeat(groups[-1], closed, quantifier, f"{where}: pattern {_shorten(pattern)}", at)
             at = quantifier.end
             continue
         closed = None
         if char == "\\":
             if re.match(r"\\[1-9kg]", pattern[at:]):
-                raise ModelError(f"{where}: pattern {_shortened(pattern)} refers to a group (character {at})")
+                raise ModelError(f"{where}: pattern {_shorten(pattern)} refers to a group (character {at})")
             at += 2
         elif char == "[":
             at = _class_end(pattern, at, where)
@@ -71,7 +72,7 @@ def check_pattern(pattern: str, where: str) -> None:
             opening = _OPENING.match(pattern, at)
             if pattern.startswith("(?", at) and not opening:
                 raise ModelError(
-                    f"{where}: pattern {_shortened(pattern)} has a kind of group that is not read "
+                    f"{where}: pattern {_shorten(pattern)} has a kind of group that is not read "
                     f"(character {at})"
                 )
             groups.append(_RegexGroup())
@@ -80,9 +81,7 @@ def check_pattern(pattern: str, where: str) -> None:
             at = opening.end() if opening else at + 1
         elif char == ")":
             if len(groups) == 1:
-                raise ModelError(
-                    f"{where}: pattern {_shortened(pattern)} closes a group that it did not open"
-                )
+                raise ModelError(f"{where}: pattern {_shorten(pattern)} closes a group that it did not open")
             closed = groups.pop()
             closed.end_alternative()
             groups[-1].repeats |= closed.repeats
@@ -95,23 +94,23 @@ def check_pattern(pattern: str, where: str) -> None:
                 groups[-1].end_alternative()
             at += 1
     if len(groups) > 1:
-        raise ModelError(f"{where}: pattern {_shortened(pattern)} opens a group that it does not close")
+        raise ModelError(f"{where}: pattern {_shorten(pattern)} opens a group that it does not close")
 
 
 def _repeat(
     group: _RegexGroup, closed: _RegexGroup | None, quantifier: _Quantifier, what: str, at: int
 ) -> None:
     """Count a quantifier of `group`, of a single character or of the group `closed`."""
-    least, most = quantifier.least, quantifier.most
-    if least != most:
-        if most != 1 and closed and closed.repeats:
+    least, largest = quantifier.least, quantifier.most
+    if least != largest:
+        if largest != 1 and closed and closed.repeats:
             raise ModelError(
                 f"{what} repeats a group that repeats or chooses (character {at}), "
                 "which can take exponential time"
             )
         group.variable += 1
-        group.unbounded += most is None
-        group.repeats |= most != 1
+        group.unbounded += largest is None
+        group.repeats |= largest != 1
     elif closed:
         group.variable += (least - 1) * closed.worst_variable
         group.unbounded += (least - 1) * closed.worst_unbounded
@@ -129,19 +128,19 @@ def _quantifier(pattern: str, at: int, where: str) -> _Quantifier | None:
     counted = _COUNTED.match(pattern, at)
     if not counted or counted[0] in ("{}", "{,}"):
         return None
-    least, comma, most = counted.groups()
+    least, comma, largest = counted.groups()
     first = int(least[:9] or 0)
-    last = (int(most[:9]) if most else None) if comma else first
+    last = (int(largest[:9]) if largest else None) if comma else first
     if max(first, last or 0) > _MAX_REPEATS:
         raise ModelError(
-            f"{where}: pattern {_shortened(pattern)} repeats {max(first, last or 0)} times, expected at most "
+            f"{where}: pattern {_shorten(pattern)} repeats {max(first, last or 0)} times, expected at most "
             f"{_MAX_REPEATS}"
         )
     return _Quantifier(first, last, counted.end())
 
 
 def _class_end(pattern: str, at: int, where: str) -> int:
-    """Where the class of characters ends that begins at `at`; classes may be nested."""
+    """The end of the character class that begins at `at`; classes may be nested."""
     depth, start = 0, at
     while at < len(pattern):
         if pattern[at] == "\\":
@@ -162,9 +161,9 @@ def _class_end(pattern: str, at: int, where: str) -> int:
                 return at + 1
         at += 1
     raise ModelError(
-        f"{where}: pattern {_shortened(pattern)} has a class that does not end (character {start})"
+        f"{where}: pattern {_shorten(pattern)} has a class that does not end (character {start})"
     )
 
 
-def _shortened(pattern: str) -> str:
+def _shorten(pattern: str) -> str:
     return repr(pattern if len(pattern) <= 80 else pattern[:77] + "...")

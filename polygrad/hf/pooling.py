@@ -1,4 +1,4 @@
-"""How the vectors of a text's tokens become one, as the files of sentence-transformers say."""
+"""Pooling: how the vectors of a text's tokens are combined, according to sentence-transformers' files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _GGUF_MODES = {0: "mean", 1: "mean", 2: "cls", 3: "lasttoken"}  # by ggml's numb
 
 @dataclass(frozen=True)
 class Pooling:
-    """`modes`: what is taken of the tokens, side by side. `normalizes`: vectors get the length 1."""
+    """`modes`: the pooling modes, whose results are concatenated. `normalizes`: vectors get the length 1."""
 
     modes: tuple[str, ...] = ("mean",)
     normalizes: bool = False
@@ -81,10 +81,10 @@ def _modes(config: Fields) -> tuple[str, ...]:
         return (config.choice("pooling_mode", _MODES),)
     if not any(name.startswith("pooling_mode") for name in config.values):
         return ("mean",)
-    found = tuple(mode for name, mode in _FLAGS.items() if config.flag(name, False))
-    if not found:
+    modes = tuple(mode for name, mode in _FLAGS.items() if config.flag(name, False))
+    if not modes:
         raise ModelError(f"{config.where}: expected a mode of pooling, got none")
-    return found
+    return modes
 
 
 def _mean(states: Tensor, weights: Tensor) -> Tensor:
@@ -96,7 +96,7 @@ def _mean_by_root(states: Tensor, weights: Tensor) -> Tensor:
 
 
 def _weighted_mean(states: Tensor, weights: Tensor) -> Tensor:
-    """Of later tokens more (Muennighoff, SGPT, 2022)."""
+    """The mean with weights that grow with the position (Muennighoff, SGPT, 2022)."""
     places = Tensor.arange(1, states.shape[1] + 1, dtype="float32").reshape(1, -1, 1)
     return _mean(states, weights * places)
 
@@ -106,7 +106,7 @@ def _largest(states: Tensor, weights: Tensor) -> Tensor:
 
 
 def _first(states: Tensor, weights: Tensor) -> Tensor:
-    """The first token's; padding is behind the text."""
+    """The vector of the first token; padding follows the text."""
     return states[:, 0]
 
 

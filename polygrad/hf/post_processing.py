@@ -1,6 +1,6 @@
-"""What stands around a text's ids: special tokens, and which of two texts each id is of.
+"""Post-processors: special tokens around a text's ids, and type ids that tell two texts apart.
 
-The post-processors of tokenizer.json. They look at ids alone, so they are the same on every host.
+The post-processors of tokenizer.json. They work on ids alone, so they are the same on every host.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class TemplatePiece:
 
 @dataclass(frozen=True, slots=True)
 class PostProcessor:
-    """How one text, and how two, are put together."""
+    """The templates for one text and for two texts."""
 
     single: tuple[TemplatePiece, ...] = (TemplatePiece((), 0, 0),)
     pair: tuple[TemplatePiece, ...] = (TemplatePiece((), 0, 0), TemplatePiece((), 1, 1))
@@ -44,10 +44,10 @@ class PostProcessor:
 
 def post_processor(data: dict[str, Any] | None, ids: dict[str, int]) -> PostProcessor:
     """Of the checked entry `post_processor` of a tokenizer.json with the vocabulary `ids`."""
-    found = PostProcessor()
+    processor = PostProcessor()
     for entry in _flat(data):
         if entry["type"] == "TemplateProcessing":
-            found = PostProcessor(_template(entry, "single"), _template(entry, "pair"))
+            processor = PostProcessor(_template(entry, "single"), _template(entry, "pair"))
         elif entry["type"] in ("BertProcessing", "RobertaProcessing"):
             cls, sep = TemplatePiece((entry["cls"][1],), 0), TemplatePiece((entry["sep"][1],), 0)
             first, second = TemplatePiece((), 0, 0), TemplatePiece((), 1, 1)
@@ -55,8 +55,8 @@ def post_processor(data: dict[str, Any] | None, ids: dict[str, int]) -> PostProc
                 pair: tuple[TemplatePiece, ...] = (cls, first, sep, second, TemplatePiece(sep.ids, 1))
             else:
                 pair = (cls, first, sep, sep, TemplatePiece((), 0, 1), sep)
-            found = PostProcessor((cls, first, sep), pair)
-    return found
+            processor = PostProcessor((cls, first, sep), pair)
+    return processor
 
 
 def _flat(data: dict[str, Any] | None) -> list[dict[str, Any]]:

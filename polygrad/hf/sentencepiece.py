@@ -130,13 +130,13 @@ def convert_sentencepiece(model: SentencePieceModel, file: str) -> dict[str, Any
     check_pieces(model, file)
     pieces = model.pieces
     has_bytes = any(piece.kind == BYTE for piece in pieces)
-    unknown = pieces[model.unk_id].text
+    unknown_token = pieces[model.unk_id].text
     if model.model == BPE:
         vocabulary = {piece.text: i for i, piece in enumerate(pieces)}
         inner: dict[str, Any] = {
             "type": "BPE",
             "dropout": None,
-            "unk_token": unknown,
+            "unk_token": unknown_token,
             "continuing_subword_prefix": None,
             "end_of_word_suffix": None,
             "fuse_unk": True,
@@ -181,7 +181,7 @@ def _pipeline_of_bpe(model: SentencePieceModel) -> dict[str, Any]:
     replace = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
     steps: list[dict[str, Any]] = []
     if model.charsmap:
-        steps.append(_precompiled(model.charsmap))
+        steps.append(_precompiled_normalizer(model.charsmap))
     if model.adds_prefix:
         steps.append({"type": "Prepend", "prepend": SPACE})
     back = {"type": "Replace", "pattern": {"String": SPACE}, "content": " "}
@@ -196,7 +196,7 @@ def _pipeline_of_bpe(model: SentencePieceModel) -> dict[str, Any]:
 
 
 def _pipeline_of_unigram(model: SentencePieceModel) -> dict[str, Any]:
-    steps = [_precompiled(model.charsmap)] if model.charsmap else []
+    steps = [_precompiled_normalizer(model.charsmap)] if model.charsmap else []
     if model.removes_spaces:
         steps.append({"type": "Strip", "strip_left": False, "strip_right": True})
         steps.append({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": SPACE})
@@ -213,18 +213,18 @@ def _pipeline_of_unigram(model: SentencePieceModel) -> dict[str, Any]:
     }
 
 
-def _precompiled(charsmap: bytes) -> dict[str, Any]:
+def _precompiled_normalizer(charsmap: bytes) -> dict[str, Any]:
     return {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode("ascii")}
 
 
 def merges_by_score(pieces: tuple[VocabularyPiece, ...]) -> list[list[str]]:
     """The merges of a BPE model: each pair of pieces whose joined text is one, the best score first."""
     ids = {piece.text: i for i, piece in enumerate(pieces) if piece.kind in (NORMAL, USER_DEFINED, UNUSED)}
-    found: list[tuple[float, int, int, int]] = []
+    merges: list[tuple[float, int, int, int]] = []
     for text, i in ids.items():
         for cut in range(1, len(text)):
             left, right = ids.get(text[:cut]), ids.get(text[cut:])
             if left is not None and right is not None:
-                found.append((-pieces[i].score, i, left, right))
-    found.sort()
-    return [[pieces[left].text, pieces[right].text] for _, _, left, right in found]
+                merges.append((-pieces[i].score, i, left, right))
+    merges.sort()
+    return [[pieces[left].text, pieces[right].text] for _, _, left, right in merges]

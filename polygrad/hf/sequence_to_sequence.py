@@ -7,7 +7,7 @@ from typing import Any
 
 from polygrad.errors import ArgumentError
 from polygrad.generation.engine import Engine
-from polygrad.generation.requests import Completion, NoText, Request, joined
+from polygrad.generation.requests import Completion, NoText, Request, join_pieces
 from polygrad.generation.sampling import Sampling
 from polygrad.generation.scheduler import Scheduler
 from polygrad.hf.instances import HFInstance
@@ -46,7 +46,7 @@ class SequenceToSequence(HFInstance):
         request = Request(begin, count, Sampling(**sampling), ends)
         answers: list[Completion] = []
         for first in range(0, len(items), self.max_batch):
-            batch = [self._tensor(self._encoded(x)) for x in items[first : first + self.max_batch]]
+            batch = [self._tensor(self._encode(x)) for x in items[first : first + self.max_batch]]
             answers += self._answers(batch, request)
         return answers[0] if is_one else answers
 
@@ -59,30 +59,30 @@ class SequenceToSequence(HFInstance):
         sequences = [scheduler.submit(request, slot) for slot in range(len(inputs))]
         while not all(s.is_done for s in sequences):
             scheduler.step()
-        return [joined(list(s.pieces), len(request.tokens)) for s in sequences]
+        return [join_pieces(list(s.pieces), len(request.tokens)) for s in sequences]
 
     def quantize(self, kind: str, skip: str | Iterable[str] = NOT_QUANTIZED) -> None:
         """See `Instance.quantize`. Raises ArgumentError."""
         super().quantize(kind, skip)
-        self.__dict__.pop("_made", None)  # captured Programs read the weights that there were
+        self.__dict__.pop("_made", None)  # captured Programs read the old weights
 
     def _reader(self, length: int) -> tuple[Scheduler, Any]:
-        """What runs requests on inputs of up to `length` positions; made anew for longer ones than before."""
-        made = self.__dict__.get("_made")
-        if made is None or made[0] < length:
+        """The scheduler for inputs of up to `length` positions; made again for longer inputs."""
+        cached = self.__dict__.get("_made")
+        if cached is None or cached[0] < length:
             room = 1 << (length - 1).bit_length()
             memory = self.module.new_memory(self.max_batch, room)
             capacity = min(self.max_seq_len or _CAPACITY, self.module.max_length)
             engine = Engine(self.module.reading(memory), self.max_batch, capacity)
             scheduler = Scheduler(engine, NoText if self.tokenizer is None else self.tokenizer.stream)
-            made = self.__dict__["_made"] = (room, scheduler, memory)
-        return made[1], made[2]
+            cached = self.__dict__["_made"] = (room, scheduler, memory)
+        return cached[1], cached[2]
 
     def _length(self, x: Tensor) -> int:
         """Positions that the encoder's output has for an input."""
         return int(x.shape[1]) if self.architecture.task == "text-to-text" else int(x.shape[2]) // 2
 
-    def _encoded(self, item: Any) -> Tensor:
+    def _encode(self, item: Any) -> Tensor:
         if self.architecture.task == "speech-to-text":
             return self._heard(item if isinstance(item, Tensor) else Tensor(item))
         if isinstance(item, str):

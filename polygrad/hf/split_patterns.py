@@ -1,7 +1,6 @@
-"""How byte-level BPE models cut text into words before they merge: regular expressions by the names of
-families.
+"""The regular expressions by which byte-level BPE models split text into words before merging, by family.
 
-GGUF files have the name alone (`tokenizer.ggml.pre`). The expressions are those of the families' own
+GGUF files contain only the name (`tokenizer.ggml.pre`). The expressions are those of the families'
 tokenizer.json.
 """
 

@@ -39,10 +39,10 @@ class _TextReader(HFInstance):
         trunk = getattr(self.module, "trunk", self.module)
         places = (trunk, getattr(trunk, "embeddings", None))
         names = ("longest", "max_length")
-        own = (getattr(place, name, None) for place in places for name in names)
-        found = min((n for n in own if isinstance(n, int)), default=_LONGEST_UNBOUNDED)
+        limits = (getattr(place, name, None) for place in places for name in names)
+        limit = min((n for n in limits if isinstance(n, int)), default=_LONGEST_UNBOUNDED)
         files = json_fields(self._files, "sentence_bert_config.json", missing={})
-        return min(found, files.integer("max_seq_length", found), self.max_seq_len or found)
+        return min(limit, files.integer("max_seq_length", limit), self.max_seq_len or limit)
 
     @property
     def batch_size(self) -> int:
@@ -108,13 +108,15 @@ class _TextReader(HFInstance):
         pad = self.config.integer("pad_token_id", None, least=0)
         if pad is None:
             pad = 0 if self.tokenizer is None else self.tokenizer.pad_id or 0
-        filled = [*rows, *[rows[0]] * (count - len(rows))]
-        ids = [[*row, *[pad] * (length - len(row))] for row in filled]
-        mask = [[1] * len(row) + [0] * (length - len(row)) for row in filled]
+        padded_rows = [*rows, *[rows[0]] * (count - len(rows))]
+        ids = [[*row, *[pad] * (length - len(row))] for row in padded_rows]
+        mask = [[1] * len(row) + [0] * (length - len(row)) for row in padded_rows]
         program = self._programs.setdefault((count, length), TinyJit(self._outputs))
         with Tensor.no_grad():
-            found = program(Tensor(ids, self.device, dtype="int32"), Tensor(mask, self.device, dtype="int32"))
-            return found[: len(rows)].clone().realize()  # the next run writes into the same memory
+            states = program(
+                Tensor(ids, self.device, dtype="int32"), Tensor(mask, self.device, dtype="int32")
+            )
+            return states[: len(rows)].clone().realize()  # the next run writes into the same memory
 
     def _outputs(self, ids: Tensor, mask: Tensor) -> Tensor:
         raise NotImplementedError
@@ -196,13 +198,13 @@ class MaskedLanguageModel(_TextReader):
             )
         with Tensor.no_grad():
             scores = self._run([row])[0, Tensor(places, self.device, dtype="int32")]
-            found = [part.tolist() for part in scores.softmax(-1).topk(count)]
+            tops = [part.tolist() for part in scores.softmax(-1).topk(count)]
         return [
             [
                 Filling(tokenizer.decode([t], skip_special_tokens=False), p, t)
                 for p, t in zip(*rows, strict=True)
             ]
-            for rows in zip(*found, strict=True)
+            for rows in zip(*tops, strict=True)
         ]
 
     def _outputs(self, ids: Tensor, mask: Tensor) -> Tensor:

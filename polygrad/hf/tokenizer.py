@@ -1,6 +1,6 @@
-"""`Tokenizer`: text to ids and back, whole or as ids come, and conversations to text.
+"""`Tokenizer`: converts text to ids and back, at once or incrementally, and conversations to text.
 
-Which library finds the tokens is `polygrad/hf/backend.py`'s business; all else is here, and the same on every
+`polygrad/hf/backend.py` selects the library that finds the tokens; everything else is here, the same on every
 host.
 """
 
@@ -96,19 +96,19 @@ class Tokenizer:
 
     def token(self, id: int) -> str:
         """The token with an id, as the vocabulary spells it. Raises ArgumentError when there is none."""
-        found = self._tokens.get(id)
-        if found is None:
+        token = self._tokens.get(id)
+        if token is None:
             raise ArgumentError(f"id: expected one of the {self.size} ids of the tokenizer, got {id!r:.80}")
-        return found
+        return token
 
     def id(self, token: str) -> int:
         """The id of a token, as the vocabulary spells it. Raises ArgumentError when there is none."""
-        found = self._ids.get(token)
-        if found is None:
+        number = self._ids.get(token)
+        if number is None:
             raise ArgumentError(
                 f"token: expected one of the {self.size} tokens of the tokenizer, got {token!r:.80}"
             )
-        return found
+        return number
 
     def special_token(self, name: str) -> str | None:
         """The special token of a name: `bos_token`, `eos_token`, `unk_token`, `sep_token`, `pad_token`,
@@ -127,8 +127,8 @@ class Tokenizer:
     @property
     def eos_ids(self) -> tuple[int, ...]:
         """The ids that end a text: the end token, and what `generation_config.json` or the GGUF file adds."""
-        own = self._special_id("eos_token")
-        return tuple(dict.fromkeys([*([] if own is None else [own]), *self._files.end_ids]))
+        eos_id = self._special_id("eos_token")
+        return tuple(dict.fromkeys([*([] if eos_id is None else [eos_id]), *self._files.end_ids]))
 
     @property
     def pad_id(self) -> int | None:
@@ -191,13 +191,13 @@ class Tokenizer:
                     f"texts: expected pairs of at most {max_length} ids, got one of {len(ids)}"
                 )
             return ids, types
-        own = self._text_ids(text)
+        text_ids = self._text_ids(text)
         if max_length is not None:
             room = max_length - (self._post.overhead(False) if special else 0)
             if room < 0:
                 raise ArgumentError(f"max_length: expected room for the special tokens, got {max_length}")
-            own = own[:room]
-        return self._post.join([own], special)
+            text_ids = text_ids[:room]
+        return self._post.join([text_ids], special)
 
     def _text_ids(self, text: str) -> list[int]:
         if not isinstance(text, str):
@@ -257,8 +257,8 @@ class Tokenizer:
         name = template or ("tool_use" if tools is not None and "tool_use" in templates else "default")
         source = templates.get(name, template if template and "{" in template else None)
         if source is None:
-            known = ", ".join(sorted(templates)) or "none"
-            raise ModelError(f"{self._files.file}: expected a chat template {name!r:.80}, got {known}")
+            names = ", ".join(sorted(templates)) or "none"
+            raise ModelError(f"{self._files.file}: expected a chat template {name!r:.80}, got {names}")
         return render_chat(
             source,
             messages,

@@ -1,6 +1,6 @@
-"""The files of a tokenizer: which there are in a folder, what they say, and one checked form of them all.
+"""The files of a tokenizer in a folder, and their contents in one checked form.
 
-Knows no library that tokenizes. Folders of before tokenizer.json are converted by `polygrad/hf/legacy.py`.
+Knows no library that tokenizes. `polygrad/hf/legacy.py` converts folders without tokenizer.json.
 """
 
 from __future__ import annotations
@@ -111,10 +111,10 @@ def _text(raw: bytes, file: str) -> str:
 def _token(config: dict[str, Any], name: str) -> dict[str, Any] | None:
     """A special token as an entry of `added_tokens` without its id; None if there is none."""
     value = config.get(name)
-    return None if value is None else _added(value, name)
+    return None if value is None else _read_added_tokens(value, name)
 
 
-def _added(value: Any, name: str) -> dict[str, Any]:
+def _read_added_tokens(value: Any, name: str) -> dict[str, Any]:
     entry = {"content": value} if isinstance(value, str) else value
     if not isinstance(entry, dict) or not isinstance(entry.get("content"), str) or not entry["content"]:
         raise ModelError(f"{CONFIG}: {name}: expected a token, got {value!r:.80}")
@@ -128,14 +128,14 @@ def _with_tokens(
     file: str,
 ) -> dict[str, Any]:
     """`data` with the added tokens that other files name and it lacks."""
-    added = data.get("added_tokens") or []
-    if not isinstance(added, list):
+    added_tokens = data.get("added_tokens") or []
+    if not isinstance(added_tokens, list):
         return data  # refused when it is checked
-    known: dict[Any, Any] = {
-        entry.get("content"): entry.get("id") for entry in added if isinstance(entry, dict)
+    known_tokens: dict[Any, Any] = {
+        entry.get("content"): entry.get("id") for entry in added_tokens if isinstance(entry, dict)
     }
     vocabulary = _vocabulary(data)
-    wanted: list[tuple[dict[str, Any], int | None]] = []
+    config_tokens: list[tuple[dict[str, Any], int | None]] = []
     decoder = config.get("added_tokens_decoder") or {}
     if not isinstance(decoder, dict):
         raise ModelError(f"{CONFIG}: added_tokens_decoder: expected an object, got {type(decoder).__name__}")
@@ -144,24 +144,25 @@ def _with_tokens(
             raise ModelError(
                 f"{CONFIG}: added_tokens_decoder: {number!r:.40}: expected a token, got {entry!r:.80}"
             )
-        wanted.append((entry, int(number)))
-    wanted += [({"content": content}, number) for content, number in config.get(ADDED, {}).items()]
+        config_tokens.append((entry, int(number)))
+    config_tokens += [({"content": content}, number) for content, number in config.get(ADDED, {}).items()]
     extra = config.get("extra_special_tokens") or config.get("additional_special_tokens") or []
     if not isinstance(extra, (list, dict)):
         raise ModelError(f"{CONFIG}: extra_special_tokens: expected tokens, got {type(extra).__name__}")
     names = [
-        _added(x, "extra_special_tokens") for x in (extra.values() if isinstance(extra, dict) else extra)
+        _read_added_tokens(x, "extra_special_tokens")
+        for x in (extra.values() if isinstance(extra, dict) else extra)
     ]
-    wanted += [({**entry, "special": True}, None) for entry in [*special.values(), *names]]
-    out = list(added)
-    largest = max([-1, *(x for x in [*vocabulary.values(), *known.values()] if isinstance(x, int))])
-    for entry, number in wanted:
+    config_tokens += [({**entry, "special": True}, None) for entry in [*special.values(), *names]]
+    out = list(added_tokens)
+    largest = max([-1, *(x for x in [*vocabulary.values(), *known_tokens.values()] if isinstance(x, int))])
+    for entry, number in config_tokens:
         content = str(entry["content"])
-        if content in known:
-            if number is not None and known[content] != number:
+        if content in known_tokens:
+            if number is not None and known_tokens[content] != number:
                 raise ModelError(
                     f"{CONFIG}: added_tokens_decoder: token {content[:80]!r} has the id {number}, and "
-                    f"{known[content]} in {file}"
+                    f"{known_tokens[content]} in {file}"
                 )
             continue
         if number is None:
@@ -170,7 +171,7 @@ def _with_tokens(
         flags = {flag: entry.get(flag, False) for flag in _FLAGS}
         flags["normalized"] = entry.get("normalized", not flags["special"])
         out.append({"id": number, "content": content, **flags})
-        known[content] = number
+        known_tokens[content] = number
     return {**data, "added_tokens": out}
 
 

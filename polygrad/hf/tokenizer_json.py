@@ -1,8 +1,8 @@
 """A tokenizer.json that has been checked: its vocabulary, added tokens, and the parts of its pipeline as
 data.
 
-A tokenizer file is a stranger's. Whatever it says is checked here, once, before a library or another part of
-this package sees it: kinds, ids, merges, patterns. Nothing else validates.
+A tokenizer file is untrusted. Its types, ids, merges and patterns are checked here, once, before a library or
+another part of this package sees them. No other code validates.
 """
 
 from __future__ import annotations
@@ -105,11 +105,11 @@ def parse_json(raw: bytes, file: str) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         out = dict(pairs)
         if len(out) != len(pairs):
-            seen: set[str] = set()
+            keys: set[str] = set()
             for name, _ in pairs:
-                if name in seen:
+                if name in keys:
                     raise ModelError(f"{file}: entry {name[:80]!r} is there twice")
-                seen.add(name)
+                keys.add(name)
         return out
 
     try:
@@ -142,19 +142,21 @@ def check_tokenizer(data: Mapping[str, Any], file: str = FILE) -> TokenizerJson:
     if kind in ("WordPiece", "WordLevel") and model.get("unk_token") not in ids:
         raise ModelError(f"{file}: model.unk_token: {model.get('unk_token')!r} is not in the vocabulary")
     tokens = {number: token for token, number in ids.items()}
-    added = _added_tokens(data.get("added_tokens") or [], ids, tokens, file)
+    added_tokens = _added_tokens(data.get("added_tokens") or [], ids, tokens, file)
     for part in _CHILDREN:
         if data.get(part) is not None:
             _check_part(part, data[part], f"{file}: {part}", ids, 0)
-    own = {**data, "model": {**model, "type": kind}, "truncation": None, "padding": None}
-    own = {
-        name: own.get(name)
+    checked = {**data, "model": {**model, "type": kind}, "truncation": None, "padding": None}
+    checked = {
+        name: checked.get(name)
         for name in ("version", "truncation", "padding", "added_tokens", *_CHILDREN, "model")
     }
     # The package `tokenizers` numbers added tokens in the order of the list.
-    own["version"] = "1.0"
-    own["added_tokens"] = sorted(map(_filled, own["added_tokens"] or []), key=lambda entry: int(entry["id"]))
-    return TokenizerJson(own, ids, tokens, added)
+    checked["version"] = "1.0"
+    checked["added_tokens"] = sorted(
+        map(_with_defaults, checked["added_tokens"] or []), key=lambda entry: int(entry["id"])
+    )
+    return TokenizerJson(checked, ids, tokens, added_tokens)
 
 
 def _kind_of(model: dict[str, Any]) -> str | None:
@@ -197,9 +199,9 @@ def _unigram_vocabulary(model: dict[str, Any], file: str) -> dict[str, int]:
                 f"{file}: model.vocab[{number}]: token {token[:80]!r} is there twice, first as {ids[token]}"
             )
         ids[token] = number
-    unknown = model.get("unk_id")
-    if unknown is not None and not (type(unknown) is int and 0 <= unknown < len(ids)):
-        raise ModelError(f"{file}: model.unk_id: expected an id below {len(ids)}, got {unknown!r}")
+    unknown_id = model.get("unk_id")
+    if unknown_id is not None and not (type(unknown_id) is int and 0 <= unknown_id < len(ids)):
+        raise ModelError(f"{file}: model.unk_id: expected an id below {len(ids)}, got {unknown_id!r}")
     return ids
 
 
@@ -219,8 +221,8 @@ def _check_merges(model: dict[str, Any], ids: dict[str, int], file: str) -> None
         if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(x, str) for x in pair):
             raise ModelError(f"{file}: model.merges[{i}]: expected two tokens, got {merge!r:.80}")
         left, right = pair
-        joined = left + (right.removeprefix(prefix) if prefix else right)
-        for token in (left, right, joined):
+        merged_token = left + (right.removeprefix(prefix) if prefix else right)
+        for token in (left, right, merged_token):
             if token not in ids:
                 raise ModelError(f"{file}: model.merges[{i}]: token {token[:80]!r} is not in the vocabulary")
 
@@ -231,7 +233,7 @@ def _added_tokens(
     """The added tokens, which also go into `ids` and `tokens`."""
     if not isinstance(entries, list):
         raise ModelError(f"{file}: added_tokens: expected a list, got {type(entries).__name__}")
-    added: dict[str, AddedToken] = {}
+    added_tokens: dict[str, AddedToken] = {}
     for i, entry in enumerate(entries):
         where = f"{file}: added_tokens[{i}]"
         if not isinstance(entry, dict) or not isinstance(entry.get("content"), str) or not entry["content"]:
@@ -241,7 +243,7 @@ def _added_tokens(
         for flag in _FLAGS:
             if not isinstance(entry.get(flag, False), bool):
                 raise ModelError(f"{where}.{flag}: expected true or false, got {entry[flag]!r:.80}")
-        if content in added:
+        if content in added_tokens:
             raise ModelError(f"{where}: token {content[:80]!r} is there twice")
         if ids.get(content, number) != number:
             raise ModelError(
@@ -252,11 +254,11 @@ def _added_tokens(
                 f"{where}: tokens {tokens[number][:80]!r} and {content[:80]!r} have the id {number}"
             )
         ids[content], tokens[number] = number, content
-        added[content] = AddedToken(content, bool(entry.get("special")))
-    return added
+        added_tokens[content] = AddedToken(content, bool(entry.get("special")))
+    return added_tokens
 
 
-def _filled(entry: dict[str, Any]) -> dict[str, Any]:
+def _with_defaults(entry: dict[str, Any]) -> dict[str, Any]:
     """An added token with all of its flags."""
     defaults = {**dict.fromkeys(_FLAGS, False), "normalized": not entry.get("special", False)}
     return {**defaults, **entry}
@@ -319,9 +321,9 @@ _DECODER_ENTRIES: dict[str, dict[str, type]] = {
 
 
 def _check_decoder(kind: str, data: dict[str, Any], where: str) -> None:
-    for name, wanted in _DECODER_ENTRIES.get(kind, {}).items():
-        if not isinstance(data.get(name), wanted) or (wanted is int and data[name] < 0):
-            raise ModelError(f"{where}.{name}: expected {wanted.__name__}, got {data.get(name)!r:.80}")
+    for name, required_type in _DECODER_ENTRIES.get(kind, {}).items():
+        if not isinstance(data.get(name), required_type) or (required_type is int and data[name] < 0):
+            raise ModelError(f"{where}.{name}: expected {required_type.__name__}, got {data.get(name)!r:.80}")
     if kind in ("Metaspace", "Strip"):
         name = "replacement" if kind == "Metaspace" else "content"
         if len(data[name]) != 1:
@@ -351,9 +353,9 @@ def _check_post_processor(kind: str, data: dict[str, Any], where: str, ids: dict
 
 
 def _check_known(token: str, numbers: list[Any], where: str, ids: dict[str, int]) -> None:
-    known = set(ids.values()) if len(numbers) > 1 else ()
+    known_ids = set(ids.values()) if len(numbers) > 1 else ()
     for number in numbers:
-        if ids.get(token) != number and number not in known:
+        if ids.get(token) != number and number not in known_ids:
             raise ModelError(
                 f"{where}: token {token[:80]!r} has the id {number!r:.80}, and {ids.get(token)} "
                 "in the vocabulary"

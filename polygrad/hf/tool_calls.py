@@ -1,4 +1,4 @@
-"""Calls of tools in what a model writes.
+"""Tool calls in the answers of a model.
 
 Models are shown tools by their chat template, and write calls in a form that they were trained on. Two are
 known here: objects between <tool_call> and </tool_call> (Hermes, Qwen), and an answer that is nothing but
@@ -38,20 +38,20 @@ def read_tool_calls(text: str, names: Collection[str]) -> tuple[str, list[ToolCa
     >>> read_tool_calls('{"name": "Ada"}', ["add"])
     ('{"name": "Ada"}', [])
     """
-    whole = text.strip()
+    stripped = text.strip()
     for mark in _MARKS:
-        whole = whole.removeprefix(mark).lstrip()
-    calls = _calls(whole, names)
+        stripped = stripped.removeprefix(mark).lstrip()
+    calls = _calls(stripped, names)
     if calls:
         return "", calls
-    rest, at = [], 0
+    text_parts, at = [], 0
     for block in _BLOCK.finditer(text):
-        found = _calls(block[1], names)
-        if found:
-            calls += found
-            rest.append(text[at : block.start()])
+        calls_in_block = _calls(block[1], names)
+        if calls_in_block:
+            calls += calls_in_block
+            text_parts.append(text[at : block.start()])
             at = block.end()
-    return ("".join([*rest, text[at:]]).strip(), calls) if calls else (text, [])
+    return ("".join([*text_parts, text[at:]]).strip(), calls) if calls else (text, [])
 
 
 def _calls(text: str, names: Collection[str]) -> list[ToolCall]:
@@ -85,9 +85,9 @@ class ToolCallStream:
 
     def __init__(self, names: Collection[str]) -> None:
         self._names = names
-        self._held = ""  # what may be a call, or the beginning of one
-        self._is_held = False  # whether all is held from now on
-        self._has_begun = False  # whether some text has been given, so that the answer is more than a call
+        self._held = ""  # text that may be a call, or the beginning of one
+        self._is_held = False  # whether all further text is held
+        self._has_begun = False  # whether some text was emitted, so that the answer is not only a call
 
     def feed(self, text: str) -> str:
         """The text that is certain now that more came."""

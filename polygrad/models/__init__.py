@@ -1,5 +1,5 @@
 """Families of models, each in plain Python on `nn`, in a module of its own.
 
-What they share stands once: attention, rotary positions, feed-forward parts, caches. `hf`, GGUF and ONNX fill
-them with weights.
+Common parts have their own modules: attention, rotary positions, feed-forward parts, caches. `hf`, GGUF and
+ONNX load weights into them.
 """

@@ -1,4 +1,4 @@
-"""What the registry knows of an architecture that a `config.json` may name."""
+"""The registry's entry for an architecture that a `config.json` may name."""
 
 from __future__ import annotations
 

@@ -10,10 +10,10 @@ from polygrad.models.rotary import Rotation
 from polygrad.nn.layer import Layer
 from polygrad.tensor.tensor import Tensor
 
-# Added to no score, but instead of one: so far below all others that its weight is 0, and finite, so that a
-# row of padding that sees nothing has no NaN.
+# Replaces the scores of hidden keys. It is so low that their weights are 0, and finite, so that a row of
+# padding without visible keys does not become NaN.
 _HIDDEN_SCORE = -1e30
-# Rows of queries from which on vectors along them are full on every machine.
+# From this number of query rows on, vectors along them are full on every machine.
 _ROWS_OF_VECTORS = 16
 
 
@@ -39,21 +39,21 @@ class Visibility:
         far away, on both sides.
         """
         rows = self.rows.reshape(-1, 1, self.rows.shape[-1], 1)
-        seen = None
+        visible = None
         if is_causal:
-            seen = _both(seen, self.keys <= rows)
+            visible = _both(visible, self.keys <= rows)
         if window is not None:
-            seen = _both(seen, self.keys > rows - window)
+            visible = _both(visible, self.keys > rows - window)
         if radius is not None:
-            seen = _both(seen, (self.keys - rows).abs() <= radius)
+            visible = _both(visible, (self.keys - rows).abs() <= radius)
         if self.padding is not None:
             batch, keys = self.padding.shape
-            seen = _both(seen, self.padding.reshape(batch, 1, 1, keys))
+            visible = _both(visible, self.padding.reshape(batch, 1, 1, keys))
         if self.texts is not None:
             batch, length = self.texts.shape
-            own = self.texts.reshape(batch, 1, length, 1).eq(self.texts.reshape(batch, 1, 1, length))
-            seen = _both(seen, own)
-        return seen
+            same_text = self.texts.reshape(batch, 1, length, 1).eq(self.texts.reshape(batch, 1, 1, length))
+            visible = _both(visible, same_text)
+        return visible
 
 
 def _both(a: Tensor | None, b: Tensor) -> Tensor:
@@ -61,19 +61,20 @@ def _both(a: Tensor | None, b: Tensor) -> Tensor:
 
 
 class CacheView(Protocol):
-    """Where a call of a model keeps its keys and values, and reads those of earlier calls."""
+    """The place where a call of a model stores its keys and values, and reads those of earlier calls."""
 
     def extend(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Write (batch, heads, length, size), and give all that is to be read, (batch, heads, keys, size)."""
+        """Append keys and values (batch, heads, length, size), and return all to attend to, (batch, heads,
+        keys, size)."""
         ...
 
 
 @dataclass(frozen=True)
 class ForwardContext:
-    """What every layer of one call of a model needs to know.
+    """The data of one call of a model that every layer needs.
 
-    `visibility`: which keys are seen. `rotation`: the rotary embedding at the queries' positions, by the name
-    of its table. `cache`: None where the keys are those of the call alone.
+    `visibility`: which keys each query sees. `rotations`: the rotary embeddings at the queries' positions, by
+    the names of their tables. `cache`: None if only the keys of this call are used.
     """
 
     visibility: Visibility
@@ -121,8 +122,8 @@ def attend(
 
 
 def _goes_along_queries(rows: Any, keys: Any) -> bool:
-    """Whether scores lie in memory with queries as neighbours: vectors are along an axis of constant size,
-    which the keys of a cache have not."""
+    """Whether scores are stored with adjacent queries. Vectors need an axis of constant size, and the number
+    of keys of a cache is symbolic."""
     return isinstance(rows, int) and rows >= _ROWS_OF_VECTORS and not isinstance(keys, int)
 
 
@@ -145,8 +146,8 @@ def _attend_along_queries(
     if softcap is not None:
         scores = (scores / softcap).tanh() * softcap
     if bias is not None:
-        own = bias.reshape(bias.shape[0], groups, members, queries, keys)
-        scores = scores + own.permute(0, 1, 4, 2, 3)
+        grouped_bias = bias.reshape(bias.shape[0], groups, members, queries, keys)
+        scores = scores + grouped_bias.permute(0, 1, 4, 2, 3)
     if mask is not None:
         scores = mask.transpose(-2, -1).unsqueeze(-2).where(scores, _HIDDEN_SCORE)
     weights = scores.softmax(2)
@@ -169,7 +170,7 @@ def join_heads(x: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class AttentionConfig:
-    """What distinguishes the attention of one family from that of another.
+    """The options of attention in which families differ.
 
     `hidden`: of the input. `heads`, `kv_heads`: of queries, and of keys and values. `head_size`: of each.
     `qkv_bias`, `out_bias`: of the projections; `key_bias`: of that of the keys, if it differs. `norm_eps`:
@@ -196,7 +197,7 @@ class AttentionConfig:
 
 
 class Projections(Layer):
-    """What makes queries, keys and values, and what their attention goes through."""
+    """The projections to queries, keys and values, and the output projection."""
 
     def __init__(self, config: AttentionConfig) -> None:
         c = self.config = config
@@ -244,7 +245,7 @@ class CausalSelfAttention(SelfAttention):
 
 
 class CrossAttention(Projections):
-    """Attention of the tokens of one sequence to what an encoder made of another."""
+    """Attention of the tokens of one sequence to an encoder's output."""
 
     def keys_and_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Of the encoder's output (batch, keys, hidden): each (batch, heads, keys, size)."""

@@ -1,4 +1,4 @@
-"""The layers of a transformer one after the other, kept or computed again."""
+"""Runs the layers of a transformer, with or without recomputation in the gradient."""
 
 from __future__ import annotations
 

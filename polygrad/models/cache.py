@@ -1,4 +1,4 @@
-"""Keys and values of the tokens that a model has seen, so that each token goes through it once."""
+"""The key-value cache: keys and values of past tokens, so that the model processes each token once."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from polygrad.tensor.tensor import Tensor
 
 def device_of(model: Any) -> str | None:
     """The device that a model's weights are on; None for a model without any."""
-    found = next(iter(nn.state.get_parameters(model)), None)
-    return None if found is None else found.device
+    parameter = next(iter(nn.state.get_parameters(model)), None)
+    return None if parameter is None else parameter.device
 
 
 class KeyValueCache:
@@ -52,9 +52,9 @@ class KeyValueCache:
 
 @dataclass(frozen=True)
 class TokenSpan:
-    """A run of `length` tokens of one sequence, from position `start` on, in the cache's `slot`.
+    """A span of `length` tokens of one sequence, from position `start` on, in the cache's `slot`.
 
-    `start` and `slot` are ints or Variables. Positions behind `start` count as empty.
+    `start` and `slot` are ints or Variables. Positions from `start` on count as empty.
     """
 
     cache: KeyValueCache
@@ -64,7 +64,7 @@ class TokenSpan:
 
     @property
     def positions(self) -> Tensor:
-        """Of the tokens, int32 (1, length)."""
+        """The positions of the tokens, int32 (1, length)."""
         return (self.cache.arange(self.length) + self.start).unsqueeze(0)
 
     @property
@@ -73,17 +73,17 @@ class TokenSpan:
         return Visibility(self.positions, self.cache.arange(self.cache.capacity)[:end])
 
     def rows(self, x: Tensor) -> Tensor:
-        """What is this sequence's of x (slots, ...)."""
+        """The row of this sequence in x (slots, ...)."""
         return x[self.slot : self.slot + 1]
 
     def extend(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """See `CacheView`."""
-        here, end = self.slot, self.start + self.length
-        found = []
+        slot, end = self.slot, self.start + self.length
+        results = []
         for buffer, new in ((self.cache.keys[layer], key), (self.cache.values[layer], value)):
-            buffer[here : here + 1, :, self.start : end].assign(new.cast(buffer.dtype))
-            found.append(buffer[here : here + 1, :, :end].cast(new.dtype))
-        return found[0], found[1]
+            buffer[slot : slot + 1, :, self.start : end].assign(new.cast(buffer.dtype))
+            results.append(buffer[slot : slot + 1, :, :end].cast(new.dtype))
+        return results[0], results[1]
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class NextTokens:
 
     @property
     def positions(self) -> Tensor:
-        """Of the tokens, int32 (slots, 1)."""
+        """The positions of the tokens, int32 (slots, 1)."""
         return self.token_positions.unsqueeze(1)
 
     @property
@@ -105,7 +105,7 @@ class NextTokens:
         return Visibility(self.positions, self.cache.arange(self.cache.capacity)[: self.length])
 
     def rows(self, x: Tensor) -> Tensor:
-        """What is these sequences' of x (slots, ...): all."""
+        """The rows of these sequences in x (slots, ...): all of them."""
         return x
 
     def extend(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -114,8 +114,8 @@ class NextTokens:
         slot = self.cache.arange(slots).reshape(slots, 1)
         head = self.cache.arange(heads).reshape(1, heads)
         at = self.token_positions.reshape(slots, 1)
-        found = []
+        results = []
         for buffer, new in ((self.cache.keys[layer], key), (self.cache.values[layer], value)):
             buffer[slot, head, at] = new.squeeze(2).cast(buffer.dtype)
-            found.append(buffer[:, :, : self.length].cast(new.dtype))
-        return found[0], found[1]
+            results.append(buffer[:, :, : self.length].cast(new.dtype))
+        return results[0], results[1]

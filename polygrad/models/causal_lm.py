@@ -1,4 +1,4 @@
-"""What language models that predict the next token have in common, around the layers of each family."""
+"""The base of language models that predict the next token."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from polygrad.nn.layer import Layer
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
 
-IGNORED_LABEL = -100  # a label that does not count in a loss
+IGNORED_LABEL = -100  # excluded from the loss
 
 
 class CausalLM(Layer):
     """A model that predicts the next token.
 
     A family gives the attributes below, `hidden_states` and `logits`. `rotaries`: tables by name.
-    `recomputes`: in training, what is inside of a layer is computed again for its gradient instead of being
-    kept (Chen et al., 2016): less memory, a third more work.
+    `recomputes`: in training, the gradient recomputes the values within a layer instead of storing them (Chen
+    et al., 2016): less memory, a third more work.
     """
 
     vocabulary: int
@@ -32,7 +32,7 @@ class CausalLM(Layer):
     recomputes: bool = False
 
     def hidden_states(self, tokens: Tensor, positions: Tensor, step: ForwardContext) -> list[Tensor]:
-        """What goes into the first layer, and what comes out of each, the last normalised; each (batch,
+        """The input of the first layer and the output of each layer, the last one normalised; each (batch,
         length, hidden). `tokens`, `positions`: integers (batch, length)."""
         raise NotImplementedError(type(self).__name__)
 
@@ -56,8 +56,8 @@ class CausalLM(Layer):
     ) -> dict[str, Any]:
         """`logits`; with `labels` `loss`; `hidden_states`, a list, if asked for. See `__call__`.
 
-        `text_ids`: (batch, length), where a row has several texts: which one each token belongs to. A token
-        sees those of its own text; give `position_ids`, too, which begin anew with each text.
+        `text_ids`: (batch, length), if a row has several texts: the text of each token. A token sees only
+        tokens of its own text; pass `position_ids`, too, which restart with each text.
         """
         states = self.all_hidden_states(input_ids, attention_mask, position_ids, text_ids)
         out: dict[str, Any] = {"logits": self.logits(states[-1])}
@@ -70,7 +70,7 @@ class CausalLM(Layer):
     def __call__(
         self, tokens: Tensor, attention_mask: Tensor | None = None, positions: Tensor | None = None
     ) -> Tensor:
-        """Scores of what follows each token: (batch, length) to (batch, length, vocabulary).
+        """The logits of the token after each token: (batch, length) to (batch, length, vocabulary).
 
         `attention_mask`: (batch, length), 0 for padding, which may stand on either side. `positions`: 0, 1, …
         in each row unless given.
@@ -102,18 +102,18 @@ class CausalLM(Layer):
         `tokens` as the view says: (1, length) or (slots, 1). `last`: the index of the one token of a run that
         is asked about, an int or a Variable; None: the last. (batch, vocabulary).
         """
-        hidden = self._extended(tokens, view)
+        hidden = self._extend_cache(tokens, view)
         return self.logits(hidden[:, -1] if last is None else hidden[:, last])
 
     def run_logits(self, tokens: Tensor, view: TokenSpan) -> Tensor:
-        """As `next_logits`, but of all tokens of a run: (1, length, vocabulary)."""
-        return self.logits(self._extended(tokens, view))
+        """As `next_logits`, for all tokens of a span: (1, length, vocabulary)."""
+        return self.logits(self._extend_cache(tokens, view))
 
     def fill(self, tokens: Tensor, view: TokenSpan | NextTokens) -> None:
         """As `next_logits`, but nothing is asked about the tokens."""
-        self._extended(tokens, view)
+        self._extend_cache(tokens, view)
 
-    def _extended(self, tokens: Tensor, view: TokenSpan | NextTokens) -> Tensor:
+    def _extend_cache(self, tokens: Tensor, view: TokenSpan | NextTokens) -> Tensor:
         step = self._step(view.visibility, view.positions, view.cache.capacity, view)
         return self.hidden_states(tokens, view.positions, step)[-1]
 

@@ -1,5 +1,5 @@
-"""CLIP (Radford et al., 2021): an encoder of texts and one of images, whose vectors are near each other where
-text and image belong together."""
+"""CLIP (Radford et al., 2021): an encoder of texts and an encoder of images, whose vectors are close if text
+and image match."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from polygrad.nn.parameter import parameter
 from polygrad.tensor.tensor import Tensor
 
 _ACTIVATION, _EPS = "quick_gelu", 1e-5
-# In older files, which do not mean it: the end of a text is its greatest token.
+# Older files have this wrong id of the end token; there the end of a text is its greatest token.
 _WRONG_END = 2
 
 
@@ -144,8 +144,8 @@ class CLIPModel(Layer):
 
         input_ids: (texts, length); pixel_values: (images, channels, height, width).
         """
-        texts = _normalized(self.text_features(input_ids, attention_mask, position_ids))
-        images = _normalized(self.image_features(pixel_values))
+        texts = _normalize(self.text_features(input_ids, attention_mask, position_ids))
+        images = _normalize(self.image_features(pixel_values))
         per_text = texts.dot(images.transpose()) * self.logit_scale.float().exp()
         out: dict[str, Any] = {
             "logits_per_image": per_text.transpose().contiguous(),  # each output has memory of its own
@@ -160,7 +160,7 @@ class CLIPModel(Layer):
         return {"loss": (losses[0] + losses[1]) / 2} | out
 
 
-def _normalized(x: Tensor) -> Tensor:
+def _normalize(x: Tensor) -> Tensor:
     return x / x.square().sum(-1, keepdim=True).sqrt()
 
 
@@ -218,7 +218,7 @@ _RENAMES = (
     ("positions", "embeddings.position_embedding"),
     ("patches.projection", "embeddings.patch_embedding"),
     ("class_embedding", "embeddings.class_embedding"),
-    ("first_norm", "pre_layrnorm"),  # so it is spelled there
+    ("first_norm", "pre_layrnorm"),  # sic
 )
 _NAMES = Names(
     renames=(

@@ -1,4 +1,4 @@
-"""How much a configuration says is dropped in training."""
+"""The dropout probabilities of a configuration."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class LayerDropout:
 
 def dropout(config: Fields, name: str = "attention_dropout", default: float = 0.0) -> float:
     """Entry `name`, a part from 0 on and below 1. Raises ModelError."""
-    found = config.number(name, default)
-    if not 0 <= found < 1:
+    probability = config.number(name, default)
+    if not 0 <= probability < 1:
         raise config.refuse(name, "a number from 0 on and below 1")
-    return found
+    return probability
 
 
 def hidden_dropout(config: Fields, default: float) -> LayerDropout:

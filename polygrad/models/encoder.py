@@ -1,4 +1,4 @@
-"""What encoders of text, images and sound have in common: their layers, and the checks of their inputs."""
+"""Common parts of encoders of text, images and sound: their layers, and the checks of their inputs."""
 
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ def head_size(config: Fields, hidden: str, heads: str) -> int:
 
 
 class EncoderLayer(Layer):
-    """What layers have, in whatever order: attention, a feed-forward part, and a normalisation of each."""
+    """The parts of a layer, in an order that subclasses define: attention, a feed-forward part, and their
+    normalisations."""
 
     def __init__(self, config: EncoderConfig) -> None:
         self.attention = config.attention_class(config.attention)

@@ -1,13 +1,13 @@
-"""What models have in common that read one sequence as a whole and write another token by token.
+"""The base of encoder-decoder models, which read one sequence at once and write another token by token.
 
     memory = model.new_memory(slots=1, length=512)
     model.remember(memory, 0, tokens)  # as often as there is something new to read
     cache = model.new_cache(slots=1, capacity=128)
     scores = model.next_logits(first, TokenSpan(cache, 0, 0, first.shape[1]), memory)
 
-`memory` has what the decoder's layers read of the encoder's output: keys and values, computed once. It
-consists of buffers that stay where they are, so that a captured step reads whatever was written last.
-`model.reading(memory)` is asked as a CausalLM is, and so `generation` runs it.
+`memory` holds the keys and values of the encoder's output for the decoder's layers, computed once. It
+consists of fixed buffers, so that a captured step reads their latest contents. `model.reading(memory)` has
+the interface of a CausalLM, so `generation` can run it.
 """
 
 from __future__ import annotations
@@ -142,18 +142,18 @@ class EncoderDecoder(Layer):
         `last`: the index of the one token of a run that is asked about, an int or a Variable; None: the last.
         (batch, vocabulary).
         """
-        hidden = self._extended(tokens, view, memory)
+        hidden = self._extend_cache(tokens, view, memory)
         return self.logits(hidden[:, -1] if last is None else hidden[:, last])
 
     def fill(self, tokens: Tensor, view: TokenSpan | NextTokens, memory: EncoderMemory) -> None:
         """As `next_logits`, but nothing is asked about the tokens."""
-        self._extended(tokens, view, memory)
+        self._extend_cache(tokens, view, memory)
 
     def reading(self, memory: EncoderMemory) -> Reading:
-        """This model, with what it has read."""
+        """This model bound to a memory, with the interface of a CausalLM."""
         return Reading(self, memory)
 
-    def _extended(self, tokens: Tensor, view: TokenSpan | NextTokens, memory: EncoderMemory) -> Tensor:
+    def _extend_cache(self, tokens: Tensor, view: TokenSpan | NextTokens, memory: EncoderMemory) -> Tensor:
         if view.cache.capacity > self.max_length:
             raise ArgumentError(
                 f"cache: the model takes up to {self.max_length} tokens, got a capacity of "
@@ -179,7 +179,7 @@ class EncoderDecoder(Layer):
         """The outputs of `forward`: `logits`, with `labels` `loss`, `encoder_last_hidden_state`, and
         `encoder_hidden_states` and `decoder_hidden_states`, if asked for."""
         if decoder_input_ids is None:
-            decoder_input_ids = self.shifted(labels)
+            decoder_input_ids = self.shift_labels(labels)
         check_length("decoder_input_ids", decoder_input_ids, self.max_length)
         encoded = self.encoder_states(inputs, attention_mask)
         memory = self.memory_of(encoded[-1], padding_mask("attention_mask", attention_mask, inputs))
@@ -194,7 +194,7 @@ class EncoderDecoder(Layer):
             out |= {"encoder_hidden_states": encoded, "decoder_hidden_states": decoded}
         return out
 
-    def shifted(self, labels: Tensor | None) -> Tensor:
+    def shift_labels(self, labels: Tensor | None) -> Tensor:
         """What the decoder reads to predict `labels` (batch, length): the start token, then all but one."""
         if labels is None:
             raise ArgumentError("decoder_input_ids: expected these or labels, got neither")
@@ -203,14 +203,13 @@ class EncoderDecoder(Layer):
                 "config.json: decoder_start_token_id and pad_token_id: both are needed to train on labels"
             )
         start = Tensor.full((labels.shape[0], 1), self.start_token, dtype=labels.dtype, device=labels.device)
-        shifted = start.cat(labels[:, :-1], dim=1)
-        return (shifted == IGNORED_LABEL).where(self.padding_token, shifted)
+        shifted_labels = start.cat(labels[:, :-1], dim=1)
+        return (shifted_labels == IGNORED_LABEL).where(self.padding_token, shifted_labels)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A model with what it has read. It predicts the next token as a `CausalLM` does, by methods of the same
-    names: see there."""
+    """A model bound to a memory. It predicts the next token by the methods of `CausalLM`: see there."""
 
     model: EncoderDecoder
     memory: EncoderMemory

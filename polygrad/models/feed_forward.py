@@ -1,4 +1,4 @@
-"""The feed-forward layers of transformers: two products, three with a gate, or those of some experts."""
+"""The feed-forward layers of transformers: plain, gated, or a mixture of experts."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Experts(Layer):
     Weights lie one behind the other: gate_proj, up_proj (experts, inner, hidden), down_proj (experts, hidden,
     inner). `renormalize`: the weights of the chosen experts are divided by their sum.
 
-    Few tokens read the weights of their own experts alone. Many go through all of them, with weights that are
-    mostly 0: a product of whole matrices, which is faster than rows of scattered ones.
+    For few tokens, only the weights of their own experts are read. Many tokens go through all experts, most
+    with weight 0: products of whole matrices are faster than gathers of rows.
     """
 
     packable = ("gate_proj", "up_proj", "down_proj")
@@ -69,24 +69,26 @@ class Experts(Layer):
 
     def __call__(self, x: Tensor) -> Tensor:
         tokens = x.reshape(-1, x.shape[-1])
-        weights, chosen = self.router(tokens).float().softmax(-1).topk(self.per_token)
+        weights, experts = self.router(tokens).float().softmax(-1).topk(self.per_token)
         if self.renormalize:
             weights = weights / weights.sum(-1, keepdim=True)
-        mixed = self._chosen if _are_few(tokens.shape[0], self.per_token, self.experts) else self._all
-        return mixed(tokens, weights.cast(x.dtype), chosen).reshape(*x.shape)
+        mixed = (
+            self._selected_experts if _are_few(tokens.shape[0], self.per_token, self.experts) else self._all
+        )
+        return mixed(tokens, weights.cast(x.dtype), experts).reshape(*x.shape)
 
-    def _chosen(self, tokens: Tensor, weights: Tensor, chosen: Tensor) -> Tensor:
+    def _selected_experts(self, tokens: Tensor, weights: Tensor, experts: Tensor) -> Tensor:
         """Tokens (n, hidden), weights and numbers of their experts (n, per_token)."""
         rows = tokens.unsqueeze(1).unsqueeze(1)  # (n, 1, 1, hidden)
-        gate = (rows * self.gate_proj[chosen]).sum(-1)  # (n, per_token, inner)
-        up = (rows * self.up_proj[chosen]).sum(-1)
+        gate = (rows * self.gate_proj[experts]).sum(-1)  # (n, per_token, inner)
+        up = (rows * self.up_proj[experts]).sum(-1)
         inner = self.activation(gate) * up
-        out = (inner.unsqueeze(2) * self.down_proj[chosen]).sum(-1)
+        out = (inner.unsqueeze(2) * self.down_proj[experts]).sum(-1)
         return (out * weights.unsqueeze(-1)).sum(1)
 
-    def _all(self, tokens: Tensor, weights: Tensor, chosen: Tensor) -> Tensor:
-        """As `_chosen`."""
-        shares = (chosen.one_hot(self.experts) * weights.unsqueeze(-1)).sum(1)  # (n, experts)
+    def _all(self, tokens: Tensor, weights: Tensor, experts: Tensor) -> Tensor:
+        """As `_selected_experts`."""
+        shares = (experts.one_hot(self.experts) * weights.unsqueeze(-1)).sum(1)  # (n, experts)
         gate = tokens.dot(self.gate_proj.transpose(1, 2))  # (experts, n, inner)
         inner = self.activation(gate) * tokens.dot(self.up_proj.transpose(1, 2))
         out = inner.dot(self.down_proj.transpose(1, 2))  # (experts, n, hidden)

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from polygrad.errors import ModelError
 
-_LARGEST = 1 << 31  # no size of a model is above this
-_MOST = 1 << 12  # and no number of parts that are made one by one is above this
+_LARGEST = 1 << 31  # the limit of sizes in a model
+_MOST = 1 << 12  # the limit of numbers of parts that are made one by one
 _MISSING: Any = object()
 _D = TypeVar("_D")  # of a default
 

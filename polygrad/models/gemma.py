@@ -70,13 +70,13 @@ def gemma_config(config: Fields) -> DecoderConfig:
     # GemmaConfig has hidden_act, its successors hidden_activation
     name = "hidden_activation" if "hidden_activation" in config else "hidden_act"
     act = activation(config, name, "gelu_pytorch_tanh")
-    found = read_config(Fields({"hidden_act": "gelu", **config.values}, config.where))
+    decoder_config = read_config(Fields({"hidden_act": "gelu", **config.values}, config.where))
     inner = config.integer("intermediate_size")
     return replace(
-        found,
+        decoder_config,
         max_length=config.integer("max_position_embeddings", 8192),
         is_tied=config.flag("tie_word_embeddings", True),
-        feed_forward=lambda _: GatedFeedForward(found.hidden, inner, act),
+        feed_forward=lambda _: GatedFeedForward(decoder_config.hidden, inner, act),
         norm=OffsetRMSNorm,
     )
 
@@ -95,26 +95,26 @@ def _layer_types(config: Fields, layers: int, pattern: int) -> list[str]:
 
 
 def _gemma2(config: Fields) -> Gemma:
-    found = gemma_config(config)
+    decoder_config = gemma_config(config)
     window = config.integer("sliding_window", 4096)
-    kinds = _layer_types(config, len(found.attention), 2)
+    kinds = _layer_types(config, len(decoder_config.attention), 2)
     scale = config.number("query_pre_attn_scalar", 256.0) ** -0.5
     softcap = config.number("attn_logit_softcapping", None)
     attention = tuple(
         replace(a, window=window if kind == _WINDOWED else None, scale=scale, softcap=softcap)
-        for a, kind in zip(found.attention, kinds)
+        for a, kind in zip(decoder_config.attention, kinds)
     )
-    found = replace(found, attention=attention, layer=SandwichLayer)
-    return Gemma(found, config.number("final_logit_softcapping", None))
+    decoder_config = replace(decoder_config, attention=attention, layer=SandwichLayer)
+    return Gemma(decoder_config, config.number("final_logit_softcapping", None))
 
 
 def _gemma3(config: Fields) -> Gemma:
     """Queries and keys are normalised; the two kinds of layers have rotary tables of their own."""
-    found = gemma_config(config)
+    decoder_config = gemma_config(config)
     window = config.integer("sliding_window", 4096)
     kinds = _layer_types(
         config,
-        len(found.attention),
+        len(decoder_config.attention),
         config.integer("_sliding_window_pattern", config.integer("sliding_window_pattern", 6)),
     )
     scale = config.number("query_pre_attn_scalar", 256.0) ** -0.5
@@ -124,12 +124,12 @@ def _gemma3(config: Fields) -> Gemma:
             window=window if kind == _WINDOWED else None,
             rotation=_WINDOWED if kind == _WINDOWED else ROTATION,
             scale=scale,
-            norm_eps=found.eps,
+            norm_eps=decoder_config.eps,
             norm=OffsetRMSNorm,
         )
-        for a, kind in zip(found.attention, kinds)
+        for a, kind in zip(decoder_config.attention, kinds)
     )
-    size = found.attention[0].head_size
+    size = decoder_config.attention[0].head_size
     # older files: rope_theta and rope_scaling are those of the layers that see all
     local = (
         config
@@ -140,8 +140,8 @@ def _gemma3(config: Fields) -> Gemma:
         ROTATION: rotary(config, size, 1e6, _FULL),
         _WINDOWED: rotary(local, size, 1e4, _WINDOWED),
     }
-    found = replace(found, attention=attention, rotaries=rotaries, layer=SandwichLayer)
-    return Gemma(found, config.number("final_logit_softcapping", None))
+    decoder_config = replace(decoder_config, attention=attention, rotaries=rotaries, layer=SandwichLayer)
+    return Gemma(decoder_config, config.number("final_logit_softcapping", None))
 
 
 ARCHITECTURES = (

@@ -1,6 +1,6 @@
-"""Models that predict of texts or of images: a `trunk`, which gives hidden states, and a head on top.
+"""Models with a prediction head: a `trunk`, which computes hidden states, and a head on top.
 
-A family says what its head makes of the trunk's outputs; inputs, losses and outputs are alike.
+A family defines how its head computes logits from the trunk's outputs; inputs, losses and outputs are common.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`Instance`: a model as a whole. What users get of a checkpoint, of an ONNX file and of the zoo."""
+"""`Instance`: a complete model, as loaders of checkpoints return it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from polygrad.nn.optimizer import Optimizer, OptimizerGroup
 from polygrad.nn.quantize import quantize
 from polygrad.tensor.tensor import Tensor
 
-# Few numbers that decide much: which experts a token goes through.
+# Small weights with a large effect: they select the experts of a token.
 NOT_QUANTIZED = ("router", "shared_expert_gate")
 
 
@@ -41,9 +41,9 @@ class Instance:
         Lists of integers become int32. Nothing is computed until an output is read. Raises ArgumentError for
         an input that does not exist.
         """
-        given = {**(inputs or {}), **more}
-        self._check(given)
-        out: dict[str, Any] = self.module.forward(**{k: self._tensor(v) for k, v in given.items()})
+        values = {**(inputs or {}), **more}
+        self._check(values)
+        out: dict[str, Any] = self.module.forward(**{k: self._tensor(v) for k, v in values.items()})
         return out
 
     __call__ = forward
@@ -58,21 +58,23 @@ class Instance:
 
         Raises ArgumentError for a name that does not exist, ShapeError.
         """
-        own, values = self.weights(), {}
+        old_weights, values = self.weights(), {}
         for name, value in weights.items():
-            if name not in own:
+            if name not in old_weights:
                 raise ArgumentError(f"set_weights: there is no weight {name!r}")
             values[name] = value if isinstance(value, Tensor) else Tensor(value)
-            if values[name].shape != own[name].shape:
+            if values[name].shape != old_weights[name].shape:
                 raise ShapeError(
-                    f"set_weights: {name}: expected shape {own[name].shape}, got {values[name].shape}"
+                    f"set_weights: {name}: expected shape {old_weights[name].shape}, got {values[name].shape}"
                 )
         with Tensor.no_grad():
             for name, value in values.items():
-                own[name].assign(value.detach().to(own[name].device).cast(own[name].dtype))
+                old_weights[name].assign(
+                    value.detach().to(old_weights[name].device).cast(old_weights[name].dtype)
+                )
         if values:
-            first, *others = (own[name] for name in values)
-            first.realize(*others)
+            first, *other_weights = (old_weights[name] for name in values)
+            first.realize(*other_weights)
 
     def quantize(self, kind: str, skip: str | Iterable[str] = NOT_QUANTIZED) -> None:
         """Pack the weights of products and embeddings in few bits, in place: see `polygrad.quantize`.
@@ -121,8 +123,8 @@ class Instance:
                     raise ArgumentError(
                         f"train_step: expected an output 'loss', got {', '.join(out)}: pass labels"
                     )
-                found: Tensor = out["loss"]
-                return found
+                loss: Tensor = out["loss"]
+                return loss
 
             self._steps[key] = compile_step(loss_of, self.module, self.optimizer, *tensors)
         loss: Tensor = self._steps[key].run(*tensors)
@@ -131,29 +133,31 @@ class Instance:
     def export(self, path: Any, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> None:
         """Write the file `path` (.pgrd) that computes the outputs for inputs of the shapes of these, without
         Python: see `polygrad.export`. Raises ArgumentError."""
-        given = {k: self._tensor(v) for k, v in {**(inputs or {}), **more}.items()}
-        self._check(given)
-        if not given:
+        tensors = {k: self._tensor(v) for k, v in {**(inputs or {}), **more}.items()}
+        self._check(tensors)
+        if not tensors:
             raise ArgumentError("export: expected an example of each input, got none")
-        module, names = self.module, list(given)
+        module, names = self.module, list(tensors)
         captured = TinyJit(_with_parameters(names, lambda **values: module.forward(**values)))
         with Tensor.no_grad():
             for _ in range(2):  # the second call captures
-                captured(**given)
+                captured(**tensors)
         captured.save(path, module)
 
-    def _check(self, given: Mapping[str, Any]) -> None:
-        unknown = [name for name in given if name not in self.input_names]
-        if unknown:
-            raise ArgumentError(f"inputs: expected some of {', '.join(self.input_names)}, got {unknown[0]!r}")
+    def _check(self, values: Mapping[str, Any]) -> None:
+        unknown_names = [name for name in values if name not in self.input_names]
+        if unknown_names:
+            raise ArgumentError(
+                f"inputs: expected some of {', '.join(self.input_names)}, got {unknown_names[0]!r}"
+            )
 
     def _tensor(self, value: Any) -> Any:
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
         if isinstance(value, Tensor):
             return value if self.device is None else value.to(self.device)
-        found = Tensor(value, self.device)
-        return found.cast("int32") if isinstance(value, (list, tuple)) and found.dtype.is_int else found
+        tensor = Tensor(value, self.device)
+        return tensor.cast("int32") if isinstance(value, (list, tuple)) and tensor.dtype.is_int else tensor
 
 
 def _with_parameters(names: list[str], function: Any) -> Any:

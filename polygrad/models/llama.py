@@ -1,4 +1,4 @@
-"""Llama 1 to 3 (Touvron et al., 2023), and the base of the families that are built alike.
+"""Llama 1 to 3 (Touvron et al., 2023), and the base of families with the same structure.
 
 A layer normalises, attends with rotary positions, normalises again, and has a gated feed-forward part. What
 families change is data: biases, windows, norms of queries and keys, experts (`DecoderConfig`).
@@ -94,7 +94,7 @@ class Decoder(CausalLM):
 
 
 def read_config(config: Fields) -> DecoderConfig:
-    """What Llama's configuration says; other families `replace` what differs."""
+    """Read Llama's configuration; other families `replace` what differs."""
     hidden, heads = config.integer("hidden_size"), config.integer("num_attention_heads")
     kv_heads = config.integer("num_key_value_heads", heads)
     if heads % kv_heads:

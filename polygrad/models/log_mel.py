@@ -1,4 +1,4 @@
-"""What Whisper hears: logarithms of the energy in bands of frequencies, 100 times a second.
+"""The log-mel spectrogram that Whisper reads: log energies in frequency bands, 100 times a second.
 
 The bands are triangles on Slaney's mel scale (linear below 1 kHz, logarithmic above), each of area 1.
 """

@@ -28,12 +28,12 @@ class LowRankLinear(Layer):
     def merged(self) -> nn.Linear:
         """The layer that computes the same without an adapter. A packed weight becomes float32."""
         delta = self.lora_B.detach().dot(self.lora_A.detach()) * self.scale
-        whole = self.weight.transpose().transpose()
+        merged_weight = self.weight.transpose().transpose()
         out = object.__new__(nn.Linear)
         if isinstance(self.weight, Tensor):
             value = (self.weight.detach().cast(delta.dtype) + delta).cast(self.weight.dtype)
         else:
-            value = whole.detach().cast(delta.dtype) + delta
+            value = merged_weight.detach().cast(delta.dtype) + delta
         out.weight, out.bias = value.contiguous().realize().requires_grad_(), self.bias
         return out
 
@@ -46,14 +46,14 @@ def has_adapters(module: Any) -> bool:
 def parts_of(module: Any) -> list[tuple[str, Any]]:
     """All objects inside of `module` by their paths, each once: attributes, items of lists and of dicts."""
     out: list[tuple[str, Any]] = []
-    seen: set[int] = set()
+    visited: set[int] = set()
     stack: list[tuple[str, Any]] = [("", module)]
     while stack:
         path, x = stack.pop()
         children = _children(x)
-        if children is None or id(x) in seen:
+        if children is None or id(x) in visited:
             continue
-        seen.add(id(x))
+        visited.add(id(x))
         if path and not isinstance(x, (list, tuple, dict)):
             out.append((path, x))
         stack.extend((f"{path}.{key}" if path else str(key), value) for key, value in reversed(children))

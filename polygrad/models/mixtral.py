@@ -15,13 +15,14 @@ from polygrad.models.names import Names
 
 def mixtral_config(config: Fields) -> DecoderConfig:
     """What Mixtral's configuration says."""
-    found = mistral_config(config)
+    decoder_config = mistral_config(config)
     inner, act = config.integer("intermediate_size"), activation(config, "hidden_act", "silu")
     count, per_token = config.integer("num_local_experts"), config.integer("num_experts_per_tok")
     if per_token > count:
         raise config.refuse("num_experts_per_tok", f"at most num_local_experts, {count}")
     return replace(
-        found, feed_forward=lambda _: Experts(found.hidden, inner, act, count, per_token, renormalize=True)
+        decoder_config,
+        feed_forward=lambda _: Experts(decoder_config.hidden, inner, act, count, per_token, renormalize=True),
     )
 
 

@@ -1,7 +1,7 @@
-"""Where a checkpoint keeps the weights of a model: its names, and layouts that differ from ours.
+"""The mapping between a model's weights and the tensors of a checkpoint: names and layouts.
 
-A model's own names are the paths of its attributes, as `nn.state.get_state_dict` gives them. One rulebook
-serves reading and writing: it says for each own name where the elements are.
+Our names of a model's weights are the paths of its attributes, as in `nn.state.get_state_dict`. One set of
+rules serves reading and writing: it gives for each of our names the location of the elements.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ class Source:
         """The weight, of the tensors that the file has."""
         if self.is_stack:
             return tensors[0].stack(*tensors[1:])
-        (found,) = tensors
-        found = found.transpose() if self.is_transposed else found
-        return found if self.part is None else found[self.part[0] : self.part[1]]
+        (tensor,) = tensors
+        tensor = tensor.transpose() if self.is_transposed else tensor
+        return tensor if self.part is None else tensor[self.part[0] : self.part[1]]
 
 
 @dataclass(frozen=True)
 class Names:
-    """The rulebook of a family of checkpoints.
+    """The naming rules of a family of checkpoints.
 
-    `renames`: (ours, theirs), in order, of whole components of a path wherever they stand; `{}` is a number,
-    the same on both sides. `joined`: (theirs, ours): what are several modules here is one there, whose rows
-    are theirs in that order. `transposed`: modules whose weight is (in, out) there. `stacked`: (ours,
-    theirs): one tensor here, one for each index `{}` there. `elsewhere`: (theirs, theirs), where a file that
-    lacks the first may have it: an old name, a longer one, or the weight that it is tied to. Any of these
-    may hold or not.
+    `renames`: (ours, theirs), applied in order to whole components of a path anywhere in it; `{}` is a
+    number, the same on both sides. `joined`: (theirs, ours), several of our modules whose rows, in that
+    order, are one module in the file. `transposed`: modules whose weight is (in, out) in the file. `stacked`:
+    (ours, theirs), one tensor here, one for each index `{}` in the file. `elsewhere`: (theirs, theirs), an
+    alternative name for a tensor that a file lacks: an old name, a longer one, or the weight that it is tied
+    to. A rule that does not match is ignored.
     """
 
     renames: tuple[tuple[str, str], ...] = ()
@@ -65,7 +65,7 @@ class Names:
     elsewhere: tuple[tuple[str, str], ...] = ()
 
     def sources(self, shapes: Mapping[str, Shape]) -> dict[str, Source]:
-        """Where each weight is, by its own name, for weights of these shapes."""
+        """The location of each weight, by our name, for weights of these shapes."""
         return {name: self._source(name, shapes) for name in shapes}
 
     def _source(self, name: str, shapes: Mapping[str, Shape]) -> Source:
@@ -73,7 +73,7 @@ class Names:
             if name.endswith("." + ours):
                 stem = name.removesuffix(ours)
                 count = shapes[name][0]
-                names = tuple(self.renamed(stem + theirs.replace("{}", str(i))) for i in range(count))
+                names = tuple(self.apply_renames(stem + theirs.replace("{}", str(i))) for i in range(count))
                 return Source(names, is_stack=True)
         module, _, kind = name.rpartition(".")
         stem, _, last = module.rpartition(".")
@@ -83,24 +83,26 @@ class Names:
                 rows = [shapes[f"{stem}.{part}.{kind}"][0] for part in parts]
                 first = sum(rows[: parts.index(last)])
                 part = (first, first + rows[parts.index(last)], sum(rows))
-                return Source((self.renamed(f"{stem}.{theirs}.{kind}"),), False, part, is_transposed)
-        return Source((self.renamed(name),), is_transposed=is_transposed)
+                return Source((self.apply_renames(f"{stem}.{theirs}.{kind}"),), False, part, is_transposed)
+        return Source((self.apply_renames(name),), is_transposed=is_transposed)
 
-    def renamed(self, name: str) -> str:
-        """An own name as the checkpoint has it."""
-        return _renamed(name, self.renames)
+    def apply_renames(self, name: str) -> str:
+        """Our name converted to the checkpoint's."""
+        return _apply_renames(name, self.renames)
 
     def found(self, sources: Mapping[str, Source], available: Container[str]) -> dict[str, Source]:
-        """`sources` with names that a file has `available`, where it has them elsewhere."""
+        """`sources` with alternative names, where the file has those `available`."""
 
         def place(name: str) -> str:
             places = [name]
             for rule in self.elsewhere if name not in available else ():
-                others = [_renamed(p, [rule]) for p in places]
-                places += [other for other in others if other not in places]
+                candidates = [_apply_renames(p, [rule]) for p in places]
+                places += [other for other in candidates if other not in places]
             return next((p for p in places if p in available), name)
 
-        return {own: replace(s, names=tuple(place(n) for n in s.names)) for own, s in sources.items()}
+        return {
+            our_name: replace(s, names=tuple(place(n) for n in s.names)) for our_name, s in sources.items()
+        }
 
     def within(self, prefix: str, *parts: str) -> Names:
         """This rulebook for files, too, of a model that has this one as its part `prefix`. `parts`: what the
@@ -122,15 +124,15 @@ class Names:
             else:
                 out[source.names[0]] = value.transpose() if source.is_transposed else value
         is_transposed = {s.names[0]: s.is_transposed for s in self.sources(shapes).values()}
-        for name, found in parts.items():
-            first, *others = (value for _, value in sorted(found, key=lambda pair: pair[0]))
-            whole = first.cat(*others)
-            out[name] = whole.transpose() if is_transposed[name] else whole
+        for name, values in parts.items():
+            first, *other_values = (value for _, value in sorted(values, key=lambda pair: pair[0]))
+            stacked = first.cat(*other_values)
+            out[name] = stacked.transpose() if is_transposed[name] else stacked
         return out
 
 
-def _renamed(name: str, renames: Iterable[tuple[str, str]]) -> str:
-    for pattern, replacement in (_compiled(*pair) for pair in renames):
+def _apply_renames(name: str, renames: Iterable[tuple[str, str]]) -> str:
+    for pattern, replacement in (_compile(*pair) for pair in renames):
         name = pattern.sub(replacement, name)
     return name
 
@@ -139,7 +141,7 @@ def _ends(path: str, tail: str) -> bool:
     return path == tail or path.endswith("." + tail)
 
 
-def _compiled(ours: str, theirs: str) -> tuple[re.Pattern[str], str]:
+def _compile(ours: str, theirs: str) -> tuple[re.Pattern[str], str]:
     pattern = r"(?<![^.])" + re.escape(ours).replace(r"\{\}", r"(\d+)") + r"(?![^.])"
     parts = theirs.split("{}")
     return re.compile(pattern), "".join(

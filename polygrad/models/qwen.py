@@ -32,19 +32,21 @@ def qwen2_config(config: Fields) -> DecoderConfig:
 
 def qwen3_config(config: Fields) -> DecoderConfig:
     """What Qwen3's configuration says."""
-    found = read_config(config)
-    return _windows(config, with_attention(found, norm_eps=found.eps))
+    decoder_config = read_config(config)
+    return _windows(config, with_attention(decoder_config, norm_eps=decoder_config.eps))
 
 
-def _windows(config: Fields, found: DecoderConfig) -> DecoderConfig:
+def _windows(config: Fields, decoder_config: DecoderConfig) -> DecoderConfig:
     if not config.flag("use_sliding_window", False):
-        return found
+        return decoder_config
     window, first = config.integer("sliding_window", None), config.integer("max_window_layers", 28, least=0)
-    layers = range(len(found.attention))
+    layers = range(len(decoder_config.attention))
     if "layer_types" in config:
         kinds = config.items("layer_types", str)
-        return with_windows(found, [window if kind == "sliding_attention" else None for kind in kinds])
-    return with_windows(found, [window if i >= first else None for i in layers])
+        return with_windows(
+            decoder_config, [window if kind == "sliding_attention" else None for kind in kinds]
+        )
+    return with_windows(decoder_config, [window if i >= first else None for i in layers])
 
 
 class SharedExperts(Layer):
@@ -59,8 +61,8 @@ class SharedExperts(Layer):
         return self.experts(x) + self.shared_expert_gate(x).sigmoid() * self.shared_expert(x)
 
 
-def with_experts(config: Fields, found: DecoderConfig, shared: bool) -> DecoderConfig:
-    """`found` with experts in the layers that have some."""
+def with_experts(config: Fields, decoder_config: DecoderConfig, shared: bool) -> DecoderConfig:
+    """`decoder_config` with experts in the layers that have some."""
     act = activation(config, "hidden_act", "silu")
     inner = config.integer("moe_intermediate_size")
     # transformers 5 writes num_local_experts, older files have num_experts
@@ -73,13 +75,15 @@ def with_experts(config: Fields, found: DecoderConfig, shared: bool) -> DecoderC
 
     def feed_forward(index: int) -> Any:
         if index in dense or (index + 1) % every:
-            return found.feed_forward(index)
-        experts = Experts(found.hidden, inner, act, count, per_token, renormalize)
+            return decoder_config.feed_forward(index)
+        experts = Experts(decoder_config.hidden, inner, act, count, per_token, renormalize)
         if not shared:
             return experts
-        return SharedExperts(experts, found.hidden, config.integer("shared_expert_intermediate_size"), act)
+        return SharedExperts(
+            experts, decoder_config.hidden, config.integer("shared_expert_intermediate_size"), act
+        )
 
-    return replace(found, feed_forward=feed_forward)
+    return replace(decoder_config, feed_forward=feed_forward)
 
 
 _STACKED = tuple(

@@ -83,8 +83,8 @@ def module_of(name: str) -> str:
 def architecture(name: str) -> Architecture:
     """The architecture of this name. Raises ModelError, which lists those that there are."""
     module: Any = importlib.import_module(f"polygrad.models.{module_of(name)}")
-    found: Architecture = next(a for a in module.ARCHITECTURES if a.name == name)
-    return found
+    match: Architecture = next(a for a in module.ARCHITECTURES if a.name == name)
+    return match
 
 
 def architecture_of(config: Fields) -> Architecture:

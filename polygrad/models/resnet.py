@@ -132,14 +132,14 @@ def _layer(config: Fields, inputs: int, outputs: int, stride: int, act: Activati
             NormalizedConvolution(outputs, outputs),
         ]
         return ResidualLayer(inputs, outputs, stride, convolutions, act)
-    narrow = outputs // _REDUCTION
-    if not narrow:
+    inner_channels = outputs // _REDUCTION
+    if not inner_channels:
         raise config.refuse("hidden_sizes", f"at least {_REDUCTION} channels for bottlenecks")
     strides = (stride, 1) if config.flag("downsample_in_bottleneck", False) else (1, stride)
     convolutions = [
-        NormalizedConvolution(inputs, narrow, 1, strides[0], Tensor.relu),
-        NormalizedConvolution(narrow, narrow, 3, strides[1], Tensor.relu),
-        NormalizedConvolution(narrow, outputs, 1),
+        NormalizedConvolution(inputs, inner_channels, 1, strides[0], Tensor.relu),
+        NormalizedConvolution(inner_channels, inner_channels, 3, strides[1], Tensor.relu),
+        NormalizedConvolution(inner_channels, outputs, 1),
     ]
     return ResidualLayer(inputs, outputs, stride, convolutions, act)
 

@@ -1,4 +1,4 @@
-"""Rotary position embedding (Su et al., 2021), with the ways in which models stretch it to longer texts.
+"""Rotary position embedding (Su et al., 2021), and its extensions to longer contexts.
 
 Frequencies are numbers of Python, from the configuration alone: `frequencies` has one function for each
 `rope_type`. Sources: linear, Chen et al. 2023; llama3, the Llama 3.1 report; yarn, Peng et al. 2023;
@@ -25,14 +25,14 @@ class Rotation:
     sin: Tensor
 
     def turn(self, x: Tensor) -> Tensor:
-        """x (batch, heads, length, size): element i of the first half of what is turned makes a pair with
-        element i of the second half. What is beyond twice the pairs stays."""
+        """Rotate x (batch, heads, length, size). Element i of the first half of the rotated part is paired
+        with element i of the second half. Elements beyond twice the number of pairs do not change."""
         pairs = self.cos.shape[-1]
         a, b = x[..., :pairs], x[..., pairs : 2 * pairs]
-        turned = [a * self.cos - b * self.sin, b * self.cos + a * self.sin]
+        rotated = [a * self.cos - b * self.sin, b * self.cos + a * self.sin]
         if x.shape[-1] > 2 * pairs:
-            turned.append(x[..., 2 * pairs :])
-        return turned[0].cat(*turned[1:], dim=-1)
+            rotated.append(x[..., 2 * pairs :])
+        return rotated[0].cat(*rotated[1:], dim=-1)
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Rotary:
         Cosines and sines are computed once, for all layers that read them.
         """
         is_long = self.long is not None and length > self.short_length
-        chosen = self.long if is_long and self.long is not None else self.frequencies
-        step = Tensor(list(chosen), device=positions.device)
+        frequencies = self.long if is_long and self.long is not None else self.frequencies
+        step = Tensor(list(frequencies), device=positions.device)
         angles = positions.float().unsqueeze(-1).unsqueeze(1) * step
         return Rotation(
             (angles.cos() * self.scale).contiguous(),
@@ -74,7 +74,7 @@ def rotary(config: Fields, head_size: int, theta: float = 10000.0, layer_type: s
             rope = rope.section(layer_type)
     else:
         rope = config.section("rope_scaling", {})
-    # older files: beside the section
+    # older files have theta outside of the section
     theta = rope.number("rope_theta", config.number("rope_theta", theta))
     part = rope.number("partial_rotary_factor", config.number("partial_rotary_factor", 1.0))
     kind = rope.choice("rope_type" if "rope_type" in rope else "type", _SCALINGS, "default")
@@ -100,7 +100,7 @@ def _linear(rope: Fields, config: Fields, plain: tuple[float, ...], theta: float
 
 
 def _dynamic(rope: Fields, config: Fields, plain: tuple[float, ...], theta: float) -> Rotary:
-    """Sequences beyond those of training have another base: `theta` grows with their greatest length."""
+    """Sequences longer than those of training use another base: `theta` grows with their greatest length."""
     factor, length = rope.number("factor"), config.integer("max_position_embeddings")
     original = rope.integer("original_max_position_embeddings", length)
     size = 2 * len(plain)
@@ -163,16 +163,16 @@ def _longrope(rope: Fields, config: Fields, plain: tuple[float, ...], theta: flo
     short, long = (rope.items(name, (int, float)) for name in ("short_factor", "long_factor"))
     if not len(short) == len(long) == len(plain):
         raise rope.refuse("long_factor", f"{len(plain)} numbers, as many as in short_factor")
-    most = config.integer("max_position_embeddings")
+    max_positions = config.integer("max_position_embeddings")
     length = rope.integer(
-        "original_max_position_embeddings", config.integer("original_max_position_embeddings", most)
+        "original_max_position_embeddings", config.integer("original_max_position_embeddings", max_positions)
     )
-    factor = rope.number("factor", most / length)
+    factor = rope.number("factor", max_positions / length)
     scale = rope.number("attention_factor", None)
     if scale is None:
         scale = 1.0 if factor <= 1 else math.sqrt(1 + math.log(factor) / math.log(length))
-    divided = [tuple(f / by for f, by in zip(plain, factors)) for factors in (short, long)]
-    return Rotary(divided[0], scale, divided[1], length)
+    frequency_lists = [tuple(f / by for f, by in zip(plain, factors)) for factors in (short, long)]
+    return Rotary(frequency_lists[0], scale, frequency_lists[1], length)
 
 
 _SCALINGS: dict[str, Callable[[Fields, Fields, tuple[float, ...], float], Rotary]] = {

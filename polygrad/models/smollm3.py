@@ -12,15 +12,16 @@ from polygrad.models.llama import ROTATION, Decoder, DecoderConfig, read_config
 
 def smollm3_config(config: Fields) -> DecoderConfig:
     """What SmolLM3's configuration says: `no_rope_layers` has 1 for layers that do rotate."""
-    found = read_config(config)
-    layers = len(found.attention)
+    decoder_config = read_config(config)
+    layers = len(decoder_config.attention)
     every = config.integer("no_rope_layer_interval", 4)
-    turned = config.items("no_rope_layers", int, [int((i + 1) % every != 0) for i in range(layers)])
-    if len(turned) != layers:
+    rotates = config.items("no_rope_layers", int, [int((i + 1) % every != 0) for i in range(layers)])
+    if len(rotates) != layers:
         raise config.refuse("no_rope_layers", f"{layers} numbers, one for each layer")
-    pairs = zip(found.attention, turned)
+    pairs = zip(decoder_config.attention, rotates)
     return replace(
-        found, attention=tuple(replace(a, rotation=ROTATION if is_turned else None) for a, is_turned in pairs)
+        decoder_config,
+        attention=tuple(replace(a, rotation=ROTATION if is_turned else None) for a, is_turned in pairs),
     )
 
 

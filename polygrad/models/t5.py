@@ -1,5 +1,5 @@
-"""T5 1.0 and 1.1 (Raffel et al., 2020): scores have a bias by the distance between query and key, there are
-no other positions and no other biases. The encoder is of use by itself."""
+"""T5 1.0 and 1.1 (Raffel et al., 2020): scores have a bias that depends on the distance between query and
+key; there are no other positions and no other biases. The encoder can be used alone."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class RelativeBias(Layer):
     def __init__(self, config: _T5Config, is_causal: bool) -> None:
         self.weight = nn.Embedding(config.buckets, config.attention.heads).weight
         self.farthest = config.farthest
-        if is_causal:  # keys behind the query have no buckets of their own
+        if is_causal:  # keys after the query need no buckets
             before = buckets_of_distances(config.buckets, config.farthest)
             behind = [0] * config.farthest
         else:
@@ -245,7 +245,7 @@ class T5ForConditionalGeneration(EncoderDecoder):
     def logits(self, hidden: Tensor) -> Tensor:
         if self.lm_head is not None:
             return self.lm_head(hidden)
-        # tied embeddings are large, for they are not scaled where they go in
+        # tied embeddings are large, because they are not scaled as inputs
         return (hidden * hidden.shape[-1] ** -0.5).linear(self.shared.weight.transpose())
 
 

@@ -56,7 +56,7 @@ def classifier(build: Callable[[Fields], CausalLM], hidden: str) -> Callable[[Fi
     """Makes the classifier of a configuration: `build` its trunk; `hidden`: the entry that has its size."""
 
     def build_classifier(config: Fields) -> CausalTextClassifier:
-        # a tied head is no weight: so there is none
+        # a tied head has no weight, so the trunk makes none
         trunk = build(Fields({**config.values, "tie_word_embeddings": True}, config.where))
         return CausalTextClassifier(trunk, config.integer(hidden), config)
 

@@ -37,8 +37,8 @@ def _read(config: Fields, part: str) -> EncoderConfig:
     )
     hidden = dropout(config, "dropout")
     dropped = LayerDropout(dropout(config), hidden, dropout(config, "activation_dropout"), hidden)
-    found = read_encoder(config, names, eps=_EPS, dropout=dropped)
-    return replace(found, attention=replace(found.attention, key_bias=False))
+    encoder_config = read_encoder(config, names, eps=_EPS, dropout=dropped)
+    return replace(encoder_config, attention=replace(encoder_config.attention, key_bias=False))
 
 
 class WhisperEncoder(Layer):

@@ -1,5 +1,5 @@
-"""ONNX models: `load` reads a file and gives an `Instance`, which runs it and whose initializers can be
-trained; `inspect` says what is in a file; `save` writes one.
+"""ONNX models: `load` reads a file as an `Instance`, which runs it and whose initializers can be trained;
+`inspect` describes a file; `save` writes one.
 
     from polygrad import onnx
     model = onnx.load("model.onnx")

@@ -1,4 +1,4 @@
-"""ONNX models for a binding in another language: what `polygrad/bridge.py` calls by `$onnx.` and a name here.
+"""ONNX models for bindings in other languages: `polygrad/bridge.py` calls these functions as `$onnx.NAME`.
 
 Ports are plain data, outputs come in their order, and errors begin with the file's name.
 """
@@ -44,7 +44,8 @@ def _in_file(name: str) -> Iterator[None]:
 
 
 class File:
-    """An ONNX file that has arrived. `external`: the files beside it that hold initializers."""
+    """Inspect an ONNX file that was received. `external`: the names of the files that hold its
+    initializers."""
 
     def __init__(self, raw: bytes, name: str) -> None:
         self.raw, self.name = raw, name
@@ -169,7 +170,7 @@ def _plain_node(node: Node) -> dict[str, Any]:
 
 
 def _plain_attribute(value: Any) -> Any:
-    """Numbers, text and lists of them as they are; what else there is in words."""
+    """Numbers, text and lists of them unchanged; other values as descriptions."""
     if isinstance(value, list):
         return [_plain_attribute(x) for x in value]
     if isinstance(value, (TensorData, SparseData)):
@@ -178,7 +179,7 @@ def _plain_attribute(value: Any) -> Any:
     if isinstance(value, Graph):
         return f"a graph of {len(value.nodes)} nodes"
     if isinstance(value, float) and not math.isfinite(value):
-        return str(value)  # which JSON has no numbers for
+        return str(value)  # infinities and NaN, which JSON cannot represent
     return value if isinstance(value, (int, float, str)) else str(value)
 
 

@@ -1,8 +1,8 @@
 """A model's forward captured once for all sizes of its symbolic dimensions, and saved as a file that runs
 without it.
 
-Inputs lie at the start of memory that is as large as they may get, with Variables in their shapes: any sizes
-within the bounds replay the same Program.
+Each input lies at the start of memory for its largest size, with Variables in its shape. So all sizes within
+the bounds replay the same Program.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class CapturedForward:
         largest = [self._bounds[named[i]][1] if i in named else n for i, n in enumerate(x.shape)]
         shape = [bound[named[i]] if i in named else n for i, n in enumerate(x.shape)]
         raw = x.data().cast("B") if x.numel() else b""
-        # Padded on the host: on the device each size would need a kernel of its own.
+        # Padded on the host, because on the device each size would need its own kernel.
         whole = Tensor(bytes(raw).ljust(prod(largest) * x.dtype.itemsize, b"\0"), x.device, x.dtype).realize()
         return whole[: prod(shape)].reshape(shape)
 
@@ -128,7 +128,7 @@ def _checked(
 
 
 def _variables(bounds: Mapping[str, tuple[int, int]]) -> dict[str, UOp]:
-    """A Variable for each size that is not fixed; its name stands in kernels, so it is an identifier."""
+    """A Variable for each size that is not fixed. Its name occurs in kernels, so it is an identifier."""
     taken: dict[str, str] = {}
     for name in bounds:
         plain = re.sub(

@@ -1,4 +1,4 @@
-"""The element types of ONNX: what holds them here, and the bits of those that are no dtype.
+"""The element types of ONNX: the dtypes that hold them, and the bits of types that are not dtypes.
 
 Integers of 2 and 4 bits are held as int8 or uint8, and small floats that are no dtype as float32, each by its
 value. ("Microscaling Formats (MX)", OCP, 2023; "8-bit Numerical Formats for Deep Neural Networks", Noune et
@@ -101,7 +101,7 @@ def element_name(number: int) -> str:
 
 
 def decoder(element: Element) -> Callable[[int], float | int]:
-    """What a code of this type that is no dtype stands for."""
+    """The value of a code of this type, which is not a dtype."""
     fmt, bits = element.format, element.bits
     if fmt is None:
         sign = 0 if element.dtype.is_unsigned else 1 << (bits - 1)

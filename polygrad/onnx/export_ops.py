@@ -1,9 +1,9 @@
 """The ops of a tensor graph as nodes of ONNX: one table, op -> function.
 
 Sums and maxima over windows are Conv, ConvTranspose, MaxPool and AveragePool (export_windows.py). A sum over
-another product becomes MatMul where operands are broadcast, so that what is broadcast is never made; an
-operand of an elementwise op is left to ONNX's own broadcasting. Whole numbers of 8 and 16 bits are computed
-in int32, as runtimes lack the ops for them.
+another product of broadcast operands becomes MatMul, so that the broadcast operands are not materialised.
+Operands of elementwise ops use ONNX's broadcasting. Integers of 8 and 16 bits are computed in int32, because
+runtimes lack these ops for them.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Exporter:
         return self.names[root]
 
     def _sources(self, u: UOp) -> Sequence[UOp]:
-        """What has to be written before `u`."""
+        """The nodes that must be written before `u`."""
         if u.op in GroupOp.ALU:
             found = exponential(u) or logarithm(u)
             return self.operands(u) if found is None else [found]
@@ -91,7 +91,7 @@ class Exporter:
         return self._windows[u]
 
     def operands(self, u: UOp) -> list[UOp]:
-        """The operands of an elementwise op, without what broadcasting does by itself."""
+        """The operands of an elementwise op, without expansions that ONNX's broadcasting makes implicitly."""
         small = [unexpanded(s) for s in u.src]
         if broadcast([s.shape for s in small]) == u.shape:
             return small
@@ -127,7 +127,7 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
 
 
 def strip(u: UOp) -> UOp:
-    """A value without what only marks it."""
+    """A value without the nodes that only mark it."""
     while u.op in PASSED:
         u = u.src[0]
     return u

@@ -1,6 +1,7 @@
 """Nodes whose inputs are all constants, computed on the host: the arithmetic of shapes.
 
-What is not in this table, or is larger, becomes Tensors and is computed as any node. Sizes may be symbolic.
+Nodes whose op is not in this table, or whose values are larger, are computed with Tensors. Sizes may be
+symbolic.
 """
 
 from __future__ import annotations

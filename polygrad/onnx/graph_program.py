@@ -1,6 +1,6 @@
-"""A model made ready to run: every node with the function that computes it, functions inlined, names checked.
+"""A model prepared to run: each node with the function that computes it, functions inlined, names checked.
 
-`compile_model` finds all that is wrong with a file before anything is computed; `Body.run` computes.
+`compile_model` finds all faults of a file before anything is computed; `Body.run` computes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from polygrad.onnx.values import Value, describe, plain
 
 _MOST_NODES = 1_000_000  # with functions inlined
 _DEEPEST = 64  # functions that call functions
-# What is not the fault of a node; else whatever an op raises becomes an OnnxError that names the node.
+# Errors that are not the fault of a node; other errors of an op become an OnnxError that names the node.
 _NOT_OF_THE_NODE = (CaptureError, CompileError, DeviceError, OutOfMemoryError)
 
 Load = Callable[[TensorData | SparseData], Value]
@@ -68,7 +68,7 @@ class Scope:
 
 @dataclass(slots=True)
 class Body:
-    """Steps with the names of what they take and give. `constants`: initializers, loaded once."""
+    """Steps with the names of their inputs and outputs. `constants`: initializers, loaded once."""
 
     inputs: list[str]
     outputs: list[str]
@@ -118,7 +118,7 @@ class Body:
 
 
 def _text_of(error: Exception, step: Step, scope: Scope) -> str:
-    """An op's error in words; of one that Python raised, also what the op was given."""
+    """The message of an op's error; for errors that Python raised, with the op's arguments."""
     if isinstance(error, PolygradError):
         return str(error)
     given = ", ".join(describe(plain(scope.find(name))) for name in step.inputs)
@@ -280,7 +280,7 @@ class _Compiler:
 def all_nodes(nodes: Iterable[Node]) -> list[Node]:
     """Nodes, and those of the graphs in their attributes."""
     out = list(nodes)
-    for node in out:  # which grows
+    for node in out:  # grows within the loop
         for value in node.attributes.values():
             for graph in value if isinstance(value, list) else [value]:
                 if isinstance(graph, Graph):

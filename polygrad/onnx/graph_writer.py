@@ -49,7 +49,7 @@ class GraphWriter:
         self._written = 0
 
     def own_name(self, wanted: str) -> str:
-        """A name that nothing has yet."""
+        """An unused name."""
         name, same = wanted, 1
         while name in self._names or not name:
             same += 1
@@ -100,7 +100,8 @@ class GraphWriter:
         return name
 
     def constant(self, dtype: DType, shape: tuple[int, ...], numbers: Sequence[Any]) -> str:
-        """Numbers that are no weights, so a node: what reads the file and trains it leaves them alone."""
+        """Numbers that are not weights, as a Constant node, so that tools that train the file do not change
+        them."""
         return self.constant_of(dtype, shape, bytes(pack(list(numbers), dtype)))
 
     def constant_of(self, dtype: DType, shape: Sequence[int], raw: bytes | memoryview) -> str:
@@ -170,7 +171,7 @@ class GraphWriter:
     # --- the file
 
     def model(self) -> bytes:
-        """The file, without what no output needs. Writes the file of external data."""
+        """The bytes of the file, without nodes that no output needs. Writes the file of external data."""
         needed = set(self._outputs)
         kept = []
         for n in reversed(self._nodes):

@@ -1,4 +1,4 @@
-"""What an ONNX file says of itself, and which of its ops do not exist here. No tensor is read."""
+"""Describes an ONNX file, and lists its unsupported ops, without reading tensors."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How long each node of a model takes, when nodes are computed one by one.
+"""Measures the time of each node of a model, with nodes computed one by one.
 
-A forward pass fuses nodes into kernels, so no node has a time of its own there. Here each node's outputs are
-computed before the next node is looked at, and the launches in between are the node's.
+A forward pass fuses nodes into kernels, so single nodes have no times there. Here each node's outputs are
+computed before the next node, and the launches in between belong to the node.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from polygrad.onnx.values import (
 )
 from polygrad.tensor.tensor import Tensor
 
-# What an annotation of an op's parameter asks for.
+# The kind of value that an annotation of an op's parameter requests.
 Quantizable: TypeAlias = Tensor | Dequantized
 Ints: TypeAlias = list[int]
 Floats: TypeAlias = list[float]
@@ -51,7 +51,7 @@ _READERS: dict[str, Callable[[Value], Any]] = {
 # Ops that move elements, of all inputs the first.
 _MOVES = frozenset({"Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 _TENSORS = ("Tensor", "Quantizable")
-# Keywords that are no attributes.
+# Keywords that are not attributes.
 CONTEXT = frozenset(("outputs", "device", "find"))
 
 

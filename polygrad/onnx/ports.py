@@ -1,4 +1,4 @@
-"""Inputs and outputs of a model: what they are declared to be, and values in and out."""
+"""Inputs and outputs of a model: their declarations, and conversion of values."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Port:
 
 
 def port_of(info: ValueInfo) -> Port:
-    """What a value of a file is declared to be."""
+    """The declaration of a value in a file."""
     return _port(info.name, info.type)
 
 
@@ -139,7 +139,7 @@ def _check_shape(port: Port, shape: tuple[Any, ...], sizes: dict[str, Any]) -> N
 def to_host(value: Value, device: str | None) -> Any:
     """An output: a Tensor, nested lists of str, a list of outputs, or None."""
     if isinstance(value, Constant):
-        return Constant(value.dtype, value.shape, value.numbers).tensor(device)  # the caller's own
+        return Constant(value.dtype, value.shape, value.numbers).tensor(device)  # not shared with later calls
     if isinstance(value, Narrow):
         return value.tensor
     if isinstance(value, Strings):

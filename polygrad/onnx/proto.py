@@ -36,7 +36,7 @@ class TensorData:
 
 @dataclass(slots=True)
 class SparseData:
-    """A tensor that is 0 but for `values`, at `indices`: positions in row-major order, or rows of
+    """A sparse tensor: 0 except for `values` at `indices`, which are positions in row-major order or rows of
     coordinates.
     """
 
@@ -110,7 +110,7 @@ class Graph:
 
 @dataclass(slots=True)
 class Function:
-    """Nodes under a name: what a node with this domain, op and overload stands for."""
+    """A function: the nodes that replace a node with this domain, op and overload."""
 
     name: str
     domain: str
@@ -125,7 +125,7 @@ class Function:
 
 @dataclass(slots=True)
 class Model:
-    """What an ONNX file says. `opsets`: the version of each domain; `metadata`: text by name."""
+    """The contents of an ONNX file. `opsets`: the version of each domain; `metadata`: text by name."""
 
     ir_version: int
     producer: str

@@ -1,4 +1,4 @@
-"""Ops of ONNX that are not in the table, and why. A missing op's error says it; `docs/onnx.md` lists them."""
+"""The reasons why ONNX ops are not in the table, for errors about them and for the list in `docs/onnx.md`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`save`: what a function computes, written as an ONNX file.
+"""`save` writes the computation of a function as an ONNX file.
 
-The function is called once with inputs of its own; the graph of its results is what is written. What does not
-depend on the inputs is computed now, and becomes an initializer.
+The function is called once with new inputs, and the graph of its results is written. Values that do not
+depend on the inputs are computed now and become initializers.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _traced(call: Callable[..., Any], inputs: dict[str, Tensor], by_name: bool) 
     return named
 
 
-# --- what does not depend on the inputs
+# --- values that do not depend on the inputs
 
 
 def _weights(model: Any) -> dict[str, Tensor]:

@@ -1,6 +1,6 @@
-"""The elements of a TensorData: where they are (in the message, packed, or in a file of their own), as bytes.
+"""Reads the elements of a TensorData as bytes: from the message, packed fields, or an external file.
 
-A file of external data is read only inside of the model's folder, links resolved.
+Files of external data are read only within the model's folder, after links are resolved.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FIELDS = {
 }
 _FIELD_OF = {name: number for number, (_, names) in _FIELDS.items() for name in names}
 
-_MOST_SHARED = 16  # times that tensors take what files of external data hold
+_MOST_SHARED = 16  # the limit of the tensors' total size, in multiples of the size of external files
 
 
 class Files:

@@ -1,4 +1,4 @@
-"""What flows between nodes: Tensors, constants that are known on the host, and what no Tensor can be.
+"""The values that flow between nodes: Tensors, constants that the host knows, and others.
 
 A Value is a Tensor, a Constant, Narrow (a Tensor of an element type that is no dtype), Strings, a list (a
 sequence) or None (an optional without a value). Between nodes of one graph it may be Dequantized, too: only
@@ -19,7 +19,7 @@ from polygrad.tensor.core.convert import pack, unpack
 from polygrad.tensor.tensor import Tensor
 from polygrad.uop.node import UOp
 
-_MOST_READ = 1 << 20  # elements that an op may ask the host for
+_MOST_READ = 1 << 20  # the most elements that an op may read on the host
 
 
 @dataclass(slots=True, eq=False)
@@ -112,7 +112,7 @@ def constant_of(element: Element, shape: tuple[int, ...], raw: memoryview) -> Co
 
 
 def tensor_of(value: Value, device: str | None) -> Tensor:
-    """A value as a Tensor. Raises OnnxError for one that is none."""
+    """A value as a Tensor. Raises OnnxError for other values."""
     if isinstance(value, Tensor):
         return value
     if isinstance(value, Constant):

@@ -21,7 +21,7 @@ class TablePointer:
 
 
 @dataclass(frozen=True)
-class Call:
+class DriverCall:
     """A call of kernel number `kernel`: by all threads if `parallel`, else by thread 0. `values`: the number
     of a driver's variable, or the name of one of `THREAD_VARIABLES`, for each argument. `barrier`: all
     threads wait for each other first.
@@ -45,7 +45,7 @@ class Driver:
     before call number `commit`; None: it may not be stopped."""
 
     kernels: tuple[str, ...]
-    calls: tuple[Call, ...]
+    calls: tuple[DriverCall, ...]
     entries: int
     commit: int | None = None
 

@@ -1,10 +1,10 @@
-"""A server of one model, with the interface of OpenAI's: `polygrad serve MODEL`.
+"""A server of one model with OpenAI's interface: `polygrad serve MODEL`.
 
 `start.py` binds a port and runs until it is told to stop; `app.py` has the routes and all that guards them;
 `parameters.py` reads bodies and `answers.py` writes them; `generating.py` and `embedding.py` are the thread
-that owns the model. The web's side puts requests in and takes pieces out, and never touches the model.
+that owns the model. The event loop submits requests and receives pieces; it never touches the model.
 
-It stands on the packages starlette and uvicorn, `pip install "polygrad[serve]"`. This module needs neither.
+It needs the packages starlette and uvicorn, `pip install "polygrad[serve]"`; this module imports neither.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ def serve(
 ) -> None:
     """Serve a model under a name until SIGTERM or Ctrl-C.
 
-    `port`: 0 for a free one; the address is written to standard error. `api_key`: what clients have to send.
-    Raises DeviceError where a package is missing, ArgumentError for a model that neither writes nor embeds.
+    `port`: 0 for a free one; the address is written to standard error. `api_key`: the key that clients must
+    send. Raises DeviceError where a package is missing, ArgumentError for a model that neither writes nor
+    embeds.
     """
     for package in _PACKAGES:
         if importlib.util.find_spec(package) is None:

@@ -19,7 +19,7 @@ _WORD_MARK = "\u2581"  # sentencepiece's mark of a space
 
 
 class Answers:
-    """The answers to one request, of which pieces come."""
+    """Builds the answers to one request from their pieces."""
 
     def __init__(self, asked: Asked, model: str, tokenizer: Tokenizer | None) -> None:
         self._asked, self._model, self._tokenizer = asked, model, tokenizer
@@ -32,16 +32,16 @@ class Answers:
 
     @property
     def answer_tokens(self) -> int:
-        """Of all answers, so far."""
+        """The usage of all answers so far."""
         return sum(self._sizes)
 
     def whole(self, answers: Sequence[Sequence[Piece]]) -> dict[str, Any]:
-        """The response, when all pieces of all answers are there."""
+        """The response, once all pieces of all answers have arrived."""
         choices = []
         for i, pieces in enumerate(answers):
             text = self._asked.prefixes[i] + "".join(piece.text for piece in pieces)
-            joined = self._joined(pieces)
-            self._sizes[i] += len(joined.tokens)
+            joined_piece = self._join(pieces)
+            self._sizes[i] += len(joined_piece.tokens)
             choice: dict[str, Any] = {"index": i}
             reason = pieces[-1].finish_reason
             if self._asked.is_chat:
@@ -53,7 +53,7 @@ class Answers:
                 choice["message"] = message
             else:
                 choice["text"] = text
-            choice["logprobs"] = self._logs(i, joined)
+            choice["logprobs"] = self._logs(i, joined_piece)
             choices.append({**choice, "finish_reason": reason})
         return {**self._head(is_chunk=False), "choices": choices, "usage": self.usage()}
 
@@ -71,33 +71,33 @@ class Answers:
 
     def chunks(self, index: int, pieces: Sequence[Piece]) -> list[dict[str, Any]]:
         """The chunks of further pieces of an answer, which are joined."""
-        joined = self._joined(pieces)
-        self._sizes[index] += len(joined.tokens)
+        piece = self._join(pieces)
+        self._sizes[index] += len(piece.tokens)
         out = []
         reader = self._calls[index]
         calls: list[ToolCall] = []
         if reader is not None:
-            text = reader.feed(joined.text)
-            if joined.finish_reason is not None:
-                rest, calls = reader.finish()
-                text += rest
-            joined = joined._replace(text=text)
-        if joined.text or joined.logs:
+            text = reader.feed(piece.text)
+            if piece.finish_reason is not None:
+                remaining_text, calls = reader.finish()
+                text += remaining_text
+            piece = piece._replace(text=text)
+        if piece.text or piece.logs:
             body: dict[str, Any] = (
-                {"delta": {"content": joined.text}} if self._asked.is_chat else {"text": joined.text}
+                {"delta": {"content": piece.text}} if self._asked.is_chat else {"text": piece.text}
             )
-            out.append(self._chunk(index, {**body, "logprobs": self._logs(index, joined)}, None))
+            out.append(self._chunk(index, {**body, "logprobs": self._logs(index, piece)}, None))
         for number, call in enumerate(calls):
             body = {"delta": {"tool_calls": [{"index": number, **_call(call)}]}}
             out.append(self._chunk(index, {**body, "logprobs": None}, None))
-        if joined.finish_reason is not None:
+        if piece.finish_reason is not None:
             body = {"delta": {}} if self._asked.is_chat else {"text": ""}
-            reason = _reason_of_calls(joined.finish_reason) if calls else joined.finish_reason
+            reason = _reason_of_calls(piece.finish_reason) if calls else piece.finish_reason
             out.append(self._chunk(index, {**body, "logprobs": None}, reason))
         return out
 
     def usage_chunk(self) -> dict[str, Any]:
-        """The last chunk, for those who ask for the usage."""
+        """The last chunk, for clients that ask for the usage."""
         return {**self._head(is_chunk=True), "choices": [], "usage": self.usage()}
 
     def usage(self) -> dict[str, int]:
@@ -117,7 +117,7 @@ class Answers:
         return {**out, "usage": None} if self._asked.includes_usage else out
 
     @staticmethod
-    def _joined(pieces: Sequence[Piece]) -> Piece:
+    def _join(pieces: Sequence[Piece]) -> Piece:
         return Piece(
             "".join(piece.text for piece in pieces),
             tuple(token for piece in pieces for token in piece.tokens),
@@ -134,10 +134,10 @@ class Answers:
         return self._completion_logs(index, pairs)
 
     def _chat_log(self, token: int, log: TokenLog) -> dict[str, Any]:
-        top = [self._named(t, x) for t, x in log.top.items()]
-        return {**self._named(token, log.log_probability), "top_logprobs": top}
+        top = [self._describe_token(t, x) for t, x in log.top.items()]
+        return {**self._describe_token(token, log.log_probability), "top_logprobs": top}
 
-    def _named(self, token: int, log_probability: float) -> dict[str, Any]:
+    def _describe_token(self, token: int, log_probability: float) -> dict[str, Any]:
         text = self._token_text(token)
         # a token that is a part of a character is no text: its bytes are not known here
         raw = None if "\ufffd" in text else list(text.encode())
@@ -175,7 +175,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 
 def _reason_of_calls(reason: str | None) -> str | None:
-    """Why an answer with calls ended: an answer that was cut is said to be cut."""
+    """The finish reason of an answer with calls; a truncated answer keeps the reason 'length'."""
     return "tool_calls" if reason == "stop" else reason
 
 

@@ -24,7 +24,7 @@ from polygrad.hf.instances import HFInstance, LanguageModel
 from polygrad.hf.text_encoders import TextEncoder
 from polygrad.serve.answers import Answers, embeddings
 from polygrad.serve.body import RequestBody, parse_body
-from polygrad.serve.delivery import ClientGoneError, Delivery, unless_gone
+from polygrad.serve.delivery import ClientGoneError, Delivery, await_unless_disconnected
 from polygrad.serve.embedding import EncoderThread
 from polygrad.serve.generating import EngineThread, PendingChoice
 from polygrad.serve.limits import Limits
@@ -38,8 +38,8 @@ _GONE = 499  # the status that logs give a client that left
 
 
 class Service:
-    """A model with its thread, and the handlers of requests. `hosts`: what clients may call this host; None:
-    anything."""
+    """A model with its thread, and the handlers of requests. `hosts`: the host names that clients may use;
+    None: any."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Service:
         )
 
     def app(self) -> Starlette:
-        """The application of ASGI."""
+        """The ASGI application."""
 
         @asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -103,7 +103,7 @@ class Service:
         )
 
     def admit(self, request: Request, is_open: bool) -> None:
-        """Raises Refusal for a client that may not ask."""
+        """Raises Refusal for a client without permission."""
         if self._hosts is not None and (request.url.hostname or "") not in self._hosts:
             # a page of another site whose name leads here, for one
             raise Refusal(403, "this server answers on this machine only: expected its name as host")
@@ -129,11 +129,11 @@ class Service:
         return PlainTextResponse(self.metrics.text(), media_type="text/plain; version=0.0.4")
 
     async def _models(self, request: Request) -> Response:
-        return JSONResponse({"object": "list", "data": [self._described()]})
+        return JSONResponse({"object": "list", "data": [self._model_entry()]})
 
     async def _model(self, request: Request) -> Response:
         self._check_model(request.path_params["name"])
-        return JSONResponse(self._described())
+        return JSONResponse(self._model_entry())
 
     async def _nothing(self, request: Request) -> Response:
         raise Refusal(404, f"there is no {request.url.path:.200}", code="not_found")
@@ -152,35 +152,37 @@ class Service:
         def read(body: RequestBody) -> tuple[list[list[int]], str]:
             texts, encoding = read_embedding(body, self.limits)
             rows = [engine.model.tokens_of(text) if isinstance(text, str) else text for text in texts]
-            most = min(engine.model.max_tokens, self.limits.prompt_tokens or engine.model.max_tokens)
+            max_tokens = min(engine.model.max_tokens, self.limits.prompt_tokens or engine.model.max_tokens)
             try:
                 engine.model.check_tokens(rows)
             except ArgumentError as e:
                 raise Refusal(400, str(e), "input", "invalid_value") from e
-            long = next((i for i, row in enumerate(rows) if len(row) > most), None)
+            long = next((i for i, row in enumerate(rows) if len(row) > max_tokens), None)
             if long is not None:
                 raise Refusal(
                     400,
-                    f"input[{long}]: {len(rows[long])} tokens, more than the {most} that a text may have",
+                    f"input[{long}]: {len(rows[long])} tokens, more than the limit of {max_tokens}",
                     "input",
                     "context_length_exceeded",
                 )
             return rows, encoding
 
         deadline = asyncio.get_running_loop().time() + self.limits.seconds
-        with self._counted():
+        with self._token_counts():
             rows, encoding = await self._read(request, read)
             delivery = Delivery()
             job = engine.submit(rows, delivery.put)
             try:
-                (found,) = await unless_gone(self._in_time(delivery.get(), deadline), request.receive)
+                (result,) = await await_unless_disconnected(
+                    self._in_time(delivery.get(), deadline), request.receive
+                )
             finally:
                 engine.cancel(job)
-        if isinstance(found, Refusal):
-            raise found
+        if isinstance(result, Refusal):
+            raise result
         tokens = sum(map(len, rows))
         self.metrics.prompt_tokens += tokens
-        return JSONResponse(embeddings(found, tokens, self.name, encoding))
+        return JSONResponse(embeddings(result, tokens, self.name, encoding))
 
     async def _generate(self, request: Request, read: Callable[[RequestBody], Asked]) -> Response:
         started = time.monotonic()
@@ -188,7 +190,7 @@ class Service:
         if not isinstance(engine, EngineThread):
             raise Refusal(404, f"{self.name} embeds text: it does not write", code="model_not_supported")
         deadline = asyncio.get_running_loop().time() + self.limits.seconds
-        with self._counted():
+        with self._token_counts():
             asked = await self._read(request, read)
             delivery = Delivery()
             places = engine.submit(asked.requests, delivery.put)
@@ -197,16 +199,16 @@ class Service:
             stream: AsyncIterator[tuple[int, list[Piece]]] = self._pieces(delivery, places, deadline, started)
             is_kept = False
             try:
-                # what is refused at once has its own status, also where pieces are streamed
-                first = await unless_gone(anext(stream), request.receive)
+                # an immediate refusal has its own status, also for streamed answers
+                first = await await_unless_disconnected(anext(stream), request.receive)
                 if asked.is_streamed:
                     is_kept = True
                     return _EventStream(self, answers, asked, first, stream, places)
                 pieces: list[list[Piece]] = [[] for _ in places]
-                await unless_gone(_collect(pieces, first, stream), request.receive)
-                whole = answers.whole(pieces)
+                await await_unless_disconnected(_collect(pieces, first, stream), request.receive)
+                body = answers.whole(pieces)
                 self.metrics.answer_tokens += answers.answer_tokens
-                return JSONResponse(whole)
+                return JSONResponse(body)
             finally:
                 if not is_kept:
                     engine.cancel(places)
@@ -217,14 +219,14 @@ class Service:
         """The pieces of all answers as they come, with the index of each answer. Raises Refusal."""
         running, is_first = len(places), True
         while running:
-            index, what = await self._in_time(delivery.get(), deadline)
-            if isinstance(what, Refusal):
-                raise what
+            index, item = await self._in_time(delivery.get(), deadline)
+            if isinstance(item, Refusal):
+                raise item
             if is_first:
                 self.metrics.first_token.add(time.monotonic() - started)
                 is_first = False
-            running -= what[-1].finish_reason is not None
-            yield index, what
+            running -= item[-1].finish_reason is not None
+            yield index, item
 
     async def _in_time(self, work: Awaitable[Any], deadline: float) -> Any:
         try:
@@ -235,14 +237,14 @@ class Service:
 
     # --- what comes in
 
-    def _counted(self) -> _Counted:
+    def _token_counts(self) -> _Counted:
         if self._active >= self._most:
             raise Refusal(429, "too many requests are waiting: try again later", code="queue_full")
         return _Counted(self)
 
     async def _read(self, request: Request, read: Callable[[RequestBody], Any]) -> Any:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":  # which pages of other sites cannot send unasked
+        if kind != "application/json":  # pages of other sites cannot send this without a preflight request
             raise Refusal(415, f"content-type: expected application/json, got {kind!r:.80}")
         data = await self._body(request)
 
@@ -256,15 +258,15 @@ class Service:
         return await anyio.to_thread.run_sync(parse, limiter=self._reading)
 
     async def _body(self, request: Request) -> bytes:
-        most = self.limits.body_bytes
-        refusal = Refusal(413, f"body: expected at most {most} bytes", code="body_too_large")
-        if int(request.headers.get("content-length", "0")) > most:
+        max_bytes = self.limits.body_bytes
+        refusal = Refusal(413, f"body: expected at most {max_bytes} bytes", code="body_too_large")
+        if int(request.headers.get("content-length", "0")) > max_bytes:
             raise refusal
         data = bytearray()
         try:
             async with asyncio.timeout(self.limits.body_seconds):
                 async for part in request.stream():
-                    if len(data) + len(part) > most:
+                    if len(data) + len(part) > max_bytes:
                         raise refusal
                     data += part
         except TimeoutError:
@@ -277,12 +279,12 @@ class Service:
         if name != self.name:
             raise Refusal(404, f"model: there is {self.name}, got {name!r:.200}", "model", "model_not_found")
 
-    def _described(self) -> dict[str, Any]:
+    def _model_entry(self) -> dict[str, Any]:
         return {"id": self.name, "object": "model", "created": self._created, "owned_by": "polygrad"}
 
 
 class _Counted:
-    """One request more, while it is read and answered."""
+    """Counts a request as active while it is read and answered."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -295,8 +297,8 @@ class _Counted:
 
 
 class _Endpoint:
-    """A route as an application of ASGI: whatever happens has a status, is counted, and is an error of
-    OpenAI's shape."""
+    """A route as an ASGI application: every outcome has a status and is counted, and errors have OpenAI's
+    shape."""
 
     def __init__(self, service: Service, path: str, method: str, handle: Handle, is_open: bool) -> None:
         self._service, self._path, self._method = service, path, method
@@ -321,7 +323,7 @@ class _Endpoint:
                 raise Refusal(405, f"{self._path}: expected {self._method}, got {request.method:.20}")
             return await self._handle(request)
         except Refusal as e:
-            # what has not been read of the body is not going to be
+            # the unread part of the body is dropped
             is_left = request.method not in ("GET", "HEAD") and e.status in (
                 401,
                 403,
@@ -343,7 +345,8 @@ class _Endpoint:
 
 
 class _EventStream(Response):
-    """Chunks as server-sent events, each when its pieces are there. `final_status`: what a log is told."""
+    """Chunks as server-sent events, sent as soon as their pieces exist. `final_status`: the status in the
+    log."""
 
     def __init__(
         self,
@@ -365,7 +368,7 @@ class _EventStream(Response):
         assert isinstance(engine, EngineThread)
         with _Counted(self._service):
             try:
-                await unless_gone(self._send_all(send), receive)
+                await await_unless_disconnected(self._send_all(send), receive)
             finally:
                 engine.cancel(self._places)
                 self._service.metrics.answer_tokens += self._answers.answer_tokens

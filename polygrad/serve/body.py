@@ -34,82 +34,82 @@ class RequestBody:
         self._read: set[str] = set()
 
     def value(self, name: str) -> Any:
-        """Whatever it is; None if it is missing."""
+        """The value of any type; None if it is missing."""
         self._read.add(name)
         return self._values.get(name)
 
-    def needed(self, name: str) -> Any:
-        """Whatever it is."""
-        found = self.value(name)
-        if found is None:
+    def required(self, name: str) -> Any:
+        """The value of any type. Raises Refusal if it is missing."""
+        value = self.value(name)
+        if value is None:
             raise Refusal(
                 400, f"{self._where}{name}: missing", self._where + name, "missing_required_parameter"
             )
-        return found
+        return value
 
     def integer(self, name: str, least: int, most: int) -> int | None:
         """From `least` to `most`."""
-        found = self.value(name)
-        if found is not None and (type(found) is not int or not least <= found <= most):
-            raise self.wrong(name, f"an integer from {least} to {most}", found)
-        return found
+        value = self.value(name)
+        if value is not None and (type(value) is not int or not least <= value <= most):
+            raise self.wrong(name, f"an integer from {least} to {most}", value)
+        return value
 
     def number(self, name: str, least: float, most: float) -> float | None:
         """From `least` to `most`."""
-        found = self.value(name)
-        if found is None:
+        value = self.value(name)
+        if value is None:
             return None
-        if type(found) not in (int, float) or not least <= found <= most:
-            raise self.wrong(name, f"a number from {least:g} to {most:g}", found)
-        return float(found)
+        if type(value) not in (int, float) or not least <= value <= most:
+            raise self.wrong(name, f"a number from {least:g} to {most:g}", value)
+        return float(value)
 
     def flag(self, name: str) -> bool:
-        """false unless it is there."""
-        found = self.value(name)
-        if found is not None and not isinstance(found, bool):
-            raise self.wrong(name, "true or false", found)
-        return bool(found)
+        """A boolean; false if it is missing."""
+        value = self.value(name)
+        if value is not None and not isinstance(value, bool):
+            raise self.wrong(name, "true or false", value)
+        return bool(value)
 
     def text(self, name: str) -> str | None:
         """A string."""
-        found = self.value(name)
-        if found is not None and not isinstance(found, str):
-            raise self.wrong(name, "a string", found)
-        return found
+        value = self.value(name)
+        if value is not None and not isinstance(value, str):
+            raise self.wrong(name, "a string", value)
+        return value
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
         """One of some strings, the first of which is the default."""
-        found = self.value(name)
-        if found is None:
+        value = self.value(name)
+        if value is None:
             return choices[0]
-        if not isinstance(found, str) or found not in choices:
-            raise self.wrong(name, f"one of {', '.join(choices)}", found)
-        return found
+        if not isinstance(value, str) or value not in choices:
+            raise self.wrong(name, f"one of {', '.join(choices)}", value)
+        return value
 
     def section(self, name: str) -> RequestBody | None:
         """An object in this one."""
-        found = self.value(name)
-        if found is None:
+        value = self.value(name)
+        if value is None:
             return None
-        if not isinstance(found, dict):
-            raise self.wrong(name, "an object", found)
-        return RequestBody(found, f"{self._where}{name}.")
+        if not isinstance(value, dict):
+            raise self.wrong(name, "an object", value)
+        return RequestBody(value, f"{self._where}{name}.")
 
     def ignore(self, *names: str) -> None:
-        """Entries that change nothing here."""
+        """Accept entries that have no effect here."""
         self._read |= set(names)
 
     def refuse_others(self) -> None:
-        """Raises Refusal for an entry that nobody has read."""
+        """Raises Refusal for an entry that was not read, that is, an unknown one."""
         for name, value in self._values.items():
             if name not in self._read and value is not None:
                 path = self._where + name
                 raise Refusal(400, f"{path}: there is no such parameter", path, "unknown_parameter")
 
-    def wrong(self, name: str, expected: str, found: Any) -> Refusal:
-        """The error of an entry of another kind or range."""
+    def wrong(self, name: str, expected: str, actual: Any) -> Refusal:
+        """The error for an entry of a wrong type or range."""
         path = self._where + name
-        shown = _kind(found) if isinstance(found, (dict, list)) else f"{found!r:.80}"
+        shown = _kind(actual) if isinstance(actual, (dict, list)) else f"{actual!r:.80}"
         return Refusal(400, f"{path}: expected {expected}, got {shown}", path, "invalid_value")
 
 
@@ -126,16 +126,16 @@ def _kind(value: Any) -> str:
 
 
 def _check_text(values: Any) -> None:
-    """Raises Refusal for text that is no Unicode, numbers that are infinite, and what is too deep."""
-    pending: list[tuple[Any, int]] = [(values, 0)]
-    while pending:
-        value, depth = pending.pop()
+    """Raises Refusal for invalid Unicode, infinite numbers, and values that are nested too deep."""
+    stack: list[tuple[Any, int]] = [(values, 0)]
+    while stack:
+        value, depth = stack.pop()
         if depth > _DEEPEST:
             raise Refusal(400, f"body: expected at most {_DEEPEST} lists and objects in one another")
         if isinstance(value, dict):
-            pending += [(x, depth + 1) for x in (*value, *value.values())]
+            stack += [(x, depth + 1) for x in (*value, *value.values())]
         elif isinstance(value, list):
-            pending += [(x, depth + 1) for x in value]
+            stack += [(x, depth + 1) for x in value]
         elif isinstance(value, float) and not math.isfinite(value):
             raise Refusal(400, "body: a number is too large")
         elif isinstance(value, str) and not value.isascii():

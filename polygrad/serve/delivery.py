@@ -1,4 +1,4 @@
-"""From the engine's thread to the event loop, and the client that may leave meanwhile."""
+"""Delivery from the engine's thread to the event loop, and detection of clients that disconnect."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ Receive = Callable[[], Awaitable[Any]]
 
 
 class ClientGoneError(Exception):
-    """The client closed its connection: nobody waits for an answer."""
+    """The client closed its connection, so the answer is not needed."""
 
 
 class Delivery:
-    """What the engine's thread tells of one request, in order. It is made in the event loop that reads it.
+    """The messages of the engine's thread about one request, in order. It is made in the event loop that
+    reads it.
 
-    Nothing holds the engine up: what a slow client has not read is kept, which is no more than its answers.
+    The engine never waits: messages for a slow client are queued, at most the size of its answers.
     """
 
     def __init__(self) -> None:
@@ -29,17 +30,17 @@ class Delivery:
         self._loop.call_soon_threadsafe(self._queue.put_nowait, what)
 
     async def get(self) -> Any:
-        """What was put next, a tuple."""
+        """The next message, a tuple."""
         return await self._queue.get()
 
 
-async def unless_gone(work: Awaitable[_T], receive: Receive) -> _T:
+async def await_unless_disconnected(work: Awaitable[_T], receive: Receive) -> _T:
     """The result of `work`, which is cancelled when the client leaves. The request's body has been read.
 
     Raises ClientGoneError.
     """
     working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_until_gone(receive))
+    leaving = asyncio.ensure_future(_wait_for_disconnect(receive))
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
         if working.done():
@@ -52,6 +53,6 @@ async def unless_gone(work: Awaitable[_T], receive: Receive) -> _T:
         await asyncio.gather(working, leaving, return_exceptions=True)
 
 
-async def _until_gone(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -65,7 +65,7 @@ class EncoderThread:
         return job
 
     def cancel(self, job: Job) -> None:
-        """The vectors of these texts are not wanted any more."""
+        """Drop these texts; their vectors are no longer needed."""
         job.is_cancelled = True
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class EncoderThread:
             self._is_closed = True
 
     def stop(self, timeout: float = 60.0) -> None:
-        """End the thread; requests that wait are told so."""
+        """End the thread; waiting requests get an error."""
         self.close()
         self._is_stopped = True
         self._jobs.put(None)
@@ -102,7 +102,7 @@ class EncoderThread:
                 rows = rows[len(job.rows) :]
 
     def _take(self) -> list[Job]:
-        """The jobs of the next batch: what waits, up to the size of a batch, and at least one."""
+        """The jobs of the next batch: at least one, up to the size of a batch."""
         jobs: list[Job] = []
         while sum(len(job.rows) for job in jobs) < self.model.batch_size:
             try:

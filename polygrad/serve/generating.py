@@ -16,13 +16,13 @@ from polygrad.generation.scheduler import Sequence as Running
 from polygrad.hf.instances import LanguageModel
 from polygrad.serve.refusal import Refusal, unavailable
 
-# What the thread tells of an answer: its index among those of a request, and pieces or a failure.
+# A message about an answer: its index within the request, and pieces or an error.
 Deliver = Callable[[int, "list[Piece] | Refusal"], None]
 
 
 @dataclass(eq=False)
 class PendingChoice:
-    """One answer on its way. `deliver` is called in the engine's thread."""
+    """One answer that is being generated. `deliver` is called in the engine's thread."""
 
     index: int
     request: Request
@@ -32,7 +32,7 @@ class PendingChoice:
 
 
 class EngineThread:
-    """Runs answers of `model`, up to `max_batch` side by side, while up to `queue_length` wait.
+    """Generates answers of `model`, up to `max_batch` at once, while up to `queue_length` wait.
 
     `submit`, `cancel` and `stop` may be called by any thread; they put a command into the engine's queue.
     """
@@ -54,7 +54,7 @@ class EngineThread:
 
     @property
     def waiting(self) -> int:
-        """How many answers have no place yet."""
+        """The number of waiting answers."""
         return max(0, self._pending - self.model.max_batch)
 
     def start(self) -> None:
@@ -74,7 +74,7 @@ class EngineThread:
         return places
 
     def cancel(self, places: list[PendingChoice]) -> None:
-        """Nothing more is wanted of these; those that have ended are left alone."""
+        """Cancel these answers; those that have ended are not affected."""
         self._commands.put(("cancel", places))
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ class EngineThread:
             self._is_closed = True
 
     def stop(self, timeout: float = 60.0) -> None:
-        """End all answers, which are told so, and the thread. Waits for it."""
+        """End all answers with an error, and end the thread. Waits for it."""
         self.close()
         self._commands.put(("stop", []))
         if self._thread.ident is not None:
@@ -98,7 +98,7 @@ class EngineThread:
             self._hand_out()
 
     def _obey(self) -> bool:
-        """Carry out commands, waiting for one when there is nothing to do; False to stop."""
+        """Execute commands, waiting for one if there is no work; returns False to stop."""
         while True:
             try:
                 command, places = self._commands.get(block=not self._places)
@@ -136,7 +136,7 @@ class EngineThread:
                 self._tell(place, pieces)
 
     def _fail(self, error: Exception) -> None:
-        """A step failed: what runs is lost, and the scheduler's state with it."""
+        """Handle a failed step: running answers and the scheduler's state are lost."""
         self._report(error)
         for place in list(self._places):
             self._end(place, Refusal(500, "the server failed", code="internal_error"))

@@ -1,4 +1,4 @@
-"""What a server counts, as text that Prometheus reads."""
+"""The metrics of a server, in Prometheus's text format."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 class Histogram:
-    """How many of some lengths of time were not longer than each bound."""
+    """A histogram of durations: the number that were not longer than each bound."""
 
     def __init__(self) -> None:
         self.counts, self.total = [0] * (len(_SECONDS) + 1), 0.0
 
     def add(self, seconds: float) -> None:
-        """One more."""
+        """Add one duration."""
         self.counts[bisect.bisect_left(_SECONDS, seconds)] += 1
         self.total += seconds
 
@@ -31,7 +31,7 @@ class Metrics:
         self.duration, self.first_token = Histogram(), Histogram()
 
     def count_request(self, path: str, status: int, seconds: float) -> None:
-        """A response has ended. `path`: one of the server's routes: clients do not make up names."""
+        """Count a finished response. `path`: one of the server's routes, so that clients cannot add names."""
         key = (path, status)
         self._requests[key] = self._requests.get(key, 0) + 1
         self.duration.add(seconds)
@@ -53,9 +53,9 @@ class Metrics:
         ):
             begin(name, "counter", words)
             lines.append(f"polygrad_{name} {value}")
-        for name, (words, read) in self._gauges.items():
+        for name, (words, read_value) in self._gauges.items():
             begin(name, "gauge", words)
-            lines.append(f"polygrad_{name} {read():g}")
+            lines.append(f"polygrad_{name} {read_value():g}")
         for name, histogram, words in (
             ("request_seconds", self.duration, "From a request's arrival to the end of its response."),
             ("first_token_seconds", self.first_token, "From a request's arrival to its first token."),

@@ -1,7 +1,7 @@
-"""What clients ask for: bodies of requests as Requests of generation, or as texts to embed.
+"""Reads bodies of requests: as Requests of generation, or as texts to embed.
 
 Names, ranges and defaults are those of OpenAI's interface; `top_k`, `min_p` and `repetition_penalty` are
-further ones. What does nothing here is refused, unless an answer is as good without it.
+additional ones. Parameters without an effect here are refused, unless they do not matter for an answer.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class Asked:
 
     @property
     def prompt_tokens(self) -> int:
-        """Of all prompts, each counted once."""
+        """The number of tokens of all prompts, each counted once."""
         return sum(len(request.tokens) for request in self.requests[:: self.count])
 
 
 class RequestReader:
-    """Reads bodies for a model. Its methods take time with long prompts, and may run in any thread."""
+    """Reads bodies for a model. Its methods take time for long prompts, and may run in any thread."""
 
     def __init__(self, model: LanguageModel, limits: Limits) -> None:
         self._model, self._limits = model, limits
@@ -66,15 +66,17 @@ class RequestReader:
     def chat(self, body: RequestBody) -> Asked:
         """The body of /v1/chat/completions. Raises Refusal."""
         messages, offered = _messages(body), read_tools(body)
-        most = body.integer("max_completion_tokens", 1, _MOST_TOKENS)
-        most = most or body.integer("max_tokens", 1, _MOST_TOKENS) or _MOST_TOKENS
+        max_tokens = body.integer("max_completion_tokens", 1, _MOST_TOKENS)
+        max_tokens = max_tokens or body.integer("max_tokens", 1, _MOST_TOKENS) or _MOST_TOKENS
         body.ignore("max_tokens")
         top = body.integer("top_logprobs", 0, 20)
         if body.flag("logprobs"):
             top = top or 0
         elif top is not None:
             raise Refusal(400, "top_logprobs: expected logprobs to be true, too", "top_logprobs")
-        return self._asked(body, [messages], "messages", most, top, is_chat=True, offered=offered)
+        return self._read_request(
+            body, [messages], "messages", max_tokens, top, is_chat=True, offered=offered
+        )
 
     def completion(self, body: RequestBody) -> Asked:
         """The body of /v1/completions. Raises Refusal."""
@@ -86,9 +88,9 @@ class RequestReader:
         count = body.integer("n", 1, _MOST_TOKENS) or 1
         if (body.integer("best_of", 1, _MOST_TOKENS) or count) != count:
             raise Refusal(400, f"best_of: expected n, {count}", "best_of", "unsupported_parameter")
-        most = body.integer("max_tokens", 1, _MOST_TOKENS) or 16
+        max_tokens = body.integer("max_tokens", 1, _MOST_TOKENS) or 16
         top = body.integer("logprobs", 0, 20)
-        asked = self._asked(body, prompts, "prompt", most, top, is_chat=False)
+        asked = self._read_request(body, prompts, "prompt", max_tokens, top, is_chat=False)
         if body.flag("echo"):
             if top is not None:
                 raise Refusal(400, "echo: not with logprobs: those of a prompt are not known", "echo")
@@ -99,12 +101,12 @@ class RequestReader:
         tokenizer = self._model.tokenizer
         return prompt if isinstance(prompt, str) or tokenizer is None else tokenizer.decode(prompt)
 
-    def _asked(
+    def _read_request(
         self,
         body: RequestBody,
         prompts: list[Any],
         where: str,
-        most: int,
+        max_tokens: int,
         top: int | None,
         is_chat: bool,
         offered: OfferedTools = NO_TOOLS,
@@ -129,7 +131,7 @@ class RequestReader:
             options.refuse_others()
         body.ignore("model", "echo", "best_of", "suffix", *_IGNORED)
         body.refuse_others()
-        most = min(most, self._limits.answer_tokens or most)
+        max_tokens = min(max_tokens, self._limits.answer_tokens or max_tokens)
         if offered.tools:
             sampling["tools"] = offered.tools
         requests: list[Request] = []
@@ -137,7 +139,8 @@ class RequestReader:
             place = where if len(prompts) == 1 else f"{where}[{i}]"
             request = _refusing(
                 place, lambda p=prompt: self._model.request(  # type: ignore[misc]
-                    p, max_new_tokens=most, stop=stops, log_probabilities=top, grammar=grammar, **sampling
+                    p, max_new_tokens=max_tokens, stop=stops, log_probabilities=top, grammar=grammar,
+                    **sampling,
                 ),
             )  # fmt: skip
             self._check_length(request, place)
@@ -147,20 +150,20 @@ class RequestReader:
 
     def _check_length(self, request: Request, where: str) -> None:
         capacity = self._model.scheduler.engine.capacity
-        most = min(capacity - 1, self._limits.prompt_tokens or capacity)
-        if len(request.tokens) > most:
+        max_length = min(capacity - 1, self._limits.prompt_tokens or capacity)
+        if len(request.tokens) > max_length:
             raise Refusal(
                 400,
-                f"{where}: {len(request.tokens)} tokens, more than the {most} that a prompt may have",
+                f"{where}: {len(request.tokens)} tokens, more than the {max_length} that a prompt may have",
                 where,
                 "context_length_exceeded",
             )
         _refusing(where, lambda: self._model.scheduler.check(request))
 
     def _sampling(self, body: RequestBody) -> dict[str, Any]:
-        """The options of Sampling that are given. A model whose files do not say how it samples does so at a
-        temperature of 1, as OpenAI's do."""
-        found: dict[str, Any] = {
+        """The given options of Sampling. If the model's files have no sampling defaults, the temperature is
+        1, as OpenAI's."""
+        options: dict[str, Any] = {
             "temperature": body.number("temperature", 0, 2),
             "top_p": body.number("top_p", 0, 1),
             "top_k": body.integer("top_k", 0, 1 << 24),
@@ -169,7 +172,7 @@ class RequestReader:
             "presence_penalty": body.number("presence_penalty", -2, 2),
             "frequency_penalty": body.number("frequency_penalty", -2, 2),
         }
-        out = {name: value for name, value in found.items() if value is not None}
+        out = {name: value for name, value in options.items() if value is not None}
         if out.get("top_p") == 0:
             out |= {"temperature": 0.0, "top_p": 1.0}  # the likeliest token alone
         if not self._model.defaults.flag("do_sample", False):
@@ -191,7 +194,7 @@ class RequestReader:
         schema: Any = {"type": "object"}
         if kind == "json_schema":
             section = format_.section("json_schema")
-            schema = None if section is None else section.needed("schema")
+            schema = None if section is None else section.required("schema")
             if not isinstance(schema, dict):
                 raise Refusal(
                     400, "response_format.json_schema.schema: expected an object", "response_format"
@@ -213,10 +216,10 @@ class RequestReader:
 
 def read_embedding(body: RequestBody, limits: Limits) -> tuple[list[Any], str]:
     """The texts of /v1/embeddings, each a string or the ids of tokens, and the encoding of the answer."""
-    found = body.needed("input")
-    texts: list[Any] = [found] if isinstance(found, str) or _is_ids(found) else found
+    value = body.required("input")
+    texts: list[Any] = [value] if isinstance(value, str) or _is_ids(value) else value
     if not isinstance(texts, list) or not texts or not all(isinstance(t, str) or _is_ids(t) for t in texts):
-        raise body.wrong("input", "text, ids of tokens, or a list of either", found)
+        raise body.wrong("input", "text, ids of tokens, or a list of either", value)
     if any(not text for text in texts):
         raise Refusal(400, "input: expected text, got an empty string", "input", "invalid_value")
     if len(texts) > limits.texts:
@@ -230,7 +233,7 @@ def read_embedding(body: RequestBody, limits: Limits) -> tuple[list[Any], str]:
 
 
 def _refusing(where: str, make: Callable[[], Any]) -> Any:
-    """What `make` gives; its errors are refusals of what stands `where`."""
+    """The result of `make`; its errors become refusals of the entry at `where`."""
     try:
         return make()
     except (ArgumentError, ModelError, DeviceError) as e:
@@ -238,17 +241,17 @@ def _refusing(where: str, make: Callable[[], Any]) -> Any:
 
 
 def _messages(body: RequestBody) -> list[dict[str, Any]]:
-    found = body.needed("messages")
-    if not isinstance(found, list) or not found:
-        raise body.wrong("messages", "a list of at least one message", found)
-    return [_message(value, f"messages[{i}]") for i, value in enumerate(found)]
+    items = body.required("messages")
+    if not isinstance(items, list) or not items:
+        raise body.wrong("messages", "a list of at least one message", items)
+    return [_message(value, f"messages[{i}]") for i, value in enumerate(items)]
 
 
 def _message(value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Refusal(400, f"{where}: expected an object with a role and a content", where, "invalid_value")
     message = RequestBody(value, f"{where}.")
-    role = message.needed("role")
+    role = message.required("role")
     if role not in _ROLES:
         raise message.wrong("role", f"one of {', '.join(_ROLES)}", role)
     content = message.value("content")
@@ -260,7 +263,7 @@ def _message(value: Any, where: str) -> dict[str, Any]:
         raise message.wrong("content", "a string or a list of parts", content)
     if value.get("tool_calls") is not None:
         value = {**value, "tool_calls": read_calls(value["tool_calls"], f"{where}.tool_calls")}
-    # templates know no role of developers, which is what OpenAI calls that of the system since 2025
+    # templates know the role "system", which OpenAI has called "developer" since 2025
     return {**value, "role": "system" if role == "developer" else role, "content": content}
 
 
@@ -271,12 +274,12 @@ def _part(part: Any, where: str) -> str:
 
 
 def _prompts(body: RequestBody) -> list[Any]:
-    found = body.needed("prompt")
-    if isinstance(found, str) or _is_ids(found):
-        return [found]
-    if isinstance(found, list) and found and all(isinstance(p, str) or _is_ids(p) for p in found):
-        return found
-    raise body.wrong("prompt", "text, ids of tokens, or a list of either", found)
+    value = body.required("prompt")
+    if isinstance(value, str) or _is_ids(value):
+        return [value]
+    if isinstance(value, list) and value and all(isinstance(p, str) or _is_ids(p) for p in value):
+        return value
+    raise body.wrong("prompt", "text, ids of tokens, or a list of either", value)
 
 
 def _is_ids(value: Any) -> bool:
@@ -284,14 +287,14 @@ def _is_ids(value: Any) -> bool:
 
 
 def _stops(body: RequestBody) -> tuple[str, ...]:
-    found = body.value("stop")
-    stops = [found] if isinstance(found, str) else ([] if found is None else found)
+    value = body.value("stop")
+    stops = [value] if isinstance(value, str) else ([] if value is None else value)
     if (
         not isinstance(stops, list)
         or len(stops) > _MOST_STOPS
         or not all(isinstance(s, str) and s for s in stops)
     ):
-        raise body.wrong("stop", f"a string, or up to {_MOST_STOPS} of them, none empty", found)
+        raise body.wrong("stop", f"a string, or up to {_MOST_STOPS} of them, none empty", value)
     return tuple(stops)
 
 

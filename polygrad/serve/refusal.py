@@ -8,7 +8,7 @@ _TYPES = {401: "authentication_error", 429: "rate_limit_error", 500: "server_err
 
 
 class Refusal(Exception):
-    """`status`: of HTTP. `parameter`: the entry of the body that it is about. `code`: a word for programs."""
+    """`status`: the HTTP status. `parameter`: the entry of the body at fault. `code`: OpenAI's error code."""
 
     def __init__(
         self, status: int, message: str, parameter: str | None = None, code: str | None = None
@@ -17,7 +17,7 @@ class Refusal(Exception):
         self.status, self.message, self.parameter, self.code = status, message, parameter, code
 
     def body(self) -> dict[str, Any]:
-        """What the client reads."""
+        """The body of the response."""
         kind = _TYPES.get(
             self.status, "timeout_error" if self.status in (408, 504) else "invalid_request_error"
         )
@@ -25,17 +25,17 @@ class Refusal(Exception):
 
     @property
     def headers(self) -> dict[str, str]:
-        """Beside the usual ones."""
+        """Additional headers."""
         if self.status in (429, 503):
             return {"retry-after": "1"}
         return {"www-authenticate": "Bearer"} if self.status == 401 else {}
 
 
 def unavailable() -> Refusal:
-    """A server that is to stop takes nothing new."""
+    """The refusal of a server that is stopping."""
     return Refusal(503, "the server is stopping", code="stopping")
 
 
 def too_late(seconds: float) -> Refusal:
-    """An answer that took longer than the limit of time."""
+    """The refusal for an answer that exceeded the time limit."""
     return Refusal(504, f"the answer took more than {seconds:g} seconds", code="timeout")

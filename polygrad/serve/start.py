@@ -1,4 +1,4 @@
-"""Runs a server: binds, says where it is, and ends in order when it is told to."""
+"""Runs a server: binds, prints the address, and shuts down gracefully."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from polygrad.serve.app import Service
 from polygrad.serve.limits import Limits
 
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-_STALL_SECONDS = 60.0  # a client that reads nothing for so long has left
+_STALL_SECONDS = 60.0  # a client that reads nothing for this long is disconnected
 
 
 def run(
@@ -73,7 +73,8 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """Says where it is when it can be asked; the first signal ends it in order, with the status 0."""
+    """Prints the address once it accepts requests; the first signal shuts it down gracefully, with status
+    0."""
 
     def __init__(self, config: uvicorn.Config, service: Service, address: str) -> None:
         super().__init__(config)
@@ -87,7 +88,7 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._service.engine.close()
-        # answers that go on for too long are told that the server stops
+        # answers that take too long get an error
         expiry = asyncio.get_running_loop().call_later(
             self._service.limits.stop_seconds, self._service.engine.stop, 0
         )
@@ -96,7 +97,7 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """The base class raises the signal again in the end, by which a process would end as if killed."""
+        """The base class raises the signal again at the end, which would end the process as if killed."""
         before = {s: signal.signal(s, self.handle_exit) for s in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
@@ -107,8 +108,7 @@ class _Server(uvicorn.Server):
 
 def _protocol(limits: Limits) -> type[H11Protocol]:
     class Protocol(H11Protocol):
-        """HTTP for clients that may do nothing for long: one that sends no request is left, and so is one
-        that reads nothing of what is sent."""
+        """HTTP with timeouts: clients that send no request, or do not read the response, are disconnected."""
 
         _has_asked = False
         _silence: asyncio.TimerHandle | None = None

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from polygrad.serve.body import RequestBody
 from polygrad.serve.refusal import Refusal
 
-_MOST = 128  # as many as OpenAI takes
+_MOST = 128  # OpenAI's limit
 
 
 class OfferedTools(NamedTuple):
@@ -98,7 +98,7 @@ def read_calls(value: Any, where: str) -> list[dict[str, Any]]:
             raise Refusal(400, f"{place}.function.name: missing", where, "missing_required_parameter")
         arguments = function.get("arguments") or {}
         if isinstance(arguments, str):
-            arguments = _parsed(arguments)
+            arguments = _parse(arguments)
         if not isinstance(arguments, dict):
             raise Refusal(
                 400, f"{place}.function.arguments: expected the JSON of an object", where, "invalid_value"
@@ -107,7 +107,7 @@ def read_calls(value: Any, where: str) -> list[dict[str, Any]]:
     return out
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -462,7 +462,7 @@ def test_a_compiled_step_refuses_other_values(device):
         (lambda: setattr(model, "depth", 2), lambda: setattr(model, "depth", 1), r"self.depth \(1, then 2\)"),
     ):
         change()
-        with pytest.raises(CaptureError, match=f"run: {name}.*has changed since the step was compiled"):
+        with pytest.raises(CaptureError, match=rf"run: {name}.*has changed since the step was compiled"):
             step.run(x, y)
         back()
         step.run(x, y)

@@ -15,7 +15,7 @@ import polygrad
 from polygrad import Device
 from polygrad.cli.commands import list_devices
 from polygrad.cli.hosts import DeviceReport, HostReport, host_report
-from polygrad.cli.main import found_commands, main
+from polygrad.cli.main import find_commands, main
 from polygrad.errors import DeviceError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -81,7 +81,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
         main("1.2.3", ["--help"])
     assert stopped.value.code == 0
     text = capsys.readouterr().out
-    for command in found_commands():
+    for command in find_commands():
         assert command.NAME in text and command.__doc__
         with pytest.raises(SystemExit):
             main("1.2.3", [command.NAME, "--help"])
@@ -95,7 +95,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_each_file_is_a_command_and_one_is_the_default() -> None:
-    commands = found_commands()
+    commands = find_commands()
     names = [c.NAME for c in commands]
     assert sorted(names) == sorted(set(names)) and {"devices", "doctor"} <= set(names)
     assert [c.NAME for c in commands if getattr(c, "DEFAULT", False)] == ["devices"]

@@ -19,7 +19,7 @@ from wasm_kernel import engine
 from polygrad.errors import InternalError
 from polygrad.renderer.cstyle.c_compile import compile_c
 from polygrad.renderer.cstyle.c_driver import c_driver
-from polygrad.renderer.driver import Call, Driver, TablePointer
+from polygrad.renderer.driver import Driver, DriverCall, TablePointer
 from polygrad.renderer.llvm.compile import compile_ir
 from polygrad.renderer.llvm.driver import llvm_driver
 from polygrad.renderer.wasm.driver import wasm_driver
@@ -33,7 +33,7 @@ def driver_of(*calls: str) -> Driver:
     return Driver(
         tuple(f"k{i}" for i in range(len(calls))),
         tuple(
-            Call(
+            DriverCall(
                 i,
                 (TablePointer(i % 2, 4 * i),),
                 ("thread", "threads") if "p" in c else (0,),
@@ -188,7 +188,7 @@ def test_the_driver_runs_each_threads_calls(language, thread, expected):
 @pytest.mark.parametrize("language", NATIVE)
 @pytest.mark.parametrize(("threads", "given"), [(1, (0, 1)), (2, (0, 8))])
 def test_the_driver_leaves_parts_to_the_team(language, threads, given):
-    calls = (Call(0, (TablePointer(0, 0),), ("part", "parts"), True, False),) * 2
+    calls = (DriverCall(0, (TablePointer(0, 0),), ("part", "parts"), True, False),) * 2
     seen: list[tuple[int, int]] = []
     taken: list[tuple[int, ...]] = []
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64))
@@ -238,7 +238,7 @@ def test_the_driver_in_webassembly_runs_as_one_thread():
 def in_parts(count: int) -> Driver:
     """Calls of one kernel, which notes the number of the part."""
     return Driver(
-        ("k0",), (Call(0, (TablePointer(0, 0),), ("parts", "part"), True, False),) * count, entries=1
+        ("k0",), (DriverCall(0, (TablePointer(0, 0),), ("parts", "part"), True, False),) * count, entries=1
     )
 
 

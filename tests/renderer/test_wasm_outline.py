@@ -14,7 +14,7 @@ from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.engine.normalize import normalize
 from polygrad.renderer.builder import Address
-from polygrad.renderer.driver import Call, Driver, TablePointer
+from polygrad.renderer.driver import Driver, DriverCall, TablePointer
 from polygrad.renderer.emit import emit
 from polygrad.renderer.wasm import outline as wasm_outline
 from polygrad.renderer.wasm.builder import WasmBuilder, wasm_module
@@ -169,7 +169,7 @@ def test_modules_of_several_kernels_call_their_own_parts(everything: None) -> No
     for kernel, want in zip(kernels, alone, strict=True):
         assert together.call(kernel.name, [out, x])[0].tobytes() == want.tobytes()
     calls = tuple(
-        Call(i, (TablePointer(2 * i, 0), TablePointer(2 * i + 1, 0)), (), False, False) for i in (0, 1)
+        DriverCall(i, (TablePointer(2 * i, 0), TablePointer(2 * i + 1, 0)), (), False, False) for i in (0, 1)
     )
     driver = wasm_driver(Driver(("f", "g"), calls, entries=4), [wasm_module([k]) for k in kernels])
     store = wasmtime.Store(engine())

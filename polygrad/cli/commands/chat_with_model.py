@@ -58,15 +58,15 @@ def run(options: argparse.Namespace) -> int:
         elif command.startswith("/") and " " not in command:
             tell(f"there is no {command}: /reset, /exit")
         elif command:
-            asked = [*messages, {"role": "user", "content": line}]
+            prompt_messages = [*messages, {"role": "user", "content": line}]
             try:
-                answer = _answer(model, asked, options)
+                answer = _answer(model, prompt_messages, options)
             except PolygradError as e:  # too long, for one: the conversation is as it was before
                 tell(f"polygrad: {e}")
                 if not sys.stdin.isatty():
                     return 1
                 continue
-            messages = [*asked, {"role": "assistant", "content": answer}]
+            messages = [*prompt_messages, {"role": "assistant", "content": answer}]
     return 0
 
 

@@ -31,13 +31,13 @@ def run(options: argparse.Namespace) -> int:
     texts = lines_of(options.texts, options.file)
     model = load_model(options, TextClassifier, "gives labels")
     begin = time.perf_counter()
-    found = model.classify(texts)
-    passed = time.perf_counter() - begin
-    for text, labels in zip(texts, found, strict=True):
+    classifications = model.classify(texts)
+    elapsed = time.perf_counter() - begin
+    for text, labels in zip(texts, classifications, strict=True):
         best = max(labels, key=labels.__getitem__)
         if options.json:
             write(json.dumps({"text": text, "label": best, "probabilities": labels}))
         else:
             write(f"{best}\t{labels[best]:.4f}\t{text}")
-    tell(f"[{len(texts)} texts, {len(texts) / passed:.1f} texts/s]")
+    tell(f"[{len(texts)} texts, {len(texts) / elapsed:.1f} texts/s]")
     return 0

@@ -24,14 +24,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    found = list(examine(options.version))
+    findings = list(examine(options.version))
     if options.json:
         write(
-            json.dumps({"findings": [dataclasses.asdict(f) for f in found], "works": works(found)}, indent=2)
+            json.dumps(
+                {"findings": [dataclasses.asdict(f) for f in findings], "works": works(findings)}, indent=2
+            )
         )
     else:
-        write(text_of(found))
-    return 0 if works(found) else 1
+        write(text_of(findings))
+    return 0 if works(findings) else 1
 
 
 def works(findings: list[Finding]) -> bool:

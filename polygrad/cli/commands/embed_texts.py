@@ -37,12 +37,12 @@ def run(options: argparse.Namespace) -> int:
     model = load_model(options, TextEncoder, "embeds texts")
     begin = time.perf_counter()
     vectors = model.embed(texts)
-    passed = time.perf_counter() - begin
+    elapsed = time.perf_counter() - begin
     if options.output:
         Path(options.output).write_bytes(to_npy(vectors))
     elif options.json:
         write(json.dumps({"texts": texts, "embeddings": vectors.tolist()}))
     else:
         write("\n".join(" ".join(f"{x:.7g}" for x in row) for row in vectors.tolist()))
-    tell(f"[{len(texts)} texts, {vectors.shape[1]} numbers each, {len(texts) / passed:.1f} texts/s]")
+    tell(f"[{len(texts)} texts, {vectors.shape[1]} numbers each, {len(texts) / elapsed:.1f} texts/s]")
     return 0

@@ -27,7 +27,7 @@ from polygrad.cli.models import (
     tell,
 )
 from polygrad.errors import ArgumentError
-from polygrad.generation.requests import joined
+from polygrad.generation.requests import join_pieces
 from polygrad.hf.instances import LanguageModel
 
 NAME = "generate"
@@ -52,12 +52,12 @@ def run(options: argparse.Namespace) -> int:
         raise ArgumentError("--stream: expected --json, too: text always comes piece by piece")
     prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
     model = load_model(options, LanguageModel, "writes text")
-    more: dict[str, Any] = sampling_options(options)
+    sampling: dict[str, Any] = sampling_options(options)
     if options.schema:
-        more["grammar"] = model.json_schema(options.schema)
+        sampling["grammar"] = model.json_schema(options.schema)
     if options.regex:
-        more["grammar"] = model.regular_expression(options.regex)
-    request = model.request(prompt, **more)
+        sampling["grammar"] = model.regular_expression(options.regex)
+    request = model.request(prompt, **sampling)
     speed, pieces = Speed(), []
     for piece in speed.watch(model.run(request)):
         pieces.append(piece)
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
         elif options.stream:
             write(json.dumps({"text": piece.text, "tokens": piece.tokens}))
             sys.stdout.flush()
-    answer = joined(pieces, len(request.tokens))
+    answer = join_pieces(pieces, len(request.tokens))
     end = {
         "finish_reason": answer.finish_reason,
         "prompt_tokens": answer.prompt_tokens,
@@ -74,9 +74,9 @@ def run(options: argparse.Namespace) -> int:
         **speed.numbers(),
     }
     if options.json:
-        whole = {} if options.stream else {"text": answer.text, "tokens": answer.tokens}
+        answer_fields = {} if options.stream else {"text": answer.text, "tokens": answer.tokens}
         del end["tokens"]
-        write(json.dumps({**whole, **end}))
+        write(json.dumps({**answer_fields, **end}))
     else:
         write("")
         tell(f"[{answer.finish_reason}: {speed}]")

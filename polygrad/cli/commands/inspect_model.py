@@ -31,9 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    found = _describe(Path(options.model))
-    write(json.dumps(found.json, indent=2) if options.json else found.text)
-    return 0 if found.runs else 1
+    description = _describe(Path(options.model))
+    write(json.dumps(description.json, indent=2) if options.json else description.text)
+    return 0 if description.runs else 1
 
 
 def _describe(path: Path) -> descriptions.Description:

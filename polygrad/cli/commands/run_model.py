@@ -43,24 +43,24 @@ def run(options: argparse.Namespace) -> int:
         name: _value(text, f"--input {name}", options.device)
         for name, text in _pairs(options.input, "--input").items()
     }
-    known = [port.name for port in model.outputs]
+    output_names = [port.name for port in model.outputs]
     for name in targets:
-        if name not in known:
-            raise ArgumentError(f"--output: expected an output of {known}, got {name!r}")
-    found = model.forward(inputs)
+        if name not in output_names:
+            raise ArgumentError(f"--output: expected an output of {output_names}, got {name!r}")
+    results = model.forward(inputs)
     for name, path in targets.items():
-        _save(found[name], name, path)
+        _save(results[name], name, path)
     if options.json:
-        write(json.dumps({name: _plain(value) for name, value in found.items()}))
+        write(json.dumps({name: _plain(value) for name, value in results.items()}))
     else:
-        write("\n".join(_line(name, value, targets.get(name)) for name, value in found.items()))
+        write("\n".join(_line(name, value, targets.get(name)) for name, value in results.items()))
     return 0
 
 
-def _pairs(given: list[str], what: str) -> dict[str, str]:
+def _pairs(pairs: list[str], what: str) -> dict[str, str]:
     """NAME=VALUE as a dict. Raises ArgumentError."""
     out: dict[str, str] = {}
-    for text in given:
+    for text in pairs:
         name, equals, value = text.partition("=")
         if not equals or not name or name in out:
             raise ArgumentError(f"{what}: expected NAME=VALUE, each name once, got {text!r}")

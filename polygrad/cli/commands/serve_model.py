@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.max_batch < 1:
         raise ArgumentError(f"--max-batch: expected at least 1, got {options.max_batch}")
-    given = {
+    given_limits = {
         "body_bytes": options.max_body,
         "prompt_tokens": options.max_prompt,
         "answer_tokens": options.max_answer,
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
         "seconds": options.time,
         "stop_seconds": options.stop_time,
     }
-    limits = Limits(**{name: value for name, value in given.items() if value is not None})
+    limits = Limits(**{name: value for name, value in given_limits.items() if value is not None})
     key = options.api_key or getenv("POLYGRAD_API_KEY", "") or None
     model = load_model(options, HFInstance, "can be served", options.max_batch)
     name = options.name or (

@@ -77,16 +77,16 @@ def run(options: argparse.Namespace) -> int:
     model = load_hf(options.model, dtype=options.dtype, device=options.device, quantize=options.quantize)
     if not isinstance(model, LanguageModel):
         raise ArgumentError(f"--model: expected a model that writes text, got {model.architecture.name}")
-    what: Any = model
+    trained: Any = model
     if options.lora is not None:
         Tensor.manual_seed(options.seed)
         targets = options.targets.split(",") if options.targets else None
         targets = "all-linear" if targets == ["all-linear"] else targets
         alpha = 2.0 * options.lora if options.alpha is None else options.alpha
-        what = add_lora(model, options.lora, alpha, targets, options.dropout)
+        trained = add_lora(model, options.lora, alpha, targets, options.dropout)
     with _termination() as should_stop:
         report = train(
-            what,
+            trained,
             options.data,
             epochs=options.epochs,
             batch_size=options.batch_size,

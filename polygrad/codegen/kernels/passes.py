@@ -134,7 +134,7 @@ def decided(plan: Schedule, context: KernelContext, given: KernelOpts | None) ->
 
 
 @dataclass(frozen=True, slots=True)
-class PassResult:
+class GraphPassResult:
     """A pass, the decisions that were carried out in it, and the kernels after it."""
 
     name: str
@@ -152,7 +152,7 @@ def steps(
     context: KernelContext,
     choose: Choose = choose_what_pays,
     given: KernelOpts | None = None,
-) -> Iterator[PassResult]:
+) -> Iterator[GraphPassResult]:
     """Each pass that applies. `given`: takes the place of those that decide, in optimised programs.
 
     DEBUG=3 shows which passes changed kernels, DEBUG=4 the kernels that each made; SPEC=1 checks these
@@ -175,7 +175,7 @@ def steps(
             now, made = carry_out(decide, now, context, choose)
             opts += made
         _check_and_show(p.name, before, now, 0 if context.searching else debug_level())
-        yield PassResult(p.name, opts, now)
+        yield GraphPassResult(p.name, opts, now)
 
 
 def carry_out(
@@ -196,12 +196,12 @@ def carry_out(
         return calls, tuple(opts)
 
 
-def _apply_given(calls: Calls, given: KernelOpts, context: KernelContext) -> PassResult:
+def _apply_given(calls: Calls, given: KernelOpts, context: KernelContext) -> GraphPassResult:
     before = calls
     for opt in given:
         calls = apply(calls, opt, context)
     _check_and_show("KERNEL_OPTS", before, calls, debug_level())
-    return PassResult("KERNEL_OPTS", given, calls)
+    return GraphPassResult("KERNEL_OPTS", given, calls)
 
 
 def given_opts() -> KernelOpts | None:

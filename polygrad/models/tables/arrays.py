@@ -1,7 +1,7 @@
-"""Tables and targets as they are given, checked: arrays, DataFrames, Tensors, lists.
+"""Checks and conversion of tables and targets: arrays, DataFrames, Tensors, lists.
 
-Errors are those that scikit-learn's estimators have, so that its tools understand them. Where scikit-learn is
-loaded its own classes of errors and warnings are used; nothing here needs it.
+Errors are those of scikit-learn's estimators, so that its tools understand them. If scikit-learn is loaded,
+its own classes of errors and warnings are used; it is not required.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ def read_table(x: Any, owner: str) -> Table:
     if _is_sparse(x):
         raise DTypeError(f"{owner}: sparse data was passed for X, dense data is required: use X.toarray()")
     if isinstance(x, Tensor):
-        found = x.detach().cast("float32")
+        values = x.detach().cast("float32")
     else:
-        found = _numbers(x, owner)
-    if found.ndim == 1:
+        values = _numbers(x, owner)
+    if values.ndim == 1:
         raise ArgumentError(
             f"{owner}: Expected 2D array, got 1D array instead: Reshape your data: X.reshape(-1, 1) for one "
             "feature, X.reshape(1, -1) for one row"
         )
-    if found.ndim != 2:
+    if values.ndim != 2:
         raise ArgumentError(
-            f"{owner}: Found array with dim {found.ndim}, expected <= 2: X of (rows, features)"
+            f"{owner}: Found array with dim {values.ndim}, expected <= 2: X of (rows, features)"
         )
-    rows, features = found.shape
+    rows, features = values.shape
     if not rows:
         raise ArgumentError(
             f"{owner}: Found array with 0 sample(s) (shape={(rows, features)}), at least 1 is required"
@@ -60,33 +60,33 @@ def read_table(x: Any, owner: str) -> Table:
         raise ArgumentError(
             f"{owner}: 0 feature(s) (shape={(rows, features)}) while a minimum of 1 is required."
         )
-    found = found.realize()
-    if not math.isfinite(found.abs().max().item()):
+    values = values.realize()
+    if not math.isfinite(values.abs().max().item()):
         raise ArgumentError(f"{owner}: X: Input X contains NaN or infinity: expected finite numbers")
-    return Table(found, names)
+    return Table(values, names)
 
 
 def read_target(y: Any, rows: int, owner: str) -> list[Any]:
     """A target for each row, as a list of numbers or of labels. Raises ArgumentError."""
     if y is None:
         raise ArgumentError(f"{owner}: requires y to be passed, but the target y is None")
-    found = _listed(y)
-    if found and isinstance(found[0], list):
-        if any(len(row) != 1 for row in found):
-            raise ArgumentError(f"{owner}: y: expected one target for each row, got {len(found[0])}")
-        found = [row[0] for row in found]
+    targets = _to_list(y)
+    if targets and isinstance(targets[0], list):
+        if any(len(row) != 1 for row in targets):
+            raise ArgumentError(f"{owner}: y: expected one target for each row, got {len(targets[0])}")
+        targets = [row[0] for row in targets]
         _warn_of_column()
-    if len(found) != rows:
+    if len(targets) != rows:
         raise ArgumentError(
             f"{owner}: Found input variables with inconsistent numbers of samples: {rows} in X, "
-            f"{len(found)} in y"
+            f"{len(targets)} in y"
         )
-    for value in found:
+    for value in targets:
         if isinstance(value, complex):
             raise ArgumentError(f"{owner}: Complex data not supported: y has {value}")
         if value is None or (isinstance(value, float) and not math.isfinite(value)):
             raise ArgumentError(f"{owner}: y: Input y contains NaN or infinity")
-    return found
+    return targets
 
 
 def as_array(values: list[Any]) -> Any:
@@ -98,7 +98,7 @@ def as_array(values: list[Any]) -> Any:
     return numpy.array(values)
 
 
-def not_fitted(owner: str) -> Exception:
+def not_fitted_error(owner: str) -> Exception:
     """The error of a method that needs `fit`."""
     message = f"This {owner} instance is not fitted yet: expected fit before it"
     kind = _sklearn("sklearn.exceptions", "NotFittedError")
@@ -114,8 +114,8 @@ def _warn_of_column() -> None:
 
 def _sklearn(module: str, name: str) -> Any:
     """A class of scikit-learn, where it is loaded."""
-    found: Any = sys.modules.get(module)
-    return None if found is None else getattr(found, name)
+    submodule: Any = sys.modules.get(module)
+    return None if submodule is None else getattr(submodule, name)
 
 
 def _is_sparse(x: Any) -> bool:
@@ -143,7 +143,7 @@ def _numbers(x: Any, owner: str) -> Tensor:
     shape: Any = getattr(array, "shape", None)
     if kind in ("b", "i", "u", "f") and shape and 0 not in shape:
         return Tensor(array.astype("float32"))
-    values = _listed(x)
+    values = _to_list(x)
     if shape is not None and 0 in shape:
         return Tensor.zeros(*shape)
     if not isinstance(values, list):
@@ -173,7 +173,7 @@ def _number(value: Any, owner: str) -> float:
         raise ArgumentError(f"{owner}: X: expected numbers, got {value!r:.80}") from e
 
 
-def _listed(x: Any) -> Any:
+def _to_list(x: Any) -> Any:
     if isinstance(x, Tensor):
         return x.tolist()
     if hasattr(x, "__array__") and not hasattr(x, "tolist"):
@@ -183,5 +183,5 @@ def _listed(x: Any) -> Any:
     if hasattr(x, "tolist"):
         return x.tolist()
     if isinstance(x, (list, tuple)):
-        return [_listed(v) if isinstance(v, (list, tuple)) or hasattr(v, "tolist") else v for v in x]
+        return [_to_list(v) if isinstance(v, (list, tuple)) or hasattr(v, "tolist") else v for v in x]
     return x

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Self
 
 from polygrad.errors import ArgumentError
 from polygrad.models.instance import Instance
-from polygrad.models.tables.arrays import Table, as_array, not_fitted, read_table, read_target
-from polygrad.models.tables.fitting import Fitted, Recipe, Standard, fit_network, predicted, split_rows
+from polygrad.models.tables.arrays import Table, as_array, not_fitted_error, read_table, read_target
+from polygrad.models.tables.fitting import Fitted, Recipe, Standard, fit_network, predict, split_rows
 from polygrad.models.tables.networks import MLPNetwork, NAMNetwork, TableNetwork, TabMNetwork
 from polygrad.tensor.core.generator import generator
 from polygrad.tensor.tensor import Tensor
@@ -45,10 +45,10 @@ class TableEstimator:
     random_state: Any
     network_: TableNetwork
 
-    def _assign(self, given: dict[str, Any]) -> None:
+    def _assign(self, parameters: dict[str, Any]) -> None:
         """Keep the arguments of `__init__`, of which scikit-learn wants a signature, as they are."""
         for name in self._names():
-            setattr(self, name, given[name])
+            setattr(self, name, parameters[name])
 
     # --- scikit-learn's protocol
 
@@ -62,11 +62,11 @@ class TableEstimator:
 
     def set_params(self, **params: Any) -> Self:
         """Change arguments; the estimator. Raises ArgumentError for a name that is none."""
-        known = self._names()
+        names = self._names()
         for name, value in params.items():
-            if name not in known:
+            if name not in names:
                 raise ArgumentError(
-                    f"{type(self).__name__}: Invalid parameter {name!r}: expected one of {', '.join(known)}"
+                    f"{type(self).__name__}: Invalid parameter {name!r}: expected one of {', '.join(names)}"
                 )
             setattr(self, name, value)
         return self
@@ -95,8 +95,8 @@ class TableEstimator:
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters
-        changed = {k: v for k, v in self.get_params().items() if not _same(v, defaults[k].default)}
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in changed.items())})"
+        non_defaults = {k: v for k, v in self.get_params().items() if not _same(v, defaults[k].default)}
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in non_defaults.items())})"
 
     # --- fitting
 
@@ -144,15 +144,15 @@ class TableEstimator:
         self._standard = Standard.of(table.values[Tensor(parts[0], dtype="int32")])
         x = self._standard.apply(table.values).realize()
         with generator.restored():
-            network, found = fit_network(
+            network, fitted = fit_network(
                 lambda: self._network(table.features, outputs), x, targets, parts, recipe
             )
-        self._keep(table, network, found)
+        self._keep(table, network, fitted)
 
-    def _keep(self, table: Table, network: TableNetwork, found: Fitted) -> None:
+    def _keep(self, table: Table, network: TableNetwork, fitted: Fitted) -> None:
         self.network_, self.n_features_in_ = network, table.features
-        self.loss_curve_, self.validation_curve_ = found.losses, found.held_out
-        self.n_iter_, self.best_iter_ = len(found.losses), found.best
+        self.loss_curve_, self.validation_curve_ = fitted.losses, fitted.held_out
+        self.n_iter_, self.best_iter_ = len(fitted.losses), fitted.best
         if table.names is not None:
             self.feature_names_in_ = as_array(table.names)
         elif hasattr(self, "feature_names_in_"):
@@ -168,9 +168,9 @@ class TableEstimator:
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
-            raise not_fitted(type(self).__name__)
+            raise not_fitted_error(type(self).__name__)
 
-    def _standardised(self, x: Any) -> Tensor:
+    def _standardise(self, x: Any) -> Tensor:
         """Rows like those that were fitted to. Raises ArgumentError."""
         self._check_fitted()
         owner = type(self).__name__
@@ -180,17 +180,17 @@ class TableEstimator:
                 f"{owner}: X has {table.features} features, but {owner} is expecting {self.n_features_in_} "
                 "features as input"
             )
-        known = getattr(self, "feature_names_in_", None)
-        if known is not None and table.names is not None and table.names != list(known):
+        feature_names = getattr(self, "feature_names_in_", None)
+        if feature_names is not None and table.names is not None and table.names != list(feature_names):
             raise ArgumentError(
                 f"{owner}: The feature names should match those that were passed during fit: expected "
-                f"{', '.join(known)}, got {', '.join(table.names)}"
+                f"{', '.join(feature_names)}, got {', '.join(table.names)}"
             )
         return self._standard.apply(table.values)
 
     def _predictions(self, x: Any) -> Tensor:
-        rows, network = self._standardised(x), self.network_
-        return predicted(lambda part: network.forward(part)["prediction"], rows)
+        rows, network = self._standardise(x), self.network_
+        return predict(lambda part: network.forward(part)["prediction"], rows)
 
 
 class TableClassifier(TableEstimator):
@@ -225,14 +225,18 @@ class TableClassifier(TableEstimator):
     def predict(self, X: Any) -> Any:
         """The most probable class of each row."""
         best = self._predictions(X).argmax(-1).tolist()
-        found = [self._labels[i] for i in best]
-        return as_array(found).astype(self.classes_.dtype) if hasattr(self.classes_, "dtype") else found
+        predictions = [self._labels[i] for i in best]
+        return (
+            as_array(predictions).astype(self.classes_.dtype)
+            if hasattr(self.classes_, "dtype")
+            else predictions
+        )
 
     def score(self, X: Any, y: Any) -> float:
         """The part of the rows whose class is right."""
-        found = list(self.predict(X))
-        wanted = read_target(y, len(found), type(self).__name__)
-        return sum(a == b for a, b in zip(found, wanted)) / len(found)
+        predictions = list(self.predict(X))
+        targets = read_target(y, len(predictions), type(self).__name__)
+        return sum(a == b for a, b in zip(predictions, targets)) / len(predictions)
 
 
 class TableRegressor(TableEstimator):
@@ -263,11 +267,11 @@ class TableRegressor(TableEstimator):
 
     def score(self, X: Any, y: Any) -> float:
         """R², the part of the variance of y that is explained: 1 is all of it."""
-        found = [float(v) for v in self.predict(X)]
-        wanted = [float(v) for v in read_target(y, len(found), type(self).__name__)]
-        mean = sum(wanted) / len(wanted)
-        total = sum((v - mean) ** 2 for v in wanted)
-        missed = sum((a - b) ** 2 for a, b in zip(wanted, found))
+        predictions = [float(v) for v in self.predict(X)]
+        targets = [float(v) for v in read_target(y, len(predictions), type(self).__name__)]
+        mean = sum(targets) / len(targets)
+        total = sum((v - mean) ** 2 for v in targets)
+        missed = sum((a - b) ** 2 for a, b in zip(targets, predictions))
         return 1 - missed / total if total else float(missed == 0)
 
 
@@ -378,7 +382,7 @@ class _NAM(TableEstimator):
         self._check_fitted()
         network = self.network_
         assert isinstance(network, NAMNetwork)
-        return _host(predicted(network.contributions, self._standardised(X)))
+        return _host(predict(network.contributions, self._standardise(X)))
 
 
 class NAMClassifier(_NAM, TableClassifier):
@@ -402,12 +406,12 @@ def _host(values: Tensor) -> Any:
 
 def _like(y: Any, classes: list[Any]) -> Any:
     """The classes as an array of the dtype that y has, if it has one."""
-    found = as_array(classes)
+    array = as_array(classes)
     dtype = getattr(y, "dtype", None)
     return (
-        found.astype(dtype)
-        if hasattr(found, "astype") and getattr(dtype, "kind", "") in ("i", "u", "b", "f", "U", "O")
-        else found
+        array.astype(dtype)
+        if hasattr(array, "astype") and getattr(dtype, "kind", "") in ("i", "u", "b", "f", "U", "O")
+        else array
     )
 
 

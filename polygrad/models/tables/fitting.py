@@ -1,4 +1,4 @@
-"""How networks for tables are fitted: standardised, in batches, until a held-out part gets no better."""
+"""Training of networks for tables: standardised data, mini-batches, early stopping on a validation part."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from polygrad.capture.step import compile_step
 from polygrad.models.tables.networks import TableNetwork
 from polygrad.tensor.tensor import Tensor
 
-_FEW = 10  # with fewer rows nothing is held out
+_FEW = 10  # with fewer rows there is no validation part
 _PREDICTED = 256  # rows that are predicted at a time: one shape, so one kernel, whatever is asked
 
 
@@ -72,17 +72,17 @@ def split_rows(rows: int, recipe: Recipe, groups: Sequence[int] | None) -> tuple
     if groups is None:
         count = max(1, round(fraction * rows))
         return order[count:], order[:count]
-    kept: list[int] = []
-    held: list[int] = []
+    train_rows: list[int] = []
+    validation_rows: list[int] = []
     of: dict[int, list[int]] = {}
     for i in order:
         of.setdefault(groups[i], []).append(i)
-    for own in of.values():
-        count = round(fraction * len(own))
-        held += own[:count]
-        kept += own[count:]
-    random.Random(recipe.seed).shuffle(kept)
-    return kept, held
+    for class_rows in of.values():
+        count = round(fraction * len(class_rows))
+        validation_rows += class_rows[:count]
+        train_rows += class_rows[count:]
+    random.Random(recipe.seed).shuffle(train_rows)
+    return train_rows, validation_rows
 
 
 def fit_network(
@@ -91,12 +91,12 @@ def fit_network(
     """A network fitted to standardised rows x (rows, features) and targets y."""
     Tensor.manual_seed(recipe.seed)
     network = make()
-    kept, held = parts
+    train_rows, validation_rows = parts
     params = nn.state.get_parameters(network)
     optimizer = nn.optim.AdamW(params, lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
-    own = [t[Tensor(kept, dtype="int32")].realize() for t in (x, y)]
-    out = [t[Tensor(held, dtype="int32")].realize() for t in (x, y)] if held else []
-    size = min(recipe.batch_size, len(kept))
+    train_data = [t[Tensor(train_rows, dtype="int32")].realize() for t in (x, y)]
+    out = [t[Tensor(validation_rows, dtype="int32")].realize() for t in (x, y)] if validation_rows else []
+    size = min(recipe.batch_size, len(train_rows))
 
     def loss_of(network: TableNetwork, x: Tensor, y: Tensor) -> Tensor:
         loss: Tensor = network.forward(x, y)["loss"]
@@ -107,39 +107,39 @@ def fit_network(
         return loss_of(network, x, y)
 
     step = None
-    found = Fitted([], [], 0)
+    fitted = Fitted([], [], 0)
     best: dict[str, Tensor] = {}
     for epoch in range(recipe.max_iter):
         total = []
-        for a, b in nn.data.batches(own, size, drop_last=True, seed=recipe.seed + epoch):
+        for a, b in nn.data.batches(train_data, size, drop_last=True, seed=recipe.seed + epoch):
             step = step or compile_step(loss_of, network, optimizer, a, b)
             step.run(a, b)
             total.append(step.loss_value())
-        found.losses.append(sum(total) / len(total))
-        if not held:
-            found.best = epoch
+        fitted.losses.append(sum(total) / len(total))
+        if not validation_rows:
+            fitted.best = epoch
             continue
         with Tensor.no_grad():
-            found.held_out.append(held_out_loss(*out).item())
-        if found.held_out[-1] == min(found.held_out):
-            found.best = epoch
+            fitted.held_out.append(held_out_loss(*out).item())
+        if fitted.held_out[-1] == min(fitted.held_out):
+            fitted.best = epoch
             best = {k: t.detach().clone().realize() for k, t in nn.state.get_state_dict(network).items()}
-        elif epoch - found.best >= recipe.patience:
+        elif epoch - fitted.best >= recipe.patience:
             break
     if best:
         nn.state.load_state_dict(network, best, verbose=False)
-    return network, found
+    return network, fitted
 
 
-def predicted(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """`function` of rows x (rows, features), some at a time: so each row has the same bits whatever stands
-    beside it."""
+def predict(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """`function` of rows x (rows, features), in batches of one size, so that a row's result does not depend
+    on the other rows."""
     rows = x.shape[0]
     out = []
     with Tensor.no_grad():
         for start in range(0, rows, _PREDICTED):
             part = x[start : start + _PREDICTED]
             count = part.shape[0]
-            whole = part.pad(((0, _PREDICTED - count), (0, 0))).contiguous().realize()
-            out.append(function(whole).contiguous().realize()[:count])
+            padded = part.pad(((0, _PREDICTED - count), (0, 0))).contiguous().realize()
+            out.append(function(padded).contiguous().realize()[:count])
         return out[0].cat(*out[1:]).realize() if len(out) > 1 else out[0].contiguous().realize()

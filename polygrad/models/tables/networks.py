@@ -37,8 +37,8 @@ class TableNetwork(Layer):
     def _loss(self, scores: Tensor, labels: Tensor) -> Tensor:
         rows, members, outputs = scores.shape
         if self.is_classifier:
-            wanted = labels.unsqueeze(1).expand(rows, members).flatten()
-            return scores.reshape(rows * members, outputs).sparse_categorical_crossentropy(wanted)
+            targets = labels.unsqueeze(1).expand(rows, members).flatten()
+            return scores.reshape(rows * members, outputs).sparse_categorical_crossentropy(targets)
         return (scores - labels.unsqueeze(1)).square().mean()
 
 
@@ -104,8 +104,8 @@ class TabMNetwork(TableNetwork):
         x = x.unsqueeze(1).expand(x.shape[0], self.members, x.shape[1])
         for layer in self.layers:
             x = layer(x).relu().dropout(self.dropout)
-        own = x.transpose(0, 1).dot(self.head).transpose(0, 1)  # one product for each member
-        return own + self.head_bias
+        member_scores = x.transpose(0, 1).dot(self.head).transpose(0, 1)  # one product for each member
+        return member_scores + self.head_bias
 
 
 class NAMNetwork(TableNetwork):
@@ -126,14 +126,14 @@ class NAMNetwork(TableNetwork):
         feature_dropout: float,
         has_exu: bool,
     ) -> None:
-        first, *others = hidden
+        first, *later_sizes = hidden
         if has_exu:
             self.first = parameter(Tensor.randn(features, 1, first) * 0.5 + 3.0)
             self.offsets = parameter(Tensor.randn(features, 1, first))
         else:
             self.first = parameter(Tensor.uniform(features, 1, first, low=-1.0, high=1.0))
             self.offsets = parameter(Tensor.uniform(features, 1, first, low=-1.0, high=1.0))
-        sizes = [first, *others, outputs]
+        sizes = [first, *later_sizes, outputs]
         self.weights, self.biases = [], []
         for a, b in pairwise(sizes):
             bound = 1 / math.sqrt(a)
@@ -157,8 +157,10 @@ class NAMNetwork(TableNetwork):
         return x.transpose(0, 1)
 
     def scores(self, x: Tensor) -> Tensor:
-        found = self.contributions(x)
+        contributions = self.contributions(x)
         if self.feature_dropout and Tensor.training:
-            rows, features, _ = found.shape
-            found = found * Tensor.ones(rows, features, 1, device=found.device).dropout(self.feature_dropout)
-        return (found.sum(1) + self.bias).unsqueeze(1)
+            rows, features, _ = contributions.shape
+            contributions = contributions * Tensor.ones(
+                rows, features, 1, device=contributions.device
+            ).dropout(self.feature_dropout)
+        return (contributions.sum(1) + self.bias).unsqueeze(1)

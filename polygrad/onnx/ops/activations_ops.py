@@ -1,4 +1,4 @@
-"""Activation functions, softmax and what is made of it."""
+"""Activation functions, softmax and related ops."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Quantised ops of onnxruntime, of the domain com.microsoft: by way of the numbers that the integers stand
-for.
-"""
+"""Quantised ops of onnxruntime, of the domain com.microsoft, computed on dequantised numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ op("DequantizeLinear", 1, domain=DOMAIN)(dequantize_linear)
 
 
 def _numbers(x: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
-    """What integers stand for; scale and zero are of the whole tensor."""
+    """Dequantise integers; scale and zero point belong to the whole tensor."""
     out = x.cast(dtypes.float32)
     out = out if zero is None else out - zero.cast(dtypes.float32).reshape(())
     return out * scale.reshape(())

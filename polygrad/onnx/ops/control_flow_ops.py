@@ -1,6 +1,5 @@
-"""If, Loop and Scan. A branch is chosen, and a loop ends, when the graph is built: a condition is computed
-then.
-"""
+"""If, Loop and Scan. Conditions are computed while the graph is built: they select a branch, or end a
+loop."""
 
 from __future__ import annotations
 
@@ -40,7 +39,8 @@ def loop(
 
 
 def _stacked(values: Sequence[Value], axis: int, device: str | None) -> Tensor:
-    """Values of rounds along a new axis; of no rounds, an empty vector: their shape is nowhere said."""
+    """Stack the values of all iterations along a new axis; without iterations an empty vector, as the shape
+    is unknown."""
     if not values:
         return Tensor.zeros(0, device=device)
     tensors = [tensor_of(value, device) for value in values]

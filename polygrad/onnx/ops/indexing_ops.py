@@ -154,7 +154,7 @@ def top_k_1(x: Tensor, *, k: int, axis: int = -1) -> tuple[Tensor, Tensor]:
 def unique(
     x: Tensor, *, axis: int | None = None, sorted: int = 1
 ) -> tuple[Tensor, Constant, Constant, Constant]:
-    """Computed on the host: how many there are is the shape of the result."""
+    """Computed on the host, because the shape of the result depends on the values."""
     along = 0 if axis is None else x._axis(axis)
     rows = x.flatten() if axis is None else x.transpose(0, along)
     columns = prod(rows.shape[1:])

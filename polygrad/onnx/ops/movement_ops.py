@@ -22,7 +22,7 @@ from polygrad.onnx.values import (
 )
 from polygrad.tensor.tensor import Tensor
 
-# --- what a value is
+# --- properties of a value
 
 
 @op("Identity", 1, 13, 14, 16, 19, 21, 23, 24, 25)

@@ -47,7 +47,7 @@ def string_concat(a: Value, b: Value) -> Strings:
 
 @op("RegexFullMatch", 20)
 def regex_full_match(x: Value, *, pattern: str) -> Constant:
-    """By Python's expressions, which have what RE2's have."""
+    """Uses Python's regular expressions, whose syntax includes RE2's."""
     texts = _text(x)
     try:
         wanted = re.compile(pattern)

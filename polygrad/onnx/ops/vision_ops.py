@@ -1,4 +1,4 @@
-"""Images at other positions, regions of interest, and boxes."""
+"""Resampling of images, regions of interest, and boxes."""
 
 from __future__ import annotations
 

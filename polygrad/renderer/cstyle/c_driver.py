@@ -14,7 +14,7 @@ For one thread `parts` calls the kernel once, else it is the team's `run_parts` 
 from __future__ import annotations
 
 from polygrad.helpers import PART, PARTS, PARTS_PER_THREAD, THREAD, THREADS
-from polygrad.renderer.driver import Call, Driver
+from polygrad.renderer.driver import Driver, DriverCall
 
 _HEAD = """#include <stdint.h>
 
@@ -59,7 +59,7 @@ def c_driver(driver: Driver) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def _call(call: Call, number: int) -> str:
+def _call(call: DriverCall, number: int) -> str:
     """The text of a call. `number`: its place among the calls that have parts."""
     addresses = [f"table[{p.entry}]" + (f" + {p.offset}" if p.offset else "") for p in call.pointers]
     values = [f"variables[{v}]" if isinstance(v, int) else _GIVEN[v] for v in call.values]

@@ -14,7 +14,7 @@ For one thread `parts` calls the kernel once, else it is the team's `run_parts` 
 from __future__ import annotations
 
 from polygrad.helpers import PART, PARTS, PARTS_PER_THREAD, THREAD, THREADS
-from polygrad.renderer.driver import Call, Driver
+from polygrad.renderer.driver import Driver, DriverCall
 
 _BARRIER = """define internal void @barrier(ptr %team, i64 %threads) {
   %single = icmp ult i64 %threads, 2
@@ -93,7 +93,7 @@ class _DriverWriter:
         self.lines += [f"  br label %all{block}", f"all{block}:"]
         return ""
 
-    def _call(self, call: Call) -> None:
+    def _call(self, call: DriverCall) -> None:
         for i, pointer in enumerate(call.pointers):
             address = self._value(
                 f"load ptr, ptr {self._value(f'getelementptr ptr, ptr %table, i64 {pointer.entry}')}"

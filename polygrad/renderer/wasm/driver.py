@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 
 from polygrad.errors import InternalError
 from polygrad.helpers import PART, PARTS, PARTS_PER_THREAD, THREAD, THREADS
-from polygrad.renderer.driver import Call, Driver
+from polygrad.renderer.driver import Driver, DriverCall
 from polygrad.renderer.wasm.outline import relocated
 from polygrad.shared_words import (
     ARRIVED,
@@ -157,7 +157,7 @@ class _Parts:
 def _call(
     body: FunctionBody,
     driver: Driver,
-    call: Call,
+    call: DriverCall,
     starts: Sequence[int],
     parts: Mapping[str, int] | None = None,
 ) -> None:

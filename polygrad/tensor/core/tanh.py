@@ -15,7 +15,7 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 
-class _Format(NamedTuple):
+class _TanhFormat(NamedTuple):
     """A float type. From `largest` on tanh is 1. `half_log_2`: ln(2) / 2 in two parts; products of the first
     with any n are exact. `expm1`: (exp(2h) - 1) / h, interpolated at Chebyshev nodes, highest power first."""
 
@@ -27,11 +27,11 @@ class _Format(NamedTuple):
 
 
 _FORMATS = {
-    dtypes.float32: _Format(
+    dtypes.float32: _TanhFormat(
         dtypes.int32, 127, 9.02, (0.3465576171875, 1.597309164935723e-05),
         (0.08917535841464996, 0.26781296730041504, 0.6666634678840637, 1.3333203792572021, 2.0, 2.0),
     ),
-    dtypes.float64: _Format(
+    dtypes.float64: _TanhFormat(
         dtypes.int64, 1023, 19.1, (0.3465735901845619, 9.541074646352939e-11),
         (8.568069217338465e-06, 5.142538077146861e-05, 0.0002821863759778662, 0.0014109307334261693,
          0.0063492063581292125, 0.025396825459297796, 0.08888888888882607, 0.26666666666622685,

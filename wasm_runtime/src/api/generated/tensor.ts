@@ -3471,7 +3471,7 @@ export class Tensor extends TensorBase {
     return callTensor(this.session, "Tensor.logsigmoid", [this]);
   }
 
-  /** The hyperbolic tangent, within 4 ulp: 2 sigmoid(2 this) - 1, and a polynomial of this² near 0. */
+  /** The hyperbolic tangent, within 4 ulp. */
   tanh(): Tensor {
     return callTensor(this.session, "Tensor.tanh", [this]);
   }
