@@ -173,12 +173,10 @@ def _unknown(op: Ops, dtype: DType) -> InternalError:
     return InternalError(f"WasmBuilder.alu: {op} of {dtype} is no op of Builder.alu")
 
 
-def scalar_alu(
-    w: FunctionWriter, op: Ops, dtype: DType, args: Sequence[Value], relaxed: bool = False
-) -> Value:
+def scalar_alu(w: FunctionWriter, op: Ops, dtype: DType, args: Sequence[Value]) -> Value:
     """`op` on scalars. Raises InternalError for an op that WebAssembly does not have."""
     template = SCALAR[op].get(dtype)
-    if relaxed and op is Ops.MULACC and dtype in _FLOATS:
+    if w.relaxed and op is Ops.MULACC and dtype in _FLOATS:
         template = FUSED_SCALAR[dtype]
     if template is None:
         if op is Ops.IDIV or op is Ops.MOD:
@@ -251,11 +249,9 @@ def _floor_division(w: FunctionWriter, op: Ops, dtype: DType, a: Value, b: Value
 # --- SIMD
 
 
-def simd_alu(
-    w: FunctionWriter, relaxed: bool, op: Ops, dtype: DType, args: Sequence[Vectors], lanes: int
-) -> Vectors:
+def simd_alu(w: FunctionWriter, op: Ops, dtype: DType, args: Sequence[Vectors], lanes: int) -> Vectors:
     """`op` on SIMD values. Raises InternalError for an op that WebAssembly does not have."""
-    template = (RELAXED if relaxed else SIMD)[op].get(dtype)
+    template = (RELAXED if w.relaxed else SIMD)[op].get(dtype)
     if template is None:
         return _simd_special(w, op, dtype, args, lanes)
     if len(template) == 1:
@@ -405,16 +401,16 @@ def _simd_division(w: FunctionWriter, op: Ops, dtype: DType, a: Value, b: Value)
 _UPPER = {2: instruction("i8x16.shuffle", *range(4, 8), *range(4, 16)), 4: HIGH_TO_LOW}
 
 
-def reduce(w: FunctionWriter, relaxed: bool, op: Ops, vectors: Vectors, dtype: DType, lanes: int) -> Value:
+def reduce(w: FunctionWriter, op: Ops, vectors: Vectors, dtype: DType, lanes: int) -> Value:
     """Combine the lanes into a scalar: the upper half with the lower, until one lane is left."""
     while len(vectors) > 1:
         half = len(vectors) // 2
         lanes //= 2
-        vectors = simd_alu(w, relaxed, op, dtype, (vectors[:half], vectors[half:]), lanes)
+        vectors = simd_alu(w, op, dtype, (vectors[:half], vectors[half:]), lanes)
     if dtype in WIDE:
         return scalar_alu(w, op, dtype, [extract(w, vectors, dtype, 0), extract(w, vectors, dtype, 1)])
     while lanes > 1:
         upper = (w.expr(V128, vectors[0], vectors[0], _UPPER[lanes]),)
         lanes //= 2
-        vectors = simd_alu(w, relaxed, op, dtype, (vectors, upper), lanes)
+        vectors = simd_alu(w, op, dtype, (vectors, upper), lanes)
     return extract(w, vectors, dtype, 0)

@@ -96,7 +96,7 @@ class WasmBuilder(Builder):
         self, name: str, params: Sequence[DType], variables: Sequence[str]
     ) -> tuple[list[int], list[Value]]:
         count = len(params) + len(variables)
-        self.w = FunctionWriter(name, [I32] * count)
+        self.w = FunctionWriter(name, [I32] * count, self.relaxed)
         return list(range(len(params))), list(range(len(params), count))
 
     def finish(self) -> OutlinedKernel:
@@ -114,15 +114,15 @@ class WasmBuilder(Builder):
 
     def alu(self, op: Ops, dtype: DType, args: Sequence[Any], lanes: int) -> Any:
         if lanes == 1:
-            return scalar_alu(self.w, op, dtype, args, self.relaxed)
-        return simd_alu(self.w, self.relaxed, op, dtype, args, lanes)
+            return scalar_alu(self.w, op, dtype, args)
+        return simd_alu(self.w, op, dtype, args, lanes)
 
     def dot(self, kinds: Dot, a: Any, b: Any, c: Any, lanes: int) -> Any:
         if lanes == 1:  # in all of four lanes
             x, y, z = (splat(self.w, value, dtypes.int32, 4) for value in (a, b, c))
             return extract(self.w, self.dot(kinds, x, y, z, 4), dtypes.int32, 0)
         products = tuple(self.w.expr(V128, x, y, _DOT) for x, y in zip(a, b, strict=True))
-        return simd_alu(self.w, self.relaxed, Ops.ADD, dtypes.int32, (products, c), lanes)
+        return simd_alu(self.w, Ops.ADD, dtypes.int32, (products, c), lanes)
 
     def cast_number(self, value: Any, src: DType, dst: DType, lanes: int) -> Any:
         if lanes == 1:
@@ -170,7 +170,7 @@ class WasmBuilder(Builder):
         return permute(self.w, blocks, positions, dtype)
 
     def reduce(self, op: Ops, value: Any, dtype: DType, lanes: int) -> Value:
-        return value if lanes == 1 else reduce(self.w, self.relaxed, op, value, dtype, lanes)
+        return value if lanes == 1 else reduce(self.w, op, value, dtype, lanes)
 
     # --- memory
 
@@ -180,7 +180,7 @@ class WasmBuilder(Builder):
         return simd_load(self.w, address, dtype, lanes)
 
     def load_masked(self, address: Address, dtype: DType, lanes: int, mask: Any, other: Any) -> Any:
-        return simd_load_masked(self.w, self.relaxed, address, dtype, lanes, mask, other)
+        return simd_load_masked(self.w, address, dtype, lanes, mask, other)
 
     def store(self, address: Address, value: Any, dtype: DType, lanes: int) -> None:
         if lanes == 1:

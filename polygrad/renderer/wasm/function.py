@@ -56,15 +56,15 @@ class _Frame:
 
 
 class FunctionWriter:
-    """One function with parameters `params` (value types) and no result.
+    """One function with parameters `params` (value types) and no result. `relaxed`: it may use relaxed SIMD.
 
     `info[local]` is what is known of a local: True if it is a non-negative i32; ("const", 16 bytes),
     ("splat", scalar) and ("less", operands of the comparison) of vectors; ("load", code, position, memarg) of
     a scalar load that may become a splatting one, and ("vector", local) once it did; else None.
     """
 
-    def __init__(self, name: str, params: Sequence[int]) -> None:
-        self.name = name
+    def __init__(self, name: str, params: Sequence[int], relaxed: bool = False) -> None:
+        self.name, self.relaxed = name, relaxed
         self.params = tuple(params)
         self.types: list[int] = list(params)
         self.depths: list[int] = [0] * len(params)

@@ -170,7 +170,6 @@ def _shuffle(w: FunctionWriter, sources: Sequence[int], chosen: Sequence[int]) -
 
 def simd_load_masked(
     w: FunctionWriter,
-    relaxed: bool,
     address: Address,
     dtype: DType,
     lanes: int,
@@ -209,7 +208,7 @@ def simd_load_masked(
             test = (*test, m, code("v128.or"))
         test = (*test, code("v128.any_true"))
     loaded = _read(w, ((w.expr(I32, *pieces, zero, *test, _SELECT),), 0), dtype, lanes)
-    return simd_alu(w, relaxed, Ops.WHERE, dtype, (mask, loaded, other), lanes)
+    return simd_alu(w, Ops.WHERE, dtype, (mask, loaded, other), lanes)
 
 
 def simd_store(w: FunctionWriter, address: Address, value: Vectors, dtype: DType, lanes: int) -> None:
