@@ -108,7 +108,7 @@ class _Resolver:
                 self.done[node] = _RULES[node.op](node, src)
             else:
                 plain = tuple([s for s in src if isinstance(s, UOp)])
-                self.done[node] = node if plain == node.src else node.replace(src=plain)
+                self.done[node] = node.over(plain)
         return [self.done[root] for root in roots]
 
     def _stored(self, node: UOp, value: UOp) -> Resolved:
@@ -223,7 +223,7 @@ def _elementwise(node: UOp, src: Sequence[Resolved]) -> Shards:
         else:
             whole = x.parts if isinstance(x, Shards) else (x,) * len(devices)
             columns.append(tuple([_part(p, axis, i, len(devices)) for i, p in enumerate(whole)]))
-    parts = [UOp(node.op, node.dtype, operands, node.arg) for operands in zip(*columns, strict=True)]
+    parts = [node.over(operands) for operands in zip(*columns, strict=True)]
     return Shards(devices, axis, node.shape, tuple(parts))
 
 
@@ -236,7 +236,7 @@ def _one(src: Sequence[Resolved]) -> Shards:
 def _same(node: UOp, src: Sequence[Resolved]) -> Shards:
     """CONTIGUOUS and DETACH: the same op of each part."""
     x = _one(src)
-    return x.each(lambda p: UOp(node.op, node.dtype, (p,), node.arg), node, x.axis)
+    return x.each(lambda p: node.over((p,)), node, x.axis)
 
 
 def _noop(node: UOp, src: Sequence[Resolved]) -> Resolved:
@@ -317,8 +317,8 @@ def _reduce(node: UOp, src: Sequence[Resolved]) -> Shards:
     x = _one(src)
     op, axes = node.arg
     if x.axis is None or x.axis not in axes:
-        return x.each(lambda p: UOp(node.op, node.dtype, (p,), node.arg), node, x.axis)
-    partial = [UOp(node.op, node.dtype, (p,), node.arg) for p in x.parts]
+        return x.each(lambda p: node.over((p,)), node, x.axis)
+    partial = [node.over((p,)) for p in x.parts]
     parts = []
     for device in x.devices:
         here = [p if d == device else p.copy_to(device) for p, d in zip(partial, x.devices, strict=True)]

@@ -40,9 +40,7 @@ def limit_buffers(order: list[UOp], points: set[UOp], max_buffers: int) -> None:
 def _split(node: UOp, points: set[UOp], reads: dict[UOp, frozenset[UOp]], limit: int) -> frozenset[UOp]:
     """What a node reads once enough of its sources are materialised."""
     for source in sorted(set(node.src), key=lambda s: -len(reads[s])):
-        base = source
-        while base.op in GroupOp.Movement:
-            base = base.src[0]
+        base, _ = source.movements()
         if base in points or base.op in LEAVES or len(reads[base]) < 2:
             continue
         points.add(base)

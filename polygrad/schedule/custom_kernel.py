@@ -121,9 +121,7 @@ class _Lowering:
 
     def output(self, target: UOp) -> int:
         """The operand that a STORE writes, which becomes PARAM 0."""
-        pointer = target.src[0]
-        while pointer.op in GroupOp.Movement:
-            pointer = pointer.src[0]
+        pointer, _ = target.src[0].movements()
         if pointer.op is not Ops.PARAM:
             raise _error("a store to an operand", f"one to a {pointer.op}")
         self.params.append(pointer.replace(arg=pointer.arg._replace(slot=0)))
@@ -179,8 +177,7 @@ class _Lowering:
     def _element(self, view: UOp, indices: list[UOp]) -> UOp:
         """The value of an element of an operand."""
         index, valid = self._place(view, indices)
-        while view.op in GroupOp.Movement:
-            view = view.src[0]
+        view, _ = view.movements()
         if view.op is not Ops.PARAM:
             raise _error("elements of operands", f"one of a {view.op}")
         if view.arg.slot not in self.reads:

@@ -37,10 +37,8 @@ def storage_of(node: UOp) -> UOp:
 
 def assigned(assign: UOp) -> UOp:
     """The memory that an ASSIGN writes to: a BUFFER or an AFTER, in which it is the next version."""
-    node = assign.src[0]
-    while node.op in GroupOp.Movement:
-        node = node.src[0]
-    return node
+    memory, _ = assign.src[0].movements()
+    return memory
 
 
 def make_kernel(node: UOp, stored: set[UOp]) -> KernelCall:

@@ -60,9 +60,8 @@ def _divide(end: UOp, points: set[UOp]) -> None:
     for node in order:
         if node.op in GroupOp.Movement or (node in points and node is not end):
             continue
-        for source in node.src:
-            while source.op in GroupOp.Movement:
-                source = source.src[0]
+        for view in node.src:
+            source, _ = view.movements()
             if blocks.get(source, block) < blocks[node] and _is_worth_storing(source, points):
                 points.add(source)
 

@@ -115,7 +115,7 @@ def prepare(sink: UOp) -> UOp:
         elif op is Ops.REDUCE_AXIS and 0 in node.src[0].shape and 0 not in node.shape:
             new[node] = node.const_like(identity_element(node.arg.op, node.dtype))
             continue
-        new[node] = node if src == node.src else UOp(op, node.dtype, src, node.arg)
+        new[node] = node.over(src)
     return new[sink]
 
 
@@ -135,7 +135,7 @@ def _store_values_first(sink: UOp, hazards: set[UOp]) -> UOp:
         src = tuple([new[s] for s in node.src])
         if node in hazards:
             src = (src[0], src[1].clone())
-        new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        new[node] = node.over(src)
     return new[sink]
 
 
@@ -186,7 +186,7 @@ def _copy_old_values(sink: UOp) -> UOp:
             src = tuple([target.get(s, read[s]) if s.op in GroupOp.Memory else read[s] for s in node.src])
         else:
             src = tuple([read[s] for s in node.src])
-        new = read[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        new = read[node] = node.over(src)
         if node.op in GroupOp.Memory:
             target[node] = new
             if node in overwritten:

@@ -35,8 +35,7 @@ def split_scans(sink: UOp, target: SideBySide) -> UOp:
     """The graph with its long SCAN_AXIS nodes in parts."""
     new: dict[UOp, UOp] = {}
     for node in sink.toposort():
-        src = tuple([new[s] for s in node.src])
-        changed = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        changed = node.over(tuple([new[s] for s in node.src]))
         new[node] = changed if node.op is not Ops.SCAN_AXIS else split_scan(changed, target) or changed
     return new[sink]
 

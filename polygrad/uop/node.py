@@ -186,6 +186,10 @@ class UOp:
         get = changes.get
         return UOp(get("op", self.op), get("dtype", self.dtype), get("src", self.src), get("arg", self.arg))
 
+    def over(self, src: tuple[UOp, ...]) -> UOp:
+        """This op over other sources; this node if they are its own."""
+        return self if src == self.src else UOp(self.op, self.dtype, src, self.arg)
+
     # --- constants and variables ----------------------------------------------------------------------
 
     @staticmethod

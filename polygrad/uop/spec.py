@@ -207,9 +207,8 @@ def _shears(u: UOp) -> bool:
 
 
 def _memory_under(target: UOp) -> UOp | None:
-    while target.op in GroupOp.Movement:
-        target = target.src[0]
-    return target if target.op in GroupOp.Memory else None
+    memory, _ = target.movements()
+    return memory if memory.op in GroupOp.Memory else None
 
 
 def _axes_in_range(axes: Sequence[int], u: UOp) -> bool:

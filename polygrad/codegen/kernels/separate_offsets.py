@@ -51,7 +51,7 @@ def _separate(ast: UOp, alignment: int) -> tuple[UOp, dict[int, int]]:
         if node.op is Ops.INDEX and skipped.get(node.src[0]):
             terms, constant = linear_terms(src[1])
             src = (src[0], UOp.index(sum_of(terms, constant - skipped[node.src[0]])), *src[2:])
-        new[node] = node if src == node.src else node.replace(src=src)
+        new[node] = node.over(src)
     return new[ast], {param.arg.slot: n * param.dtype.itemsize for param, n in skipped.items()}
 
 

@@ -95,6 +95,5 @@ def _with_parts(ast: UOp, parts: dict[UOp, tuple[UOp, ...]]) -> UOp:
             loops = [x for s in node.src[1:] for x in parts.get(s, (new[s],))]
             new[node] = node.replace(src=(new[node.src[0]], *loops))
         else:
-            src = tuple([new[s] for s in node.src])
-            new[node] = node if src == node.src else node.replace(src=src)
+            new[node] = node.over(tuple([new[s] for s in node.src]))
     return new[ast]

@@ -236,7 +236,7 @@ class _Binder:
             if node.op is Ops.END or (node.op is Ops.STORE and node in self.kernel.src):
                 self.new[node] = self._nest(node, src)
             else:
-                self.new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+                self.new[node] = node.over(src)
         return self.new[self.kernel]
 
     def _levels(self) -> list[tuple[int, int, UOp]]:

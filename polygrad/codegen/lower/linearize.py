@@ -112,7 +112,7 @@ def split_ends(sink: UOp) -> UOp:
                 out = UOp(Ops.END, dtypes.void, (out, r))
             new[node] = out
         else:
-            new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+            new[node] = node.over(src)
     return new[sink]
 
 
@@ -169,6 +169,5 @@ def order_loops(sink: UOp) -> UOp:
             stack.append((node, True))
             stack.extend((s, False) for s in (*extra, *node.src) if s not in new)
             continue
-        src = tuple([new[s] for s in (*node.src, *extra)])
-        new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        new[node] = node.over(tuple([new[s] for s in (*node.src, *extra)]))
     return new[sink]

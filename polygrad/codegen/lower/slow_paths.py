@@ -48,7 +48,7 @@ def branch_slow_paths(kernel: UOp, fused: bool, serial: bool = False) -> UOp:
             new[node] = made.cast(node.dtype)
             register, axis = register + 1, axis + 1
         else:
-            new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+            new[node] = node.over(src)
     return new[kernel]
 
 

@@ -69,7 +69,7 @@ def _merge_reduced(kernel: UOp, outer: UOp, inner: UOp) -> UOp:
             src = (new[node.src[0]], *loops)
         else:
             src = tuple([new[s] for s in node.src])
-        new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        new[node] = node.over(src)
     return next(reversed(new.values()))
 
 
@@ -172,7 +172,7 @@ def with_sums_over(kernel: UOp, r: UOp, ranges: tuple[UOp, ...], value: UOp) -> 
             src = (src[0], *(simplify(s) for s in src[1:]))
         elif node.op is Ops.STAGE and r in node.src[2:]:
             raise OptError(f"expected an axis that no memory is filled over, got {axis_name(r.arg.id)}")
-        new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        new[node] = node.over(src)
     return new[kernel]
 
 

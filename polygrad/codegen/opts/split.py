@@ -220,7 +220,7 @@ def _split_inside(nest: UOp, r: UOp, tile: Tile) -> UOp:
         elif node.op is Ops.REDUCE and r in node.src[1:]:
             new[node] = _split_reduce(node, src, r, tile)
         else:
-            new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+            new[node] = node.over(src)
     return new[nest]
 
 

@@ -179,7 +179,7 @@ def lower_stages(kernel: UOp) -> UOp:
             part = simplify(src[1] + thread * node.src[0].arg.size)
             new[node] = UOp(Ops.INDEX, node.dtype, (src[0], part, *src[2:]), node.arg)
         else:
-            new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+            new[node] = node.over(src)
     return new[kernel]
 
 

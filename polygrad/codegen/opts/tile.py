@@ -67,5 +67,5 @@ def split_indices(sink: UOp) -> UOp:
                 whole = UOp(Ops.ADD, dtypes.index, (UOp.index(sum_of(loops)), constants))
                 new[node] = UOp(Ops.INDEX, node.dtype, (src[0], whole, *src[2:]))
                 continue
-        new[node] = node if src == node.src else UOp(node.op, node.dtype, src, node.arg)
+        new[node] = node.over(src)
     return new[sink]
