@@ -229,7 +229,8 @@ class CStyleBuilder(Builder):
     ) -> Expression:
         """The operator of `op` between two operands."""
         symbol, precedence = _OPERATORS[op]
-        # Parentheses where readers do not remember the precedence: shifts and bitwise operators.
+        # Parentheses where readers do not remember the precedence: shifts and bitwise operators. WGSL demands
+        # them, too, and would read `a < b >> c` as a template.
         needs = (UNARY, UNARY) if precedence in (BITS, SHIFT) else (precedence, precedence + 1)
         if precedence == COMPARE:
             needs = (SUM, SUM)

@@ -23,7 +23,7 @@ from polygrad.errors import InternalError
 from polygrad.renderer.builder import Address
 from polygrad.renderer.cstyle.base import NO_INFO, FunctionText, Pointer, ValueFacts
 from polygrad.renderer.cstyle.lanes import LanesBuilder
-from polygrad.renderer.source_text import ATOM, BITS, COMPARE, SHIFT, SUM, UNARY, Expression
+from polygrad.renderer.source_text import ATOM, SUM, UNARY, Expression
 from polygrad.renderer.wgsl.accessors import Use, packed_accessors, vector_accessors
 from polygrad.renderer.wgsl.library import source
 from polygrad.uop.ops import Ops
@@ -206,22 +206,6 @@ class WGSLBuilder(LanesBuilder):
         """A call of a function of `wgsl/library.py`."""
         self._functions[name] = None
         return self.call(name, args, type_)
-
-    def binary(
-        self,
-        op: Ops,
-        a: Expression,
-        b: Expression,
-        type_: str,
-        info: ValueFacts = NO_INFO,
-        hint: str = "x",
-    ) -> Expression:
-        out = super().binary(op, a, b, type_, info, hint)
-        if out.precedence in (BITS, SHIFT):  # WGSL has no order between these and others
-            out.needs = (UNARY, UNARY)
-        elif out.precedence == COMPARE:
-            out.needs = (SUM, SUM)  # a < b >> c would be a template
-        return out
 
     def convert(self, value: Expression, type_: str, info: ValueFacts = NO_INFO) -> Expression:
         return self._source.value(f"{type_}({{}})", [value], type_, data=info)
