@@ -294,13 +294,13 @@ def _shift(x: UOp, axis: int, by: int, fill: UOp) -> UOp:
     n = x.shape[axis]
     first = max(-by, 0)
     padded_x = x.pad(tuple([(max(by, 0), first) if i == axis else (0, 0) for i in range(x.ndim)]))
-    moved = padded_x.shrink(
+    shifted = padded_x.shrink(
         tuple([(first, n + first) if i == axis else (0, m) for i, m in enumerate(x.shape)])
     )
     index = UOp(Ops.ARANGE, dtypes.int32, (), n)
     edge = _compare(Ops.CMPEQ, index, index.const_like(0) if by > 0 else index.const_like(n - 1))
     shape = tuple([n if i == axis else 1 for i in range(x.ndim)])
-    return _where(edge.reshape(shape).expand(x.shape), fill, moved)
+    return _where(edge.reshape(shape).expand(x.shape), fill, shifted)
 
 
 def _expand(g: UOp, node: UOp) -> Grads:

@@ -211,8 +211,8 @@ class Parameters:
         parameter, with the place of a Tensor inside it (`batch.image`, `layers.0`), or `input0` and so on
         where it has none."""
         values = self.named(args, kwargs).items()
-        found = [x for name, value in values for x in _named("" if name.startswith("*") else name, value)]
-        return [name or f"input{i}" for i, (name, _) in enumerate(found)]
+        names = [x for name, value in values for x in _named("" if name.startswith("*") else name, value)]
+        return [name or f"input{i}" for i, (name, _) in enumerate(names)]
 
 
 class _Default:

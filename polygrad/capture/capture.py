@@ -167,7 +167,7 @@ def _used_tensors(captured: Merged, n_inputs: int) -> list[UsedTensor]:
         memory = memory_under(t.uop)
         if memory is not None and memory.op in GroupOp.Memory:
             buffer = memory.buffer.arg
-            found = [places.get(part.allocation, []) for part in buffer.parts]
-            if any(found):
-                used.setdefault(buffer.allocation, UsedTensor(t, t.uop, found))
+            tensors_of_parts = [places.get(part.allocation, []) for part in buffer.parts]
+            if any(tensors_of_parts):
+                used.setdefault(buffer.allocation, UsedTensor(t, t.uop, tensors_of_parts))
     return list(used.values())

@@ -83,10 +83,10 @@ class Guards:
         """The first value that is not equal to what it was, if there is one. What dead objects had is as it
         was: nobody can have set it."""
         self._groups = [g for g in self._groups if g.holder() is not None]
-        found = self._compared()
-        if found is None:
+        change = self._compared()
+        if change is None:
             self.is_same = _identity_check(self._groups)
-        return found
+        return change
 
     def _compared(self) -> Change | None:
         for group in self._groups:
@@ -96,8 +96,8 @@ class Guards:
                 return Change(group.labels[0], group.seen[0], _NOTHING, group.is_contents)
             if len(values) != len(group.seen):
                 return Change(group.labels[0], None, None, True)
-            if (found := _settled(group, values)) is not None:
-                return found
+            if (change := _settled(group, values)) is not None:
+                return change
         return None
 
     def check_unchanged(self, subject: str) -> None:

@@ -122,10 +122,10 @@ def merge(
     Variables are a Program of their own. Raises CaptureError when nothing was recorded, unless it
     `may_be_empty`, and for a Variable with two values.
     """
-    runs = [run for run in recording.runs if isinstance(run, RecordedRun)]
-    if not runs and not may_be_empty:
+    recorded_runs = [run for run in recording.runs if isinstance(run, RecordedRun)]
+    if not recorded_runs and not may_be_empty:
         raise CaptureError("captured function: it does no work on a device: return or realize its results")
-    values, bounds = _variables(runs)
+    values, bounds = _variables(recorded_runs)
     roles: dict[Hashable, str] = {b.allocation: "input" for b in inputs}
     roles |= {b.allocation: "output" for b in outputs if not _existed(b) and b.allocation not in roles}
     memory = _Memory(roles)
@@ -209,8 +209,8 @@ def _assemble(
             positions = None if len(devices) == 1 else [number[key] for key in own[device]]
             steps.append(ProgramStep(program, positions))
     smallest = sum(arena.lower_bound for arena in arenas.values())
-    held = [memory.buffers.get(key) for key in keys]
-    return CapturedProgram(steps, held, [roles[key] for key in keys], values, smallest)
+    bound_buffers = [memory.buffers.get(key) for key in keys]
+    return CapturedProgram(steps, bound_buffers, [roles[key] for key in keys], values, smallest)
 
 
 def _existed(buffer: Buffer) -> bool:
@@ -218,7 +218,7 @@ def _existed(buffer: Buffer) -> bool:
     return buffer.allocation.is_allocated
 
 
-def _gather(runs: Iterable[RecordedRun | Transfer], memory: _Memory, live: set[Allocation]) -> list[_Item]:
+def _gather(records: Iterable[RecordedRun | Transfer], memory: _Memory, live: set[Allocation]) -> list[_Item]:
     """All launches and copies. Their memory is noted in `memory`."""
     items: list[_Item] = []
 
@@ -237,7 +237,7 @@ def _gather(runs: Iterable[RecordedRun | Transfer], memory: _Memory, live: set[A
         if buffer is not None and roles[key] != "scratch":
             memory.buffers.setdefault(key, buffer)
 
-    for number, run in enumerate(runs):
+    for number, run in enumerate(records):
         if isinstance(run, Transfer):
             for b in (run.source, run.target):
                 note(b.allocation, BufferSpec(b.size, b.dtype.name, ""), b, b.device)
@@ -267,11 +267,11 @@ def _eliminate_dead(items: list[_Item], roles: dict[Hashable, str]) -> list[_Ite
     return live[::-1]
 
 
-def _variables(runs: list[RecordedRun]) -> tuple[dict[str, int], dict[str, Variable]]:
+def _variables(recorded_runs: list[RecordedRun]) -> tuple[dict[str, int], dict[str, Variable]]:
     """The value of every Variable, and its bounds."""
     values: dict[str, int] = {}
     bounds: dict[str, Variable] = {}
-    for run in runs:
+    for run in recorded_runs:
         for v in run.program.variables:
             value = run.variables[v.name]
             if values.setdefault(v.name, value) != value or bounds.setdefault(v.name, v) != v:

@@ -45,9 +45,9 @@ class BufferReference(NamedTuple):
 
     @property
     def buffer(self) -> Buffer:
-        found = self.program.buffers[self.position]
-        assert found is not None
-        return found
+        buffer = self.program.buffers[self.position]
+        assert buffer is not None
+        return buffer
 
 
 @dataclass(slots=True)
@@ -92,9 +92,11 @@ class CapturedStep:
         ends = [0, *itertools.accumulate(len(b.parts) for b in inputs)]
         self._positions = [range(a, b) for a, b in itertools.pairwise(ends)]  # the buffers of each slot
         self._inputs = ends[-1]
-        written = self.captured.written
+        written_positions = self.captured.written
         self._written_inputs = frozenset(
-            slot for slot, positions in enumerate(self._positions) if any(i in positions for i in written)
+            slot
+            for slot, positions in enumerate(self._positions)
+            if any(i in positions for i in written_positions)
         )
         # memory that belongs to no argument
         self._written: set[Allocation] = set()
@@ -272,12 +274,12 @@ class CapturedStep:
     def _note_memory(self) -> None:
         places = [p for u in self._used_tensors for part in u.places for p in part]
         used = {a for p in places for a in p.buffer.allocation.family}
-        written: set[Allocation] = set()
+        written_allocations: set[Allocation] = set()
         for program, first in ((self.captured, self._inputs), (self.once, 0)):
             if program is not None:
                 buffers = [b for i in program.written if i >= first and (b := program.buffers[i])]
-                written.update(a for b in buffers for a in b.allocation.family)
-        self._written, self._state, self._used = written, written & used, used
+                written_allocations.update(a for b in buffers for a in b.allocation.family)
+        self._written, self._state, self._used = written_allocations, written_allocations & used, used
         count = Counter(b.allocation for b in self.captured.buffers[self._inputs :] if b is not None)
         if any(count[a] > 1 for a in self._written):
             self.captured.order_shared_memory()

@@ -47,7 +47,7 @@ def read_parts(parts: Mapping[str, memoryview]) -> tuple[str, dict[str, Any], di
         except ArgumentError as e:
             raise ModelError(f"{name}: {e}") from e
         fields = Fields(part_metadata, name)
-        count = fields.integer("split.count", 1, least=0, most=_MOST)
+        count = fields.integer("split.count", 1, least=0, largest=_MOST)
         if max(count, 1) != len(parts):
             raise fields.refuse("split.count", f"the number of parts that there are, {len(parts)}")
         if fields.integer("split.no", 0, least=0) != number:

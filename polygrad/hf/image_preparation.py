@@ -168,7 +168,7 @@ def _read_size(config: Fields, out: Preparation, is_convnext: bool) -> Preparati
         return replace(out, size=_read_sides(config, "size"))
     is_number = type(value) is int
     place, name = (config, "size") if is_number else (config.section("size"), "shortest_edge")
-    side = place.integer(name, most=_LARGEST)
+    side = place.integer(name, largest=_LARGEST)
     if not is_convnext:
         return replace(out, size=(side, side)) if is_number else replace(out, shortest=side)
     if side >= _WARPED:
@@ -181,7 +181,7 @@ def _read_size(config: Fields, out: Preparation, is_convnext: bool) -> Preparati
 
 def _read_sides(config: Fields, name: str) -> tuple[int, int]:
     if type(config.values.get(name)) is int:
-        side = config.integer(name, most=_LARGEST)
+        side = config.integer(name, largest=_LARGEST)
         return side, side
     section = config.section(name)
-    return section.integer("height", most=_LARGEST), section.integer("width", most=_LARGEST)
+    return section.integer("height", largest=_LARGEST), section.integer("width", most=_LARGEST)

@@ -174,8 +174,8 @@ class LanguageModel(HFInstance):
         prompts, is_one = _prompts(prompt)
         if width > 1:
             lists = [self._beams(p, width, count or 1, **options) for p in prompts]
-            found: list[Any] = lists if count is not None else [answers[0] for answers in lists]
-            return found[0] if is_one else found
+            answers_or_lists: list[Any] = lists if count is not None else [answers[0] for answers in lists]
+            return answers_or_lists[0] if is_one else answers_or_lists
         requests = [self.request(p, **options) for p in prompts]
         if count is not None:
             requests = [answer for r in requests for answer in r.answers(count)]

@@ -23,22 +23,22 @@ from polygrad.hf.tokenizer_json import TokenizerJson
 
 def _libraries() -> Any:
     """The bundle. Raises ModelError if Python cannot wait for it."""
-    found = polygrad_host.loadHub()
-    if not hasattr(found, "then"):
-        return found
+    libraries = polygrad_host.loadHub()
+    if not hasattr(libraries, "then"):
+        return libraries
     if not can_run_sync():
         raise ModelError(
             "polygrad.hf: expected a call that may wait for the JavaScript libraries, got one that "
             "JavaScript made at once: `await polygrad.hf.prepare()` before"
         )
-    return run_sync(found)
+    return run_sync(libraries)
 
 
 async def prepare() -> None:
     """Load the bundle before its first use."""
-    found = polygrad_host.loadHub()
-    if hasattr(found, "then"):
-        await found
+    loading = polygrad_host.loadHub()
+    if hasattr(loading, "then"):
+        await loading
 
 
 def open_backend(tokenizer: TokenizerJson, file: str) -> SectionedBackend:

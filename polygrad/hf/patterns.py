@@ -40,10 +40,10 @@ class _RegexGroup:
 
 @dataclass(frozen=True, slots=True)
 class _Quantifier:
-    """A quantifier: the range of repetitions (`most` None: unbounded), and its `end` in the pattern."""
+    """A quantifier: the range of repetitions (`largest` None: unbounded), and its `end` in the pattern."""
 
     least: int
-    most: int | None
+    largest: int | None
     end: int
 
 
@@ -101,7 +101,7 @@ def _repeat(
     group: _RegexGroup, closed: _RegexGroup | None, quantifier: _Quantifier, what: str, at: int
 ) -> None:
     """Count a quantifier of `group`, of a single character or of the group `closed`."""
-    least, largest = quantifier.least, quantifier.most
+    least, largest = quantifier.least, quantifier.largest
     if least != largest:
         if largest != 1 and closed and closed.repeats:
             raise ModelError(

@@ -28,18 +28,18 @@ class Fields:
     def __contains__(self, name: str) -> bool:
         return self.values.get(name) is not None
 
-    def integer(self, name: str, default: _D = _MISSING, least: int = 1, most: int = _LARGEST) -> int | _D:
-        """An integer from `least` to `most`."""
+    def integer(self, name: str, default: _D = _MISSING, least: int = 1, largest: int = _LARGEST) -> int | _D:
+        """An integer from `least` to `largest`."""
         value = self._value(name, default)
         if value is default:
             return default
-        if type(value) is not int or not least <= value <= most:
-            raise self._refusal(name, f"an integer from {least} to {most}", value)
+        if type(value) is not int or not least <= value <= largest:
+            raise self._refusal(name, f"an integer from {least} to {largest}", value)
         return value
 
     def count(self, name: str, default: _D = _MISSING) -> int | _D:
         """How many layers, or other parts that take time to make, there are."""
-        return self.integer(name, default, most=_MOST)
+        return self.integer(name, default, largest=_MOST)
 
     def number(self, name: str, default: _D = _MISSING) -> float | _D:
         """A finite number."""

@@ -90,7 +90,7 @@ class Names:
         """Our name converted to the checkpoint's."""
         return _apply_renames(name, self.renames)
 
-    def found(self, sources: Mapping[str, Source], available: Container[str]) -> dict[str, Source]:
+    def locate(self, sources: Mapping[str, Source], available: Container[str]) -> dict[str, Source]:
         """`sources` with alternative names, where the file has those `available`."""
 
         def place(name: str) -> str:
@@ -154,7 +154,7 @@ def find_sources(
 ) -> dict[str, Source]:
     """Where each weight is, for weights of `shapes`, in a checkpoint that has tensors of the shapes
     `available`. Raises ModelError: what is missing, or has another shape."""
-    sources = names.found(names.sources(shapes), available)
+    sources = names.locate(names.sources(shapes), available)
     missing = [n for source in sources.values() for n in source.names if n not in available]
     if missing:
         raise ModelError(

@@ -62,7 +62,7 @@ def _read(config: Fields) -> _T5Config:
         raise config.refuse("feed_forward_proj", f"one of {names}, or gated- before it")
     dropped = dropout(config, "dropout_rate", 0.1)
     buckets = config.integer("relative_attention_num_buckets", 32, 4, _MOST_BUCKETS)
-    farthest = config.integer("relative_attention_max_distance", 128, most=_MOST_BUCKETS)
+    farthest = config.integer("relative_attention_max_distance", 128, largest=_MOST_BUCKETS)
     if buckets % 4:
         raise config.refuse("relative_attention_num_buckets", "a multiple of 4")
     if farthest <= buckets // 2:

@@ -16,7 +16,10 @@ from polygrad.uop.ops import Ops
 
 
 def loop_body(node: UOp) -> UOp:
-    """The body of a FOR as a graph to schedule: BUFFERs stand for its operands."""
+    """The body of a FOR as a graph to schedule: BUFFERs stand for its operands.
+
+    SINK(PARAM 0 + PARAM 1)  ->  SINK(BUFFER 0 + BUFFER 1)
+    """
     body: UOp = node.arg.body
     return body.substitute({n: _operand(n.dtype, n.arg) for n in body.toposort() if n.op is Ops.PARAM})
 
@@ -26,7 +29,12 @@ def _operand(dtype: object, param: Param) -> UOp:
 
 
 def trips(node: UOp, body: Sequence[KernelCall], roots: Sequence[UOp]) -> list[KernelCall]:
-    """The kernels of all trips of a FOR. `body`: those of its `loop_body`, whose results are in `roots`."""
+    """The kernels of all iterations of a FOR. `body`: those of its `loop_body`, whose results are in `roots`.
+
+    FOR(x, w, arg=For(body: x' = x * w, 3 trips))
+
+    ->  t1 = x * w;  t2 = t1 * w;  t3 = t2 * w, all with the kernel of the body
+    """
     operands = [storage_of(s.base) for s in node.src]
     calls = []
     for trip in range(1, node.arg.trips + 1):

@@ -42,7 +42,11 @@ def assigned(assign: UOp) -> UOp:
 
 
 def make_kernel(node: UOp, stored: set[UOp]) -> KernelCall:
-    """The kernel that computes the stored `node` from other stored nodes and BUFFERs."""
+    """The kernel that computes the stored `node` from other stored nodes and BUFFERs.
+
+    x.permute(1, 0) + y  ->  SINK(END(STORE(PARAM 0 [r0*n + r1], PARAM 1 [r1*m + r0] + PARAM 2 [r0*n + r1]),
+    r0, r1))
+    """
     return _KernelMaker(stored).make(node)
 
 

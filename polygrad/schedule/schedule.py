@@ -102,7 +102,12 @@ _MERGED = frozenset({Ops.RESHAPE, Ops.EXPAND})
 
 
 def prepare(sink: UOp) -> UOp:
-    """The graph without nodes that mean nothing to a schedule, and with empty reductions folded."""
+    """The graph without nodes that have no meaning for a schedule, and with empty reductions folded.
+
+    DETACH(x), NOOP(x, ...)        ->  x
+    RESHAPE(RESHAPE(x, a), b)      ->  RESHAPE(x, b)
+    REDUCE_AXIS of no elements     ->  CONST, the identity element
+    """
     new: dict[UOp, UOp] = {}
     for node in sink.toposort():
         src = tuple([new[s] for s in node.src])
@@ -129,7 +134,10 @@ def _is_hazard(node: UOp, call: KernelCall) -> bool:
 
 
 def _store_values_first(sink: UOp, hazards: set[UOp]) -> UOp:
-    """The values of these ASSIGNs go through a buffer of their own."""
+    """The values of these ASSIGNs go through separate buffers.
+
+    ASSIGN(target, value)  ->  ASSIGN(target, CONTIGUOUS(value))
+    """
     new: dict[UOp, UOp] = {}
     for node in sink.toposort():
         src = tuple([new[s] for s in node.src])
@@ -174,7 +182,10 @@ def _reads(node: UOp, stored: set[UOp]) -> set[UOp]:
 
 def _copy_old_values(sink: UOp) -> UOp:
     """Readers of a version of memory that is overwritten read a copy: for graphs that need the values before
-    and after a write at once."""
+    and after a write at once.
+
+    m + 1, AFTER(m, ASSIGN(m, v))  ->  CONTIGUOUS(m) + 1, AFTER(m, ASSIGN(m, v))
+    """
     order = sink.toposort()
     overwritten = {assigned(n) for n in order if n.op is Ops.ASSIGN}
     read: dict[UOp, UOp] = {}  # what a node's value becomes

@@ -41,7 +41,13 @@ def split_scans(sink: UOp, target: SideBySide) -> UOp:
 
 
 def split_scan(node: UOp, target: SideBySide) -> UOp | None:
-    """A SCAN_AXIS in parts; None to leave it as it is."""
+    """A SCAN_AXIS in parts; None to leave it as it is.
+
+    SCAN_AXIS(x: (n,), initial)
+
+    ->  blocks = x as (parts, n / parts);  total = REDUCE_AXIS(blocks, axis 1);
+        start = SCAN_AXIS(total), shifted by one;  SCAN_AXIS(blocks, start, axis 1) as (n,)
+    """
     (x, initial, *factor), (op, (axis,)) = node.src, node.arg
     leaves_range = op is Ops.MUL and x.dtype.is_float
     if factor or leaves_range or not all(isinstance(n, int) for n in x.shape):

@@ -47,20 +47,20 @@ class RequestBody:
             )
         return value
 
-    def integer(self, name: str, least: int, most: int) -> int | None:
-        """From `least` to `most`."""
+    def integer(self, name: str, least: int, largest: int) -> int | None:
+        """From `least` to `largest`."""
         value = self.value(name)
-        if value is not None and (type(value) is not int or not least <= value <= most):
-            raise self.wrong(name, f"an integer from {least} to {most}", value)
+        if value is not None and (type(value) is not int or not least <= value <= largest):
+            raise self.wrong(name, f"an integer from {least} to {largest}", value)
         return value
 
-    def number(self, name: str, least: float, most: float) -> float | None:
-        """From `least` to `most`."""
+    def number(self, name: str, least: float, largest: float) -> float | None:
+        """From `least` to `largest`."""
         value = self.value(name)
         if value is None:
             return None
-        if type(value) not in (int, float) or not least <= value <= most:
-            raise self.wrong(name, f"a number from {least:g} to {most:g}", value)
+        if type(value) not in (int, float) or not least <= value <= largest:
+            raise self.wrong(name, f"a number from {least:g} to {largest:g}", value)
         return float(value)
 
     def flag(self, name: str) -> bool:

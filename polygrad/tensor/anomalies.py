@@ -26,9 +26,9 @@ _NODES_KEPT = 1 << 13
 
 
 class _Depth(threading.local):
-    """State of a thread. `inside`: whether it executes a watched method."""
+    """State of a thread. `is_inside`: whether it executes a watched method."""
 
-    inside = False
+    is_inside = False
 
 
 _depth = _Depth()
@@ -72,9 +72,9 @@ _origins = _Origins()
 
 def _call_watched(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Call a method of Tensor. If it is the outermost call, look for NaN in its result."""
-    if _depth.inside:
+    if _depth.is_inside:
         return function(*args, **kwargs)
-    _depth.inside = True
+    _depth.is_inside = True
     try:
         if function.__name__ == "__init__":  # data, which no operation made
             return function(*args, **kwargs)
@@ -88,7 +88,7 @@ def _call_watched(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
                 _require_numbers(t, call, operands)
         return out
     finally:
-        _depth.inside = False
+        _depth.is_inside = False
 
 
 def _tensors(x: Any) -> list[Any]:
@@ -136,12 +136,12 @@ def _look_at_gradient(tensor_class: type[TensorBase], node: UOp, source: UOp, g:
             f"position {position_text(element, g.shape)}"
         )
 
-    was_inside, _depth.inside = _depth.inside, True
+    was_inside, _depth.is_inside = _depth.is_inside, True
     try:
         home: Any = gradient.device_of(g)
         _look_for_nan(tensor_class._of(g, home), explain)
     finally:
-        _depth.inside = was_inside
+        _depth.is_inside = was_inside
 
 
 def follow_mode(tensor_class: type[TensorBase]) -> None:

@@ -123,7 +123,7 @@ def test_a_step_that_is_given_another_gradient_each_time_is_an_error_that_says_s
     before, after = Tensor([1.0, 2.0], requires_grad=True), []
     other = nn.optim.SGD([before], lr=0.1)
     message = (
-        r"of the gradient of a Tensor of shape \(2,\) that requires one .*: call zero_grad\(\) and step\(\)"
+        r"the gradient of a Tensor of shape \(2,\) that requires one .*: call zero_grad\(\) and step\(\)"
     )
     with Tensor.train(), pytest.raises(CaptureError, match=message):
         for i in range(12):

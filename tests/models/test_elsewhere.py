@@ -18,7 +18,7 @@ from polygrad.models.registry import architecture
 def test_a_name_is_looked_for_elsewhere_only_if_it_is_missing() -> None:
     names = Names(elsewhere=(("norm.weight", "norm.gamma"), ("head", "shared")))
     sources = {n: Source((n,)) for n in ("a.norm.weight", "b.norm.weight", "head.weight", "other.weight")}
-    found = names.found(sources, {"a.norm.weight", "a.norm.gamma", "b.norm.gamma", "shared.weight"})
+    found = names.locate(sources, {"a.norm.weight", "a.norm.gamma", "b.norm.gamma", "shared.weight"})
     assert [s.names[0] for s in found.values()] == [
         "a.norm.weight",
         "b.norm.gamma",

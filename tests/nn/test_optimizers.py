@@ -452,7 +452,7 @@ def test_plateaus_reduce_the_rates_of_groups_as_torchs(name):
         assert scheduler.get_last_lr() == pytest.approx([g["lr"] for g in theirs.param_groups], rel=1e-6)
     assert scheduler.num_bad_epochs == wanted.num_bad_epochs
     assert scheduler.best == pytest.approx(wanted.best)
-    with pytest.raises(ArgumentError, match="number"):
+    with pytest.raises(ArgumentError, match="metric"):
         scheduler.step()
 
 

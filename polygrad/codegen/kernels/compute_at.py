@@ -214,6 +214,12 @@ def compute_at(calls: Calls, opt: KernelOpt, context: KernelContext) -> Calls:
 
 
 def _add_stage(producer: KernelCall, reader: KernelCall, shared: list[_SharedLoop]) -> KernelCall:
+    """The reader with the producer's value as a STAGE within the shared loops.
+
+    for i, j: t[i, j] = f(i, j);  for i: out[i] = sum(t[i, k] for k)
+
+    ->  for i: out[i] = sum(STAGE(f(i, j), j, j)[k] for k), if i is shared
+    """
     rows: dict[UOp, UOp] = {}
     ast = producer.ast
     for s in shared:

@@ -118,7 +118,7 @@ def make_nest(place: UOp, value: UOp, loops: Sequence[UOp]) -> UOp:
 
 
 def load_value(dtype: DType, loops: Sequence[UOp], slot: int) -> UOp:
-    """A load of what `store_value` stored."""
+    """A load of an element that `store_value` stored: memory[loops]."""
     sizes = tuple(r.src[0].arg for r in loops)
     memory = UOp(Ops.PARAM, dtype, (), Param(slot, int(prod(sizes))))
     return UOp(Ops.LOAD, dtype, (UOp(Ops.INDEX, dtype, (memory, flat_index(sizes, tuple(loops)))),))

@@ -26,7 +26,12 @@ _MOVED = {Ops.PARAM, Ops.INDEX, Ops.LOAD, Ops.WHERE, Ops.AFTER, Ops.DEFINE_REG, 
 
 @functools.lru_cache(maxsize=64)  # equal kernels follow each other
 def store_as_bits(kernel: UOp) -> UOp:
-    """The kernel without floats of 8 bits; itself if it has none."""
+    """The kernel without floats of 8 bits; itself if it has none.
+
+    out: fp8[i] = x: fp8[i] * y: fp8[i]
+
+    ->  out: uint8[i] = encoded(decoded(x: uint8[i]) * decoded(y: uint8[i])), the product in float32
+    """
     order = kernel.toposort()
     if not any(_is_fp8(n.dtype) for n in order):
         return kernel

@@ -189,7 +189,12 @@ def _are_rows(rows: dict[UOp, UOp], nest: NestInfo) -> bool:
 
 def move_value(value: UOp, rows: dict[UOp, UOp], args: tuple[UOp, ...], new_args: list[UOp]) -> UOp:
     """The producer's value in the reader, with the reader's ranges for its `rows`. Other ranges and PARAMs
-    have negative numbers until `renumber`."""
+    have negative numbers until `renumber`.
+
+    sum(PARAM 1 [8*r0 + r1] for r1 < 8), r0 = i of the reader
+
+    ->  sum(PARAM -3 [8*i + r(-1, 1)] for r(-1, 1) < 8), if the argument is number 2 of `new_args`
+    """
     changes: dict[UOp, UOp] = dict(rows)
     for node in value.toposort():
         if node.op is Ops.RANGE and node not in rows:
@@ -202,7 +207,10 @@ def move_value(value: UOp, rows: dict[UOp, UOp], args: tuple[UOp, ...], new_args
 
 def renumber(sink: UOp, reader: KernelCall, args: list[UOp]) -> UOp:
     """Number PARAMs by their place in `args`: a negative slot is -1 - place, others are the reader's. Ranges
-    are numbered in order, those with negative numbers last."""
+    are numbered in order, those with negative numbers last.
+
+    r0, r2, r(-1, 1), PARAM -3  ->  r0, r1, r2, PARAM 2
+    """
     order = sink.toposort()
     ranges = sorted((n for n in order if n.op is Ops.RANGE), key=lambda r: (r.arg.id[0] < 0, r.arg.id))
     changes = {r: r.replace(arg=r.arg._replace(id=(i,))) for i, r in enumerate(ranges)}

@@ -89,7 +89,12 @@ def _pays(found: _Found, target: Target) -> bool:
 
 
 def index_put(ast: UOp) -> tuple[UOp, ...]:
-    """The kernels of one that writes at positions: a copy, if that is needed, and a loop over the writers."""
+    """The kernels of one that writes at positions: a copy, if that is needed, and a loop over the writers.
+
+    for v, c: out[v, c] = (last i with index[i] == v) ? x[i, c] : old[v, c]
+
+    ->  for v, c: out[v, c] = old[v, c];  for i, in order, for c: out[index[i], c] = x[i, c]
+    """
     if (found := _find(ast)) is None:
         raise OptError("expected a kernel that writes values at positions, or keeps what memory has")
     return (found.write,) if found.copy is None else (found.copy, found.write)
@@ -191,7 +196,10 @@ def _make_writes(writes: _Writes, place: UOp, loops: tuple[UOp, ...]) -> UOp | N
 
 
 def _restrict_loops(loops: list[UOp], conditions: list[UOp]) -> dict[UOp, UOp]:
-    """Each loop without the rounds in which a condition fails: the loop itself, or `start + shorter loop`."""
+    """Each loop without the rounds in which a condition fails: the loop itself, or `start + shorter loop`.
+
+    for r < 9, with the condition 2 <= r < 5  ->  for r < 3, with r + 2 in the place of r
+    """
     bounds = bounds_under(conditions) or {}
     parts = {}
     for r in loops:

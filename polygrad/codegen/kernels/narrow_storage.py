@@ -95,6 +95,11 @@ def _is_only_loaded(call: KernelCall, memory: UOp, dtype: DType) -> bool:
 
 
 def _narrow_call(call: KernelCall, narrower: dict[UOp, UOp]) -> KernelCall:
+    """A call whose arguments are replaced by buffers of 16 bits, `narrower`.
+
+    STORE(t: float32[i], CAST(v))  ->  STORE(t: float16[i], v)
+    LOAD(t: float32[i])            ->  CAST(LOAD(t: float16[i]), float32)
+    """
     args = tuple([narrower.get(arg, arg) for arg in call.args])
     into = {i: arg.dtype for i, arg in enumerate(args) if arg is not call.args[i]}
     if not into:

@@ -58,7 +58,12 @@ def _saves_terms(ast: UOp) -> bool:
 
 def polyphase(ast: UOp, apart: int = 0) -> tuple[UOp, ...]:
     """The kernels of one in polyphase form. `apart`: whether phases of products with different numbers of
-    taps have kernels of their own."""
+    taps have separate kernels.
+
+    for y < 2*n: out[y] = sum((y + k) % 2 == 0 ? w[k] * x[(y + k) // 2] : 0 for k < 4)
+
+    ->  for b < n, p < 2: out[2*b + p] = sum(w[2*q + p] * x[b + q + p] for q < 2)
+    """
     info, _ = canonical_sum(ast)
     if _find_skipped(info.ast) is None:
         raise OptError("expected a sum of terms that are 0 unless a position is a multiple of a number")
@@ -88,7 +93,11 @@ def _split_fully(kernel: UOp, apart: bool) -> list[UOp]:
 
 
 def _peel(kernel: UOp, loop: UOp, count: int) -> list[UOp]:
-    """The last rounds of an output loop, and the first `count`, as kernels of their own."""
+    """The last rounds of an output loop, and the first `count`, as separate kernels.
+
+    for r < n: out[r] = f(r)  ->  for r < n - count: out[r + count] = f(r + count);  for r < count: out[r] =
+    f(r)
+    """
     size = loop.src[0].arg
     parts = []
     for start, end in ((count, size), (0, count)):

@@ -72,7 +72,12 @@ def propose_copies(call: KernelCall, context: KernelContext) -> Iterator[Proposa
 
 def relayout(ast: UOp, slots: int, number: int, *order: int) -> tuple[UOp, ...]:
     """A kernel that copies a factor of another's only sum, and that one, which reads the copy. `number`: of
-    the factor; `order`: of the copy's axes. `slots`: how many arguments the kernel has."""
+    the factor; `order`: of the copy's axes. `slots`: how many arguments the kernel has.
+
+    out[m, n] = sum(a[k, m] * b[k, n] for k)
+
+    ->  copy[m, k] = a[k, m];  out[m, n] = sum(copy[m, k] * b[k, n] for k)
+    """
     info, only = canonical_sum(ast)
     factors = dedup(only.factors or ())
     if number >= len(factors) or (box := find_box(factors[number])) is None:
@@ -87,8 +92,14 @@ def relayout(ast: UOp, slots: int, number: int, *order: int) -> tuple[UOp, ...]:
 
 
 def dot_product(ast: UOp, slots: int, lanes: Sequence[AxisId], target: Target) -> tuple[UOp, ...]:
-    """The kernels that pack a product's operands of narrow numbers, and that one as DOTs. `lanes`: the loop
-    that is in them. `slots`: how many arguments the kernel has."""
+    """The kernels that pack a product's operands of few bits, and that product as DOTs. `lanes`: the loop
+    whose elements become words. `slots`: how many arguments the kernel has.
+
+    out[m, n] = sum(int32(a[m, k]) * int32(b[k, n]) for k < K)
+
+    ->  a'[m, w] = word of a[m, 4*w + i];  b'[w, n] = word of b[4*w + i, n];
+        out[m, n] = sum(DOT(a'[m, w], b'[w, n], 0) for w < K / 4)
+    """
     info, only = canonical_sum(ast)
     dots = _find_dots(only, axes_of(info, lanes)[0], slots, target)
     if dots is None:

@@ -63,7 +63,12 @@ def _find_selection(ast: UOp) -> tuple[KernelInfo, Sum, Selection] | None:
 
 def scatter(ast: UOp, slots: int) -> tuple[UOp, ...]:
     """The kernels that accumulate the terms of a kernel's only sum at positions. `slots`: how many arguments
-    it has."""
+    it has.
+
+    for v, c: out[v, c] = sum(index[i] == v ? x[i, c] : 0 for i)
+
+    ->  for v, c: out[v, c] = 0;  for i, in order, for c: out[index[i], c] += x[i, c]
+    """
     if (found := _find_selection(ast)) is None:
         raise OptError("expected a kernel with one sum, over one-hots of output elements")
     info, only, selection = found

@@ -31,7 +31,12 @@ def _with(call: KernelCall, ast: UOp, offsets: dict[int, int]) -> KernelCall:
 
 
 def _separate(ast: UOp, alignment: int) -> tuple[UOp, dict[int, int]]:
-    """The kernel, whose PARAMs are as large as what it accesses, and the offset of each slot that has one."""
+    """The kernel with PARAMs of the size that it accesses, and the byte offset of each slot that has one.
+
+    LOAD(INDEX(PARAM 1 of 256 float32, 64 + k < 128))
+
+    ->  LOAD(INDEX(PARAM 1 of 64 float32, k)), {1: 256}
+    """
     order = ast.toposort()
     new: dict[UOp, UOp] = {}
     skipped: dict[UOp, int] = {}  # how many elements each PARAM begins later

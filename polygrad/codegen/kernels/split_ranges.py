@@ -37,7 +37,10 @@ def propose_split_ranges(call: KernelCall, context: KernelContext) -> Iterator[P
 
 
 def split_range(ast: UOp, axes: Sequence[AxisId], sizes: Sequence[int]) -> UOp:
-    """A kernel with a loop of a sum as loops over blocks of these sizes."""
+    """A kernel with a loop of a sum as loops over blocks of these sizes.
+
+    sum(f(k) for k < 896), sizes 16 and 32  ->  sum(f(32*a + 16*b + c) for a < 28, b < 2, c < 16)
+    """
     (loop,) = axes_of(kernel_info(ast), axes)
     divides = all(a and b % a == 0 for a, b in itertools.pairwise((*sizes, loop.src[0].arg)))
     if loop.arg.kind not in _KINDS or not loop.src[0].is_const or not divides:

@@ -118,7 +118,11 @@ def propose_parts(call: KernelCall, context: KernelContext) -> Iterator[Proposal
 
 
 def compute_root(ast: UOp, slots: int, number: int) -> tuple[UOp, ...]:
-    """A kernel that stores one sum of another, and the rest of that. `slots`: how many arguments it has."""
+    """A kernel that stores one sum of another, and that one, which reads it. `slots`: how many arguments it
+    has.
+
+    out[i, j] = f(sum(x[i, k] for k), j)  ->  t[i] = sum(x[i, k] for k);  out[i, j] = f(t[i], j)
+    """
     info = canonical_info(ast)
     (nest,) = info.nests
     if number >= len(nest.sums):
@@ -130,8 +134,13 @@ def compute_root(ast: UOp, slots: int, number: int) -> tuple[UOp, ...]:
 
 
 def split_reduce(ast: UOp, slots: int, axes: Sequence[AxisId], parts: Sequence[int]) -> tuple[UOp, ...]:
-    """A kernel that stores parts of a sum of another, and the rest of that. Terms that no part has are added
-    last. `slots`: how many arguments the kernel has; `axes`: loops of the sum."""
+    """A kernel that stores parts of a sum of another, and that one, which adds them. Terms that no part has
+    are added last. `slots`: how many arguments the kernel has; `axes`: loops of the sum.
+
+    out[i] = sum(x[k, i] for k < 4096)
+
+    ->  part[p, i] = sum(x[512*p + k, i] for k < 512);  out[i] = sum(part[p, i] for p < 8)
+    """
     info = canonical_info(ast)
     counts = dict(zip(axes_of(info, axes), parts, strict=False))
     only = next((s for s in info.nests[0].sums if counts.keys() <= set(s.loops)), None)

@@ -34,7 +34,7 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 
-class _Operand(NamedTuple):
+class _WindowOperand(NamedTuple):
     """A factor: narrow numbers, in memory or computed, and their box."""
 
     value: UOp
@@ -85,15 +85,15 @@ def _size(r: UOp) -> int:
     return int(r.src[0].arg)
 
 
-def _outer(x: _Operand, total: Sum) -> tuple[UOp, ...]:
+def _outer(x: _WindowOperand, total: Sum) -> tuple[UOp, ...]:
     """The loops around the sum that an operand depends on, outermost first."""
     return tuple(sorted(x.value.ranges - set(total.loops), key=lambda r: r.arg))
 
 
-def _operand(factor: UOp) -> _Operand | None:
+def _operand(factor: UOp) -> _WindowOperand | None:
     value = _narrow(factor)
     box = None if value is None else find_box(value)
-    return None if value is None or box is None else _Operand(value, box)
+    return None if value is None or box is None else _WindowOperand(value, box)
 
 
 def _narrow(factor: UOp) -> UOp | None:
@@ -120,7 +120,7 @@ def _narrow(factor: UOp) -> UOp | None:
 # --- packed memory: the axes of the box that are not summed over words, then these, then the lanes' axis
 
 
-def _axes(x: _Operand, k: UOp, lanes: UOp) -> tuple[list[BoxAxis], list[BoxAxis]]:
+def _axes(x: _WindowOperand, k: UOp, lanes: UOp) -> tuple[list[BoxAxis], list[BoxAxis]]:
     """The axes before that of words, and behind it."""
     rest = [a for a in x.box.axes if a is not x.axis_of(k)]
     along = [a for a in rest if lanes in a.ranges]
@@ -129,7 +129,7 @@ def _axes(x: _Operand, k: UOp, lanes: UOp) -> tuple[list[BoxAxis], list[BoxAxis]
     return [a for a in rest if a not in along], along
 
 
-def _pack(x: _Operand, k: UOp, lanes: UOp, kind: DType, count: int) -> Packed:
+def _pack(x: _WindowOperand, k: UOp, lanes: UOp, kind: DType, count: int) -> Packed:
     own = x.axis_of(k)
     assert own is not None
     before, along = _axes(x, k, lanes)
@@ -149,7 +149,7 @@ def _pack(x: _Operand, k: UOp, lanes: UOp, kind: DType, count: int) -> Packed:
     return Packed(value, tuple(loops), dtypes.uint32, size)
 
 
-def _element(x: _Operand, axes: Sequence[BoxAxis], places: Sequence[UOp], at: int, kind: DType) -> UOp:
+def _element(x: _WindowOperand, axes: Sequence[BoxAxis], places: Sequence[UOp], at: int, kind: DType) -> UOp:
     """The bits of an element. Beyond the end of axis number `at` they are those of a converted 0, which may
     be 128: the other operand has a plain 0 there."""
     size, place = axes[at].size, places[at]
@@ -161,7 +161,7 @@ def _element(x: _Operand, axes: Sequence[BoxAxis], places: Sequence[UOp], at: in
     return bits_as(inside.where(value, UOp.const(x.dtype, 0)), kind)
 
 
-def _load(slot: int, packed: Packed, x: _Operand, k: UOp, words: UOp, lanes: UOp) -> UOp:
+def _load(slot: int, packed: Packed, x: _WindowOperand, k: UOp, words: UOp, lanes: UOp) -> UOp:
     """The word of packed memory for the loops of the product."""
     before, along = _axes(x, k, lanes)
     sizes = [*(a.size for a in before), _size(words), *(a.size for a in along)]
@@ -171,7 +171,7 @@ def _load(slot: int, packed: Packed, x: _Operand, k: UOp, words: UOp, lanes: UOp
     return UOp(Ops.LOAD, packed.dtype, (UOp(Ops.INDEX, packed.dtype, (memory, at)),))
 
 
-def _pack_sums(x: _Operand, summed: Sequence[UOp], outer: Sequence[UOp], factor: int) -> Packed:
+def _pack_sums(x: _WindowOperand, summed: Sequence[UOp], outer: Sequence[UOp], factor: int) -> Packed:
     """`factor` times the sums of `x` over the loops of the product."""
     loops = _loops([_size(r) for r in outer])
     own = [r.replace(arg=Axis((len(loops) + i,), AxisKind.REDUCE)) for i, r in enumerate(summed)]

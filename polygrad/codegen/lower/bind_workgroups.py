@@ -48,7 +48,12 @@ _MIN_WIDTH = 1024  # workgroups along x that are worth looking for where a grid 
 
 
 def bind_workgroups(kernel: UOp, limits: Workgroups) -> UOp:
-    """The kernel with its GLOBAL and LOCAL axes bound. Raises OptError for more than a workgroup has."""
+    """The kernel with its GLOBAL and LOCAL axes bound. Raises OptError for more than a workgroup has.
+
+    END(STORE(out[r0*32 + r1], x), r0 GLOBAL, r1 < 32 LOCAL)
+
+    ->  STORE(out[SPECIAL(workgroup 0)*32 + SPECIAL(invocation 0)], x)
+    """
     order = kernel.toposort()
     if not any(is_bound(n) or _is_shared(n) for n in order):
         return kernel
@@ -418,7 +423,10 @@ class _Binder:
         return self._butterfly(node, self._part(node), _shared_axis(node).src[0].arg)
 
     def _butterfly(self, node: UOp, value: UOp, count: int) -> UOp:
-        """`value` of `count` neighbours combined: the sums of the tree, in all of them."""
+        """`value` of `count` neighbours combined: the sums of the tree, in all of them.
+
+        value, 4 neighbours  ->  v = value + SHUFFLE_XOR(value, 2);  v + SHUFFLE_XOR(v, 1)
+        """
         axis = _shared_axis(node)
         at = next(i for i, members in enumerate(self.group.axes) if axis in members)
         while count > 1:
@@ -440,7 +448,10 @@ class _Binder:
         return is_first
 
     def _nest(self, node: UOp, src: tuple[UOp, ...]) -> UOp:
-        """An output nest without the loops that are bound."""
+        """An output nest without the loops that are bound.
+
+        END(STORE(place, x), r GLOBAL, k)  ->  END(STORE(place, x) where r's invocation is not idle, k)
+        """
         is_loop = node.op is Ops.END
         axes = node.src[1:] if is_loop else ()
         conditions = [self._idle(axes), self.grid.gate]

@@ -32,7 +32,10 @@ Words = dict[UOp, UOp | None]  # expressions of bytes, and the same of words; No
 
 
 def form_dot_products(kernel: UOp, target: Target) -> UOp:
-    """A kernel whose sums of products of bytes are sums of DOTs, where the target has such a DOT."""
+    """A kernel whose sums of products of bytes are sums of DOTs, if the target has such a DOT.
+
+    REDUCE(int32(a[4*p + i]) * int32(b[4*q + i]), i < 4)  ->  DOT(a'[p], b'[q], 0)
+    """
     kinds = next((d for d in target.dots if d.a in _BYTES and d.b in _BYTES), None)
     if kinds is None:
         return kernel
@@ -57,7 +60,10 @@ def _slots(node: UOp) -> Iterator[int]:
 
 
 def _find_dot(total: UOp, kinds: Dot) -> UOp | None:
-    """A sum of products of bytes over neighbours, as a sum of DOTs."""
+    """A sum of products of adjacent bytes as a sum of DOTs; None for other nodes.
+
+    REDUCE(a * b, r < 4*n)  ->  REDUCE(DOT(words of a, words of b, 0), r < n)
+    """
     if total.op is not Ops.REDUCE or total.arg is not Ops.ADD or total.dtype is not dtypes.int32:
         return None
     if total.src[0].op is not Ops.MUL:
@@ -132,7 +138,10 @@ def _word_of(node: UOp, r: UOp, words: UOp, found: Words) -> UOp | None:
 
 
 def _shifted(op: Ops, x: UOp, a: UOp, count: UOp) -> UOp | None:
-    """The words `x` of `a` shifted by `count`, which is the same for all bytes."""
+    """The words `x` of `a` shifted by `count`, which is the same for all bytes.
+
+    a >> count  ->  (x >> count) & (0xff >> count in each byte)
+    """
     if count.vmin < 0 or count.vmax > 7 or not (op is Ops.SHL or _fits(a, 0, 255)):
         return None
     by = count.cast(dtypes.uint32)
@@ -144,7 +153,10 @@ def _shifted(op: Ops, x: UOp, a: UOp, count: UOp) -> UOp | None:
 
 
 def _load_word(load: UOp, r: UOp, words: UOp) -> UOp | None:
-    """The word of neighbouring bytes that begins at a multiple of 4."""
+    """The word of adjacent bytes that begins at a multiple of 4; None if they are not adjacent or aligned.
+
+    LOAD(p: uint8[4*i + r]), r = 4*w + byte  ->  LOAD(p: uint32[i + w])
+    """
     index = load.src[0]
     if load.dtype not in _BYTES or len(index.src) != 2 or index.src[0].op is not Ops.PARAM:
         return None

@@ -80,8 +80,11 @@ def _structures(order: list[UOp]) -> dict[UOp, tuple[Any, ...]]:
 
 
 def order_loads(sink: UOp) -> UOp:
-    """A LOAD of the memory that a nest stores to is inside of all its loops that go in order: what it reads
-    depends on them, though its place may not."""
+    """A LOAD of the memory that a nest stores to is inside of all its loops that go in order: its value
+    depends on them, even if its position does not.
+
+    END(STORE(p[i], LOAD(p[i]) + x), k in order)  ->  ... LOAD(INDEX(AFTER(p, k), i)) ...
+    """
     return sink.replace(src=tuple([_with_loads_inside(nest) for nest in sink.src]))
 
 
@@ -117,8 +120,11 @@ def split_ends(sink: UOp) -> UOp:
 
 
 def order_loops(sink: UOp) -> UOp:
-    """A RANGE gets an edge from the RANGE it is nested in, or from the END of the loop that runs before it
-    there."""
+    """Add control edges: each RANGE gets one from the RANGE that it is nested in, or from the END of the loop
+    that runs before it there.
+
+    RANGE(n), after END e in the same loop  ->  RANGE(n, e)
+    """
     order = sink.toposort()
     ends = [n for n in order if n.op is Ops.END]
     if len(ends) < 2:

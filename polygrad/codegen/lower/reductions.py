@@ -25,6 +25,7 @@ def identity_element(op: Ops, dtype: DType) -> UOp:
 
 
 def _drop_idle_loops(u: UOp) -> UOp | None:
+    """REDUCE(x, r < n, k) for an x without r  ->  REDUCE(x, k) * n of a sum, REDUCE(x, k) of a maximum."""
     x = u.src[0]
     ranges = x.ranges
     idle = [r for r in u.src[1:] if r not in ranges]
@@ -40,6 +41,10 @@ def _drop_idle_loops(u: UOp) -> UOp | None:
 
 
 def _replace_one_hot(u: UOp) -> UOp | None:
+    """A sum over a one-hot is the term at its position.
+
+    REDUCE((r == i) * x[r, k], r < n, k)  ->  REDUCE(0 <= i < n ? x[i, k] : 0, k)
+    """
     terms, picks = factors(u.src[0])
     for r, pick in itertools.product(u.src[1:], picks):
         i, size = equality_with(pick, r), r.src[0]
@@ -81,7 +86,10 @@ def _substitute_position(value: UOp, r: UOp, position: UOp, inside: UOp) -> UOp:
 
 
 def guarded_load(load: UOp, inside: UOp) -> UOp:
-    """A load that is made where a condition holds, too, and 0 (or what it was) elsewhere."""
+    """A load that is executed only where a condition holds, and 0 (or its old alternative) elsewhere.
+
+    LOAD(INDEX(p, i, gate), other)  ->  LOAD(INDEX(p, i, gate & inside), other)
+    """
     index = load.src[0]
     gate = simplify(index.src[2] & inside) if len(index.src) == 3 else inside
     other = load.src[1] if len(load.src) > 1 else UOp.const(load.dtype, 0)
@@ -92,6 +100,10 @@ def guarded_load(load: UOp, inside: UOp) -> UOp:
 
 
 def _flatten(u: UOp) -> UOp | None:
+    """A sum over guarded sums is one sum.
+
+    REDUCE(c ? REDUCE(x, k) : 0, r)  ->  REDUCE(c ? x : 0, r, k)
+    """
     inner, conditions = u.src[0], []
     while inner.op is Ops.WHERE and inner.src[2].is_const and inner.src[2].arg == 0:
         conditions.append(inner.src[0])
@@ -111,8 +123,11 @@ def _flatten(u: UOp) -> UOp | None:
 
 
 def _guarded_product(value: UOp, required: set[UOp]) -> UOp | None:
-    """`value` if it is a product of two loads, one of them 0 unless all `required` holds; the other loses a
-    condition that this one has too, if it reads within its buffer anyway."""
+    """`value` if it is a product of two loads, one of which is 0 unless all of `required` holds. The other
+    load loses conditions that the first one has too, if it reads within its buffer anyway.
+
+    LOAD(INDEX(p, i, c), 0) * LOAD(INDEX(q, j, c), 0)  ->  LOAD(INDEX(p, i, c), 0) * LOAD(INDEX(q, j))
+    """
     if value.op is not Ops.MUL or any(s.op is not Ops.LOAD for s in value.src):
         return None
     for guard, other in (value.src, value.src[::-1]):
@@ -158,8 +173,11 @@ flatten_reductions = PatternMatcher([(_reduce(Ops.ADD), _flatten)])
 
 @functools.lru_cache(maxsize=64)  # kernel passes ask one after the other
 def canonicalize(kernel: UOp) -> UOp:
-    """A kernel whose reductions are as lowering is going to have them: simplified, without those that need no
-    loop, a sum of sums as one. What divides kernels before lowering looks at that."""
+    """A kernel whose reductions have the form that lowering gives them: simplified, without loops that are
+    not needed, and a sum of sums as one sum. Kernel passes analyse this form.
+
+    REDUCE(REDUCE(x[i, j], j), i) + REDUCE(y, k < 4)  ->  REDUCE(x[i, j], i, j) + y * 4
+    """
     for rules in (symbolic, simplify_reductions, flatten_reductions):
         kernel = graph_rewrite(kernel, rules)
     return kernel

@@ -33,7 +33,11 @@ _FLOATS = frozenset({dtypes.float32, dtypes.float64})
 
 def branch_slow_paths(kernel: UOp, fused: bool, serial: bool = False) -> UOp:
     """Every SIN takes its short reduction, and the long one behind a branch. `fused`: scalars have a fused
-    multiply-add, as SIMD values do. `serial`: a tile's values are computed one after the other anyway."""
+    multiply-add, as SIMD values do. `serial`: a tile's values are computed one after the other anyway.
+
+    SIN(x)  ->  reg = far(x) ? x : SIN(x, NEAR);  END(reg = far(x) ? SIN(reg) : reg, RANGE(is any x far?));
+    LOAD(reg)
+    """
     order = kernel.toposort()
     if not any(n.op is Ops.SIN for n in order):
         return kernel

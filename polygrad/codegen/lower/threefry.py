@@ -13,7 +13,10 @@ _PARITY = 0x1BD11BDA
 
 
 def threefry(counter: UOp, key: UOp) -> UOp:
-    """uint64 random bits of a uint64 counter under a uint64 key; the first word of a pair is the low one."""
+    """uint64 random bits of a uint64 counter under a uint64 key; the first word of a pair is the low one.
+
+    THREEFRY(counter, key)  ->  (x1 << 32) | x0, where x0, x1 = 20 rounds of adds, rotates and xors of uint32
+    """
     x0, x1 = _low(counter), _high(counter)
     k0, k1 = _low(key), _high(key)
     keys = (k0, k1, k0 ^ k1 ^ _PARITY)

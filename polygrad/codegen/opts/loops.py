@@ -61,6 +61,10 @@ def merge(kernel: UOp, outer: UOp, inner: UOp) -> UOp:
 
 
 def _merge_reduced(kernel: UOp, outer: UOp, inner: UOp) -> UOp:
+    """Two neighbouring loops of the same reductions as one.
+
+    REDUCE(f(8*i + j), i < 4, j < 8)   ->   REDUCE(f(i), i < 32)
+    """
     positions, merged = _merged_reduced(kernel, outer, inner)
     new: dict[UOp, UOp] = {}
     for node in kernel.substitute(positions).toposort():
@@ -133,7 +137,10 @@ def _merged_index(position: UOp, outer: UOp, inner: UOp, n: int, merged: UOp) ->
 
 
 def split_loop(kernel: UOp, r: UOp, size: int) -> UOp:
-    """A loop as a loop over blocks of `size` elements and one over those of a block."""
+    """A loop as a loop over blocks of `size` elements and one over those of a block.
+
+    for r < 32: out[r] = f(r)   ->   for r.0 < 4: for r.1 < 8: out[8*r.0 + r.1] = f(8*r.0 + r.1)
+    """
     nest = nest_of(kernel, r)
     require_any_order(r)
     if size < 2 or r.src[0].arg % size or size == r.src[0].arg:
@@ -147,7 +154,10 @@ def split_loop(kernel: UOp, r: UOp, size: int) -> UOp:
 
 def split_sum(kernel: UOp, r: UOp, size: int) -> UOp:
     """A reduced loop as a loop over chunks of `size` elements and one over those of a chunk. The last chunk
-    may have fewer."""
+    may have fewer.
+
+    REDUCE(f(r), r < n)   ->   REDUCE(f(8*r.0 + r.1), r.0 < ceil(n / 8), r.1 < min(8, n - 8*r.0))
+    """
     count = r.src[0]
     if size < 2 or size >= sint_max(count):
         raise OptError(f"expected less than the loop's size, {sint_max(count)}, and at least 2, got {size}")
@@ -159,7 +169,10 @@ def split_sum(kernel: UOp, r: UOp, size: int) -> UOp:
 
 
 def with_sums_over(kernel: UOp, r: UOp, ranges: tuple[UOp, ...], value: UOp) -> UOp:
-    """A kernel whose sums over `r` go over `ranges`, in which it is `value`."""
+    """A kernel whose sums over `r` go over `ranges`, with `value` in the place of `r`.
+
+    REDUCE(f(r), r)   ->   REDUCE(f(value), *ranges)
+    """
     new: dict[UOp, UOp] = {r: value}
     for node in kernel.toposort():
         if node is r:
@@ -177,7 +190,10 @@ def with_sums_over(kernel: UOp, r: UOp, ranges: tuple[UOp, ...], value: UOp) -> 
 
 
 def reorder(kernel: UOp, ranges: list[UOp]) -> UOp:
-    """The loops of one nest, output or STAGE, in this order, in the places that they have."""
+    """The loops of one nest, output or STAGE, in this order, in the places that they have.
+
+    END(store, a, b, c), ranges (c, a)   ->   END(store, c, b, a)
+    """
     nest = filled_over(kernel, ranges[0]) or nest_of(kernel, ranges[0])
     if len(set(ranges)) < len(ranges) or not set(ranges) <= set(nest.src[1:]):
         raise OptError("expected different loops of one nest")

@@ -25,8 +25,11 @@ _INDEX_LIMIT = 1 << 31  # of every target's indices: no product of a part's numb
 
 
 def parallelize(kernel: UOp, ranges: list[UOp], count: int) -> UOp:
-    """Loops of different output nests, each divided between up to `count` threads; the first part has all of
-    the other nests. Raises OptError."""
+    """Loops of different output nests, each divided between up to `count` threads; the first part computes
+    all of the other nests. Raises OptError.
+
+    END(store, r < n)   ->   END(store at n*part // parts + r, r < n*(part + 1) // parts - n*part // parts)
+    """
     require_any_order(*ranges)
     divided = {nest_of(kernel, r): r for r in ranges}
     if count < 2 or not ranges or len(ranges) != len(divided) or any(n.op is not Ops.END for n in kernel.src):

@@ -28,7 +28,12 @@ from polygrad.uop.symbolic import symbolic
 
 
 def partition(kernel: UOp, r: UOp, bounds: tuple[int, ...]) -> UOp:
-    """The loop `r` divided where its value is one of `bounds`. Raises OptError."""
+    """The loop `r` divided where its value is one of `bounds`. Raises OptError.
+
+    for r < 9: out[r] = r < 3 ? a[r] : b[r - 3], bounds (3,)
+
+    ->  for r < 3: out[r] = a[r];  for r < 6: out[r + 3] = b[r]
+    """
     nest = nest_of(kernel, r)
     require_any_order(r)
     if nest_info(nest).is_in_place:

@@ -211,7 +211,11 @@ def gated(store: UOp, condition: UOp) -> UOp:
 
 
 def _split_inside(nest: UOp, r: UOp, tile: Tile) -> UOp:
-    """A nest with `r` tiled where it is reduced, or where memory of the kernel's own is filled."""
+    """A nest with `r` tiled where it is reduced, or where memory of the kernel's own is filled.
+
+    REDUCE(f(r), r)               ->  REDUCE(f(T*r.0 + L*r.1 + r.2), r.0, r.1, r.2)
+    STAGE(value, index, r, ...)   ->  STAGE(value and index at T*r.0 + L*r.1 + r.2, r.0, r.1, r.2, ...)
+    """
     new: dict[UOp, UOp] = {}
     for node in nest.toposort():
         src = tuple([new[s] for s in node.src])
@@ -225,6 +229,11 @@ def _split_inside(nest: UOp, r: UOp, tile: Tile) -> UOp:
 
 
 def _split_reduce(node: UOp, src: tuple[UOp, ...], r: UOp, tile: Tile) -> UOp:
+    """A REDUCE over `src` with `r` in tiles: the sum of its segments, the full tiles and the remainder.
+
+    REDUCE(f(r), r < 70), tiles of 32   ->   REDUCE(f(32*r.0 + r.1), r.0 < 2, r.1 < 32) + REDUCE(f(64 + r), r
+    < 6)
+    """
     total: UOp | None = None
     loops = set(src[1:])
     inside = src[0].toposort()

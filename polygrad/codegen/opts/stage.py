@@ -73,6 +73,8 @@ def loops_around(nest: UOp) -> frozenset[UOp]:
 def stage(kernel: UOp, axes: list[UOp], op: Ops, number: int) -> UOp:
     """Value `number` of those that `op` makes, in memory for all of `axes` and the tile that it depends on.
 
+    value(k)   ->   LOAD(INDEX(STAGE(value(k'), k', k'), k)), for the axis k
+
     Where the kernel has the same value of another output loop, or of a loop that fills memory, instead of the
     (only) axis, it is read there, too. Axes that are unrolled become loops of what reads the memory. Raises
     OptError.
@@ -184,7 +186,12 @@ def lower_stages(kernel: UOp) -> UOp:
 
 
 def _fill(node: UOp, src: tuple[UOp, ...], slot: int, thread: UOp | None, count: int) -> UOp:
-    """The memory of a STAGE after it was filled."""
+    """The memory of a STAGE after it was filled.
+
+    STAGE(value, index, *ranges)
+
+    ->  AFTER(PARAM slot, END(STORE(INDEX(PARAM slot, index), value), *ranges))
+    """
     size = node.arg.size
     pointer = UOp(Ops.PARAM, node.dtype, (), Param(slot, size * count, node.arg.space))
     index = src[1] if thread is None else simplify(src[1] + thread * size)
@@ -195,7 +202,12 @@ def _fill(node: UOp, src: tuple[UOp, ...], slot: int, thread: UOp | None, count:
 
 
 def _lower_scan(node: UOp, src: tuple[UOp, ...], around: tuple[UOp, ...], number: int) -> UOp:
-    """The running value in a round of the innermost loop, from a register that is set outside of it."""
+    """The running value in a round of the innermost loop, from a register that is set outside of it.
+
+    SCAN(r, value, initial, arg=ADD)
+
+    ->  reg = initial, before r;  in each round of r: reg = reg + value;  LOAD(reg)
+    """
     r, value, initial, *factor = src
     zero = UOp.index(0)
     reg = UOp(Ops.DEFINE_REG, node.dtype, (), Reg(number))
@@ -210,6 +222,12 @@ def _lower_scan(node: UOp, src: tuple[UOp, ...], around: tuple[UOp, ...], number
 
 
 def _lower_sum(node: UOp, value: UOp, loops: tuple[UOp, ...], number: int) -> UOp:
+    """A reduction as loops around an accumulator, register `number`.
+
+    REDUCE(value, *loops, arg=ADD)
+
+    ->  reg = 0;  END(reg = reg + value, *loops);  LOAD(reg after END)
+    """
     outer = sorted((r for r in value.ranges if r not in loops and not is_tile(r)), key=lambda r: r.arg)
     zero = UOp.index(0)
     reg = UOp(Ops.DEFINE_REG, node.dtype, (), Reg(number))

@@ -78,7 +78,12 @@ def efficiency(m: UOp, n: UOp, k: UOp, core: TensorCore) -> float:
 
 
 def use_tensor_core(kernel: UOp, m: UOp, n: UOp, k: UOp, number: int) -> UOp:
-    """The kernel with its sum over `k` by core `number` of TENSOR_CORES. Raises OptError."""
+    """The kernel with its sum over `k` by core `number` of TENSOR_CORES. Raises OptError.
+
+    out[m, n] = REDUCE(a[m, k] * b[k, n], k)
+
+    ->  out[row', column'] = REDUCE(WMMA(a[row, term], b[term, column], 0), k.0), see the module's docstring
+    """
     if number >= len(TENSOR_CORES):
         raise OptError(f"expected a core from 0 to {len(TENSOR_CORES) - 1}, got {number}")
     core = TENSOR_CORES[number]

@@ -35,8 +35,11 @@ def is_bound(node: UOp) -> bool:
 
 
 def split_indices(sink: UOp) -> UOp:
-    """Take the tile ranges out of every INDEX that is linear in the SIMD lanes, and add up the rest outermost
-    loop first, so that each partial sum is made as far out as it can."""
+    """Take the tile ranges out of every INDEX that is linear in the SIMD lanes, and add up the other terms
+    outermost loop first, so that each partial sum is computed as far out as possible.
+
+    INDEX(p, k + 8*i + 4*u + l + 7)   ->   INDEX(p, 8*i + k, arg=Steps(((u, 4), (l, 1)), 7)), i outside of k
+    """
     order = sink.toposort()
     depth = {  # outermost first: output loops in the order of their nest, then those of sums
         r: (r.arg.kind is AxisKind.REDUCE, i)

@@ -28,7 +28,10 @@ from polygrad.uop.symbolic import simplify
 
 
 def bind_grid(kernel: UOp, r: UOp) -> UOp:
-    """A loop over output elements as a dimension of the grid."""
+    """A loop over output elements as a dimension of the grid.
+
+    RANGE(n, kind LOOP)   ->   RANGE(n, kind GLOBAL)
+    """
     nest = nest_of(kernel, r)
     if r.arg.kind is not AxisKind.LOOP:
         raise OptError(f"expected a loop, got an axis of kind {r.arg.kind.name}")
@@ -54,7 +57,10 @@ def _check_no_memory_inside(kernel: UOp, r: UOp) -> None:
 
 
 def split_local(kernel: UOp, r: UOp, size: int) -> UOp:
-    """A loop over output elements as one over blocks, and the invocations of a workgroup."""
+    """A loop over output elements as one over blocks, and the invocations of a workgroup.
+
+    RANGE r < n   ->   32*r.0 + r.1, r.0 < ceil(n / 32) of the kind of r, r.1 < 32 of the kind LOCAL
+    """
     nest = nest_of(kernel, r)
     if r.arg.kind is AxisKind.LOCAL:
         raise OptError("expected a loop or an axis of the grid, got one of kind LOCAL")
@@ -91,7 +97,10 @@ def split_local(kernel: UOp, r: UOp, size: int) -> UOp:
 
 
 def group(kernel: UOp, r: UOp, size: int) -> UOp:
-    """A reduced loop shared by `size` invocations."""
+    """A reduced loop shared by `size` invocations.
+
+    REDUCE(f(r), r < n)   ->   REDUCE(f(64*r.0 + r.1), r.0 < ceil((n - r.1) / 64), r.1 < 64 of the kind LOCAL)
+    """
     count = r.src[0]
     if r.arg.kind is not AxisKind.REDUCE:
         raise OptError(f"expected a reduced loop, got an axis of kind {r.arg.kind.name}")

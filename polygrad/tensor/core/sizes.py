@@ -95,9 +95,9 @@ def larger(a: Sint, b: Sint) -> Sint:
     return a if fits(b, a) else b
 
 
-def args_of(first: Any, rest: tuple[Any, ...]) -> tuple[Any, ...]:
+def args_of(first: Any, other_args: tuple[Any, ...]) -> tuple[Any, ...]:
     """`f(2, 3)` and `f((2, 3))` alike."""
-    return (first, *rest) if rest or not isinstance(first, (tuple, list)) else tuple(first)
+    return (first, *other_args) if other_args or not isinstance(first, (tuple, list)) else tuple(first)
 
 
 def is_size(x: Any) -> bool:
