@@ -75,6 +75,22 @@ def test_the_second_start_is_from_a_snapshot_and_computes_the_same(cache: Path) 
     assert snapshot(cache).stat().st_mtime_ns == before
 
 
+def test_no_collection_looks_at_what_imports_made(cache: Path) -> None:
+    """From bytecode and from a snapshot; what is made later is collected, as ever."""
+    code = """
+import gc, json, weakref
+class Ring: pass
+ring = Ring()
+ring.itself, seen = ring, weakref.ref(ring)
+del ring
+gc.collect()
+json.dumps([gc.isenabled(), seen() is None, gc.get_freeze_count() > 10_000])
+"""
+    for origin, folder in (("snapshot", cache), ("bytecode", None)):
+        found = start(folder, code)
+        assert (found["origin"], json.loads(found["value"])) == (origin, [True, True, True])
+
+
 def test_progress_is_told_stage_by_stage(cache: Path) -> None:
     for origin, stages in (
         ("snapshot", ["files", "start", "ready"]),
