@@ -144,3 +144,16 @@ def test_random_convolutions_are_exact(device: str, eager_copies: None) -> None:
         np.testing.assert_array_equal(got.numpy(), exact.numpy().astype(np.int32))
 
     check()
+
+
+def rows_of_a_product(target: Target) -> int:
+    """How many kernels the softmax of a product of bytes is."""
+    a, b = empty(4096, 512, dtype="uint8"), empty(512, 512, dtype="int8")
+    out = a.dot(b, dtype="int32").float().softmax(-1)
+    calls = list(schedule(normalize(UOp.sink(out.uop.base)).sink, optimized=True).calls)
+    return len(decided("compute-at", calls, target)) - len(calls)
+
+
+def test_a_product_of_bytes_moves_into_no_other_kernel() -> None:
+    assert rows_of_a_product(TARGET) == 0
+    assert rows_of_a_product(Target("test", simd_bytes=64, registers=32, fma=True)) == -1

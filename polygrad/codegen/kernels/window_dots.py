@@ -24,11 +24,12 @@ from polygrad.codegen.kernels.dot_products import (
     dot_of,
     load_packed,
 )
+from polygrad.codegen.opts import cost
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.helpers import ceildiv, prod
 from polygrad.schedule.index_maps import flat_index
-from polygrad.schedule.kernel_info import Sum, rounds
+from polygrad.schedule.kernel_info import Sum, kernel_info, rounds
 from polygrad.uop.args import Axis, AxisKind, Param
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -79,6 +80,16 @@ def find_window_dot_form(total: Sum, lanes: UOp, first: int, target: Target) -> 
         packed.append(_pack_sums(other, total.loops, outer, factor))
         out = out + load_packed(first + 2, packed[-1], outer)
     return DotForm(out.bitcast(dtype) if dtype is not out.dtype else out, tuple(packed))
+
+
+def is_dot_product(ast: UOp, target: Target) -> bool:
+    """Whether a kernel's only sum is a product of narrow integers that is worth words of the target's DOT."""
+    info = kernel_info(ast)
+    only = info.nests[0].only_sum if info.only_nest is not None and target.dots else None
+    if only is None or not only.node.dtype.is_int or only.factors is None or only.work < cost.MIN_COPIED_FOR:
+        return False
+    a, b = (_narrow(factor) for factor in only.factors)
+    return a is not None and b is not None and dot_of(a.dtype, b.dtype, target) is not None
 
 
 def _size(r: UOp) -> int:
