@@ -184,4 +184,4 @@ def _read_sides(config: Fields, name: str) -> tuple[int, int]:
         side = config.integer(name, largest=_LARGEST)
         return side, side
     section = config.section(name)
-    return section.integer("height", largest=_LARGEST), section.integer("width", most=_LARGEST)
+    return section.integer("height", largest=_LARGEST), section.integer("width", largest=_LARGEST)
