@@ -158,7 +158,7 @@ def test_body_counts_its_blocks_and_locals() -> None:
     b = FunctionBody("f", (I32,), ())
     assert b.local(F32) == 1
     b.op("block").op("local.get", 0).op("br_if", 0)
-    with pytest.raises(InternalError, match="`block` is open"):
+    with pytest.raises(InternalError, match="`block` is still open at the end"):
         b.finish()
     code = b.op("end").finish().code
     assert code.hex() == "01017d" + "0240" + "2000" + "0d00" + "0b" + "0b"
