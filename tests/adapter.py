@@ -1,7 +1,7 @@
 """Whether there is an adapter for device WEBGPU.
 
-Where no GPU is, and nobody says which Vulkan driver is meant (VK_DRIVER_FILES), it is Chromium's SwiftShader,
-which calculates on the processor: Debian's package `chromium` has it, and `libvulkan1` finds it.
+Without a GPU and without VK_DRIVER_FILES the adapter is SwiftShader, Chromium's Vulkan driver on the
+processor. Debian's package `chromium` contains it, and `libvulkan1` loads it.
 """
 
 from __future__ import annotations

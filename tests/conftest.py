@@ -1,4 +1,4 @@
-"""What all tests share: which polygrad, which devices, how hard hypothesis tries, and goldens.
+"""Settings of all tests: the polygrad under test, devices, hypothesis profiles, golden files.
 
 - `POLYGRAD_TEST_WHEEL=1` (set by `make test`): fail at once unless `polygrad` is the installed wheel.
 - `DEVICE=WASM`: the device suite runs on that device alone; without it, on every device of this host (on CC
@@ -57,8 +57,8 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if os.environ.get("POLYGRAD_TEST_WHEEL") != "1":
         return
-    found = importlib.util.find_spec("polygrad")
-    origin = found.origin if found else None
+    spec = importlib.util.find_spec("polygrad")
+    origin = spec.origin if spec else None
     if origin is None or "site-packages" not in Path(origin).parts:
         raise pytest.UsageError(f"polygrad: expected the installed wheel, got {origin}: run `make test`")
 
@@ -73,15 +73,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test that takes `device`, and does not say which, runs once on each, or on the one in `DEVICE`."""
-    chosen = any("device" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
-    if "device" in metafunc.fixturenames and not chosen:
-        wanted = os.environ.get("DEVICE")
+    has_devices = any("device" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
+    if "device" in metafunc.fixturenames and not has_devices:
+        device = os.environ.get("DEVICE")
         cc = CC if metafunc.module.__name__.rpartition(".")[2] in CORE else SLOW_CC
         devices = ["CPU", "WASM", "INTERP", cc]
         if Path(metafunc.module.__file__ or "").parent.name == "device":
             is_core = metafunc.module.__name__.rpartition(".")[2] in CORE
             devices += [EMULATED_DRIVER, *([WEBGPU, EMULATED_METAL] if is_core else [SLOW_WEBGPU])]
-        metafunc.parametrize("device", [wanted.upper()] if wanted else devices)
+        metafunc.parametrize("device", [device.upper()] if device else devices)
 
 
 def pytest_collection_finish() -> None:

@@ -1,5 +1,5 @@
-"""What all that run the device suite (`tests/device`) know of it: conftest.py, and the script inside Pyodide,
-where there is nothing but plain Python and pytest."""
+"""What conftest.py and the script inside Pyodide share of the device suite (`tests/device`). Pyodide has
+plain Python and pytest only."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ CORE = ("test_dtypes", "test_elementwise", "test_errors", "test_program", "test_
 def skip_float64(items: Iterable[pytest.Item]) -> None:
     """Tests of float64 are none of a device that does not compute with it."""
     for item in items:
-        given = getattr(getattr(item, "callspec", None), "params", {})
-        if given.get("device") in NO_FLOAT64 and dtypes.float64 in given.values():
-            item.add_marker(pytest.mark.skip(reason=f"{given['device']} has no float64"))
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        if parameters.get("device") in NO_FLOAT64 and dtypes.float64 in parameters.values():
+            item.add_marker(pytest.mark.skip(reason=f"{parameters['device']} has no float64"))

@@ -1,4 +1,4 @@
-"""Models that are no plain decoders: a small random one of each architecture, and inputs for it."""
+"""A small random model of each architecture that is not a plain decoder, and inputs for it."""
 
 from __future__ import annotations
 
@@ -181,13 +181,13 @@ def _case(
     name: str, config: Any, inputs: Callable[[], dict[str, Any]], labels: Any = None, **options: Any
 ) -> Case:
     def all_inputs() -> dict[str, np.ndarray]:
-        found = inputs()
+        values = inputs()
         if labels is None:
-            return found
-        wanted, mask = labels(), found.get("attention_mask")
+            return values
+        targets, mask = labels(), values.get("attention_mask")
         if mask is not None and labels is token_labels:
-            wanted = np.where(mask == 1, wanted, -100)  # padding has no meaning to compare
-        return found | {"labels": wanted}
+            targets = np.where(mask == 1, targets, -100)  # padding has no meaning to compare
+        return values | {"labels": targets}
 
     # transformers writes into a configuration what it learns from labels
     return Case(

@@ -138,25 +138,25 @@ def _model(name: str) -> Any:
 
 
 @functools.cache
-def files(name: str, kind: str, most: int = 0) -> tuple[str, str]:
+def files(name: str, kind: str, tensors_per_file: int = 0) -> tuple[str, str]:
     """A GGUF file whose matrices are of a kind, and the folder of a checkpoint in float32 with the same
-    numbers. `most`: tensors of a file; the first of several is given."""
+    numbers. `tensors_per_file`: 0 for one file; the first of several is given."""
     family, arch, _ = MODELS[name]
     model, folder = _model(name), Path(tempfile.mkdtemp())
     model.save_pretrained(folder)
     state = safetensors.numpy.load_file(folder / "model.safetensors")
-    writer = gguf.GGUFWriter(folder / "model.gguf", arch, split_max_tensors=most)
+    writer = gguf.GGUFWriter(folder / "model.gguf", arch, split_max_tensors=tensors_per_file)
     _write_metadata(writer, model.config.to_dict(), family, arch)
     _write_tokenizer(writer)
     names = gguf.get_tensor_name_map(_arch(arch), model.config.num_hidden_layers)
-    stored: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     for key, value in state.items():
         if family == "GPT2" and key.endswith(("c_attn.weight", "c_proj.weight", "c_fc.weight")):
             value = np.ascontiguousarray(value.T)
         if family.startswith("Gemma") and key.endswith("norm.weight"):
             value = value + 1
-        stored[key] = value[0] if key.endswith("shared_expert_gate.weight") else value
-    for key, value in _stacked(stored).items():
+        arrays[key] = value[0] if key.endswith("shared_expert_gate.weight") else value
+    for key, value in _stacked(arrays).items():
         heads = _heads_of_pairs(model.config, arch, key)
         blocks, floats = _stored(_pairs(value, heads) if heads else value, kind)
         if floats is not None:
@@ -250,11 +250,11 @@ def _stacked(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     out: dict[str, np.ndarray] = {}
     groups: dict[str, list[tuple[int, np.ndarray]]] = {}
     for key, value in state.items():
-        stem, found, rest = key.partition(".experts.")
-        if not found:
+        stem, separator, suffix = key.partition(".experts.")
+        if not separator:
             out[key] = value
             continue
-        index, _, part = rest.partition(".")
+        index, _, part = suffix.partition(".")
         groups.setdefault(f"{stem}.experts.{part}", []).append((int(index), value))
     for key, parts in groups.items():
         out[key] = np.stack([value for _, value in sorted(parts, key=lambda p: p[0])])
@@ -292,11 +292,11 @@ def _stored(value: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray | None
 
 def _write_tensor(writer: Any, names: Any, key: str, blocks: np.ndarray, kind: str | None) -> None:
     stem, _, suffix = key.rpartition(".")
-    found = names.get_name(stem, try_suffixes=()) or names.get_name(key.replace(".weight", ""))
-    assert found is not None, key
+    full_name = names.get_name(stem, try_suffixes=()) or names.get_name(key.replace(".weight", ""))
+    assert full_name is not None, key
     is_blocks = kind not in (None, "F16", "F32")
     writer.add_tensor(
-        f"{found}.{suffix}", blocks, raw_dtype=gguf.GGMLQuantizationType[kind] if is_blocks else None
+        f"{full_name}.{suffix}", blocks, raw_dtype=gguf.GGMLQuantizationType[kind] if is_blocks else None
     )
 
 

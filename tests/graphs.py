@@ -1,9 +1,9 @@
 """Random tensor graphs for hypothesis: every op of the tensor graph, shapes up to four axes, shared nodes.
 
-Floats are kept such that right answers are known. A node of floats carries `most`, a bound on the magnitude
-of its elements; `step`, a power of two that divides all of them while arithmetic is exact; and `error`, how
-far two right implementations may be apart, which is 0 as long as it is exact. What depends on a float in
-jumps (comparisons, casts to integers) is only made of exact ones.
+Floats are kept such that right answers are known. A node of floats has `bound`, the largest possible
+magnitude of its elements; `step`, a power of two that divides all of them while arithmetic is exact; and
+`error`, how far two right implementations may be apart, which is 0 as long as it is exact. What depends on a
+float in jumps (comparisons, casts to integers) is only made of exact ones.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Node:
     """A node of the graph, and for floats what is known of its elements."""
 
     uop: UOp
-    most: float = 0.0
+    bound: float = 0.0
     step: float = 1.0
     error: float = 0.0
 
@@ -50,8 +50,8 @@ class Node:
     def exact(self):
         return not self.dtype.is_float or self.error == 0.0
 
-    def moved(self, uop):
-        return Node(uop, self.most, self.step, self.error)
+    def with_uop(self, uop):
+        return Node(uop, self.bound, self.step, self.error)
 
 
 @dataclass(frozen=True)
@@ -78,38 +78,38 @@ def _fits(node):
     if not node.dtype.is_float:
         return True
     if node.exact:
-        return node.most / node.step <= 2 ** DIGITS[node.dtype] and node.most < 6e4 and node.step > 2.0**-14
+        return node.bound / node.step <= 2 ** DIGITS[node.dtype] and node.bound < 6e4 and node.step > 2.0**-14
     return (
-        node.dtype in ("float32", "float64") and node.most < 1e6 and node.error < 1e-2 * max(node.most, 1.0)
+        node.dtype in ("float32", "float64") and node.bound < 1e6 and node.error < 1e-2 * max(node.bound, 1.0)
     )
 
 
-def _rounded(uop, most, error):
+def _round_result(uop, bound, error):
     """A float result that is rounded: accurate, no longer exact."""
-    return Node(uop, most, 1.0, error + 4 * _eps(uop.dtype) * most)
+    return Node(uop, bound, 1.0, error + 4 * _eps(uop.dtype) * bound)
 
 
 # --- leaves
 
 
 def _values(dtype, size, seed):
-    whole = [(i * i * (2 * seed + 3) + i * 7 + seed) % 11 - 5 for i in range(size)]
+    integers = [(i * i * (2 * seed + 3) + i * 7 + seed) % 11 - 5 for i in range(size)]
     if dtype.is_bool:
-        return bytes(x % 2 for x in whole)
+        return bytes(x % 2 for x in integers)
     if dtype.is_unsigned:
-        return array.array(dtype.fmt, [x % 17 if x >= 0 else dtype.max + 1 + x for x in whole]).tobytes()
+        return array.array(dtype.fmt, [x % 17 if x >= 0 else dtype.max + 1 + x for x in integers]).tobytes()
     if dtype.is_int:
         return array.array(
-            dtype.fmt, [x if i % 7 else x * (dtype.max // 6) for i, x in enumerate(whole)]
+            dtype.fmt, [x if i % 7 else x * (dtype.max // 6) for i, x in enumerate(integers)]
         ).tobytes()
     if dtype == "float16":
         import struct
 
-        return struct.pack(f"={size}e", *(x / 2 for x in whole))
+        return struct.pack(f"={size}e", *(x / 2 for x in integers))
     if dtype == "bfloat16":
-        floats = array.array("f", [x / 2 for x in whole])
+        floats = array.array("f", [x / 2 for x in integers])
         return array.array("H", [b >> 16 for b in memoryview(floats).cast("B").cast("I")]).tobytes()
-    return array.array(dtype.fmt, [x / 2 for x in whole]).tobytes()
+    return array.array(dtype.fmt, [x / 2 for x in integers]).tobytes()
 
 
 def _leaf(draw):
@@ -125,14 +125,14 @@ def _leaf(draw):
     if kind == "constant":
         value = draw(st.integers(-3, 3))
         return Node(
-            UOp.const(dtype, value).const_like(value) if not shape else _filled(dtype, value, shape), 3.0
+            UOp.const(dtype, value).const_like(value) if not shape else _fill(dtype, value, shape), 3.0
         )
     size = math.prod(shape)
     data = _values(dtype, size, draw(st.integers(0, 3)))
     return Node(buffer_from("INTERP", dtype, memoryview(data)).reshape(shape), 2.5, 0.5)
 
 
-def _filled(dtype, value, shape):
+def _fill(dtype, value, shape):
     return UOp.const(dtype, value).reshape((1,) * len(shape)).expand(shape)
 
 
@@ -149,34 +149,34 @@ def _reshape(draw, x):
         d = draw(st.sampled_from(_divisors(left)))
         shape.append(d)
         left //= d
-    return x.moved(x.uop.reshape((*shape, left)))
+    return x.with_uop(x.uop.reshape((*shape, left)))
 
 
 def _permute(draw, x):
-    return x.moved(x.uop.permute(tuple(draw(st.permutations(range(len(x.shape)))))))
+    return x.with_uop(x.uop.permute(tuple(draw(st.permutations(range(len(x.shape)))))))
 
 
 def _expand(draw, x):
     shape = x.shape
-    ones = [i for i, n in enumerate(shape) if n == 1]
+    unit_axes = [i for i, n in enumerate(shape) if n == 1]
     k = draw(st.sampled_from(SIZES))
     if k * math.prod(shape) > MOST_ELEMENTS:
         return x
-    if ones:
-        axis = draw(st.sampled_from(ones))
-        return x.moved(x.uop.expand((*shape[:axis], k, *shape[axis + 1 :])))
+    if unit_axes:
+        axis = draw(st.sampled_from(unit_axes))
+        return x.with_uop(x.uop.expand((*shape[:axis], k, *shape[axis + 1 :])))
     if len(shape) == 4:
         return x
     axis = draw(st.integers(0, len(shape)))
     widened = x.uop.reshape((*shape[:axis], 1, *shape[axis:]))
-    return x.moved(widened.expand((*shape[:axis], k, *shape[axis:])))
+    return x.with_uop(widened.expand((*shape[:axis], k, *shape[axis:])))
 
 
 def _pad(draw, x):
     pairs = tuple((draw(st.integers(0, 2)), draw(st.integers(0, 2))) for _ in x.shape)
     if math.prod(n + lo + hi for n, (lo, hi) in zip(x.shape, pairs, strict=True)) > MOST_ELEMENTS:
         return x
-    return x.moved(x.uop.pad(pairs))
+    return x.with_uop(x.uop.pad(pairs))
 
 
 def _shrink(draw, x):
@@ -184,12 +184,12 @@ def _shrink(draw, x):
     for n in x.shape:
         lo = draw(st.integers(0, n - 1))
         pairs.append((lo, draw(st.integers(lo + 1, n))))
-    return x.moved(x.uop.shrink(tuple(pairs)))
+    return x.with_uop(x.uop.shrink(tuple(pairs)))
 
 
 def _flip(draw, x):
     axes = draw(st.sets(st.integers(0, len(x.shape) - 1), min_size=1)) if x.shape else ()
-    return x.moved(x.uop.flip(tuple(axes)))
+    return x.with_uop(x.uop.flip(tuple(axes)))
 
 
 def _fit(x, shape):
@@ -200,11 +200,11 @@ def _fit(x, shape):
     if len(x.shape) <= ndim:
         padded = (1,) * (ndim - len(x.shape)) + x.shape
         if all(a in (b, 1) for a, b in zip(padded, shape, strict=True)):
-            return x.moved(x.uop.reshape(padded).expand(shape))
+            return x.with_uop(x.uop.reshape(padded).expand(shape))
     have, want = math.prod(x.shape), math.prod(shape)
     flat = x.uop.reshape((have,))
     flat = flat.shrink(((0, want),)) if have > want else flat.pad(((0, want - have),))
-    return x.moved(flat.reshape(shape))
+    return x.with_uop(flat.reshape(shape))
 
 
 MOVES = (_reshape, _permute, _expand, _shrink, _pad, _flip)
@@ -220,7 +220,7 @@ def _cast(x, dtype):
     out = x.uop.cast(dtype)
     if x.dtype.is_float:
         if dtype.is_float:
-            new = Node(out, x.most, x.step, x.error + (0.0 if x.exact else _eps(dtype) * x.most))
+            new = Node(out, x.bound, x.step, x.error + (0.0 if x.exact else _eps(dtype) * x.bound))
             return new if _fits(new) else x
         return Node(out) if x.exact else x
     if not dtype.is_float:
@@ -239,21 +239,21 @@ def _draw_cast(draw, x):
 
 
 def _add(a, b):
-    new = Node(a.uop + b.uop, a.most + b.most, min(a.step, b.step), a.error + b.error)
-    return _rounded(new.uop, new.most, new.error) if not new.exact else new
+    new = Node(a.uop + b.uop, a.bound + b.bound, min(a.step, b.step), a.error + b.error)
+    return _round_result(new.uop, new.bound, new.error) if not new.exact else new
 
 
 def _mul(a, b):
-    uop, most = a.uop * b.uop, a.most * b.most
-    error = a.error * b.most + b.error * a.most + a.error * b.error
+    uop, bound = a.uop * b.uop, a.bound * b.bound
+    error = a.error * b.bound + b.error * a.bound + a.error * b.error
     if a.exact and b.exact:
-        new = Node(uop, most, a.step * b.step)
-        return new if _fits(new) else _rounded(uop, most, 0.0)
-    return _rounded(uop, most, error)
+        new = Node(uop, bound, a.step * b.step)
+        return new if _fits(new) else _round_result(uop, bound, 0.0)
+    return _round_result(uop, bound, error)
 
 
 def _max(a, b):
-    return Node(a.uop.maximum(b.uop), max(a.most, b.most), min(a.step, b.step), max(a.error, b.error))
+    return Node(a.uop.maximum(b.uop), max(a.bound, b.bound), min(a.step, b.step), max(a.error, b.error))
 
 
 def _binary(draw, a, b):
@@ -282,12 +282,12 @@ def _with_constant(draw, x):
     c = draw(st.integers(-8, 8))
     value = x.uop.const_like(c)
     if x.dtype.is_float:
-        return _kept(draw(st.sampled_from([_add, _mul, _max]))(x, Node(value, 8.0)), x)
+        return _keep_if_fits(draw(st.sampled_from([_add, _mul, _max]))(x, Node(value, 8.0)), x)
     op = draw(st.sampled_from([Ops.ADD, Ops.MUL, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.AND, Ops.XOR]))
     return Node(UOp(op, x.dtype, (x.uop, value)))
 
 
-def _kept(new, old):
+def _keep_if_fits(new, old):
     return new if _fits(new) else old
 
 
@@ -302,21 +302,25 @@ def _function(draw, x):
         return x
     op = draw(st.sampled_from([Ops.SQRT, Ops.RECIPROCAL, Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.TRUNC]))
     if op is Ops.TRUNC:
-        return Node(UOp(op, x.dtype, (x.uop,)), x.most, 1.0) if x.exact else x
+        return Node(UOp(op, x.dtype, (x.uop,)), x.bound, 1.0) if x.exact else x
     if op is Ops.SIN:
-        new = _rounded(UOp(op, x.dtype, (x.uop,)), 1.0, x.error)
+        new = _round_result(UOp(op, x.dtype, (x.uop,)), 1.0, x.error)
     elif op is Ops.EXP2:
-        new = _rounded(UOp(op, x.dtype, (x.uop,)), 2.0**x.most, x.error * 2.0**x.most) if x.most < 9 else x
+        new = (
+            _round_result(UOp(op, x.dtype, (x.uop,)), 2.0**x.bound, x.error * 2.0**x.bound)
+            if x.bound < 9
+            else x
+        )
     else:  # of |x| + 1
         inner = _add(_max(x, _mul(x, Node(x.uop.const_like(-1), 1.0))), Node(x.uop.const_like(1), 1.0))
-        most = {Ops.SQRT: inner.most, Ops.RECIPROCAL: 1.0, Ops.LOG2: math.log2(inner.most)}[op]
-        new = _rounded(UOp(op, x.dtype, (inner.uop,)), most, 1.5 * inner.error)
-    return _kept(new, x)
+        bound = {Ops.SQRT: inner.bound, Ops.RECIPROCAL: 1.0, Ops.LOG2: math.log2(inner.bound)}[op]
+        new = _round_result(UOp(op, x.dtype, (inner.uop,)), bound, 1.5 * inner.error)
+    return _keep_if_fits(new, x)
 
 
 def _where(condition, a, b):
     return Node(
-        condition.uop.where(a.uop, b.uop), max(a.most, b.most), min(a.step, b.step), max(a.error, b.error)
+        condition.uop.where(a.uop, b.uop), max(a.bound, b.bound), min(a.step, b.step), max(a.error, b.error)
     )
 
 
@@ -326,25 +330,25 @@ def _reduce(draw, x):
     n = math.prod(x.shape[a] for a in axes)
     uop = x.uop.reduce_axis(op, axes)
     if op is Ops.MAX or not x.dtype.is_float or uop is x.uop:
-        return x.moved(uop)
+        return x.with_uop(uop)
     if op is Ops.ADD:
-        new = Node(uop, x.most * n, x.step, x.error * n)
-        new = new if new.exact else Node(uop, new.most, 1.0, new.error + 2 * n * _eps(x.dtype) * new.most)
-        return new if _fits(new) else x.moved(x.uop.reduce_axis(Ops.MAX, axes))
-    new = Node(uop, max(x.most, 1.0) ** n, x.step**n) if x.exact and n < 20 else x
-    return new if _fits(new) else x.moved(x.uop.reduce_axis(Ops.MAX, axes))
+        new = Node(uop, x.bound * n, x.step, x.error * n)
+        new = new if new.exact else Node(uop, new.bound, 1.0, new.error + 2 * n * _eps(x.dtype) * new.bound)
+        return new if _fits(new) else x.with_uop(x.uop.reduce_axis(Ops.MAX, axes))
+    new = Node(uop, max(x.bound, 1.0) ** n, x.step**n) if x.exact and n < 20 else x
+    return new if _fits(new) else x.with_uop(x.uop.reduce_axis(Ops.MAX, axes))
 
 
 def _matmul(a, b):
     """Rows of `a` with the columns of `b` made to fit."""
     k = a.shape[-1]
-    a2 = a.moved(a.uop.reshape((math.prod(a.shape[:-1]), k)))
+    a2 = a.with_uop(a.uop.reshape((math.prod(a.shape[:-1]), k)))
     n = max(math.prod(b.shape) // k, 1)
     if a2.shape[0] * k * n > 4 * MOST_ELEMENTS:
         return a
     b2 = _fit(b, (k, n))
-    rows = a2.moved(a2.uop.reshape((a2.shape[0], 1, k)).expand((a2.shape[0], n, k)))
-    columns = b2.moved(b2.uop.permute((1, 0)).reshape((1, n, k)).expand((a2.shape[0], n, k)))
+    rows = a2.with_uop(a2.uop.reshape((a2.shape[0], 1, k)).expand((a2.shape[0], n, k)))
+    columns = b2.with_uop(b2.uop.permute((1, 0)).reshape((1, n, k)).expand((a2.shape[0], n, k)))
     product = _mul(rows, columns)
     return _sum(product, (2,), (a2.shape[0], n), a)
 
@@ -358,10 +362,10 @@ def _take(draw, x, at):
         return x
     table = x.uop.reshape((1, rows, width)).expand((count, rows, width))
     ramp = UOp(Ops.ARANGE, at.dtype, (), rows).reshape((1, rows, 1)).expand((count, rows, width))
-    wanted = at.uop.reshape((count, 1, 1)).expand((count, rows, width))
-    hit = UOp(draw(st.sampled_from([Ops.CMPEQ, Ops.CMPLT])), dtypes.bool, (ramp, wanted))
+    target = at.uop.reshape((count, 1, 1)).expand((count, rows, width))
+    hit = UOp(draw(st.sampled_from([Ops.CMPEQ, Ops.CMPLT])), dtypes.bool, (ramp, target))
     zero = table.const_like(0)
-    return _sum(x.moved(hit.where(table, zero)), (1,), (count, width), x)
+    return _sum(x.with_uop(hit.where(table, zero)), (1,), (count, width), x)
 
 
 def _scatter(draw, x, at):
@@ -377,24 +381,24 @@ def _scatter(draw, x, at):
         at = at & at.const_like(7)
     ramp = UOp(Ops.ARANGE, at.dtype, (), count).reshape((count, 1, 1)).expand(shape)
     values = x.uop.reshape((1, rows, width)).expand(shape)
-    picked = UOp(Ops.CMPEQ, dtypes.bool, (at, ramp)).where(values, values.const_like(0))
-    return _sum(x.moved(picked), (1,), (count, width), x)
+    selected = UOp(Ops.CMPEQ, dtypes.bool, (at, ramp)).where(values, values.const_like(0))
+    return _sum(x.with_uop(selected), (1,), (count, width), x)
 
 
 def _columns(draw, x):
     """The sums of the columns of a matrix that has the elements of `x`."""
     count = math.prod(x.shape)
     rows = draw(st.sampled_from(_divisors(count)))
-    return _sum(x.moved(x.uop.reshape((rows, count // rows))), (0,), (count // rows,), x)
+    return _sum(x.with_uop(x.uop.reshape((rows, count // rows))), (0,), (count // rows,), x)
 
 
 def _sum(x, axes, shape, otherwise):
     """A sum over `axes`, as `shape`; `otherwise` where its error is not known."""
     n = math.prod(x.shape[a] for a in axes)
-    new = Node(x.uop.reduce_axis(Ops.ADD, axes).reshape(shape), x.most * n, x.step, x.error * n)
+    new = Node(x.uop.reduce_axis(Ops.ADD, axes).reshape(shape), x.bound * n, x.step, x.error * n)
     if not new.exact:
-        new = Node(new.uop, new.most, 1.0, new.error + 2 * n * _eps(x.dtype) * new.most)
-    return _kept(new, otherwise)
+        new = Node(new.uop, new.bound, 1.0, new.error + 2 * n * _eps(x.dtype) * new.bound)
+    return _keep_if_fits(new, otherwise)
 
 
 # --- graphs
@@ -440,7 +444,7 @@ def _step(draw, nodes):
             condition = _cast(_fit(_pick(draw, nodes), x.shape), dtypes.bool)
             other = _cast(_fit(_pick(draw, nodes), x.shape), x.dtype)
             fits = condition.dtype.is_bool and other.dtype is x.dtype
-            return _kept(_where(condition, x, other), x) if fits else x
+            return _keep_if_fits(_where(condition, x, other), x) if fits else x
         case "cast":
             return _draw_cast(draw, x)
         case "compare":
@@ -458,20 +462,20 @@ def _step(draw, nodes):
         case "columns":
             return _columns(draw, x)
         case "contiguous":
-            return x.moved(x.uop.contiguous())
+            return x.with_uop(x.uop.contiguous())
         case _:
-            return _joined(x, _cast(_pick(draw, nodes), x.dtype))
+            return _concatenate(x, _cast(_pick(draw, nodes), x.dtype))
 
 
-def _joined(x, y):
+def _concatenate(x, y):
     """Both, flat, one after the other."""
     if x.dtype is not y.dtype:
         return x
     n, m = math.prod(x.shape), math.prod(y.shape)
     if n + m > MOST_ELEMENTS:
         return x
-    a = x.moved(x.uop.reshape((n,)).pad(((0, m),)))
-    b = y.moved(y.uop.reshape((m,)).pad(((n, 0),)))
+    a = x.with_uop(x.uop.reshape((n,)).pad(((0, m),)))
+    b = y.with_uop(y.uop.reshape((m,)).pad(((n, 0),)))
     if x.dtype.is_bool:
         return Node(a.uop | b.uop)
-    return Node(a.uop + b.uop, max(x.most, y.most), min(x.step, y.step), max(x.error, y.error))
+    return Node(a.uop + b.uop, max(x.bound, y.bound), min(x.step, y.step), max(x.error, y.error))

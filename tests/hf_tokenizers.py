@@ -125,9 +125,9 @@ def strings(count: int, special: list[str], seed: int = 0) -> list[str]:
 # --- tokenizers
 
 
-def _train(made: Any, trainer: Any) -> Any:
-    made.train_from_iterator(SENTENCES * 20, trainer)
-    return made
+def _train(tokenizer: Any, trainer: Any) -> Any:
+    tokenizer.train_from_iterator(SENTENCES * 20, trainer)
+    return tokenizer
 
 
 def _bpe(size: int = 600, special: tuple[str | AddedToken, ...] = (), **arguments: Any) -> Any:
@@ -141,24 +141,27 @@ def _bpe(size: int = 600, special: tuple[str | AddedToken, ...] = (), **argument
 
 
 def gpt2() -> PreTrainedTokenizerFast:
-    made = tokenizers.Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    made.post_processor = processors.ByteLevel(trim_offsets=False)
-    _train(made, _bpe(special=("<|endoftext|>",)))
+    tokenizer = tokenizers.Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
+    _train(tokenizer, _bpe(special=("<|endoftext|>",)))
     return PreTrainedTokenizerFast(
-        tokenizer_object=made, bos_token="<|endoftext|>", eos_token="<|endoftext|>", pad_token="<|endoftext|>"
+        tokenizer_object=tokenizer,
+        bos_token="<|endoftext|>",
+        eos_token="<|endoftext|>",
+        pad_token="<|endoftext|>",
     )
 
 
 def _byte_level(pattern: str | None, special: tuple[str, ...], ignore_merges: bool = False) -> Any:
-    made = tokenizers.Tokenizer(models.BPE(ignore_merges=ignore_merges))
+    tokenizer = tokenizers.Tokenizer(models.BPE(ignore_merges=ignore_merges))
     first = pre_tokenizers.Split(Regex(pattern), "isolated") if pattern else pre_tokenizers.Digits(True)
-    made.pre_tokenizer = pre_tokenizers.Sequence(
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [first, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=pattern is None)]
     )
-    made.decoder = decoders.ByteLevel()
-    return _train(made, _bpe(special=special))
+    tokenizer.decoder = decoders.ByteLevel()
+    return _train(tokenizer, _bpe(special=special))
 
 
 def llama3() -> PreTrainedTokenizerFast:
@@ -169,37 +172,39 @@ def llama3() -> PreTrainedTokenizerFast:
         "<|end_header_id|>",
         "<|eot_id|>",
     )
-    made = _byte_level(LLAMA3, special, ignore_merges=True)
-    made.post_processor = processors.TemplateProcessing(
+    tokenizer = _byte_level(LLAMA3, special, ignore_merges=True)
+    tokenizer.post_processor = processors.TemplateProcessing(
         single="<|begin_of_text|> $A",
         pair="<|begin_of_text|> $A <|begin_of_text|>:1 $B:1",
-        special_tokens=[("<|begin_of_text|>", made.token_to_id("<|begin_of_text|>"))],
+        special_tokens=[("<|begin_of_text|>", tokenizer.token_to_id("<|begin_of_text|>"))],
     )
-    return PreTrainedTokenizerFast(tokenizer_object=made, bos_token=special[0], eos_token=special[-1])
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=special[0], eos_token=special[-1])
 
 
 def qwen2() -> PreTrainedTokenizerFast:
-    made = _byte_level(QWEN2, ("<|endoftext|>", "<|im_start|>", "<|im_end|>"))
-    made.normalizer = normalizers.NFC()
-    made.add_tokens([AddedToken("<tool_call>", normalized=False), AddedToken("héé", single_word=True)])
+    tokenizer = _byte_level(QWEN2, ("<|endoftext|>", "<|im_start|>", "<|im_end|>"))
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.add_tokens([AddedToken("<tool_call>", normalized=False), AddedToken("héé", single_word=True)])
     return PreTrainedTokenizerFast(
-        tokenizer_object=made, eos_token="<|im_end|>", pad_token="<|endoftext|>", padding_side="left"
+        tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>", padding_side="left"
     )
 
 
 def smollm() -> PreTrainedTokenizerFast:
-    made = _byte_level(None, ("<|endoftext|>", "<|im_start|>", "<|im_end|>"))
-    return PreTrainedTokenizerFast(tokenizer_object=made, bos_token="<|im_start|>", eos_token="<|im_end|>")
+    tokenizer = _byte_level(None, ("<|endoftext|>", "<|im_start|>", "<|im_end|>"))
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<|im_start|>", eos_token="<|im_end|>"
+    )
 
 
 def roberta() -> PreTrainedTokenizerFast:
-    made = tokenizers.Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-    made.decoder = decoders.ByteLevel()
-    _train(made, _bpe(special=("<s>", "<pad>", "</s>", "<unk>", AddedToken("<mask>", lstrip=True))))
-    made.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    tokenizer = tokenizers.Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tokenizer.decoder = decoders.ByteLevel()
+    _train(tokenizer, _bpe(special=("<s>", "<pad>", "</s>", "<unk>", AddedToken("<mask>", lstrip=True))))
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
     return PreTrainedTokenizerFast(
-        tokenizer_object=made,
+        tokenizer_object=tokenizer,
         bos_token="<s>",
         eos_token="</s>",
         cls_token="<s>",
@@ -211,41 +216,43 @@ def roberta() -> PreTrainedTokenizerFast:
 
 
 def clip() -> PreTrainedTokenizerFast:
-    made = tokenizers.Tokenizer(models.BPE(unk_token="<|endoftext|>", end_of_word_suffix="</w>"))
-    made.normalizer = normalizers.Sequence(
+    tokenizer = tokenizers.Tokenizer(models.BPE(unk_token="<|endoftext|>", end_of_word_suffix="</w>"))
+    tokenizer.normalizer = normalizers.Sequence(
         [normalizers.NFC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Lowercase()]
     )
     pattern = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
-    made.pre_tokenizer = pre_tokenizers.Sequence(
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(pattern), "removed", invert=True),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
-    made.decoder = decoders.ByteLevel()
-    _train(made, _bpe(special=("<|startoftext|>", "<|endoftext|>"), end_of_word_suffix="</w>"))
-    made.post_processor = processors.RobertaProcessing(
+    tokenizer.decoder = decoders.ByteLevel()
+    _train(tokenizer, _bpe(special=("<|startoftext|>", "<|endoftext|>"), end_of_word_suffix="</w>"))
+    tokenizer.post_processor = processors.RobertaProcessing(
         ("<|endoftext|>", 1), ("<|startoftext|>", 0), False, False
     )
     return PreTrainedTokenizerFast(
-        tokenizer_object=made, bos_token="<|startoftext|>", eos_token="<|endoftext|>"
+        tokenizer_object=tokenizer, bos_token="<|startoftext|>", eos_token="<|endoftext|>"
     )
 
 
 def _wordpiece(lowercase: bool) -> PreTrainedTokenizerFast:
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    made = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    made.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    made.decoder = decoders.WordPiece()
-    _train(made, trainers.WordPieceTrainer(vocab_size=600, special_tokens=special, show_progress=False))
-    made.post_processor = processors.TemplateProcessing(
+    tokenizer = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    _train(tokenizer, trainers.WordPieceTrainer(vocab_size=600, special_tokens=special, show_progress=False))
+    tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
     names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), special))
-    return PreTrainedTokenizerFast(tokenizer_object=made, clean_up_tokenization_spaces=not lowercase, **names)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, clean_up_tokenization_spaces=not lowercase, **names
+    )
 
 
 def bert() -> PreTrainedTokenizerFast:
@@ -257,26 +264,26 @@ def bert_cased() -> PreTrainedTokenizerFast:
 
 
 def t5() -> PreTrainedTokenizerFast:
-    made = tokenizers.Tokenizer(models.Unigram())
-    made.normalizer = normalizers.Sequence(
+    tokenizer = tokenizers.Tokenizer(models.Unigram())
+    tokenizer.normalizer = normalizers.Sequence(
         [
             normalizers.NFKC(),
             normalizers.Strip(left=False, right=True),
             normalizers.Replace(Regex(" {2,}"), "▁"),
         ]
     )
-    made.pre_tokenizer = pre_tokenizers.Metaspace()
-    made.decoder = decoders.Metaspace()
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
     trainer = trainers.UnigramTrainer(
         vocab_size=300, special_tokens=["<pad>", "</s>", "<unk>"], unk_token="<unk>", show_progress=False
     )
-    _train(made, trainer)
-    made.post_processor = processors.TemplateProcessing(
+    _train(tokenizer, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
         single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)]
     )
-    made.add_special_tokens(["<extra_id_1>", "<extra_id_0>"])
+    tokenizer.add_special_tokens(["<extra_id_1>", "<extra_id_0>"])
     return PreTrainedTokenizerFast(
-        tokenizer_object=made, eos_token="</s>", unk_token="<unk>", pad_token="<pad>"
+        tokenizer_object=tokenizer, eos_token="</s>", unk_token="<unk>", pad_token="<pad>"
     )
 
 
@@ -318,38 +325,38 @@ REPLACEMENTS = {
 
 def xlm() -> PreTrainedTokenizerFast:
     """Unigram after a table of replacements, as XLM-RoBERTa and T5 have it."""
-    made = tokenizers.Tokenizer(models.Unigram())
-    made.normalizer = normalizers.Sequence(
+    tokenizer = tokenizers.Tokenizer(models.Unigram())
+    tokenizer.normalizer = normalizers.Sequence(
         [
             normalizers.Precompiled(charsmap(REPLACEMENTS)),
             normalizers.Strip(left=False, right=True),
             normalizers.Replace(Regex(" {2,}"), "▁"),
         ]
     )
-    made.pre_tokenizer = pre_tokenizers.Metaspace()
-    made.decoder = decoders.Metaspace()
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
     special = ["<s>", "<pad>", "</s>", "<unk>"]
     trainer = trainers.UnigramTrainer(
         vocab_size=300, special_tokens=special, unk_token="<unk>", show_progress=False
     )
-    _train(made, trainer)
-    made.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    _train(tokenizer, trainer)
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
     names = dict(zip(("bos_token", "pad_token", "eos_token", "unk_token"), special))
-    return PreTrainedTokenizerFast(tokenizer_object=made, **names)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
 
 
 BYTES = [f"<0x{i:02X}>" for i in range(256)]
 
 
 def _sentencepiece_bpe(normalizer: Any, pre_tokenizer: Any, decoder: Any) -> PreTrainedTokenizerFast:
-    made = tokenizers.Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
-    made.normalizer, made.decoder = normalizer, decoder
-    made.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    tokenizer = tokenizers.Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
+    tokenizer.normalizer, tokenizer.decoder = normalizer, decoder
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
     special = ["<unk>", "<s>", "</s>", *BYTES]
-    _train(made, trainers.BpeTrainer(vocab_size=700, special_tokens=special, show_progress=False))
+    _train(tokenizer, trainers.BpeTrainer(vocab_size=700, special_tokens=special, show_progress=False))
     # While it was trained, words were cut at spaces, and tokens of bytes were special. They are none of it
     # now.
-    data = tokenizers.Tokenizer.from_str(_without_bytes(made.to_str()))
+    data = tokenizers.Tokenizer.from_str(_without_bytes(tokenizer.to_str()))
     if pre_tokenizer is not None:
         data.pre_tokenizer = pre_tokenizer
     data.post_processor = processors.TemplateProcessing(

@@ -1,4 +1,4 @@
-"""What the cases of `javascript/cases.mjs` have to give: by numpy, or by the same program on the CPU."""
+"""Expected results of the cases in `javascript/cases.mjs`, from numpy or from the same program on the CPU."""
 
 from __future__ import annotations
 
@@ -163,9 +163,9 @@ def compiled() -> dict[str, Any]:
     step = compile_step(fn, net, opt, x, y)
     losses, guesses = [], None
     for _ in range(10):
-        loss, found = step.run(x, y)
+        loss, grads = step.run(x, y)
         losses.append(loss.item())
-        guesses = found.tolist()
+        guesses = grads.tolist()
     opt.lr.assign(Tensor([0.0]))
     step.run()
     loss, state = step.loss_value(), nn.state.get_state_dict(opt)
@@ -187,11 +187,11 @@ def jit() -> dict[str, Any]:
     def f(x: Tensor, scale: int) -> tuple[Tensor, Tensor]:
         return x * w * scale, x.sum()
 
-    seen = []
+    results = []
     for i in range(5):
         scaled, total = f(Tensor([float(i), 1.0]), 2)
-        seen.append([scaled.tolist(), total.item(), "text", i > 0])
-    return {"seen": seen, "calls": 3, "after": [2, 2], "again": [3, 3], "bound": [0, 2, 4, 6]}
+        results.append([scaled.tolist(), total.item(), "text", i > 0])
+    return {"seen": results, "calls": 3, "after": [2, 2], "again": [3, 3], "bound": [0, 2, 4, 6]}
 
 
 def layers() -> dict[str, Any]:
@@ -211,7 +211,7 @@ def layers() -> dict[str, Any]:
     warm_up, decay = nn.optim.LinearLR(opt, 0.5, total_iters=2), nn.optim.ExponentialLR(opt, 0.5)
     schedule = nn.optim.SequentialLR(opt, [warm_up, decay], [2])
     x = Tensor([rows(3, 4), rows(3, 4)])
-    found = []
+    results = []
     with Tensor.train():
         for _ in range(4):
             opt.zero_grad()
@@ -223,9 +223,9 @@ def layers() -> dict[str, Any]:
             loss.backward()
             opt.step()
             schedule.step()
-            found.append([loss.item(), opt.lr.item(), [2, 3, 3]])
+            results.append([loss.item(), opt.lr.item(), [2, 3, 3]])
     norm = nn.optim.clip_grad_norm_(params, 0.1).item()
-    return {"found": found, "norm": norm, "names": list(nn.state.get_state_dict(net))}
+    return {"found": results, "norm": norm, "names": list(nn.state.get_state_dict(net))}
 
 
 def sequential() -> list[Any]:

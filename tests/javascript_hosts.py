@@ -54,32 +54,32 @@ def run(
     timeout: float = 240,
 ) -> Finished:
     """Run `script` on a host of `HOSTS`. `files` are what it reads, which Chromium has to be told."""
-    own = ["--wheel", str(WHEEL)]
+    options = ["--wheel", str(WHEEL)]
     if files and host != "node":
-        own += ["--files", ",".join(map(str, files))]
-    done = subprocess.run(
-        [*HOSTS[host], *own, str(script), *arguments],
+        options += ["--files", ",".join(map(str, files))]
+    process = subprocess.run(
+        [*HOSTS[host], *options, str(script), *arguments],
         cwd=cwd or ROOT,
         env={**os.environ, **(env or {})},
         capture_output=True,
         text=True,
         timeout=timeout,
     )
-    return Finished(done.returncode, done.stdout, done.stderr)
+    return Finished(process.returncode, process.stdout, process.stderr)
 
 
 @functools.cache
 def under_cpython(script: Path) -> Any:
     """The JSON that `script` prints under this Python, on the device WASM."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(script)],
         capture_output=True,
         text=True,
         timeout=240,
         env={**os.environ, "DEVICE": "WASM"},
     )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)
 
 
 # --- the JavaScript API
@@ -123,6 +123,6 @@ def run_cases(
     else:
         command = ["node", str(_CASES / "browser_host.mjs"), runtime, str(package), mode, *names]
     env = {**os.environ, **({} if models is None else {"ONNX_MODELS": str(models)})}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=ROOT, env=env)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=ROOT, env=env)
+    assert process.returncode == 0, process.stderr[-2000:]
+    return json.loads(process.stdout.splitlines()[-1])  # type: ignore[no-any-return]

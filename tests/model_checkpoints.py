@@ -47,12 +47,12 @@ def load(folder: Path) -> tuple[Any, dict[str, str]]:
     architecture = architecture_of(config)
     model = architecture.build(config)
     file = nn.state.safe_load(str(folder / "model.safetensors"))
-    own = nn.state.get_state_dict(model)
+    parameters = nn.state.get_state_dict(model)
     shapes = {name: tuple(t.shape) for name, t in file.items()}
-    own_shapes = {name: tuple(t.shape) for name, t in own.items()}
+    own_shapes = {name: tuple(t.shape) for name, t in parameters.items()}
     sources = find_sources(own_shapes, architecture.names, shapes, "model.safetensors")
     for name, source in sources.items():
-        own[name].replace(source.read([file[n] for n in source.names]).clone())
+        parameters[name].replace(source.read([file[n] for n in source.names]).clone())
     return model, {own_name: source.names[0] for own_name, source in sources.items()}
 
 

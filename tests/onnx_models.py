@@ -50,10 +50,10 @@ def model(
         [helper.make_tensor_value_info(x, FLOAT, None) if isinstance(x, str) else x for x in xs]
         for xs in (inputs, outputs)
     ]
-    made = helper.make_graph(nodes, "graph", *infos, initializer=list(initializers), **graph)
+    graph_proto = helper.make_graph(nodes, "graph", *infos, initializer=list(initializers), **graph)
     opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1), *more]
-    whole = helper.make_model(made, opset_imports=opsets, ir_version=10, functions=functions)
-    return whole.SerializeToString()
+    model_proto = helper.make_model(graph_proto, opset_imports=opsets, ir_version=10, functions=functions)
+    return model_proto.SerializeToString()
 
 
 def ints(name: str, values: Any) -> TensorProto:

@@ -116,8 +116,8 @@ def to_ours(x: Any) -> Any:
         return Tensor(x.astype(SMALL_INTS[name]))
     if name in FLOATS:
         t = Tensor(x.astype(np.float32))
-        own = {"bfloat16": "bfloat16", "float8_e4m3fn": "fp8e4m3", "float8_e5m2": "fp8e5m2"}.get(name)
-        return t.cast(own) if own else t
+        dtype_name = {"bfloat16": "bfloat16", "float8_e4m3fn": "fp8e4m3", "float8_e5m2": "fp8e5m2"}.get(name)
+        return t.cast(dtype_name) if dtype_name else t
     return Tensor(np.ascontiguousarray(x).reshape(x.shape))
 
 
@@ -129,8 +129,8 @@ def reason(name: str, device: str = "CPU") -> str | None:
     """Why a case fails, None for one that passes."""
     if is_random(name):
         return _RANDOM_REASON
-    known = {**REASONS, **DEVICE_REASONS.get(device, {})}
-    return next((text for pattern, text in known.items() if fnmatch.fnmatch(name, pattern)), None)
+    reasons = {**REASONS, **DEVICE_REASONS.get(device, {})}
+    return next((text for pattern, text in reasons.items() if fnmatch.fnmatch(name, pattern)), None)
 
 
 def reason_of_failure(name: str, device: str, error: str) -> str | None:
@@ -161,11 +161,20 @@ def check(got: Any, want: Any, rtol: float, atol: float, values: bool = True) ->
         return
     name = want.dtype.name
     assert isinstance(got, Tensor), f"expected a tensor, got {got!r:.80}"
-    own = {"bfloat16": "bfloat16", "float8_e4m3fn": "fp8e4m3", "float8_e5m2": "fp8e5m2", **SMALL_INTS}.get(
-        name
-    )
+    dtype_name = {
+        "bfloat16": "bfloat16",
+        "float8_e4m3fn": "fp8e4m3",
+        "float8_e5m2": "fp8e5m2",
+        **SMALL_INTS,
+    }.get(name)
     expected = (
-        own if isinstance(own, str) else np.dtype(own).name if own else "float32" if name in FLOATS else name
+        dtype_name
+        if isinstance(dtype_name, str)
+        else np.dtype(dtype_name).name
+        if dtype_name
+        else "float32"
+        if name in FLOATS
+        else name
     )
     assert str(got.dtype) == expected, f"expected dtype {expected}, got {got.dtype}"
     assert got.shape == want.shape, f"expected shape {want.shape}, got {got.shape}"
@@ -183,8 +192,8 @@ def run(case: Case) -> None:
     model = polygrad.onnx.load(case.model.SerializeToString())
     for inputs, outputs in case.data():
         names = [i.name for i in case.model.graph.input][: len(inputs)]
-        given = {n: to_ours(x) for n, x in zip(names, inputs)}
-        found = list(model.forward(given).values())
-        assert len(found) == len(outputs)
-        for got, want in zip(found, outputs):
+        tensors = {n: to_ours(x) for n, x in zip(names, inputs)}
+        results = list(model.forward(tensors).values())
+        assert len(results) == len(outputs)
+        for got, want in zip(results, outputs):
             check(got, want, case.test.rtol, case.test.atol, not is_random(case.name))

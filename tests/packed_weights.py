@@ -19,7 +19,9 @@ def some_packed(kind: str, *rows: int, columns: int = 256) -> nn.PackedWeight:
     """A weight of any kind: random numbers that are packed, or random blocks."""
     if kind in PACKED:
         return nn.PackedWeight.of(Tensor(numbers(*rows, columns)), kind)
-    found = KINDS[kind]
-    assert found.block is not None
-    blocks = np.random.default_rng(1).integers(0, 120, (*rows, columns // found.block, found.nbytes))
+    packed_kind = KINDS[kind]
+    assert packed_kind.block is not None
+    blocks = np.random.default_rng(1).integers(
+        0, 120, (*rows, columns // packed_kind.block, packed_kind.nbytes)
+    )
     return nn.PackedWeight.of_blocks(Tensor(blocks.astype(np.uint8)), kind)

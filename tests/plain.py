@@ -1,4 +1,4 @@
-"""Arrays in plain Python: what the device suite compares with, also without numpy. Slow and obvious."""
+"""Arrays in plain Python, slow and obvious: the reference of the device suite where there is no numpy."""
 
 from __future__ import annotations
 
@@ -68,16 +68,22 @@ class Plain:
         return self._from([self.shape[a] for a in order], lambda i: tuple(i[b] for b in back))
 
     def expand(self, shape):
-        own = (1,) * (len(shape) - len(self.shape)) + self.shape
-        source = self.reshape(own)
-        return source._from(shape, lambda i: tuple(0 if n == 1 else x for n, x in zip(own, i, strict=True)))
+        aligned_shape = (1,) * (len(shape) - len(self.shape)) + self.shape
+        source = self.reshape(aligned_shape)
+        return source._from(
+            shape, lambda i: tuple(0 if n == 1 else x for n, x in zip(aligned_shape, i, strict=True))
+        )
 
     def pad(self, pairs):
         shape = [lo + n + hi for n, (lo, hi) in zip(self.shape, pairs, strict=True)]
 
         def where(index):
-            inside = tuple(i - lo for i, (lo, _) in zip(index, pairs, strict=True))
-            return inside if all(0 <= i < n for i, n in zip(inside, self.shape, strict=True)) else None
+            source_index = tuple(i - lo for i, (lo, _) in zip(index, pairs, strict=True))
+            return (
+                source_index
+                if all(0 <= i < n for i, n in zip(source_index, self.shape, strict=True))
+                else None
+            )
 
         return self._from(shape, where)
 
@@ -104,12 +110,14 @@ class Plain:
     def reduce(self, fn, start, axes=None, keepdim=False):
         """`fn` folded over `axes` (all unless given), beginning with `start`."""
         axes = tuple(range(len(self.shape))) if axes is None else axes
-        kept = [1 if a in axes else n for a, n in enumerate(self.shape)]
-        out = [start] * math.prod(kept)
+        reduced_shape = [1 if a in axes else n for a, n in enumerate(self.shape)]
+        out = [start] * math.prod(reduced_shape)
         for index, x in zip(_indices(self.shape), self.elements, strict=True):
-            at = _flat(kept, tuple(0 if a in axes else i for a, i in enumerate(index)))
+            at = _flat(reduced_shape, tuple(0 if a in axes else i for a, i in enumerate(index)))
             out[at] = fn(out[at], x)
-        return Plain(kept if keepdim else [n for a, n in enumerate(self.shape) if a not in axes], out)
+        return Plain(
+            reduced_shape if keepdim else [n for a, n in enumerate(self.shape) if a not in axes], out
+        )
 
     def sum(self, axes=None, keepdim=False):
         return self.reduce(lambda a, b: a + b, 0, axes, keepdim)

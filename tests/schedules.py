@@ -1,5 +1,4 @@
-"""Schedules as the tests of kernels want them: with reductions fused into their readers, and no other
-pass."""
+"""Schedules for tests of kernels: reductions are fused into their readers, and no other pass runs."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ class Server:
 
     def client(self, **options: Any) -> openai.OpenAI:
         """openai's client, which does not try again."""
-        given = {"api_key": "none", "max_retries": 0, "timeout": _PATIENCE, **options}
-        return openai.OpenAI(base_url=self.url, **given)
+        settings = {"api_key": "none", "max_retries": 0, "timeout": _PATIENCE, **options}
+        return openai.OpenAI(base_url=self.url, **settings)
 
     def connect(self) -> socket.socket:
         """A bare connection."""
@@ -47,9 +47,12 @@ class Server:
 
     def ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes]:
         """The status and the body of a response, whose connection is closed."""
-        given = {"content-type": "application/json", **{k.replace("_", "-"): v for k, v in headers.items()}}
+        header_fields = {
+            "content-type": "application/json",
+            **{k.replace("_", "-"): v for k, v in headers.items()},
+        }
         with self.connect() as connection:
-            connection.sendall(head(method, path, {"content-length": str(len(body)), **given}) + body)
+            connection.sendall(head(method, path, {"content-length": str(len(body)), **header_fields}) + body)
             return response(connection)
 
     def post(self, path: str, value: Any) -> tuple[int, Any]:
@@ -64,9 +67,9 @@ class Server:
     def metric(self, name: str) -> float:
         """A number of /metrics."""
         text = self.ask("GET", "/metrics")[1].decode()
-        found = re.search(rf"^polygrad_{re.escape(name)} (\S+)$", text, re.MULTILINE)
-        assert found, f"{name} is not in\n{text}"
-        return float(found[1])
+        match = re.search(rf"^polygrad_{re.escape(name)} (\S+)$", text, re.MULTILINE)
+        assert match, f"{name} is not in\n{text}"
+        return float(match[1])
 
     def memory(self) -> int:
         """Bytes of resident memory."""
@@ -104,9 +107,9 @@ def serving(model: str, *options: str) -> Iterator[Server]:
     try:
         ready, _, _ = select.select([process.stderr], [], [], _PATIENCE)
         line = process.stderr.readline() if ready else ""
-        found = re.search(r"http://\S+", line)
-        assert found, f"the server did not start: {line}{process.stderr.read() if ready else ''}"
-        server = Server(process, found[0])
+        match = re.search(r"http://\S+", line)
+        assert match, f"the server did not start: {line}{process.stderr.read() if ready else ''}"
+        server = Server(process, match[0])
         reader = threading.Thread(target=lambda: server.lines.extend(process.stderr), daemon=True)
         reader.start()
         yield server

@@ -32,17 +32,17 @@ _WORDS = "[PAD] [UNK] [CLS] [SEP] the a cat dog sat ran on mat . red [MASK]".spl
 @functools.cache
 def talker(template: str = _TEMPLATE) -> str:
     """A model of 512 positions, whose tokens are bytes, with a chat template."""
-    made = tk.Tokenizer(tk.models.BPE())
-    made.pre_tokenizer = tk.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = tk.decoders.ByteLevel()
+    trained = tk.Tokenizer(tk.models.BPE())
+    trained.pre_tokenizer = tk.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trained.decoder = tk.decoders.ByteLevel()
     special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-    made.train_from_iterator(
+    trained.train_from_iterator(
         [],
         tk.trainers.BpeTrainer(
             special_tokens=special, initial_alphabet=tk.pre_tokenizers.ByteLevel.alphabet()
         ),
     )
-    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|im_end|>")
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=trained, eos_token="<|im_end|>")
     tokenizer.chat_template = template
     folder = tempfile.mkdtemp(prefix="talker-")
     tokenizer.save_pretrained(folder)
@@ -68,13 +68,15 @@ def talker(template: str = _TEMPLATE) -> str:
 def _reader(
     model_class: type, **more: object
 ) -> tuple[str, transformers.PreTrainedTokenizerFast, torch.nn.Module]:
-    made = tk.Tokenizer(tk.models.WordPiece({word: i for i, word in enumerate(_WORDS)}, unk_token="[UNK]"))
-    made.pre_tokenizer = tk.pre_tokenizers.Whitespace()
-    made.post_processor = tk.processors.TemplateProcessing(
+    word_pieces = tk.Tokenizer(
+        tk.models.WordPiece({word: i for i, word in enumerate(_WORDS)}, unk_token="[UNK]")
+    )
+    word_pieces.pre_tokenizer = tk.pre_tokenizers.Whitespace()
+    word_pieces.post_processor = tk.processors.TemplateProcessing(
         "[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made,
+        tokenizer_object=word_pieces,
         pad_token="[PAD]",
         unk_token="[UNK]",
         cls_token="[CLS]",

@@ -85,9 +85,9 @@ class Parameter:
 
     def add(self, grads: list[Any]) -> None:
         """Gradients of all versions, or None, of a backward."""
-        found = [g for g in grads if g is not None]
-        if found and not self.frozen:
-            total = sum(found[1:], found[0]).detach()
+        present = [g for g in grads if g is not None]
+        if present and not self.frozen:
+            total = sum(present[1:], present[0]).detach()
             self.grad = total if self.grad is None else self.grad + total
 
 
@@ -228,8 +228,8 @@ class TrainingProgram:
             self.losses.append(Value(a.ours + b.ours, a.theirs + b.theirs))
 
     def _differentiable(self) -> Value | None:
-        found = [x for x in self.losses if x.theirs.requires_grad]
-        return self.random.choice(found) if found else None
+        losses = [x for x in self.losses if x.theirs.requires_grad]
+        return self.random.choice(losses) if losses else None
 
     def backward(self) -> None:
         loss = self._differentiable()
@@ -244,10 +244,10 @@ class TrainingProgram:
             self.log.append(f"  refused: {error}")
             assert "writ" in str(error) and self._may_be_lost(), f"refused: {error}"
             return
-        found = torch.autograd.grad(loss.theirs, versions, retain_graph=True, allow_unused=True)
+        grads = torch.autograd.grad(loss.theirs, versions, retain_graph=True, allow_unused=True)
         for p in self.parameters:
-            p.add(list(found[: len(p.versions)]))
-            found = found[len(p.versions) :]
+            p.add(list(grads[: len(p.versions)]))
+            grads = grads[len(p.versions) :]
         if not retain:
             self.spent_at = min(self.spent_at, self.writes)
 
@@ -262,12 +262,12 @@ class TrainingProgram:
         p = self.random.choice(self.parameters)
         if loss is None or p.frozen or self._may_be_lost():
             return
-        wanted = torch.autograd.grad(loss.theirs, p.versions, create_graph=True, allow_unused=True)
-        if all(w is None for w in wanted):
+        grads = torch.autograd.grad(loss.theirs, p.versions, create_graph=True, allow_unused=True)
+        if all(w is None for w in grads):
             return
         self.log.append(f"v = l{self.losses.index(loss)}.gradient(p{self.parameters.index(p)})")
         (g,) = loss.ours.gradient(p.ours)
-        self._keep(g, self._as_data(g, wanted))
+        self._keep(g, self._as_data(g, grads))
 
     def penalty(self) -> None:
         """The square of a gradient is a loss."""
@@ -275,18 +275,18 @@ class TrainingProgram:
         p = self.random.choice(self.parameters)
         if loss is None or p.frozen or self._may_be_lost():
             return
-        wanted = torch.autograd.grad(loss.theirs, p.versions, create_graph=True, allow_unused=True)
-        if any(w is not None for w in wanted):
+        grads = torch.autograd.grad(loss.theirs, p.versions, create_graph=True, allow_unused=True)
+        if any(w is not None for w in grads):
             self.log.append(
                 f"l = (l{self.losses.index(loss)}.gradient(p{self.parameters.index(p)}) ** 2).sum()"
             )
             (g,) = loss.ours.gradient(p.ours)
-            self.losses.append(Value(g.square().sum(), self._as_data(g, wanted).square().sum()))
+            self.losses.append(Value(g.square().sum(), self._as_data(g, grads).square().sum()))
 
-    def _as_data(self, g: Tensor, wanted: tuple[Any, ...]) -> Any:
+    def _as_data(self, g: Tensor, grads: tuple[Any, ...]) -> Any:
         """The sum of torch's gradients: without a graph where ours, `g`, has none. torch's gradients of `abs`
         and `relu` require gradients, which are 0; ours are data, as torch's of `where` and `clamp`."""
-        present = [w for w in wanted if w is not None]
+        present = [w for w in grads if w is not None]
         total = sum(present[1:], present[0])
         if g.requires_grad or not total.requires_grad:
             return total

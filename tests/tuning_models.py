@@ -57,6 +57,6 @@ def folder(template: str = TEMPLATE, dropout: float = 0.0) -> Path:
 
 def write_texts(path: Path, records: list[dict[str, Any]] | None = None) -> Path:
     """A JSONL file of records, or of TEXTS."""
-    found = [{"text": t} for t in TEXTS] if records is None else records
-    path.write_text("\n".join(map(json.dumps, found)) + "\n", encoding="utf-8")
+    rows = [{"text": t} for t in TEXTS] if records is None else records
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
     return path

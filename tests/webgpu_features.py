@@ -1,5 +1,5 @@
-"""Work in which kernels use what WEBGPU has on some adapters only, and what they give for a Target that
-names it and for one that does not. Plain Python: it runs inside Pyodide, too."""
+"""Programs whose kernels use optional features of WEBGPU, and their results for a Target with the feature and
+for one without it. Plain Python, so it runs inside Pyodide, too."""
 
 from __future__ import annotations
 

@@ -72,10 +72,10 @@ def _sliced(plain, index):
     axes = [
         [i % n] if isinstance(i, int) else list(range(n))[i] for i, n in zip(index, plain.shape, strict=True)
     ]
-    whole = plain._from(
+    full = plain._from(
         [len(a) for a in axes], lambda at: tuple(axis[k] for axis, k in zip(axes, at, strict=True))
     )
-    return whole.reshape([len(a) for a, i in zip(axes, index, strict=True) if not isinstance(i, int)])
+    return full.reshape([len(a) for a, i in zip(axes, index, strict=True) if not isinstance(i, int)])
 
 
 # --- steps: what each does to Tensors, and to models
@@ -249,12 +249,12 @@ class Maker:
         on_models(step, self.env)
         self.steps.append(step)
 
-    def ints(self, **wanted):
+    def ints(self, **attributes):
         """Names of int32 Tensors with an attribute of their models as wanted."""
         return [
             n
             for n, m in self.env.items()
-            if m.dtype == "int32" and all(getattr(m, k) == v for k, v in wanted.items())
+            if m.dtype == "int32" and all(getattr(m, k) == v for k, v in attributes.items())
         ]
 
     def create(self):
@@ -342,8 +342,10 @@ class Maker:
             case 3:
                 index = self.index(shape)
                 part = _sliced(self.env[to].positions, index).shape
-                same = self.ints(shape=part)
-                self.do("set", to, index, self.one(same) if same and self.pick(3) else self.pick(9))
+                same_shape = self.ints(shape=part)
+                self.do(
+                    "set", to, index, self.one(same_shape) if same_shape and self.pick(3) else self.pick(9)
+                )
             case 4:
                 self.do("set item", to, self.index(shape), self.one(INPLACE), 2)
             case 5 if shape and shape[0]:
@@ -385,9 +387,9 @@ def check_eager(pick, length, device):
     env = {}
     try:
         for _ in range(length):
-            done = len(maker.steps)
+            position = len(maker.steps)
             maker.some(1)
-            for step in maker.steps[done:]:
+            for step in maker.steps[position:]:
                 on_tensors(step, env, device)
             if maker.pick(4) == 0 and maker.env:
                 maker.do("read", maker.one(list(maker.env)))
@@ -432,11 +434,11 @@ def make_call(pick, length, how):
     while not maker.ints():
         maker.create()
     before = list(maker.steps)
-    wanted = [n for n in maker.ints() if 0 not in maker.env[n].shape]
-    arguments = tuple(dict.fromkeys(maker.one(wanted) for _ in range(1 + pick(2)))) if wanted else ()
+    candidates = [n for n in maker.ints() if 0 not in maker.env[n].shape]
+    arguments = tuple(dict.fromkeys(maker.one(candidates) for _ in range(1 + pick(2)))) if candidates else ()
     if how == "step":  # whose inputs must not share memory that is written to
-        made = {s[1] for s in before if s[0] in ("data", "constant", "ramp", "compute")}
-        arguments = tuple(a for a in arguments[:1] if a in made)
+        created = {s[1] for s in before if s[0] in ("data", "constant", "ramp", "compute")}
+        arguments = tuple(a for a in arguments[:1] if a in created)
     maker.steps = []
     maker.some(1 + length // 2)
     result = maker.name()
@@ -449,20 +451,20 @@ def check_call(call, device):
     """Run a `Call` on Tensors and on models."""
     env: dict = {}
     models: dict = {}
-    done = -1
+    position = -1
     try:
         for step in call.before:
             on_tensors(step, env, device)
             on_models(step, models)
 
         def function(*tensors):
-            inside = {**env, **dict(zip(call.arguments, tensors, strict=True))}
+            scope = {**env, **dict(zip(call.arguments, tensors, strict=True))}
             for step in call.body:
-                on_tensors(step, inside, device)
-            return inside[call.result]
+                on_tensors(step, scope, device)
+            return scope[call.result]
 
         captured = _captured(function, call.how, [env[a] for a in call.arguments], device)
-        while (done := done + 1) < 4:
+        while (position := position + 1) < 4:
             local = dict(models)
             for step in call.body:
                 on_models(step, local)
@@ -471,7 +473,7 @@ def check_call(call, device):
             for name in models:
                 _compare_one(name, env, models)
     except Exception as error:
-        head = f"in call {done} of {call.how} f{call.arguments} -> {call.result}:"
+        head = f"in call {position} of {call.how} f{call.arguments} -> {call.result}:"
         raise AssertionError("\n".join(map(str, ["program:", *call.before, head, *call.body]))) from error
 
 

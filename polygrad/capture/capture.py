@@ -67,7 +67,7 @@ def capture(
             rename(storage)
     lazy_values = frozenset(
         n for s in lazy if not is_constant(s.node) for n in (s.node, stored_node(s.node))
-    )  # a write computes what a cut or reshaped value, as a gradient is, is of
+    )  # a write to a view of a lazy value, as gradients are, computes the value under the view
     recording = Recording(lazy_values, frozenset(storages), frozenset(without_placeholder), newest())
     if gradients is not None:
         gradients.begin(recording, arguments)
@@ -90,7 +90,7 @@ def capture(
         outputs = [*result_tensors, *[check.result for check in checks]]
         _give_own_memory(outputs, {b.allocation for b in placeholders.buffers})
         realize_tensors(
-            [*outputs, *(() if gradients is None else gradients.changed()), *tensors_with_writes()]
+            [*outputs, *(() if gradients is None else gradients.new_gradients()), *tensors_with_writes()]
         )
         realize(draws.advances())
         if gradients is not None:
@@ -113,13 +113,13 @@ def capture(
         storage_of(t)
     for storage in dict.fromkeys(storage_of(t) for t in live_tensors()):
         settle(storage)
-        if storage.node.op is Ops.BUFFER:  # nothing was computed yet of what the call made of it
+        if storage.node.op is Ops.BUFFER:  # its contents are recorded, not computed yet
             rename(storage)
-    passed = dict(zip(map(id, unique), placeholders.passed, strict=True))
+    memory_of_tensor = dict(zip(map(id, unique), placeholders.argument_memory, strict=True))
     return CapturedStep(
         captured,
         specs,
-        [passed[id(t)] for t in arguments],
+        [memory_of_tensor[id(t)] for t in arguments],
         placeholders.buffers,
         _used_tensors(captured, len(inputs)),
         draws,
@@ -162,12 +162,12 @@ def _used_tensors(captured: Merged, n_inputs: int) -> list[UsedTensor]:
             for i, (buffer, role) in enumerate(zip(program.buffers, program.roles, strict=True)):
                 if buffer is not None and role in ("param", "state") and i >= first:
                     places.setdefault(buffer.allocation, []).append(BufferReference(program, i))
-    used: dict[Allocation, UsedTensor] = {}
+    used_tensors: dict[Allocation, UsedTensor] = {}
     for t in live_tensors():
         memory = memory_under(t.uop)
         if memory is not None and memory.op in GroupOp.Memory:
             buffer = memory.buffer.arg
             tensors_of_parts = [places.get(part.allocation, []) for part in buffer.parts]
             if any(tensors_of_parts):
-                used.setdefault(buffer.allocation, UsedTensor(t, t.uop, tensors_of_parts))
-    return list(used.values())
+                used_tensors.setdefault(buffer.allocation, UsedTensor(t, t.uop, tensors_of_parts))
+    return list(used_tensors.values())

@@ -57,7 +57,7 @@ class ProgramStep:
                 number = launch.bindings[i].buffer
                 yield number if self.positions is None else self.positions[number]
 
-    def own(self, of_all: list[Any]) -> list[Any]:
+    def select(self, of_all: list[Any]) -> list[Any]:
         """The elements for this Program's buffers, of a list with one element for each buffer."""
         return of_all if self.positions is None else [of_all[i] for i in self.positions]
 
@@ -114,7 +114,7 @@ class CapturedProgram:
         memory = [i if b is None else b.allocation for i, b in enumerate(self.buffers)]
         for step in self._steps:
             if isinstance(step, ProgramStep):
-                program = place_barriers(step.unlinked, step.own(memory))
+                program = place_barriers(step.unlinked, step.select(memory))
                 if program != step.unlinked:
                     step.load(program)
 
@@ -141,7 +141,7 @@ class CapturedProgram:
             if isinstance(step, CopyStep):
                 self._copy(step)
                 continue
-            run_loaded(step.executable, step.program, step.own(self._handles), variables)
+            run_loaded(step.executable, step.program, step.select(self._handles), variables)
 
     def _after_exception(self) -> None:
         """After an exception, mark memory as half-written: results, and state unless the run has written all

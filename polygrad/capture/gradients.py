@@ -48,21 +48,21 @@ class LeftGradients:
     def begin(self, recording: Recording, arguments: Sequence[Any]) -> None:
         """Note the gradients of all leaves other than `arguments`, which differ from call to call. A backward
         adds to these gradients in place."""
-        given = set(map(id, arguments))
-        leaves = [t for t in live_tensors() if t.requires_grad and t.is_leaf and id(t) not in given]
+        argument_ids = set(map(id, arguments))
+        leaves = [t for t in live_tensors() if t.requires_grad and t.is_leaf and id(t) not in argument_ids]
         self._before = [(t, t.grad) for t in leaves]
         recording.gradients.update((id(t), g) for t, g in self._before if g is not None)
 
-    def changed(self) -> list[Any]:
+    def new_gradients(self) -> list[Any]:
         """The gradients that the call has made."""
         return [t.grad for t, before in self._before if t.grad is not None and t.grad is not before]
 
     def end(self, recording: Recording) -> None:
         """Note the gradients after the call, when everything is recorded."""
-        used = recording.memory()
+        used_memory = recording.memory()
         for t, before in self._before:
             memory = None if before is None else memory_under(t.grad.uop if t.grad is before else before.uop)
-            is_used = memory is not None and memory.buffer.arg.allocation in used
+            is_used = memory is not None and memory.buffer.arg.allocation in used_memory
             if t.grad is not before:
                 self._left.append(Gradient(weakref.ref(t), t.grad))
             if is_used or (before is None and t.grad is not None):  # a backward that found None made one

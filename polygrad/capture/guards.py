@@ -29,8 +29,8 @@ _NOTHING = "nothing"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`label` was `old` and is `new`; `is_contents`: it is what a list, dict or set holds. `remedy`: what
-    to do when it changes all the time."""
+    """The value `label` changed from `old` to `new`. `is_contents`: it is the contents of a list, dict or
+    set. `remedy`: advice for a value that changes in each call."""
 
     label: str
     old: Any
@@ -48,8 +48,8 @@ class Change:
 
 
 class _Group:
-    """Values of one holder: `read(holder())` gives all of them. `seen` has what they were, objects as weak
-    references."""
+    """Values of one holder: `read(holder())` returns all of them. `seen`: the values at the capture, objects
+    as weak references."""
 
     __slots__ = ("holder", "is_contents", "keys", "kind", "labels", "read", "seen")
 
@@ -57,13 +57,13 @@ class _Group:
         self.kind, self.is_contents = kind, kind == "contents"
         self.keys, self.labels = [r.key for r in reads], [r.label for r in reads]
         self.holder, self.read = _holder(reads[0].holder), _reader(kind, reads[0].holder, self.keys)
-        self.seen = [_kept(v) for v in self.read(self.holder())]
+        self.seen = [_make_reference(v) for v in self.read(self.holder())]
 
 
 class Guards:
-    """What functions, called with these arguments by name, read of Python: as it is now.
+    """The current Python values that functions read when they are called with these arguments by name.
 
-    `is_same()`: whether modes are the same, and each value is the very same. Raises one of `GONE`.
+    `is_same()`: whether modes are equal to these, and each value is identical. Raises one of `GONE`.
     """
 
     def __init__(self, functions: list[tuple[Callable[..., Any], Mapping[str, Any]]]) -> None:
@@ -75,13 +75,13 @@ class Guards:
         self.is_same = _identity_check(self._groups)
 
     def missing_check(self) -> str | None:
-        """The environment variable of a mode of checks that is on now, and was not then."""
+        """The environment variable of a mode of checks that was switched on since the capture."""
         now = {name: env_int(name, 0) for name in self._checks}
         return next((name for name in now if now[name] and not self._checks[name]), None)
 
     def change(self) -> Change | None:
-        """The first value that is not equal to what it was, if there is one. What dead objects had is as it
-        was: nobody can have set it."""
+        """The first value that differs from the capture's, if there is one. Values of dead objects are
+        skipped: nobody can have set them."""
         self._groups = [g for g in self._groups if g.holder() is not None]
         change = self._compared()
         if change is None:
@@ -121,7 +121,7 @@ def _is_other(group: _Group) -> bool:
 
 
 def _settled(group: _Group, values: Any) -> Change | None:
-    """The first difference; where there is none, equal values are those that were seen."""
+    """The first difference. If there is none, the current values replace the equal ones in `seen`."""
     for i, (value, old) in enumerate(zip(values, group.seen, strict=True)):
         before = old
         if old.__class__ is weakref.ref:
@@ -129,7 +129,7 @@ def _settled(group: _Group, values: Any) -> Change | None:
         if value is not before and not _is_equal(value, before):
             label = group.labels[0 if group.is_contents else i]
             return Change(label, before, value, group.is_contents)
-    group.seen = [_kept(v) for v in values]
+    group.seen = [_make_reference(v) for v in values]
     return None
 
 
@@ -161,9 +161,9 @@ def _identity_check(groups: list[_Group]) -> Callable[[], bool]:
         for i, (key, old) in enumerate(zip(group.keys, group.seen, strict=True)):
             names[f"v{n}_{i}"] = old
             names[f"k{n}_{i}"] = key
-            read = {"attribute": f".{key}", "item": f"[k{n}_{i}]", "cell": ".cell_contents"}[group.kind]
+            access = {"attribute": f".{key}", "item": f"[k{n}_{i}]", "cell": ".cell_contents"}[group.kind]
             value = f"v{n}_{i}() is not None" if old.__class__ is weakref.ref else f"v{n}_{i}"
-            terms.append(f"h{n}{'()' if is_weak else ''}{read} is {value}")
+            terms.append(f"h{n}{'()' if is_weak else ''}{access} is {value}")
     check: Callable[[], bool] = eval(f"lambda: {' and '.join(terms)}", names)
     return check
 
@@ -177,7 +177,7 @@ def _has_same(group: _Group) -> bool:
 
 
 def modes_now() -> tuple[Any, ...]:
-    """What decides how a function is captured besides values: a capture is of these modes."""
+    """The modes that a capture depends on, besides values."""
     training = modes.training
     return (
         TensorType._training if training is None else training,
@@ -197,7 +197,7 @@ def _is_equal(a: Any, b: Any) -> bool:
     return repr(a) == repr(b) if isinstance(a, (float, complex, tuple)) else bool(a == b)
 
 
-def _kept(value: Any) -> Any:
+def _make_reference(value: Any) -> Any:
     if is_plain(value):
         return value
     try:
@@ -224,10 +224,10 @@ def _reader(kind: str, holder: Any, keys: list[Any]) -> Callable[[Any], tuple[An
     if kind == "contents":
         return _entries if isinstance(holder, dict) else tuple
     of_one = operator.attrgetter if kind == "attribute" else operator.itemgetter
-    return of_one(*keys) if len(keys) > 1 else functools.partial(_alone, of_one(*keys))
+    return of_one(*keys) if len(keys) > 1 else functools.partial(_read_one, of_one(*keys))
 
 
-def _alone(read: Callable[[Any], Any], holder: Any) -> tuple[Any]:
+def _read_one(read: Callable[[Any], Any], holder: Any) -> tuple[Any]:
     return (read(holder),)
 
 

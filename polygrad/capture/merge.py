@@ -147,9 +147,9 @@ def merge(
     once = None
     first: list[Hashable] = [b.allocation for b in inputs]
     if constant_items:
-        read = {key for x in varying_items for key in x.used}
+        read_keys = {key for x in varying_items for key in x.used}
         for key in dict.fromkeys(key for x in constant_items for key in x.written):
-            if key in read and roles[key] in ("scratch", "state"):
+            if key in read_keys and roles[key] in ("scratch", "state"):
                 memory.allocate(key, "param")
         once = _assemble(constant_items, [], memory, {}, {})
     first += [b.allocation for b in outputs if b.allocation not in first]
@@ -162,17 +162,17 @@ def _constant(items: list[_Item], inputs: set[Hashable], roles: dict[Hashable, s
     varying = set(inputs)
     constant = set(range(len(items)))
     while True:
-        changed = {
+        changed_keys = {
             i
             for i in constant
             if items[i].varies
             or not varying.isdisjoint(items[i].used)
             or any(roles[key] == "state" for key in items[i].written)
         }
-        if not changed:
+        if not changed_keys:
             return constant
-        constant -= changed
-        varying.update(key for i in changed for key in items[i].written)
+        constant -= changed_keys
+        varying.update(key for i in changed_keys for key in items[i].written)
 
 
 def _assemble(
@@ -184,17 +184,21 @@ def _assemble(
 ) -> CapturedProgram:
     """Number the buffers, `first` first, plan the scratch memory of each device, and load the Programs."""
     roles = memory.roles
-    used = dict.fromkeys([*first, *(key for x in items for key in x.used)])
-    keys = sorted(used, key=lambda key: roles[key] == "scratch")
+    used_keys = dict.fromkeys([*first, *(key for x in items for key in x.used)])
+    keys = sorted(used_keys, key=lambda key: roles[key] == "scratch")
     specs = [memory.specs[key] for key in keys]
     buffers = {k: BufferSpec(s.size, s.dtype, roles[k]) for k, s in zip(keys, specs, strict=True)}
     number = {key: i for i, key in enumerate(keys)}
     devices = dict.fromkeys(x.device for x in items if isinstance(x, _Launch))
-    own = dict.fromkeys(devices, buffers)
+    device_buffers = dict.fromkeys(devices, buffers)
     if len(devices) > 1:
         for device in devices:
-            own[device] = {key: spec for key, spec in buffers.items() if memory.devices[key] == device}
-    arenas = {device: plan_arena(device, own[device], [x.used for x in items]) for device in devices}
+            device_buffers[device] = {
+                key: spec for key, spec in buffers.items() if memory.devices[key] == device
+            }
+    arenas = {
+        device: plan_arena(device, device_buffers[device], [x.used for x in items]) for device in devices
+    }
     steps: list[ProgramStep | CopyStep] = []
     for device, group in itertools.groupby(items, lambda x: x.device if isinstance(x, _Launch) else ""):
         launches = []
@@ -205,8 +209,8 @@ def _assemble(
                 steps.append(CopyStep(number[x.source], number[x.target]))
         if launches:
             variables = [bounds[name] for name in sorted(bounds)]
-            program = assemble(device, own[device], launches, arenas[device], variables)
-            positions = None if len(devices) == 1 else [number[key] for key in own[device]]
+            program = assemble(device, device_buffers[device], launches, arenas[device], variables)
+            positions = None if len(devices) == 1 else [number[key] for key in device_buffers[device]]
             steps.append(ProgramStep(program, positions))
     smallest = sum(arena.lower_bound for arena in arenas.values())
     bound_buffers = [memory.buffers.get(key) for key in keys]
@@ -258,11 +262,11 @@ def _gather(records: Iterable[RecordedRun | Transfer], memory: _Memory, live: se
 
 def _eliminate_dead(items: list[_Item], roles: dict[Hashable, str]) -> list[_Item]:
     """The launches and copies whose results are read, or are not scratch."""
-    needed: set[Hashable] = set()
+    needed_keys: set[Hashable] = set()
     live = []
     for item in reversed(items):
-        if any(roles[target] != "scratch" or target in needed for target in item.written):
-            needed.update(item.used)
+        if any(roles[target] != "scratch" or target in needed_keys for target in item.written):
+            needed_keys.update(item.used)
             live.append(item)
     return live[::-1]
 

@@ -44,9 +44,9 @@ ViewOps = tuple[tuple[Ops, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
-    """How a Tensor is passed, in buffer number `slot`: `copied`, or as all of its memory (`view` is None), or
-    as a view of memory that is passed as a whole."""
+class ArgumentMemory:
+    """The memory that passes a Tensor argument, bound as buffer number `slot`: a copy of its elements
+    (`copied`), all of its memory (`view` is None), or memory of which the Tensor is a `view`."""
 
     slot: int
     copied: bool
@@ -54,7 +54,7 @@ class Passed:
 
 
 @dataclass(slots=True)
-class _Copied:
+class _SavedTensor:
     """A Tensor with a placeholder of its own, and its state before the capture."""
 
     tensor: Any
@@ -64,7 +64,8 @@ class _Copied:
 
 
 class Placeholders:
-    """Placeholders for the memory of `tensors`, which are distinct: `buffers`, and how each is `passed`.
+    """Placeholders for the memory of `tensors`, which are distinct: `buffers`, and the `argument_memory` of
+    each.
 
     `written`: Storages that the call is known to write to; their views are not copied. None: nothing is
     known, and Tensors over the same memory are passed separately.
@@ -72,21 +73,21 @@ class Placeholders:
 
     def __init__(self, tensors: Sequence[Any], written: Container[Storage] | None) -> None:
         self.buffers: list[Buffer] = []
-        self.passed: list[Passed] = []
+        self.argument_memory: list[ArgumentMemory] = []
         self._shared: dict[Storage, tuple[UOp, int]] = {}  # each with its own node, and its slot
-        self._copied: list[_Copied] = []
+        self._copied: list[_SavedTensor] = []
         storages = [storage_of(t) if memory_under(t.uop) is not None else None for t in tensors]
         for t, storage in zip(tensors, storages, strict=True):
             is_written = storage is not None and written is not None and storage in written
             is_repeated = written is None and storage in self._shared
             if storage is None or not (is_written or (is_whole(t) and not is_repeated)):
-                self.passed.append(Passed(self._add(elements_of(t)), True))
-                self._copied.append(_Copied(t, t.uop, t._storage, t._storage and t._storage.node))
+                self.argument_memory.append(ArgumentMemory(self._add(elements_of(t)), True))
+                self._copied.append(_SavedTensor(t, t.uop, t._storage, t._storage and t._storage.node))
                 continue
             if storage not in self._shared:
                 self._shared[storage] = storage.node, self._add(storage.node.arg)
             view = view_ops(t.uop) if is_written else None
-            self.passed.append(Passed(self._shared[storage][1], False, view))
+            self.argument_memory.append(ArgumentMemory(self._shared[storage][1], False, view))
 
     def _add(self, buffer: Buffer) -> int:
         self.buffers.append(buffer.borrow())
@@ -96,7 +97,7 @@ class Placeholders:
         for storage, (node, slot) in self._shared.items():
             set_owner(self.buffers[slot].allocation, storage)
             storage.update(UOp.buffer_of(self.buffers[slot], node.dtype))
-        slots = [p.slot for p in self.passed if p.copied]
+        slots = [p.slot for p in self.argument_memory if p.copied]
         for c, slot in zip(self._copied, slots, strict=True):
             c.tensor._storage = None
             c.tensor._set_uop(UOp.buffer_of(self.buffers[slot], c.uop.dtype).reshape(c.tensor.shape))
@@ -107,7 +108,7 @@ class Placeholders:
         for storage, (node, _) in self._shared.items():
             storage.update(node)
             rename(storage, contents_change=kind is not None)
-        slots = [p.slot for p in self.passed if p.copied]
+        slots = [p.slot for p in self.argument_memory if p.copied]
         for c, slot in zip(self._copied, slots, strict=True):
             c.tensor.uop, c.tensor._storage = c.uop, c.storage
             if c.storage is not None and c.node is not None:
@@ -121,8 +122,8 @@ def elements_of(tensor: Any) -> Buffer:
     base = stored_node(tensor.uop)
     if base.op is not Ops.BUFFER:
         realize_tensors([tensor])
-        (done,) = realize([tensor.uop], tensor._device)
-        base = done.base
+        (result,) = realize([tensor.uop], tensor._device)
+        base = result.base
     buffer: Buffer = base.arg
     return buffer
 
@@ -180,11 +181,11 @@ class LazyPlaceholders:
 
     def fill(self, recording: Recording) -> None:
         """Compute the values that the recorded runs use, into the memory that they use for them."""
-        used = recording.memory()
+        used_memory = recording.memory()
         for storage, (node, buffer) in list(self._values.items()):
-            if any(part.allocation in used for part in buffer.parts):
-                (done,) = realize([node.clone()], device_of(storage) or buffer.device)
-                buffer.copy_from(done.base.arg)
+            if any(part.allocation in used_memory for part in buffer.parts):
+                (result,) = realize([node.clone()], device_of(storage) or buffer.device)
+                buffer.copy_from(result.base.arg)
                 del self._values[storage]
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:

@@ -81,8 +81,8 @@ class _Walk:
         """Search a function, which is called with these arguments."""
         if isinstance(function, functools.partial):
             names = _parameters(function.func)
-            given = {**dict(zip(names, function.args, strict=False)), **function.keywords}
-            self.function(function.func, {**given, **arguments})
+            partial_arguments = {**dict(zip(names, function.args, strict=False)), **function.keywords}
+            self.function(function.func, {**partial_arguments, **arguments})
             return
         if isinstance(function, types.MethodType):
             self.function(function.__func__, arguments, function.__self__)
@@ -105,8 +105,8 @@ class _Walk:
         if owner is not _ABSENT and code.co_argcount:
             local[code.co_varnames[0]] = [_Reached(owner, code.co_varnames[0])]
         cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-        own = {} if root == "polygrad" else function.__globals__
-        self._code(code, own, cells, local)
+        globals_ = {} if root == "polygrad" else function.__globals__
+        self._code(code, globals_, cells, local)
 
     def _code(
         self,
@@ -199,8 +199,8 @@ class _Walk:
             module = holder.__name__ if isinstance(holder, types.ModuleType) else holder.__module__
             if module.partition(".")[0] in _LIBRARIES or module == builtins.__name__:
                 return
-        own = _attributes(holder)
-        value = own.get(name, _ABSENT)
+        attributes = _attributes(holder)
+        value = attributes.get(name, _ABSENT)
         if value is _ABSENT:
             value = inspect.getattr_static(holder, name, _ABSENT)
             if isinstance(value, property) and value.fget is not None:
@@ -278,8 +278,8 @@ def is_plain(value: Any) -> bool:
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    own = getattr(value, "__dict__", None)
-    return own if type(own) is dict else {}
+    attributes = getattr(value, "__dict__", None)
+    return attributes if type(attributes) is dict else {}
 
 
 def _elements(reached: _Reached) -> Iterator[_Reached]:

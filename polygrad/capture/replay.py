@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from polygrad.capture.arguments import Spec, restore_arguments, unbind_shape
 from polygrad.capture.captured_program import CapturedProgram
 from polygrad.capture.merge import Merged
-from polygrad.capture.placeholders import Passed, elements_of, memory_of, write_back
+from polygrad.capture.placeholders import ArgumentMemory, elements_of, memory_of, write_back
 from polygrad.engine.realize import preserve
 from polygrad.engine.recording import watch
 from polygrad.errors import CaptureError, DeviceError, DTypeError, ShapeError
@@ -72,7 +72,7 @@ class CapturedStep:
         self,
         captured: Merged,
         specs: list[Spec],
-        passed: list[Passed],
+        argument_memory: list[ArgumentMemory],
         inputs: list[Buffer],
         used_tensors: list[UsedTensor],
         draws: CapturedDraws,
@@ -84,7 +84,12 @@ class CapturedStep:
         self.captured, self.once, self.result = captured.program, captured.once, result
         self._checks, self.returns_arguments = checks, returns_arguments
         self._once_saw: Any = None  # the state of the memory that constant work depends on, when it was done
-        self._specs, self._passed, self._used_tensors, self.draws = specs, passed, used_tensors, draws
+        self._specs, self._argument_memory, self._used_tensors, self.draws = (
+            specs,
+            argument_memory,
+            used_tensors,
+            draws,
+        )
         self._symbolic = [any(s.__class__ is not int for s in spec.shape) for spec in specs]
         self._last: list[UOp | None] = [None] * len(specs)
         self._copies: dict[int, Buffer] = {}
@@ -127,9 +132,9 @@ class CapturedStep:
         for i, tensor in enumerate(tensors):
             if tensor is not None and tensor.uop is not last[i]:
                 variables = self._bind(i, tensors, variables)
-        for used in self._used_tensors:
-            if used.tensor.uop is not used.node:
-                self._follow(used)
+        for used_tensor in self._used_tensors:
+            if used_tensor.tensor.uop is not used_tensor.node:
+                self._follow(used_tensor)
         if self._written_inputs:
             self._before_writing_arguments(tensors)
         if changes.count != self._changes or newest() > self._youngest:
@@ -162,9 +167,9 @@ class CapturedStep:
     def _bind(
         self, i: int, tensors: Sequence[Any], variables: dict[str, int] | None
     ) -> dict[str, int] | None:
-        tensor, spec, passed = tensors[i], self._specs[i], self._passed[i]
-        slot = passed.slot
-        buffer = elements_of(tensor) if passed.view is None else memory_of(tensor)
+        tensor, spec, memory = tensors[i], self._specs[i], self._argument_memory[i]
+        slot = memory.slot
+        buffer = elements_of(tensor) if memory.view is None else memory_of(tensor)
         shape: Any = tensor.shape
         if self._symbolic[i]:
             variables = {} if variables is None else variables
@@ -172,8 +177,8 @@ class CapturedStep:
         check(spec, shape, tensor.dtype, buffer.device)
         self._check_sharing(i, tensors, buffer)
         allocations = {buffer.allocation}
-        if (memory := memory_under(tensor.uop)) is not None:
-            allocations.add(memory.buffer.arg.allocation)
+        if (base := memory_under(tensor.uop)) is not None:
+            allocations.add(base.buffer.arg.allocation)
         if allocations & (self._state | self._used if slot in self._written_inputs else self._state):
             raise CaptureError(
                 f"{spec.name}: the function writes to it, and uses its memory in another place, too: pass a "
@@ -205,15 +210,15 @@ class CapturedStep:
     def _check_sharing(self, i: int, tensors: Sequence[Any], buffer: Buffer) -> None:
         """Raises CaptureError when an argument does not share memory with others exactly as in the
         capture."""
-        name, passed = self._specs[i].name, self._passed[i]
-        first = next(j for j, p in enumerate(self._passed) if p.slot == passed.slot)
+        name, memory = self._specs[i].name, self._argument_memory[i]
+        first = next(j for j, p in enumerate(self._argument_memory) if p.slot == memory.slot)
         if first != i and memory_of(tensors[first]).allocation is not buffer.allocation:
             raise CaptureError(
                 f"{name}: another Tensor than {self._specs[first].name}: expected the same one, as captured, "
                 "or a view of it: call reset() first"
             )
-        size = self._bound[passed.slot].size
-        if passed.view is not None and (view_ops(tensors[i].uop) != passed.view or buffer.size != size):
+        size = self._bound[memory.slot].size
+        if memory.view is not None and (view_ops(tensors[i].uop) != memory.view or buffer.size != size):
             raise CaptureError(
                 f"{name}: another view of memory: expected that of the capture, as the function writes to "
                 "it: pass a clone(), or call reset() first"
@@ -225,22 +230,22 @@ class CapturedStep:
 
         Raises CaptureError as `run` does.
         """
-        for used in self._used_tensors:
-            if used.tensor.uop is not used.node:
-                self._follow(used)
+        for used_tensor in self._used_tensors:
+            if used_tensor.tensor.uop is not used_tensor.node:
+                self._follow(used_tensor)
         if self.once is not None:
             self._run_once(self.once)
             self._once_saw = self._seen_by(self.once)
         self.draws.catch_up()
 
     @property
-    def arguments(self) -> list[tuple[Spec, Passed]]:
+    def arguments(self) -> list[tuple[Spec, ArgumentMemory]]:
         """For each Tensor argument, its Spec and how it is passed."""
-        return list(zip(self._specs, self._passed, strict=True))
+        return list(zip(self._specs, self._argument_memory, strict=True))
 
     def bind_data(self, i: int, data: memoryview) -> None:
         """Copy `data`, bytes of the size of the captured argument, and bind the copy as argument `i`."""
-        slot = self._passed[i].slot
+        slot = self._argument_memory[i].slot
         copy = self._copy_for(slot, self._bound[slot])
         copy.write(data)
         self._bind_slot(slot, copy)
@@ -253,10 +258,10 @@ class CapturedStep:
             copy = self._copies[slot] = like.like()
         return copy
 
-    def _follow(self, used: UsedTensor) -> None:
+    def _follow(self, used_tensor: UsedTensor) -> None:
         """Bind the memory of a Tensor again, which has a new node: it was written to, or replaced."""
-        parts = memory_of(used.tensor).parts
-        olds = [places[0].buffer if places else None for places in used.places]
+        parts = memory_of(used_tensor.tensor).parts
+        olds = [places[0].buffer if places else None for places in used_tensor.places]
         kinds = [old and (old.size, old.dtype, old.device) for old in olds]
         if len(parts) != len(kinds) or any(
             kind is not None and (new.size, new.dtype, new.device) != kind
@@ -265,21 +270,25 @@ class CapturedStep:
             raise CaptureError(
                 f"captured function: a Tensor that it uses was {olds[0]} and is {parts[0]}: call reset()"
             )
-        for new, places in zip(parts, used.places, strict=True):
+        for new, places in zip(parts, used_tensor.places, strict=True):
             for place in places:
                 place.program.bind(place.position, new)
-        used.node = used.tensor.uop
+        used_tensor.node = used_tensor.tensor.uop
         self._note_memory()
 
     def _note_memory(self) -> None:
         places = [p for u in self._used_tensors for part in u.places for p in part]
-        used = {a for p in places for a in p.buffer.allocation.family}
+        used_allocations = {a for p in places for a in p.buffer.allocation.family}
         written_allocations: set[Allocation] = set()
         for program, first in ((self.captured, self._inputs), (self.once, 0)):
             if program is not None:
                 buffers = [b for i in program.written if i >= first and (b := program.buffers[i])]
                 written_allocations.update(a for b in buffers for a in b.allocation.family)
-        self._written, self._state, self._used = written_allocations, written_allocations & used, used
+        self._written, self._state, self._used = (
+            written_allocations,
+            written_allocations & used_allocations,
+            used_allocations,
+        )
         count = Counter(b.allocation for b in self.captured.buffers[self._inputs :] if b is not None)
         if any(count[a] > 1 for a in self._written):
             self.captured.order_shared_memory()
@@ -293,8 +302,8 @@ class CapturedStep:
                 rename(storage, contents_change=True)
             elif len(allocation.family) == 1:  # else the whole of which it is a part is written, too
                 allocation.version += 1
-        for used in self._used_tensors:
-            used.node = used.tensor.uop
+        for used_tensor in self._used_tensors:
+            used_tensor.node = used_tensor.tensor.uop
         self._seen = watch.executed
 
     # --- arguments that the function writes to
@@ -303,10 +312,10 @@ class CapturedStep:
         """Compute the lazy values that read them. Raises CaptureError when two arguments share memory that
         did not in the capture."""
         memory: dict[int, Allocation] = {}
-        for passed, tensor in zip(self._passed, tensors, strict=True):
+        for argument, tensor in zip(self._argument_memory, tensors, strict=True):
             base = memory_under(tensor.uop) if tensor is not None else None
-            bound = self._bound[passed.slot].allocation
-            memory[passed.slot] = bound if base is None else base.buffer.arg.allocation
+            bound = self._bound[argument.slot].allocation
+            memory[argument.slot] = bound if base is None else base.buffer.arg.allocation
         if len(set(memory.values())) < len(memory):
             raise CaptureError(
                 "captured function: two arguments share memory, and it writes to one: expected that they do "
@@ -317,7 +326,7 @@ class CapturedStep:
     def _after_writing_arguments(self, tensors: Sequence[Any]) -> None:
         """Make the new contents visible. They are in the arguments' memory, or in copies of views."""
         for slot in self._written_inputs:
-            i = next(j for j, p in enumerate(self._passed) if p.slot == slot)
+            i = next(j for j, p in enumerate(self._argument_memory) if p.slot == slot)
             tensor, elements = tensors[i], self._bound[slot]
             if tensor is None:
                 continue

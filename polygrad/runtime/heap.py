@@ -151,7 +151,7 @@ class Heap:
                 return
         raise OutOfMemoryError(
             f"allocate {size} bytes: {self.allocated} of {self.end} bytes are in use, and the memory cannot "
-            f"grow to {needed_end} (limit: {self.limit}): "
+            f"grow to {needed_end} (limit of {self.limit} bytes): "
             "free tensors, or use smaller ones"
         )
 

@@ -113,7 +113,7 @@ def test_captures_say_what_cannot_be_captured(results: dict[str, Any]) -> None:
     assert is_error(step["one"], "ArgumentError", "expected 2 inputs")
     assert is_error(step["noLoss"], "ArgumentError", "expected fn to return a loss of one element")
     assert is_error(step["throws"], "RangeError", "mine")
-    assert is_error(jit["other"], "CaptureError", "expected the arguments that are no Tensors to stay")
+    assert is_error(jit["other"], "CaptureError", "expected the arguments that are not Tensors to stay")
     assert jit["inside"] == "CaptureError"
     assert step["kernels"] > 0
 

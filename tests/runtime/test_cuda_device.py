@@ -233,7 +233,7 @@ def test_a_launch_that_is_refused_is_a_device_error_and_the_next_runs(runtime):
     x, out = filled(runtime, [1, 2, 3, 4, 5]), runtime.allocate(20)
     step = runtime.load(program((0, 1)))
     library().fake_refuse(INVALID_VALUE)
-    with pytest.raises(DeviceError, match=r"expected a launch of \(1, 1, 1\) threads in \(5, 1, 1\) blocks"):
+    with pytest.raises(DeviceError, match=r"a launch of \(1, 1, 1\) threads in \(5, 1, 1\) blocks failed"):
         step.run([out, x], None, {"n": 0})
     assert not runtime.lost
     for _ in range(2):
@@ -244,7 +244,7 @@ def test_a_launch_that_is_refused_is_a_device_error_and_the_next_runs(runtime):
 def test_more_threads_than_a_block_has_is_a_device_error(runtime):
     kernel = replace(KERNEL, workgroup=(2048, 1, 1))
     x = filled(runtime, [1, 2, 3, 4, 5])
-    with pytest.raises(DeviceError, match=r"expected a launch of \(2048, 1, 1\) threads"):
+    with pytest.raises(DeviceError, match=r"a launch of \(2048, 1, 1\) threads"):
         runtime.load(program((0, 1), kernel=kernel)).run([x, x], None, {"n": 0})
 
 
