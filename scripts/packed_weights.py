@@ -170,7 +170,7 @@ fits; larger matrices wait for memory, and the fewer bits, the less.
 How they are read is said in `polygrad/nn/quantization.py`: a weight is an expression over planes of bytes,
 and is computed inside of the product's kernel. With more than 8 rows it is computed once, to memory. With
 activations in 8 bits (`polygrad/nn/integer_products.py`) the product is one of bytes, for any number of rows:
-VPDPBUSD of x86. That is the default where a device has dot products of bytes.
+VPDPBUSD of x86, or the dot product of relaxed SIMD. That is the default where a device has these.
 """
 
 
