@@ -4,8 +4,9 @@
 
 A small Llama learns the sonnets of examples/data, letter by letter, for a minute or two. Then its weights
 are packed in each kind, and its perplexity on sonnets that it has not seen, and its scores, are compared
-with those of the weights in float32. The speed is that of one product of a matrix with one row, in one
-thread, as the least time of many, with the operands in the processor's caches where they fit.
+with those of the weights in float32; also with activations in 8 bits. The speed is that of one product of a
+matrix with one row, in one thread, as the least time of many, with the operands in the processor's caches
+where they fit.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ import numpy as np
 from polygrad import Tensor, TinyJit, compile_step, nn, quantize, set_num_threads
 from polygrad.models.fields import Fields
 from polygrad.models.llama import Decoder, read_config
+from polygrad.nn.integer_products import CODES
+from polygrad.nn.packed import linear
 from polygrad.nn.quantization import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -100,14 +103,14 @@ def some_weight(kind: str, device: str) -> nn.PackedWeight:
     return nn.PackedWeight.of_blocks(Tensor(blocks, device), kind)
 
 
-def weights_per_ns(kind: str | None, device: str) -> float:
+def weights_per_ns(kind: str | None, device: str, activations: str = "float32") -> float:
     """Of a product with one row; None: of float32."""
     rng = np.random.default_rng(0)
     x = Tensor(rng.standard_normal((1, COLUMNS)).astype(np.float32), device).realize()
     plain = Tensor(rng.standard_normal((ROWS, COLUMNS)).astype(np.float32), device).realize()
-    weight: Any = plain if kind is None else some_weight(kind, device)
+    weight: Any = plain if kind is None else some_weight(kind, device).with_activations(activations)
     with Tensor.no_grad():
-        product = TinyJit(lambda x: x.linear(weight.transpose()))
+        product = TinyJit(lambda x: linear(x, weight))
         for _ in range(3):
             product(x).numpy()
         least = math.inf
@@ -125,21 +128,28 @@ def main() -> None:
     split = len(tokens) * 9 // 10
     model = trained_model(tokens[:split], vocabulary)
     expected, plain = scores(model, tokens[split:])
-    rows = [
-        ["float32", "32.00", f"{plain:.4f}", "", "", *(f"{weights_per_ns(None, d):.1f}" for d in DEVICES)]
-    ]
+    speeds = [f"{weights_per_ns(None, d):.1f}" for d in DEVICES]
+    rows = [["float32", "32.00", f"{plain:.4f}", "", "", "", "", *speeds, *[""] * len(DEVICES)]]
     for kind in KINDS:
         weight = some_weight(kind, "CPU")
-        row = [kind, f"{weight.nbytes() * 8 / weight.numel():.2f}", "", "", ""]
+        row = [kind, f"{weight.nbytes() * 8 / weight.numel():.2f}", *[""] * 5]
         if KINDS[kind].pack is not None:
-            logits, perplexity = scores(quantize(copy.deepcopy(model), kind), tokens[split:])
+            packed = quantize(copy.deepcopy(model), kind, activations="float32")
+            logits, perplexity = scores(packed, tokens[split:])
             differences = abs(logits - expected)
-            row[2:] = [f"{perplexity:.4f}", f"{differences.max():.3f}", f"{differences.mean():.4f}"]
-        rows.append([*row, *(f"{weights_per_ns(kind, d):.1f}" for d in DEVICES)])
+            row[2:5] = [f"{perplexity:.4f}", f"{differences.max():.3f}", f"{differences.mean():.4f}"]
+        if KINDS[kind].pack is not None and kind in CODES:
+            packed = quantize(copy.deepcopy(model), kind, activations="int8")
+            rounded, perplexity = scores(packed, tokens[split:])
+            row[5:] = [f"{perplexity:.4f}", f"{abs(rounded - logits).mean():.4f}"]
+        row += [f"{weights_per_ns(kind, d):.1f}" for d in DEVICES]
+        by_int8 = [f"{weights_per_ns(kind, d, 'int8'):.1f}" if kind in CODES else "" for d in DEVICES]
+        rows.append([*row, *by_int8])
         print(*rows[-1], flush=True)
     spread = f"{expected.std():.2f}"
     head = ["kind", "bits a weight", "perplexity", "largest difference", "mean difference",
-            *(f"{d}: weights/ns" for d in DEVICES)]  # fmt: skip
+            "perplexity, int8", "mean difference by int8",
+            *(f"{d}: weights/ns" for d in DEVICES), *(f"{d}, int8" for d in DEVICES)]  # fmt: skip
     lines = ["| " + " | ".join(r) + " |" for r in [head, ["---"] * len(head), *rows]]
     PAGE.write_text(_TEXT.format(table="\n".join(lines), spread=spread, rows=ROWS, columns=COLUMNS), "utf-8")
     print(f"wrote {PAGE.relative_to(ROOT)}")
@@ -150,14 +160,17 @@ _TEXT = """# What weights in few bits cost
 Made by `python scripts/packed_weights.py`. A Llama of three layers learned sonnets letter by letter; its
 weights were packed by `polygrad.quantize`, those of its embedding and its scores too. Perplexity is that of
 sonnets that it had not seen, differences are those of its scores, whose standard deviation is {spread}. Kinds
-without these are only read from files. Weights per nanosecond: of the product of a {rows} by {columns} matrix
-with one row, by one thread, with the matrix in the processor's caches where it fits; larger matrices wait for
-memory, and the fewer bits, the less.
+without these are only read from files. The columns *int8* are with activations in 8 bits; differences there
+are those from the same weights with activations in float32. Weights per nanosecond: of the product of a
+{rows} by {columns} matrix with one row, by one thread, with the matrix in the processor's caches where it
+fits; larger matrices wait for memory, and the fewer bits, the less.
 
 {table}
 
 How they are read is said in `polygrad/nn/quantization.py`: a weight is an expression over planes of bytes,
-and is computed inside of the product's kernel. With more than 8 rows it is computed once, to memory.
+and is computed inside of the product's kernel. With more than 8 rows it is computed once, to memory. With
+activations in 8 bits (`polygrad/nn/integer_products.py`) the product is one of bytes, for any number of rows:
+VPDPBUSD of x86, or the dot product of relaxed SIMD. That is the default where a device has these.
 """
 
 

@@ -74,7 +74,7 @@ class Target:
         """A string that names these capabilities; part of every cache key."""
         fma = ("+fma" if self.fma else "") + ("+scalar" if self.scalar_fma else "")
         host = f"-{self.processor}" if self.processor else ""
-        dots = "".join(sorted(f"+dot_{d.a.name}_{d.b.name}" for d in self.dots))
+        dots = "".join(sorted(f"+dot_{d.a.name}{d.bits or ''}_{d.b.name}" for d in self.dots))
         simd = f"simd{self.simd_bytes}x{self.registers}{fma}{dots}"
         grid = f"-{self.workgroups.key}-b{self.max_buffers}-a{self.alignment}" if self.workgroups else ""
         packed = "-packed" + "".join(f"+{d.name}" for d in self.packed) if self.packed else ""

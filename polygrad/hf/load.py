@@ -25,7 +25,8 @@ from polygrad.models.fields import Fields
 from polygrad.models.instance import NOT_QUANTIZED
 from polygrad.models.names import Names, Source, find_sources
 from polygrad.models.registry import architecture_of
-from polygrad.nn.quantize import find_packable_weights, find_weights_to_pack
+from polygrad.nn.packed import check_activations
+from polygrad.nn.quantize import find_packable_weights, find_weights_to_pack, round_activations
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
 from polygrad.uop.ops import Ops
@@ -39,6 +40,7 @@ def load_hf(
     device: str | None = None,
     quantize: str | None = None,
     architecture: str | None = None,
+    activations: str | None = None,
 ) -> HFInstance:
     """The model in a folder: config.json, weights (safetensors or pytorch_model.bin, whole or in parts) and
     a tokenizer; or in a GGUF file, whose weights in few bits stay packed, with all its parts if it is one of
@@ -49,9 +51,11 @@ def load_hf(
     have, prompt and answer; 0: as many as the model takes. `dtype`: of the weights; None: that of the file.
     `quantize`: a kind that the weights of products and embeddings are packed in, each when it is read: see
     `polygrad.quantize`; what the file has packed stays. `architecture`: in the place of the one that
-    config.json names. Raises ModelError, which names the file and the entry; nothing is half loaded.
+    config.json names. `activations`: what the inputs of products with packed weights are rounded to, `int8`
+    or `float32`; None: `int8` where the device multiplies bytes: see `polygrad.quantize`. Raises ModelError,
+    which names the file and the entry; nothing is half loaded.
     """
-    options = _Options(max_batch, max_seq_len, dtype, device, quantize, architecture)
+    options = _Options(max_batch, max_seq_len, dtype, device, quantize, architecture, activations)
     folder = Path(path_or_repo)
     if folder.is_file():
         return _gguf_instance(open_gguf(map_parts(folder)), {}, options)
@@ -100,11 +104,12 @@ def load_hf_bytes(
     device: str | None = None,
     quantize: str | None = None,
     architecture: str | None = None,
+    activations: str | None = None,
 ) -> HFInstance:
     """As `load_hf`, without a file system: `config` is config.json, `weights` the bytes of one safetensors
     file or a list of them; or `config` is None, and `weights` those of a GGUF file, or a list of its parts.
     `tokenizer`: the bytes of a tokenizer's files (and of other small files) by name."""
-    options = _Options(max_batch, max_seq_len, dtype, device, quantize, architecture)
+    options = _Options(max_batch, max_seq_len, dtype, device, quantize, architecture, activations)
     files = dict(tokenizer or {})
     parts = weights if isinstance(weights, (list, tuple)) else [weights]
     if not parts:
@@ -127,6 +132,7 @@ class _Options:
     device: str | None
     quantize: str | None
     architecture: str | None
+    activations: str | None
 
 
 def _gguf_instance(model: GGUFModel, files: dict[str, bytes], options: _Options) -> HFInstance:
@@ -160,7 +166,9 @@ def _read_weights(module: Any, names: Names, checkpoint: Any, dtype: DType, opti
     shapes = {name: tuple(t.shape) for name, t in module_state.items()}
     sources = find_sources(shapes, names, checkpoint.shapes, checkpoint.where)
     places, kind = find_packable_weights(module), options.quantize
-    to_pack = {} if kind is None else find_weights_to_pack(module, kind, NOT_QUANTIZED)
+    activations = options.activations
+    check_activations(activations)
+    to_pack = {} if kind is None else find_weights_to_pack(module, kind, NOT_QUANTIZED, activations)
     values: Iterable[tuple[str, Any]] = _values(sources, checkpoint, options.device)
     if sys.stderr.isatty():
         values = nn.data.progress(values, "loading", len(module_state))
@@ -168,11 +176,11 @@ def _read_weights(module: Any, names: Names, checkpoint: Any, dtype: DType, opti
         for name, value in values:
             if isinstance(value, nn.PackedWeight):
                 if name in places:
-                    places[name].put(value)
+                    places[name].put(round_activations(value, activations))
                     continue
                 value = value.dense()
             if kind is not None and name in to_pack:
-                to_pack[name].put(nn.PackedWeight.of(value, kind))
+                to_pack[name].put(round_activations(nn.PackedWeight.of(value, kind), activations))
                 continue
             # integers, as positions and counts, keep their dtype; a value without other owners is not copied
             value = value.cast(dtype if module_state[name].dtype.is_float else module_state[name].dtype)

@@ -61,9 +61,11 @@ class SequenceToSequence(HFInstance):
             scheduler.step()
         return [join_pieces(list(s.pieces), len(request.tokens)) for s in sequences]
 
-    def quantize(self, kind: str, skip: str | Iterable[str] = NOT_QUANTIZED) -> None:
+    def quantize(
+        self, kind: str, skip: str | Iterable[str] = NOT_QUANTIZED, activations: str | None = None
+    ) -> None:
         """See `Instance.quantize`. Raises ArgumentError."""
-        super().quantize(kind, skip)
+        super().quantize(kind, skip, activations)
         self.__dict__.pop("_made", None)  # captured Programs read the old weights
 
     def _reader(self, length: int) -> tuple[Scheduler, Any]:

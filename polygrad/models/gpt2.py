@@ -16,6 +16,7 @@ from polygrad.models.names import Names
 from polygrad.models.positions import PositionTable
 from polygrad.models.text_classification import classifier
 from polygrad.nn.layer import Layer
+from polygrad.nn.packed import linear
 from polygrad.tensor.tensor import Tensor
 
 
@@ -81,7 +82,7 @@ class GPT2(CausalLM):
     def logits(self, hidden: Tensor) -> Tensor:
         if self.lm_head is not None:
             return self.lm_head(hidden)
-        return hidden.linear(self.wte.weight.transpose())
+        return linear(hidden, self.wte.weight)
 
 
 _NAMES = Names(

@@ -76,12 +76,14 @@ class Instance:
             first, *other_weights = (old_weights[name] for name in values)
             first.realize(*other_weights)
 
-    def quantize(self, kind: str, skip: str | Iterable[str] = NOT_QUANTIZED) -> None:
+    def quantize(
+        self, kind: str, skip: str | Iterable[str] = NOT_QUANTIZED, activations: str | None = None
+    ) -> None:
         """Pack the weights of products and embeddings in few bits, in place: see `polygrad.quantize`.
 
         `train_step` trains what is left, biases and norms, from then on. Raises ArgumentError.
         """
-        quantize(self.module, kind, skip)
+        quantize(self.module, kind, skip, activations)
         self.forget_captures()
 
     @property

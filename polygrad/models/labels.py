@@ -11,7 +11,7 @@ from polygrad.models.causal_lm import IGNORED_LABEL
 from polygrad.models.feed_forward import Activation
 from polygrad.models.fields import Fields
 from polygrad.nn.layer import Layer
-from polygrad.nn.packed import PackedWeight
+from polygrad.nn.packed import PackedWeight, linear
 from polygrad.nn.parameter import parameter
 from polygrad.tensor.tensor import Tensor
 
@@ -143,4 +143,4 @@ class MaskedLMHead(Layer):
 
     def __call__(self, x: Tensor, table: Tensor | PackedWeight) -> Tensor:
         x = self.norm(self.activation(self.dense(x)))
-        return x.linear(table.transpose(), self.bias) if self.decoder is None else self.decoder(x)
+        return linear(x, table, self.bias) if self.decoder is None else self.decoder(x)

@@ -22,6 +22,7 @@ from polygrad.models.names import Names
 from polygrad.models.rotary import Rotary, rotary
 from polygrad.models.text_classification import classifier
 from polygrad.nn.layer import Layer
+from polygrad.nn.packed import linear
 from polygrad.tensor.tensor import Tensor
 
 ROTATION = "full"  # the one table of most families
@@ -90,7 +91,7 @@ class Decoder(CausalLM):
     def logits(self, hidden: Tensor) -> Tensor:
         if self.lm_head is not None:
             return self.lm_head(hidden)
-        return hidden.linear(self.model.embed_tokens.weight.transpose())
+        return linear(hidden, self.model.embed_tokens.weight)
 
 
 def read_config(config: Fields) -> DecoderConfig:

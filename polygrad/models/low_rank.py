@@ -6,6 +6,7 @@ from typing import Any
 
 from polygrad import nn
 from polygrad.nn.layer import Layer
+from polygrad.nn.packed import linear
 from polygrad.tensor.tensor import Tensor
 
 
@@ -21,7 +22,7 @@ class LowRankLinear(Layer):
         self.lora_A, self.lora_B, self.scale, self.dropout = lora_A, lora_B, scale, dropout
 
     def __call__(self, x: Tensor) -> Tensor:
-        out = x.linear(self.weight.transpose(), self.bias)
+        out = linear(x, self.weight, self.bias)
         low = x.cast(self.lora_A.dtype).dropout(self.dropout).linear(self.lora_A.transpose())
         return out + (low.linear(self.lora_B.transpose()) * self.scale).cast(out.dtype)
 

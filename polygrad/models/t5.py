@@ -24,6 +24,7 @@ from polygrad.models.feed_forward import Activation, FeedForward, GatedFeedForwa
 from polygrad.models.fields import Fields
 from polygrad.models.names import Names
 from polygrad.nn.layer import Layer
+from polygrad.nn.packed import linear
 from polygrad.tensor.tensor import Tensor
 
 _UNBOUNDED = 1 << 30  # positions are relative: texts may be as long as memory allows
@@ -246,7 +247,7 @@ class T5ForConditionalGeneration(EncoderDecoder):
         if self.lm_head is not None:
             return self.lm_head(hidden)
         # tied embeddings are large, because they are not scaled as inputs
-        return (hidden * hidden.shape[-1] ** -0.5).linear(self.shared.weight.transpose())
+        return linear(hidden * hidden.shape[-1] ** -0.5, self.shared.weight)
 
 
 def _stack_names(stack: str, feed_forward: int) -> tuple[tuple[str, str], ...]:

@@ -25,6 +25,7 @@ from polygrad.models.fields import Fields
 from polygrad.models.names import Names
 from polygrad.models.positions import PositionTable
 from polygrad.nn.layer import Layer
+from polygrad.nn.packed import linear
 from polygrad.tensor.tensor import Tensor
 
 _EPS = 1e-5
@@ -170,7 +171,7 @@ class WhisperForConditionalGeneration(EncoderDecoder):
 
     def logits(self, hidden: Tensor) -> Tensor:
         head = self.decoder.words if self.proj_out is None else self.proj_out
-        return hidden.linear(head.weight.transpose())
+        return linear(hidden, head.weight)
 
 
 _NAMES = Names(

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.nn.layer import Layer
+from polygrad.nn.packed import linear
 from polygrad.nn.parameter import parameter
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.core.index_checks import check_index
@@ -33,7 +34,7 @@ class Linear(Layer):
         self.bias = parameter(Tensor.uniform(out_features, low=-bound, high=bound), dtype) if bias else None
 
     def __call__(self, x: Tensor) -> Tensor:
-        return x.linear(self.weight.transpose(), self.bias)
+        return linear(x, self.weight, self.bias)
 
 
 class Bilinear(Layer):

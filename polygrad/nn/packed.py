@@ -1,20 +1,29 @@
 """Quantized matrices that replace layers' weights.
 
 A PackedWeight has the operations that layers use: rows by index, and the transpose for a product. Each is a
-lazy expression over the bytes, computed where it is read: in registers, within the product's kernel.
+lazy expression over the bytes, computed where it is read: in registers, within the product's kernel. `linear`
+is the product with activations rounded to 8 bits, where the weight asks for it.
+
+For that, planes are stored in *panels* of 16 rows with the rows innermost: a vector holds one word of each
+row, and the sum of a block needs no shuffles. ggml calls this repacking.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from polygrad.dtype import DType, dtypes
+from polygrad.engine.devices import Device
 from polygrad.errors import ArgumentError, ShapeError
-from polygrad.helpers import prod
+from polygrad.helpers import ceildiv, prod
+from polygrad.nn.integer_products import BYTE_PLANES, CODES, WORD, multiply_integers
 from polygrad.nn.parameter import keep_as_planes
 from polygrad.nn.quantization import find_kind, find_kind_to_pack
 from polygrad.tensor.tensor import Tensor
+
+PANEL = 16  # rows
+ACTIVATIONS = ("float32", "int8")
 
 
 class PackedWeight:
@@ -22,7 +31,8 @@ class PackedWeight:
 
     `kind`: a key of `polygrad.nn.quantization.KINDS`. `planes`: its parts by name, (*rows, blocks, ...). They
     are computed and copied, and become attributes, as buffers: they are saved with the model and not trained.
-    Raises ArgumentError for an unknown kind.
+    `activations`: `float32`, or `int8`: `linear` rounds its input to integers of 8 bits, in blocks with a
+    scale. Raises ArgumentError for an unknown kind, and for `int8` where `takes_int8` is false.
 
     >>> from polygrad import Tensor
     >>> from polygrad.nn.packed import PackedWeight
@@ -31,16 +41,27 @@ class PackedWeight:
     ((2, 64), 136, [1.0, 1.0])
     """
 
-    def __init__(self, kind: str, planes: Mapping[str, Tensor]) -> None:
-        self.kind = kind.lower()
-        copies = {name: plane.detach().clone() for name, plane in planes.items()}
-        first, *other_planes = copies.values()
-        first.realize(*other_planes)
-        keep_as_planes(copies.values())
-        self._names = tuple(copies)
-        vars(self).update(copies)
-        numbers, axes = find_kind(kind).dense(copies).shape, copies["scales"].ndim
+    def __init__(self, kind: str, planes: Mapping[str, Tensor], activations: str = "float32") -> None:
+        self.kind, self.activations = kind.lower(), activations
+        numbers, axes = find_kind(kind).dense(planes).shape, planes["scales"].ndim
         self.columns = prod(numbers[axes - 1 :])
+        check_activations(activations)
+        self.rows = planes["scales"].shape[:-1]
+        in_panels = activations == "int8"
+        if in_panels and not takes_int8(self.kind, (*self.rows, self.columns)):
+            raise ArgumentError(
+                f"activations: int8 is for matrices of the kinds {', '.join(CODES)} whose rows have a "
+                f"multiple of 32 numbers, got {kind} and {self.columns} columns in {axes} axes"
+            )
+        own = {
+            name: (_to_panels(plane, name in BYTE_PLANES) if in_panels else plane).detach().clone()
+            for name, plane in planes.items()
+        }
+        first, *others = own.values()
+        first.realize(*others)
+        keep_as_planes(own.values())
+        self._names = tuple(own)
+        vars(self).update(own)
 
     @classmethod
     def of(cls, weight: Tensor, kind: str) -> PackedWeight:
@@ -81,18 +102,36 @@ class PackedWeight:
 
     @property
     def planes(self) -> dict[str, Tensor]:
-        """The parts by name."""
-        return {name: vars(self)[name] for name in self._names}
+        """The parts by name, (*rows, blocks, ...); views of those in panels."""
+        own = {name: vars(self)[name] for name in self._names}
+        if self.activations == "float32":
+            return own
+        (rows,) = self.rows
+        return {name: _by_rows(plane, rows, name in BYTE_PLANES) for name, plane in own.items()}
+
+    def with_activations(self, activations: str | None = None) -> PackedWeight:
+        """This matrix with other activations: a copy, if they are others. None: `int8` where it takes them
+        and its device multiplies bytes. Raises ArgumentError as the class does.
+
+        >>> from polygrad import Tensor
+        >>> from polygrad.nn.packed import PackedWeight
+        >>> PackedWeight.of(Tensor.ones(32, 64), "q8_0").with_activations("int8").activations
+        'int8'
+        """
+        if activations is None:
+            is_int8 = takes_int8(self.kind, self.shape) and _multiplies_bytes(self.device)
+            activations = "int8" if is_int8 else "float32"
+        return self if activations == self.activations else PackedWeight(self.kind, self.planes, activations)
 
     @property
     def shape(self) -> tuple[Any, ...]:
         """The shape of the matrix."""
-        return (*self.planes["scales"].shape[:-1], self.columns)
+        return (*self.rows, self.columns)
 
     @property
     def ndim(self) -> int:
         """The number of axes of the matrix."""
-        return self.planes["scales"].ndim
+        return len(self.rows) + 1
 
     @property
     def dtype(self) -> DType:
@@ -102,7 +141,7 @@ class PackedWeight:
     @property
     def device(self) -> Any:
         """The device of the planes."""
-        return self.planes["scales"].device
+        return vars(self)["scales"].device
 
     def numel(self) -> Any:
         """The number of elements of the matrix."""
@@ -110,7 +149,7 @@ class PackedWeight:
 
     def nbytes(self) -> int:
         """Bytes of all planes."""
-        return sum(plane.nbytes() for plane in self.planes.values())
+        return sum(vars(self)[name].nbytes() for name in self._names)
 
     def dense(self) -> Tensor:
         """The matrix, a lazy expression over the planes."""
@@ -134,7 +173,9 @@ class PackedWeight:
                 f"packed weight: expected rows by an int, a slice or a Tensor, got {type(index).__name__}"
             )
         parts = {name: plane[index] for name, plane in self.planes.items()}
-        return PackedWeight(self.kind, parts) if isinstance(index, slice) else self._matrix(parts)
+        if isinstance(index, slice):
+            return PackedWeight(self.kind, parts, self.activations)
+        return self._matrix(parts)
 
     def __len__(self) -> int:
         return int(self.shape[0])
@@ -142,6 +183,83 @@ class PackedWeight:
     def __repr__(self) -> str:
         return f"<PackedWeight {self.kind} {self.shape} on {self.device}, {self.nbytes()} bytes>"
 
+    def multiply(self, x: Tensor) -> Tensor:
+        """x (..., columns) times the transpose of a matrix whose activations are `int8`: float32 (..., rows).
+
+        Raises ShapeError.
+        """
+        if x.ndim < 1 or x.shape[-1] != self.columns:
+            raise ShapeError(f"linear: expected (..., {self.columns}) for {self!r}, got {x.shape}")
+        parts = {name: _with_rows_first(vars(self)[name], name in BYTE_PLANES) for name in self._names}
+        out = multiply_integers(x, CODES[self.kind](parts), 2).flatten(-2)
+        (rows,) = self.rows
+        return out if out.shape[-1] == rows else out.contiguous()[..., :rows]  # tiles are of whole panels
+
     def _matrix(self, planes: Mapping[str, Tensor]) -> Tensor:
         rows = planes["scales"].shape[:-1]
         return find_kind(self.kind).dense(planes).reshape(*rows, self.columns)
+
+
+def check_activations(activations: str | None) -> None:
+    """Raises ArgumentError for a name that is none of `ACTIVATIONS`."""
+    if activations is not None and activations not in ACTIVATIONS:
+        raise ArgumentError(f"activations: expected one of {', '.join(ACTIVATIONS)}, got {activations!r}")
+
+
+def takes_int8(kind: str, shape: tuple[Any, ...]) -> bool:
+    """Whether a packed matrix of this shape can be multiplied by activations in 8 bits: it has integer codes,
+    two axes, and whole blocks."""
+    return kind.lower() in CODES and len(shape) == 2 and shape[-1] % 32 == 0
+
+
+def _multiplies_bytes(device: str | Sequence[str]) -> bool:
+    """Whether one device has dot products of bytes; a matrix on several has floats."""
+    return isinstance(device, str) and any(d.a.itemsize == 1 for d in Device.backend(device).target.dots)
+
+
+def linear(x: Tensor, weight: Tensor | PackedWeight, bias: Tensor | None = None) -> Tensor:
+    """x @ weight.T + bias: (..., columns), (rows, columns) and (rows,) to (..., rows).
+
+    Of a PackedWeight whose activations are `int8`, the product is of integers, unless a gradient of `x` may
+    be asked for: rounding has none. Raises ShapeError.
+
+    >>> from polygrad import Tensor
+    >>> from polygrad.nn.packed import PackedWeight, linear
+    >>> weight = PackedWeight.of(Tensor.ones(16, 64), "q8_0").with_activations("int8")
+    >>> linear(Tensor.ones(1, 64), weight)[0, :2].tolist()
+    [64.0, 64.0]
+    """
+    if not isinstance(weight, PackedWeight) or weight.activations == "float32" or x.requires_grad:
+        return x.linear(weight.transpose(), bias)
+    out = weight.multiply(x)
+    return out if bias is None else out + bias
+
+
+# --- panels: (panels, ..., words, 16, 4) of planes whose bytes are read as words, (panels, ..., 16) of others
+
+
+def _to_panels(plane: Tensor, has_words: bool) -> Tensor:
+    """The panels of a plane (rows, ...), the last one with zeros where there are no rows."""
+    rows, *rest = plane.shape
+    count = ceildiv(rows, PANEL)
+    padding = ((0, count * PANEL - rows), *((0, 0) for _ in rest))
+    if has_words:
+        rest[-1:] = [rest[-1] // WORD, WORD]
+    split = plane.pad(padding).reshape(count, PANEL, *rest)
+    last = split.ndim - has_words
+    return split.permute(0, *range(2, last), 1, *range(last, split.ndim))
+
+
+def _with_rows_first(panels: Tensor, has_words: bool) -> Tensor:
+    """A view of panels, (panels, 16, ...)."""
+    at = panels.ndim - 1 - has_words
+    return panels.permute(0, at, *(i for i in range(1, panels.ndim) if i != at))
+
+
+def _by_rows(panels: Tensor, rows: int, has_words: bool) -> Tensor:
+    """A view of panels as the plane that they were made of."""
+    view = _with_rows_first(panels, has_words)
+    count, _, *rest = view.shape
+    if has_words:
+        rest[-2:] = [rest[-2] * WORD]
+    return view.reshape(count * PANEL, *rest)[:rows]

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from polygrad.errors import ArgumentError
-from polygrad.nn.packed import PackedWeight
+from polygrad.nn.integer_products import CODES
+from polygrad.nn.packed import PackedWeight, check_activations, takes_int8
 from polygrad.nn.quantization import find_kind_to_pack
 from polygrad.nn.state import named_objects
 from polygrad.tensor.tensor import Tensor
@@ -48,9 +49,12 @@ def find_packable_weights(model: Any, skip: str | Iterable[str] = ()) -> dict[st
     return out
 
 
-def find_weights_to_pack(model: Any, kind: str, skip: str | Iterable[str] = ()) -> dict[str, WeightLocation]:
+def find_weights_to_pack(
+    model: Any, kind: str, skip: str | Iterable[str] = (), activations: str | None = None
+) -> dict[str, WeightLocation]:
     """The weights that `quantize` packs, by name. Raises ArgumentError as it does."""
     block = find_kind_to_pack(kind).block or 1
+    check_activations(activations)
     places = find_packable_weights(model, skip)
     for name, place in places.items():
         columns = place.weight.shape[-1]
@@ -59,10 +63,21 @@ def find_weights_to_pack(model: Any, kind: str, skip: str | Iterable[str] = ()) 
                 f"quantize: {name}: {kind} has blocks of {block} numbers, and a row has {columns}: leave it "
                 f"out by skip={name.removesuffix('.weight')!r}"
             )
+        if activations == "int8" and place.weight.ndim == 2 and not takes_int8(kind, place.weight.shape):
+            raise ArgumentError(
+                f"quantize: {name}: {kind} of {columns} columns takes no activations of 8 bits: they are for "
+                f"rows of a multiple of 32 numbers, of the kinds {', '.join(CODES)}"
+            )
     return {name: place for name, place in places.items() if isinstance(place.weight, Tensor)}
 
 
-def quantize(model: Any, kind: str, skip: str | Iterable[str] = ()) -> Any:
+def round_activations(weight: PackedWeight, activations: str | None) -> PackedWeight:
+    """A model's packed weight with the activations that `quantize` was asked for. Experts, which are several
+    matrices, keep float32. Raises ArgumentError."""
+    return weight if weight.ndim != 2 else weight.with_activations(activations)
+
+
+def quantize(model: Any, kind: str, skip: str | Iterable[str] = (), activations: str | None = None) -> Any:
     """Pack the weights of `model` into few bits, in place; returns `model`.
 
     These are the weights of Linear and Embedding layers, of experts, and of other layers that name some (see
@@ -72,8 +87,12 @@ def quantize(model: Any, kind: str, skip: str | Iterable[str] = ()) -> Any:
 
     `kind`: `int8` (a scale for each row), `fp8` (likewise, fp8e4m3), `int4` (a scale and a zero for 32
     numbers), or GGUF's `q4_0`, `q4_1`, `q5_0`, `q5_1`, `q8_0`. `skip`: paths, or components of paths, as
-    `lm_head` or `layers.0`, whose weights are not packed. Raises ArgumentError for an unknown kind, a kind
-    that can only be read, and a weight whose rows are not a whole number of blocks; then nothing is packed.
+    `lm_head` or `layers.0`, whose weights are not packed. `activations`: what the inputs of products are
+    rounded to: `int8`, in blocks of 32 or 16 numbers with a scale, or `float32`, which is exact. None:
+    `int8` if the device multiplies bytes and the kind has integer codes (all but `fp8`, `q5_0` and `q5_1`).
+    That is several times as fast, and its error is less than that of packing the weights. Products whose
+    input needs a gradient use float32. Raises ArgumentError for an unknown kind, a kind that can only be
+    read, and a weight whose rows are not a whole number of blocks; then nothing is packed.
 
     >>> import polygrad
     >>> from polygrad import Tensor, nn
@@ -84,13 +103,15 @@ def quantize(model: Any, kind: str, skip: str | Iterable[str] = ()) -> Any:
     >>> Tensor.ones(1, 64).sequential(model).shape
     (1, 10)
     """
-    places = find_weights_to_pack(model, kind, skip)
+    places = find_weights_to_pack(model, kind, skip, activations)
     readers = Counter(id(place.weight) for place in places.values())
     packed_by_id: dict[int, PackedWeight] = {}  # weights that several layers share are packed once
     for place in places.values():
         weight = place.weight
         assert isinstance(weight, Tensor)
-        packed_weight = packed_by_id.get(id(weight)) or PackedWeight.of(weight, kind)
+        packed_weight = packed_by_id.get(id(weight))
+        if packed_weight is None:
+            packed_weight = round_activations(PackedWeight.of(weight, kind), activations)
         if readers[id(weight)] > 1:
             packed_by_id[id(weight)] = packed_weight
         place.put(packed_weight)

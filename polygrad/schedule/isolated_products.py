@@ -44,11 +44,11 @@ def isolate_products(order: list[UOp], points: set[UOp], grid: bool) -> set[UOp]
             continue
         sources = [s for s in node.src if s not in points]
         sums = {total: None for s in sources for total in sums_of[s] if total not in points}
-        if (inner := flattened.get(node)) in sums:
+        for inner in [total for total in sums if total is flattened.get(node) or _is_block(total, node)]:
             del sums[inner]
             if inner in large:
                 large.add(node)
-        products = [total for total in sums if total in large and not _is_block(total, node)]
+        products = [total for total in sums if total in large]
         if node.op is Ops.PAD:
             products = [total for total in products if total not in windowed]
         if not grid and _is_padded(node, [s for s in sources if sums_of[s]], padded):

@@ -102,15 +102,22 @@ class Exponent(IntEnum):
 
 
 class Dot(NamedTuple):
-    """DOT: the dtypes of the numbers packed in words of 32 bits, of the first operand and of the second."""
+    """DOT: the dtypes of the numbers packed in words of 32 bits, of the first operand and of the second.
+    `bits`: of the first operand's numbers, which are not negative; 0: all that their dtype has."""
 
     a: DType
     b: DType
+    bits: int = 0
 
     @property
     def elements(self) -> int:
         """The count of numbers in a word."""
         return 4 // self.a.itemsize
+
+    @property
+    def max_a(self) -> int:
+        """The largest number of the first operand, if these are integers."""
+        return (1 << self.bits) - 1 if self.bits else int(self.a.max)
 
     @property
     def total(self) -> DType:

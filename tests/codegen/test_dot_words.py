@@ -23,6 +23,9 @@ from tests.codegen.test_split import ast_of
 VNNI = Target(
     "test", simd_bytes=64, registers=32, fma=True, dots=frozenset({Dot(dtypes.uint8, dtypes.int8)}), threads=1
 )
+RELAXED = Target(
+    "test", simd_bytes=16, registers=15, dots=frozenset({Dot(dtypes.uint8, dtypes.int8, bits=7)}), threads=1
+)
 NEITHER = Target("test", simd_bytes=64, registers=32, fma=True)
 Operand = Callable[[Tensor], Tensor]
 
@@ -94,6 +97,20 @@ def test_others_are_not(operand: Operand, device: str) -> None:
     expected = operand(memory(w, "INTERP")).numpy().astype(np.int64) @ x.T.astype(np.int64)
     got = product(operand, memory(w, device), memory(x, device)).numpy()
     np.testing.assert_array_equal(got, expected.T)
+
+
+def test_bytes_of_8_bits_are_two_halves_where_the_target_takes_7() -> None:
+    w, x = (memory(a) for a in arrays())
+    assert dots(ast_of(product(ints, w, x)), RELAXED) == 2
+    assert dots(ast_of(product(lambda w: ints(w) >> 1, w, x)), RELAXED) == 1
+
+
+@pytest.mark.parametrize("value", [0, 127, 128, 255])
+@pytest.mark.parametrize("other", [-128, -1, 127])
+def test_no_sum_saturates(value: int, other: int, device: str) -> None:
+    w, x = np.full((2, 64), value, np.uint8), np.full((1, 64), other, np.int8)
+    got = product(ints, memory(w, device), memory(x, device)).numpy()
+    np.testing.assert_array_equal(got, np.full((1, 2), 64 * value * other))
 
 
 def test_rows_of_no_whole_words_are_not() -> None:

@@ -136,7 +136,7 @@ def test_stages(name, golden):
 
 def test_the_target_is_that_of_the_wasm_device():
     target = Device.backend("WASM").target
-    given = {name: getattr(SIMD, name) for name in ("fma", "scalar_fma", "threads")}
+    given = {name: getattr(SIMD, name) for name in ("fma", "scalar_fma", "threads", "dots")}
     known = dataclasses.replace(target, **given)
     assert known == SIMD
 

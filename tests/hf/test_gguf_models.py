@@ -17,7 +17,7 @@ import hf_models
 import transformers
 from gguf_models import MODELS
 
-from polygrad import Tensor, hf, nn
+from polygrad import Device, Tensor, hf, nn
 from polygrad.errors import ModelError
 from polygrad.hf.inspection import inspect
 
@@ -39,7 +39,7 @@ def packed_weights(instance: Any) -> list[nn.PackedWeight]:
 @pytest.mark.parametrize("name", MODELS)
 def test_logits_within_1e_5_of_the_checkpoint_with_the_same_numbers(name: str, kind: str) -> None:
     file, folder = gguf_models.files(name, kind)
-    instance = hf.load_hf(file)
+    instance = hf.load_hf(file, activations="float32")
     assert hf_models.worst(logits(instance), logits(hf.load_hf(folder))) < 1e-5
     assert instance.unused == []
     assert {w.kind.upper() for w in packed_weights(instance)} == ({kind} if kind != "F32" else set())
@@ -69,12 +69,26 @@ def test_memory_is_that_of_the_file() -> None:
     assert sum(w.nbytes() for w in matrices) == sum(w.numel() for w in matrices) // 32 * 18
 
 
+@pytest.mark.parametrize("kind", ["Q8_0", "Q4_0"])
+def test_activations_of_8_bits_are_the_default_where_bytes_are_multiplied_within_5_percent(kind: str) -> None:
+    file, _ = gguf_models.files("llama", kind)
+    default, exact = hf.load_hf(file), hf.load_hf(file, activations="float32")
+    rounded = hf.load_hf(file, activations="int8")
+    expected = logits(exact)
+    assert 0 < hf_models.worst(logits(rounded), expected) < 0.05
+    has_dots = any(d.a.itemsize == 1 for d in Device.backend("CPU").target.dots)
+    np.testing.assert_array_equal(logits(default), logits(rounded) if has_dots else expected)
+
+
 def test_tokens_are_generated_as_from_the_checkpoint() -> None:
     file, folder = gguf_models.files("llama", "Q8_0")
     prompt = [5, 9, 33, 70]
     got, expected = (
         m.generate(prompt, max_new_tokens=12, stop_tokens=[]).tokens
-        for m in (hf.load_hf(file, max_seq_len=32), hf.load_hf(folder, max_seq_len=32))
+        for m in (
+            hf.load_hf(file, max_seq_len=32, activations="float32"),
+            hf.load_hf(folder, max_seq_len=32),
+        )
     )
     assert got == expected and len(got) == 12
 
@@ -98,7 +112,7 @@ def test_bytes_without_a_file_system_and_metadata() -> None:
 
 def test_what_is_saved_is_read_by_transformers(tmp_path: Path) -> None:
     file, _ = gguf_models.files("gemma2", "Q8_0")
-    instance = hf.load_hf(file)
+    instance = hf.load_hf(file, activations="float32")
     instance.save(tmp_path)
     model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path).eval()
     with hf_models.torch.no_grad():
@@ -131,7 +145,7 @@ def test_kinds_that_are_only_read_within_1e_5(tmp_path: Path, kind: str) -> None
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    instance, plain = hf.load_hf(tmp_path / "model.gguf"), hf.load_hf(tmp_path / "model.gguf")
+    instance, plain = (hf.load_hf(tmp_path / "model.gguf", activations="float32") for _ in range(2))
     assert {w.kind for w in packed_weights(instance)} == {kind.lower()}
     places = {f"model.layers.0.{ours}": f"blk.0.{theirs}" for ours, theirs in OURS.items()}
     places |= {"model.embed_tokens": "token_embd", "lm_head": "output"}
@@ -281,7 +295,7 @@ def test_parts_that_contradict_one_another(
 @pytest.mark.parametrize(("pooling", "kind"), [("MEAN", "F32"), ("CLS", "Q8_0"), ("LAST", "F32")])
 def test_an_encoder_gives_the_vectors_of_transformers_within_1e_5(pooling: str, kind: str) -> None:
     file, reference = gguf_models.encoder(pooling, kind)
-    model: Any = hf.load_hf(file)
+    model: Any = hf.load_hf(file, activations="float32")
     assert isinstance(model, hf.TextEncoder) and model.unused == []
     assert {w.kind.upper() for w in packed_weights(model)} == ({kind} if kind != "F32" else set())
     ids = model.tokenizer.encode("the cats sat")

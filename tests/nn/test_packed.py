@@ -65,7 +65,7 @@ def test_bytes_are_those_of_ggml_but_for_scales_of_six_bits(kind: str) -> None:
 def test_a_model_is_packed_in_place(device: str, kind: str) -> None:
     model, tokens = Model(), Tensor([[1, 2, 3], [19, 5, 0]])
     before = model(tokens).numpy()
-    assert polygrad.quantize(model, kind) is model
+    assert polygrad.quantize(model, kind, activations="float32") is model
     assert model.head.weight is model.embedding.weight
     after = model(tokens).numpy()
     assert 0 < abs(after - before).max() < 0.2 * abs(before).max()

@@ -255,5 +255,7 @@ def test_blocks_of_a_product_of_integers_stay_in_the_sum_of_floats() -> None:
         return (blocks * b[..., 0].float()).sum(-1)
 
     assert sums_of_kernels(scaled("int32", 32)) == [2]
+    assert sums_of_kernels(scaled("int32", 32) + x[0, 0, :N].float()) == [2]
+    assert sums_of_kernels(scaled("int32", 32).softmax(-1))[0] == 2
     assert sums_of_kernels(scaled("int32", 512)) == [1, 1]
     assert sums_of_kernels(scaled("float32", 32)) == [1, 1]

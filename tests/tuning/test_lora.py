@@ -210,7 +210,7 @@ def test_quantized_models_are_trained_saved_and_merged(kind: str, tmp_path: Path
     )  # fmt: skip
     torch.manual_seed(0)
     transformers.LlamaForCausalLM(config).save_pretrained(tmp_path)
-    instance, ids = hf.load_hf(tmp_path, quantize=kind), hf_models.token_ids(2, 9) % 96
+    instance, ids = hf.load_hf(tmp_path, quantize=kind, activations="float32"), hf_models.token_ids(2, 9) % 96
     packed = instance.module.model.layers[0].mlp.up_proj.weight
     adapters = add_lora(instance, rank=4, alpha=8, targets=ALL)
     instance.optimizer = nn.optim.AdamW(adapters.parameters, lr=1e-2)
@@ -219,7 +219,7 @@ def test_quantized_models_are_trained_saved_and_merged(kind: str, tmp_path: Path
     assert instance.module.model.layers[0].mlp.up_proj.weight is packed
     tuned = ours_logits(instance, ids)
     save_adapters(adapters, tmp_path / "adapters")
-    again = hf.load_hf(tmp_path, quantize=kind)
+    again = hf.load_hf(tmp_path, quantize=kind, activations="float32")
     load_adapters(again, tmp_path / "adapters")
     assert np.array_equal(ours_logits(again, ids), tuned)
     assert hf_models.worst(ours_logits(merge(instance), ids), tuned) < 1e-5

@@ -74,7 +74,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.lora is None and (options.merge or options.targets or options.alpha is not None):
         raise ArgumentError("--merge, --targets and --alpha are for adapters: expected --lora, too")
-    model = load_hf(options.model, dtype=options.dtype, device=options.device, quantize=options.quantize)
+    model = load_hf(
+        options.model,
+        dtype=options.dtype,
+        device=options.device,
+        quantize=options.quantize,
+        activations="float32",  # those of training, where gradients go through products
+    )
     if not isinstance(model, LanguageModel):
         raise ArgumentError(f"--model: expected a model that writes text, got {model.architecture.name}")
     trained: Any = model

@@ -9,7 +9,8 @@ another: masks take those away that a shift moves over, and a sum or a multiple 
 that it fits in a byte. No operand is copied, so this is for sums of any size; dot_products.py, a kernel pass,
 copies the operands of large products whose bytes are not neighbours.
 
-`Target.dots` says which dot products there are. An element of a word is one of the least significant first.
+`Target.dots` says which dot products there are. That of WebAssembly's relaxed SIMD takes 7 bits of `a`: bytes
+that have 8 are multiplied as two halves. The first element of a word is in its least significant bits.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def form_dot_products(kernel: UOp, target: Target) -> UOp:
 
     REDUCE(int32(a[4*p + i]) * int32(b[4*q + i]), i < 4)  ->  DOT(a'[p], b'[q], 0)
     """
-    kinds = next((d for d in target.dots if d.a in _BYTES and d.b in _BYTES), None)
+    kinds = next((d for d in target.dots if d.a is dtypes.uint8 and d.b is dtypes.int8), None)
     if kinds is None:
         return kernel
     found = {n: dot for n in kernel.toposort() if (dot := _find_dot(n, kinds)) is not None}
@@ -69,9 +70,9 @@ def _find_dot(total: UOp, kinds: Dot) -> UOp | None:
     if total.src[0].op is not Ops.MUL:
         return None
     a, b = total.src[0].src
-    if not (_fits(a, kinds.a.min, kinds.a.max) and _fits(b, kinds.b.min, kinds.b.max)):
+    if not (_fits(a, 0, 255) and _fits(b, -128, 127)):
         a, b = b, a
-        if not (_fits(a, kinds.a.min, kinds.a.max) and _fits(b, kinds.b.min, kinds.b.max)):
+        if not (_fits(a, 0, 255) and _fits(b, -128, 127)):
             return None
     for r in reversed(total.src[1:]):
         if not r.src[0].is_const or r.src[0].arg % _COUNT:
@@ -80,11 +81,21 @@ def _find_dot(total: UOp, kinds: Dot) -> UOp | None:
         sides = [_words_of(x, r, words) for x in (a, b)]
         if sides[0] is None or sides[1] is None:
             continue
-        dot = UOp(Ops.DOT, dtypes.int32, (sides[0], sides[1], UOp.const(dtypes.int32, 0)), kinds)
+        dot = _dot(sides[0], sides[1], a.vmax, kinds)
         loops = [x for k in total.src[1:] for x in ((words,) if k is r else (k,))]
         loops = [k for k in loops if k.src[0].arg != 1]
         return UOp(Ops.REDUCE, dtypes.int32, (dot, *loops), Ops.ADD) if loops else dot
     return None
+
+
+def _dot(a: UOp, b: UOp, max_a: int, kinds: Dot) -> UOp:
+    """The dot product of two words; that of the halves of `a` where its bytes have too many bits."""
+    zero = UOp.const(dtypes.int32, 0)
+    if max_a <= kinds.max_a:
+        return UOp(Ops.DOT, dtypes.int32, (a, b, zero), kinds)
+    low, high = a & 0x0F * _ONES, (a >> 4) & 0x0F * _ONES
+    sixteenth = UOp(Ops.DOT, dtypes.int32, (high, b, zero), kinds)
+    return UOp(Ops.DOT, dtypes.int32, (low, b, sixteenth << 4), kinds)
 
 
 def _fits(x: UOp, low: int, high: int) -> bool:

@@ -11,7 +11,7 @@ from polygrad.engine.devices import Backend
 from polygrad.engine.link import driver_of
 from polygrad.renderer.builder import Builder
 from polygrad.renderer.emit import emit
-from polygrad.renderer.wasm.builder import WASM_DOTS, WasmBuilder, wasm_module
+from polygrad.renderer.wasm.builder import RELAXED_DOTS, WASM_DOTS, WasmBuilder, wasm_module
 from polygrad.renderer.wasm.driver import wasm_driver
 from polygrad.runtime.program import Program
 from polygrad.runtime.wasm.device import WasmRuntime
@@ -55,7 +55,7 @@ BACKEND = Backend(
         scalar_fma=_relaxed,
         threads=_runtime.host.threads,
         index_bits=32,
-        dots=WASM_DOTS,
+        dots=RELAXED_DOTS if _relaxed else WASM_DOTS,
     ),
     compile=_compile,
     open=lambda: _unopened.pop() if _unopened else WasmRuntime(),

@@ -57,8 +57,11 @@ from polygrad.wasm.types import I32, V128, MemoryType
 
 Registers = tuple[int, ...]
 
+_BYTES = Dot(dtypes.uint8, dtypes.int8, bits=7)  # more bits may saturate
 WASM_DOTS = frozenset({Dot(dtypes.int16, dtypes.int16)})
+RELAXED_DOTS = WASM_DOTS | {_BYTES}
 _DOT = opcode("i32x4.dot_i16x8_s").code
+_DOT_OF_BYTES = opcode("i32x4.relaxed_dot_i8x16_i7x16_add_s").code
 _IF = opcode("if").code + bytes((EMPTY_BLOCK,))
 _IS_TURN = opcode("i32.and").code + opcode("i32.eqz").code + _IF
 _RETURN_IF_STOPPED = b"".join((i32_const(0), instruction("i32.load", STOP), _IF, opcode("return").code, END))
@@ -121,6 +124,9 @@ class WasmBuilder(Builder):
         if lanes == 1:  # in all of four lanes
             x, y, z = (splat(self.w, value, dtypes.int32, 4) for value in (a, b, c))
             return extract(self.w, self.dot(kinds, x, y, z, 4), dtypes.int32, 0)
+        if kinds == _BYTES:
+            operands = zip(b, a, c, strict=True)
+            return tuple(self.w.expr(V128, x, y, z, _DOT_OF_BYTES) for x, y, z in operands)
         products = tuple(self.w.expr(V128, x, y, _DOT) for x, y in zip(a, b, strict=True))
         return simd_alu(self.w, Ops.ADD, dtypes.int32, (products, c), lanes)
 
