@@ -101,6 +101,12 @@ def test_each_image_is_padded_before_its_convolution():
     assert stages(call) == [32 * 62 * 62]
 
 
+def test_each_channel_is_padded_before_its_depthwise_convolution():
+    x, w = empty(8, 32, 60, 60), empty(32, 1, 3, 3)
+    (call,) = arranged(x.conv2d(w, padding=1, groups=32), target=TARGET)
+    assert stages(call) == [62 * 62]
+
+
 @pytest.mark.parametrize(
     "sizes",
     [

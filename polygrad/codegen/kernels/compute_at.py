@@ -80,25 +80,21 @@ def propose_compute_at(producer: KernelCall, reader: KernelCall, context: Kernel
 
 def propose_copy_at(producer: KernelCall, reader: KernelCall, context: KernelContext) -> Proposal | None:
     """At which of a product's loops the copy of an operand can be a STAGE: that of one image stays in the
-    cache, where the copy of a batch goes through memory."""
+    cache, where the copy of a batch goes through memory; that of one channel is in the first cache."""
     target, info = context.target, kernel_info(producer.ast)
     if not is_temporary(producer.args[0]) or info.has(Ops.REDUCE):
         return None
     if not _is_in_order(producer) or not _can_hold_stages(reader):
         return None
-    nbytes = _size(producer) * producer.args[0].dtype.itemsize
-    shared = _shared_loops(producer, reader)
-    for i in range(len(shared)):
-        loops = [s.reader for s in shared[: i + 1]]
-        count = rounds(loops)
-        if nbytes // count > cost.panel_bytes(target):
-            continue
-        slot = reader.args.index(producer.args[0])
-        others = sum(n.nbytes(loops) for n in kernel_info(reader.ast).loads if n.slot != slot)
-        pays = nbytes >= cost.worth_staging(target) and others * count <= cost.MAX_REREAD * nbytes
-        pays = pays and (count % target.threads == 0 or count >= cost.MIN_SHARES * target.threads)
-        return Proposal(KernelOpt(Kind.COMPUTE_AT, (), (loops[-1].arg.id,)), pays)
-    return None
+    loops = [s.reader for s in _shared_loops(producer, reader)]
+    nbytes, count = _size(producer) * producer.args[0].dtype.itemsize, rounds(loops)
+    if not loops or nbytes // count > cost.panel_bytes(target):
+        return None
+    slot = reader.args.index(producer.args[0])
+    others = sum(n.nbytes(loops) for n in kernel_info(reader.ast).loads if n.slot != slot)
+    pays = nbytes >= cost.worth_staging(target) and others * count <= cost.MAX_REREAD * nbytes
+    pays = pays and (count % target.threads == 0 or count >= cost.MIN_SHARES * target.threads)
+    return Proposal(KernelOpt(Kind.COMPUTE_AT, (), (loops[-1].arg.id,)), pays)
 
 
 def _has_product(producer: KernelCall, reader: KernelCall) -> bool:

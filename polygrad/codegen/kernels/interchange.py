@@ -2,7 +2,7 @@
 
     sum(x[k, c] for k < K)
 
-    ->  for c: out[c] = 0;  for b, in order, for c: out[c] += sum(x[8*b + k, c] for k < 8)
+    ->  for c: out[c] = 0;  for b, in order, for c: out[c] += sum(x[4*b + k, c] for k < 4)
 
 Column by column, a sum would read one element of each row. No prefetcher follows that, and rows that lie a
 power of two apart evict each other from the caches. A few rows at a time are added in registers. The order of

@@ -76,8 +76,8 @@ MIN_SCATTERED = 16  # output elements, and also terms
 
 # interchange
 MIN_INTERCHANGED = 1 << 16  # terms of a sum of columns
-ROWS_AT_A_TIME = 8  # rows that are added in registers
-MIN_ROW_BLOCKS = 4  # blocks of so many rows
+ROWS_AT_A_TIME = 4  # rows that are added in registers: 4 take 0.6 to 0.95 of the time of 8, and of 2
+MIN_ROW_BLOCKS = 8  # blocks of so many rows
 MIN_FAR_ROW = 4 * FAR_BYTES  # bytes from one row to the next
 
 
