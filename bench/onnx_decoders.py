@@ -2,7 +2,9 @@
 
 The graph is what onnxruntime's own tool for language models writes: GroupQueryAttention with the past as
 inputs and outputs, fused norms, and products of 4 bits (MatMulNBits) for what the GGUF file has in Q4_0, of
-the very numbers. Of a packed embedding the lookup has its numbers in float32. Runs in the peers' environment.
+the very numbers. For Q8_0 onnxruntime's quantizer makes products of 8-bit integers, which transformers.js
+takes by default; they have one scale for a matrix, so these numbers are near the file's. Of a packed
+embedding the lookup has its numbers in float32. Runs in the peers' environment.
 """
 
 from __future__ import annotations
@@ -17,10 +19,12 @@ import onnx
 from gguf import GGMLQuantizationType, GGUFReader
 from gguf.quants import dequantize
 from onnx import TensorProto, helper
+from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from bench.onnx_graph import IR_VERSION, OPSET, Graph
 
 BLOCK = 32  # numbers of a block of Q4_0: a float16 scale, and 16 bytes of two numbers each
+FORMATS = (GGMLQuantizationType.F32, GGMLQuantizationType.Q8_0, GGMLQuantizationType.Q4_0)
 MICROSOFT = "com.microsoft"
 
 
@@ -40,9 +44,14 @@ class Weights:
 
     def is_packed(self, name: str) -> bool:
         kind = self.tensors[name].tensor_type
-        if kind not in (GGMLQuantizationType.F32, GGMLQuantizationType.Q4_0):
-            raise ValueError(f"{name}: expected float32 or Q4_0, got {kind.name}")
+        if kind not in FORMATS:
+            raise ValueError(f"{name}: expected one of {', '.join(f.name for f in FORMATS)}, got {kind.name}")
         return kind is GGMLQuantizationType.Q4_0
+
+    @property
+    def has_bytes(self) -> bool:
+        """Whether matrices are in Q8_0."""
+        return any(t.tensor_type is GGMLQuantizationType.Q8_0 for t in self.tensors.values())
 
     def blocks(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         """A matrix in Q4_0 as MatMulNBits has it: bytes (outputs, blocks, 16), scales (outputs, blocks). GGUF
@@ -198,11 +207,20 @@ class Decoder:
 def write(path: Path, folder: Path) -> None:
     """The whole folder; the model, which is the last file, is there when all are."""
     (folder / "onnx").mkdir(parents=True, exist_ok=True)
-    decoder = Decoder(Weights(path))
+    weights = Weights(path)
+    decoder = Decoder(weights)
     model = decoder.model()
     (folder / "config.json").write_text(json.dumps(decoder.config()))
     unfinished = folder / "onnx" / "unfinished"
     onnx.save(model, unfinished)
+    if weights.has_bytes:
+        quantize_dynamic(
+            unfinished,
+            unfinished,
+            weight_type=QuantType.QUInt8,
+            op_types_to_quantize=["MatMul"],
+            extra_options={"MatMulConstBOnly": True, "DefaultTensorType": TensorProto.FLOAT},
+        )
     unfinished.replace(folder / "onnx" / "model.onnx")
 
 

@@ -1,9 +1,9 @@
 """Language models in a page beside transformers.js: decoding, the first token, and sentences beside
 onnxruntime-web.
 
-The models are small (6 layers of 512), with random weights. `bench/gguf_files.py` writes them in float32 and
-in Q4_0, `bench/onnx_decoders.py` the same numbers as ONNX. Who is right is torch in float32 on the unpacked
-numbers; onnxruntime rounds activations of products in 4 bits to 8 bits. The benchmark's server has the files.
+The models are small (6 layers of 512), with random weights. `bench/gguf_files.py` writes them in float32,
+Q8_0 and Q4_0, `bench/onnx_decoders.py` as ONNX. Who is right is torch in float32 on the unpacked numbers;
+onnxruntime rounds activations of products in 8 and 4 bits to 8 bits. The benchmark's server has the files.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from bench.suites.models import (
 TRANSFORMERS, ONNX = "transformers.js", "onnxruntime-web"
 SAMPLING, QUICK = Sampling(8, 0.2, min, most=24), Sampling(3, 0.1, min)
 SHAPES = {"small-gpt2": "GPT-2 6×512", "small-qwen2": "Qwen2 6×512"}
-FORMATS = ("F32", "Q4_0")
-PEER_TOLERANCES = {"F32": TOLERANCE, "Q4_0": 0.1}
+FORMATS = ("F32", "Q8_0", "Q4_0")
+PEER_TOLERANCES = {"F32": TOLERANCE, "Q8_0": 0.1, "Q4_0": 0.1}
 THREADS = (1, 2)
 READ_SHARE = 0.75
 FIRST_ROUNDS = 3
