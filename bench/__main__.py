@@ -55,7 +55,9 @@ def main() -> None:
         action="store_true",
         help="update bench/results, bench/pictures and the tables of RESULTS.md",
     )
-    parser.add_argument("--only", default="", metavar="REGEX", help="breadth: the rows with such a name")
+    parser.add_argument(
+        "--only", default="", metavar="REGEX", help="breadth, onnx: the rows with such a name"
+    )
     parser.add_argument("--host", choices=breadth.HOSTS, help="breadth, models: the rows of one host")
     parser.add_argument("--device", choices=breadth.PEERS, help="breadth: the rows of one device")
     parser.add_argument("--threads", type=int, choices=(1, 2), help="breadth: the rows with so many threads")
@@ -69,10 +71,14 @@ def main() -> None:
     of_models = arguments.suite == "models" and not any(
         value for name, value in chosen.items() if name != "host"
     )
-    if partial and arguments.suite != "breadth" and not of_models:
+    of_onnx = arguments.suite == "onnx" and not any(v for name, v in chosen.items() if name != "only")
+    if partial and arguments.suite != "breadth" and not of_models and not of_onnx:
         parser.error(
-            "--only, --host, --device and --threads: expected the suite breadth, or models for --host"
+            "--only, --host, --device and --threads: expected the suite breadth, models for --host, or onnx "
+            "for --only"
         )
+    if partial and of_onnx and arguments.save:
+        parser.error("--save: expected no --only for the suite onnx, whose mean is of all rows")
     of_gpu = arguments.part != "all" or arguments.small
     if of_gpu and arguments.suite != "gpu":
         parser.error("--part and --small: expected the suite gpu")
@@ -81,6 +87,7 @@ def main() -> None:
     runs = SUITES | {
         "breadth": functools.partial(breadth.run, **chosen),
         "models": functools.partial(page_models.run_everywhere, host=arguments.host),
+        "onnx": functools.partial(onnx.run, only=arguments.only),
         "gpu": functools.partial(gpu.run, part=arguments.part, small=arguments.small),
     }
     for suite in SUITES if arguments.suite == "all" else [arguments.suite]:

@@ -5,10 +5,10 @@
 
 Tiles in registers, in shared memory and in tensor cores are for a kernel whose only sum is the product's.
 What is computed of a product element by element stays in its kernel; another reduction or a scan over it and
-another sum beside it do not, nor, on machines with workgroups, padding around it (a concatenation is padded
-operands; elsewhere its loop is partitioned). The product is stored then, which is little beside reading its
-operands again and again; it would be much for a product of few terms, so that one of integers stays in the
-sum of floats whose terms it is of.
+another sum beside it do not, nor padding of a convolution along several axes, nor, on machines with
+workgroups, any padding (a concatenation is padded operands; elsewhere its loop is partitioned). The product
+is stored then, which is little beside reading its operands again and again; it would be much for a product
+of few terms, so that one of integers stays in the sum of floats whose terms it is of.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def isolate_products(order: list[UOp], points: set[UOp], grid: bool) -> set[UOp]
             products = [total for total in products if total not in windowed]
         if not grid and _is_padded(node, [s for s in sources if sums_of[s]], padded):
             padded.add(node)
-        if products and node.op in ends:
+        if products and (node.op in ends or _is_framed(node, products)):
             points.update(products)
         elif len(sums) > 1 and node.op in GroupOp.Elementwise and node not in padded:
             # one may stay, if there is nothing but products
@@ -75,6 +75,22 @@ def isolate_products(order: list[UOp], points: set[UOp], grid: bool) -> set[UOp]
         sums_of[node] = tuple(total for total in sums if total is node or total not in points)
     large |= points & vectors
     return {n for n in points if not large.isdisjoint(sums_of.get(n, ()))}
+
+
+def _is_framed(node: UOp, products: list[UOp]) -> bool:
+    """Whether a node is padding along several axes of products over windows: a convolution that is pooled
+    next. No partition of one loop decides its conditions and those of the padding of its own image."""
+    if node.op is not Ops.PAD or sum((lo, hi) != (0, 0) for lo, hi in node.arg) < 2:
+        return False
+    return any(_is_windowed(s) for total in products for s in total.src[0].src)
+
+
+def _is_windowed(operand: UOp) -> bool:
+    while operand.op in GroupOp.Movement:
+        if operand.op is Ops.SHEAR:
+            return True
+        operand = operand.src[0]
+    return False
 
 
 def _is_block(total: UOp, node: UOp) -> bool:

@@ -71,6 +71,12 @@ def test_weights_of_a_layer_are_not_read_again_for_each_block_of_rows():
     assert len(kernels((x @ a).relu() @ b)) == 2
 
 
+def test_a_product_is_not_computed_element_by_element_in_another():
+    pairs = [(empty(1, 64, 56, 56), empty(256, 64, 1, 1)) for _ in range(2)]
+    (x, w), (y, u) = pairs
+    assert len(kernels(x.conv2d(w) + y.conv2d(u))) == 2
+
+
 def test_fewer_rounds_than_threads_stay_apart():
     assert len(kernels(attention(1, 512))) == 1 and len(kernels(attention(1, 520))) == 1
     assert len(kernels(attention(1, 509))) == 3  # a prime: no blocks

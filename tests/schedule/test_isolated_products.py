@@ -259,3 +259,16 @@ def test_blocks_of_a_product_of_integers_stay_in_the_sum_of_floats() -> None:
     assert sums_of_kernels(scaled("int32", 32).softmax(-1))[0] == 2
     assert sums_of_kernels(scaled("int32", 512)) == [1, 1]
     assert sums_of_kernels(scaled("float32", 32)) == [1, 1]
+
+
+@pytest.mark.parametrize(("padding", "expected"), [(1, [1, 1]), (0, [1, 1])])
+def test_a_convolution_that_is_padded_and_pooled_is_stored(padding: int, expected: list[int]):
+    rng = np.random.default_rng(0)
+    x, w = (Tensor(rng.normal(size=shape)).float().realize() for shape in ((1, 4, 32, 32), (8, 4, 3, 3)))
+    out = x.conv2d(w, stride=2, padding=1).relu().max_pool2d(3, 2, padding=padding)
+    assert [n for n in sums_of_kernels(out) if n] == expected
+    torch = pytest.importorskip("torch")
+    a, b = torch.tensor(x.numpy()), torch.tensor(w.numpy())
+    wanted = torch.nn.functional.conv2d(a, b, stride=2, padding=1).relu()
+    wanted = torch.nn.functional.max_pool2d(wanted, 3, 2, padding)
+    np.testing.assert_allclose(out.numpy(), wanted.numpy(), rtol=1e-4, atol=1e-4)

@@ -73,6 +73,7 @@ def propose_compute_at(producer: KernelCall, reader: KernelCall, context: Kernel
     for size in rows:
         shared, reader = _divide_last_loop(shared, reader, size)
     pays = pays and rounds([s.reader for s in shared]) >= target.threads
+    pays = pays and (own_loops > 0 or not _has_product(producer))  # of which a round has no tile
     pays = pays and _is_cached(producer, {s.producer for s in shared}, target)
     pays = pays and _is_cached(reader, {s.reader for s in shared}, target)
     return Proposal(KernelOpt(Kind.COMPUTE_AT, (), axes, rows), pays)
@@ -97,9 +98,9 @@ def propose_copy_at(producer: KernelCall, reader: KernelCall, context: KernelCon
     return Proposal(KernelOpt(Kind.COMPUTE_AT, (), (loops[-1].arg.id,)), pays)
 
 
-def _has_product(producer: KernelCall, reader: KernelCall) -> bool:
+def _has_product(*calls: KernelCall) -> bool:
     """Whether the rows of a block share what one of the kernels reads."""
-    sums = [s for call in (producer, reader) for nest in kernel_info(call.ast).nests for s in nest.sums]
+    sums = [s for call in calls for nest in kernel_info(call.ast).nests for s in nest.sums]
     return any(s.is_static and s.reuse >= MIN_REUSE for s in sums)
 
 

@@ -28,6 +28,17 @@ def _geometry(
     return steps, spread, pairs_of(x.shape[2:], kernel, steps, spread, pads, auto_pad)
 
 
+def _reached(
+    x: Tensor, kernel: Sequence[int], spread: Sequence[int], pairs: Sequence[tuple[int, int]]
+) -> tuple[int, ...]:
+    """A kernel that is no larger than the padded image: with ceil_mode a first window may reach beyond it,
+    where nothing is counted. Exporters write a pooling of all positions with a kernel of any size."""
+    sizes = zip(kernel, spread, x.shape[2:], pairs)
+    return tuple(
+        [k if d > 1 or not isinstance(n, int) else min(k, n + lo + hi) for k, d, n, (lo, hi) in sizes]
+    )
+
+
 @op("MaxPool", 8, 10, 11, 12, 22)
 def max_pool(
     x: Tensor,
@@ -43,7 +54,8 @@ def max_pool(
 ) -> tuple[Tensor, ...]:
     """Positions count over the whole tensor, in columns if `storage_order` says so."""
     steps, spread, pairs = _geometry(x, kernel_shape, strides, dilations, pads, auto_pad)
-    options = (tuple(kernel_shape), tuple(steps), tuple(spread), flat(pairs), bool(ceil_mode))
+    kernel = _reached(x, kernel_shape, spread, pairs) if ceil_mode else tuple(kernel_shape)
+    options = (kernel, tuple(steps), tuple(spread), flat(pairs), bool(ceil_mode))
     if outputs < 2:
         return (x.max_pool2d(*options),)
     top, places = x.max_pool2d(*options, return_indices=True)
@@ -89,8 +101,9 @@ def average_pool(
     strides: list[int] | None = None,
 ) -> Tensor:
     steps, spread, pairs = _geometry(x, kernel_shape, strides, dilations, pads, auto_pad)
+    kernel = _reached(x, kernel_shape, spread, pairs) if ceil_mode else tuple(kernel_shape)
     return x.avg_pool2d(
-        tuple(kernel_shape),
+        kernel,
         tuple(steps),
         tuple(spread),
         flat(pairs),
