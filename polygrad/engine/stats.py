@@ -13,7 +13,7 @@ class Stats:
 
     launches: int = 0  # of kernels
     kernels_compiled: int = 0  # distinct ones
-    kernels_found: int = 0  # distinct ones, in the disk cache
+    kernels_found: int = 0  # in the disk cache: distinct ones of each Program
     programs: int = 0  # distinct schedules
     runs: int = 0  # of Programs
     bytes: int = 0  # of the buffers that launches were given
