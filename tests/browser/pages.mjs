@@ -135,8 +135,15 @@ const CASES = {
     const result = { together: await Promise.all(pages.map((page) => visit(page, false))) };
     result.found = await visit(page, false);
     result.worker = await visit(page, true);
-    const kept = await page.evaluate(() => window.storedKernels((bytes) => bytes.fill(7, 40)));
-    result.kept = kept.length;
+    result.kept = await page.evaluate(async () => {
+      const counts = { kernels: 0, programs: 0 };
+      await window.storedKernels((bytes) => {
+        const isProgram = new TextDecoder("latin1").decode(bytes).includes("PGRD"); // which Programs begin with
+        counts[isProgram ? "programs" : "kernels"]++;
+        return bytes.fill(7, 40);
+      });
+      return counts;
+    });
     await open(page);
     result.damaged = await visit(page, false);
     await page.waitForTimeout(1000);
