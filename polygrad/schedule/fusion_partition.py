@@ -232,12 +232,13 @@ def _materialize_expensive(
 
 
 def _find_narrow(node: UOp) -> UOp | None:
-    """The computed integer that a node is a conversion of to more bytes: the fewer are worth storing."""
+    """The computed integer that a node is a conversion of to more bytes, before it is padded: the fewer are
+    worth storing, and a product in their kernel has no condition around it."""
     if node.op is not Ops.CAST or not node.dtype.is_int:
         return None
     source = node.src[0]
-    while source.op in (Ops.RESHAPE, Ops.PERMUTE):
-        source = source.src[0]
+    while source.op in (Ops.RESHAPE, Ops.PERMUTE, Ops.PAD) or _is_filled(source):
+        source = source.src[1 if source.op is Ops.WHERE else 0]
     if source.op not in _ENDS_RANGES or not source.dtype.is_int:
         return None
     return source if source.dtype.itemsize < node.dtype.itemsize else None
@@ -254,6 +255,11 @@ def _is_in_tile(node: UOp, duplication: _Duplication, reads: frozenset[UOp]) -> 
     return node.dtype.is_int and sum(max_numel(m.shape) * m.dtype.itemsize for m in reads) < max_numel(
         node.shape
     )
+
+
+def _is_filled(node: UOp) -> bool:
+    """Whether a node is padding with another number than 0."""
+    return node.op is Ops.WHERE and node.src[0].op is node.src[1].op is Ops.PAD
 
 
 def _elements_of_short(reduction: UOp) -> int:

@@ -169,3 +169,13 @@ def test_of_integers_that_are_converted_to_more_bytes_the_fewer_are_stored():
 def test_floats_are_stored_as_they_are_converted():
     half = (matrix(512, 512) * 3).gelu().half()
     assert stored_dtypes(half.float() @ matrix(512, 512)) == ["float32", "float32"]
+
+
+@pytest.mark.parametrize("fill", [0, 3])
+def test_codes_of_a_product_are_stored_before_they_are_padded(fill: int):
+    x, w = (Tensor.empty(*s, dtype="int8").contiguous().realize() for s in ((1, 64, 28, 28), (64, 64, 1, 1)))
+    v = Tensor.empty(64, 64, 3, 3, dtype="int8").contiguous().realize()
+    total = (x.int().conv2d(w.int()).float() * 0.1).round().clamp(0, 255).cast("uint8")
+    out = total.pad((1, 1, 1, 1), value=fill).int().conv2d(v.int())
+    first, *_ = kernels(out, optimized=True)
+    assert first.args[0].dtype.name == "uint8" and first.args[0].numel() == 64 * 28 * 28
