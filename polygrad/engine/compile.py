@@ -12,7 +12,7 @@ from polygrad.codegen.kernels.passes import decided, given_opts, scheduled
 from polygrad.codegen.lower.passes import LoweringContext, lower
 from polygrad.engine.assembler import Call, Compiled, assemble, plan_arena
 from polygrad.engine.cache import DiskCache
-from polygrad.engine.compiled_kernels import Built, built_key, described
+from polygrad.engine.compiled_kernels import KernelArtefact, artefact_key, describe_kernel
 from polygrad.engine.devices import Backend, Device
 from polygrad.engine.kept_programs import keep_program, program_key, read_program
 from polygrad.engine.search import search, search_graph
@@ -52,7 +52,7 @@ class _KeptGraph:
     names: frozenset[str]
 
 
-_kernels: LRU[tuple[UOp, str, bool, int], Built] = LRU(_KERNEL_BYTES)
+_kernels: LRU[tuple[UOp, str, bool, int], KernelArtefact] = LRU(_KERNEL_BYTES)
 _kept_graphs: LRU[str, _KeptGraph] = LRU(_GRAPH_BYTES)
 
 
@@ -99,13 +99,13 @@ def _is_observed() -> bool:
 
 def _compile(
     sink: UOp, device: str, backend: Backend, optimized: bool, n_slots: int
-) -> tuple[Compiled, list[Built]]:
+) -> tuple[Compiled, list[KernelArtefact]]:
     """The Program of a graph, and a compiled kernel for each of its launches."""
     started = time.perf_counter()
     plan, context = scheduled(sink, backend.target, optimized)
     opts, width = given_opts(), env_int("BEAM", 0) if optimized else 0
 
-    def build(done: Schedule, width: int) -> tuple[Compiled, list[Built]]:
+    def build(done: Schedule, width: int) -> tuple[Compiled, list[KernelArtefact]]:
         kernels = compile_kernels([call.ast for call in done.calls], device, backend, width)
         return _program(sink, done, kernels, device, n_slots), kernels
 
@@ -138,17 +138,17 @@ def optimizing() -> bool:
     return not env_int("NOOPT", 0)
 
 
-def compile_kernels(asts: list[UOp], device: str, backend: Backend, width: int = 0) -> list[Built]:
+def compile_kernels(asts: list[UOp], device: str, backend: Backend, width: int = 0) -> list[KernelArtefact]:
     """A compiled kernel for each AST; equal ASTs share one, from memory, disk or the compiler. `width`: of
     the search for Opts."""
     optimized = backend.optimized and optimizing()
     key = backend.target.key
     found = {a: _kernels.get((a, key, optimized, width)) for a in asts}
-    missing = [a for a, built in found.items() if built is None]
+    missing = [a for a, artefact in found.items() if artefact is None]
     made = _compile_missing(missing, device, backend, optimized, width) if missing else {}
-    for a, built in made.items():
-        nbytes = len(built.kernel.code) + _NODE_BYTES * len(a.toposort())
-        _kernels.put((a, key, optimized, width), built, nbytes)
+    for a, artefact in made.items():
+        nbytes = len(artefact.kernel.code) + _NODE_BYTES * len(a.toposort())
+        _kernels.put((a, key, optimized, width), artefact, nbytes)
     return [found[a] or made[a] for a in asts]
 
 
@@ -169,27 +169,27 @@ def origin_of(name: str, device: str) -> Origin | None:
 
 
 def _origin_in_memory(name: str, target: str) -> Origin | None:
-    for (ast, key, *_), built in _kernels.items():
-        if built.kernel.name == name and key == target:
-            return Origin(built.kernel, ast.replace(arg=None), built.context)
+    for (ast, key, *_), artefact in _kernels.items():
+        if artefact.kernel.name == name and key == target:
+            return Origin(artefact.kernel, ast.replace(arg=None), artefact.context)
     return None
 
 
 def _compile_missing(
     asts: list[UOp], device: str, backend: Backend, optimized: bool, width: int
-) -> dict[UOp, Built]:
+) -> dict[UOp, KernelArtefact]:
     started = time.perf_counter()
-    made: dict[UOp, Built] = {}
+    made: dict[UOp, KernelArtefact] = {}
     target = backend.target
     disk = DiskCache.default() if backend.caches_on_disk else None
-    waiting: list[tuple[UOp, Built, str, Callable[[], bytes]]] = []
+    waiting: list[tuple[UOp, KernelArtefact, str, Callable[[], bytes]]] = []
     for ast in asts:
         key = ""
         if disk is not None:
-            key = built_key(ast, target.key, backend.language, backend.shared_memory, optimized, width)
+            key = artefact_key(ast, target.key, backend.language, backend.shared_memory, optimized, width)
             kept = None if _is_observed() else disk.get(key)
             if kept is not None:
-                found = made[ast] = Built.from_bytes(kept, target, optimized, key)
+                found = made[ast] = KernelArtefact.from_bytes(kept, target, optimized, key)
                 if debug_level() >= 1:
                     print(f"kernel {found.kernel.name}: from the disk", file=sys.stderr)
                 stats.kernels_found += 1
@@ -198,25 +198,25 @@ def _compile_missing(
         if opts is None and optimized and width:
             opts = search(body, device, backend, width)
         linear = lower(body, target, optimized, opts)
-        built = described(linear, LoweringContext(target, optimized, opts), backend)
-        name = built.kernel.name
+        artefact = describe_kernel(linear, LoweringContext(target, optimized, opts), backend)
+        name = artefact.kernel.name
         if debug_level() >= 3:
             print(f"# {name}\n{render(linear)}", file=sys.stderr)
         if debug_level() >= 1:
             print(f"kernel {name}: compiled", file=sys.stderr)
-        waiting.append((ast, built, key, backend.compile(name, linear)))
+        waiting.append((ast, artefact, key, backend.compile(name, linear)))
     stats.codegen_seconds += time.perf_counter() - started
     started = time.perf_counter()
-    for ast, built, key, finish in waiting:
-        built = made[ast] = built.with_code(finish(), key)
+    for ast, artefact, key, finish in waiting:
+        artefact = made[ast] = artefact.with_code(finish(), key)
         if disk is not None:
-            disk.put(key, built.to_bytes())
+            disk.put(key, artefact.to_bytes())
     stats.kernels_compiled += len(waiting)
     stats.compile_seconds += time.perf_counter() - started
     return made
 
 
-def _program(sink: UOp, done: Schedule, kernels: list[Built], device: str, n_slots: int) -> Compiled:
+def _program(sink: UOp, done: Schedule, kernels: list[KernelArtefact], device: str, n_slots: int) -> Compiled:
     """The Program of scheduled kernels: its buffers are the slots, the outputs, then what is scratch."""
     slots = {node: node.arg.slot for node in sink.toposort() if node.op is Ops.BUFFER}
 
@@ -233,16 +233,16 @@ def _program(sink: UOp, done: Schedule, kernels: list[Built], device: str, n_slo
         if root not in written and root not in slots and max_numel(root.shape):
             raise InternalError(f"{root.op} was asked for but no kernel computes it")
     calls = []
-    for i, (call, built) in enumerate(zip(done.calls, kernels, strict=True)):
+    for i, (call, artefact) in enumerate(zip(done.calls, kernels, strict=True)):
         pointers: list[tuple[Hashable, int]] = []
-        for slot in built.slots:
+        for slot in artefact.slots:
             arg = call.args[slot]
             buffers.setdefault(key(arg), _spec(arg, "scratch"))
             pointers.append((key(arg), call.offsets[slot] if call.offsets else 0))
-        for n, nbytes in enumerate(built.local):
+        for n, nbytes in enumerate(artefact.local):
             buffers[i, n] = BufferSpec(nbytes, "uint8", "scratch")
             pointers.append(((i, n), 0))
-        calls.append(Call(built.kernel, tuple(pointers), built.grid))
+        calls.append(Call(artefact.kernel, tuple(pointers), artefact.grid))
     arena = plan_arena(device, buffers, [call.used for call in calls])
     variables = sorted({v for call in done.calls for v in call.ast.variables()}, key=lambda v: v.arg)
     program = assemble(device, buffers, calls, arena, [Variable(*v.arg[:3]) for v in variables])

@@ -25,7 +25,7 @@ _LENGTH = struct.Struct("<I")
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class KernelArtefact:
     """A compiled kernel. `slots`: the PARAMs of its AST that it still has; simplification may have dropped
     some. `local`: the bytes of each scratch buffer of its own. `context`: the options of its lowering.
     `grid`: of workgroups, on a device that has them. `key`: of its entry on disk, if it has one."""
@@ -46,7 +46,7 @@ class Built:
         return _LENGTH.pack(len(head)) + head + code
 
     @staticmethod
-    def from_bytes(data: bytes, target: Target, optimized: bool, key: str = "") -> Built:
+    def from_bytes(data: bytes, target: Target, optimized: bool, key: str = "") -> KernelArtefact:
         """The kernel for `target` that `to_bytes` wrote, from the entry `key`. The cache has checked that the
         bytes are undamaged."""
         (length,) = _LENGTH.unpack_from(data)
@@ -54,14 +54,14 @@ class Built:
         of_kernel, slots, local, opts, grid = json.loads(data[_LENGTH.size : start])
         kernel = Kernel(code=data[start:], **{name: as_tuples(value) for name, value in of_kernel.items()})
         context = LoweringContext(target, optimized, None if opts is None else parse_opts(opts))
-        return Built(kernel, tuple(slots), tuple(local), context, as_tuples(grid), key)
+        return KernelArtefact(kernel, tuple(slots), tuple(local), context, as_tuples(grid), key)
 
-    def with_code(self, code: bytes, key: str = "") -> Built:
+    def with_code(self, code: bytes, key: str = "") -> KernelArtefact:
         """The same kernel with its code, which the entry `key` has."""
         return replace(self, kernel=replace(self.kernel, code=code), key=key)
 
 
-def described(linear: list[UOp], context: LoweringContext, backend: Backend) -> Built:
+def describe_kernel(linear: list[UOp], context: LoweringContext, backend: Backend) -> KernelArtefact:
     """A linear kernel that `context` lowered, without its code."""
     params = parameters(linear)
     buffers = [n for n in params if n.arg.space is AddrSpace.GLOBAL]
@@ -79,7 +79,7 @@ def described(linear: list[UOp], context: LoweringContext, backend: Backend) -> 
         workgroup=workgroup_of(linear) if limits else None,
         subgroup=subgroup_of(linear, limits) if limits else 0,
     )
-    return Built(
+    return KernelArtefact(
         kernel,
         tuple(n.arg.slot for n in buffers),
         tuple(n.arg.size * n.dtype.itemsize for n in own),
@@ -100,7 +100,7 @@ def _written_slots(linear: list[UOp], params: list[UOp]) -> tuple[int, ...]:
     return tuple(i for i, param in enumerate(params) if param in targets)
 
 
-def built_key(ast: UOp, *how: object) -> str:
+def artefact_key(ast: UOp, *how: object) -> str:
     """The key of an AST's kernel in the disk cache. `how`: everything else that its code depends on, apart
     from polygrad's own code."""
     return DiskCache.key(f"kernel {how!r}", signature(ast.toposort()))

@@ -17,7 +17,7 @@ from polygrad.codegen.target import Target
 from polygrad.dtype import DType
 from polygrad.engine.assembler import Compiled
 from polygrad.engine.cache import DiskCache
-from polygrad.engine.compiled_kernels import Built
+from polygrad.engine.compiled_kernels import KernelArtefact
 from polygrad.errors import ProgramError
 from polygrad.runtime.program import Program
 from polygrad.uop.node import UOp
@@ -81,14 +81,14 @@ def read_program(key: str, target: Target, optimized: bool) -> Compiled | None:
         program = Program.from_bytes(data[start:])
     except ProgramError:  # of another version
         return None
-    kernels = tuple(Built.from_bytes(entry, target, optimized).kernel for entry in entries if entry)
+    kernels = tuple(KernelArtefact.from_bytes(entry, target, optimized).kernel for entry in entries if entry)
     return Compiled(replace(program, kernels=kernels), tuple(outputs), lower_bound)
 
 
-def keep_program(key: str, compiled: Compiled, kernels: Sequence[Built]) -> None:
+def keep_program(key: str, compiled: Compiled, kernels: Sequence[KernelArtefact]) -> None:
     """Write a Program, of which these are the kernels, under `key`."""
     program = compiled.program
-    keys = {built.kernel: built.key for built in kernels}
+    keys = {artefact.kernel: artefact.key for artefact in kernels}
     bare = replace(program, kernels=tuple(replace(kernel, code=b"") for kernel in program.kernels))
     head = [compiled.outputs, [keys[kernel] for kernel in program.kernels], compiled.arena_lower_bound]
     text = json.dumps(head).encode()

@@ -38,7 +38,7 @@ from polygrad.codegen.opts.search_space import neighbours
 from polygrad.dtype import to_dtype
 from polygrad.engine.assembler import Call, assemble, plan_arena
 from polygrad.engine.cache import DiskCache
-from polygrad.engine.compiled_kernels import described
+from polygrad.engine.compiled_kernels import describe_kernel
 from polygrad.engine.devices import Backend
 from polygrad.errors import ArgumentError, CompileError, InternalError, OptError, OutOfMemoryError
 from polygrad.helpers import debug_level
@@ -142,15 +142,15 @@ def _seconds(kernel: UOp, device: str, backend: Backend) -> float:
     try:
         linear = run_passes(kernel, context, after="optimize")
         assert isinstance(linear, list)
-        built = described(linear, context, backend)
-        built = built.with_code(backend.compile(built.kernel.name, linear)())
+        artefact = describe_kernel(linear, context, backend)
+        artefact = artefact.with_code(backend.compile(artefact.kernel.name, linear)())
     except (CompileError, InternalError, OptError):  # OptError: more than a workgroup has
         return float("inf")
     buffers: dict[Hashable, BufferSpec] = {}
     for n in parameters(linear):
         role = "scratch" if n.arg.space is AddrSpace.LOCAL else "input"
         buffers[n] = BufferSpec(n.arg.size, n.dtype.name, role)
-    call = Call(built.kernel, tuple((key, 0) for key in buffers), built.grid)
+    call = Call(artefact.kernel, tuple((key, 0) for key in buffers), artefact.grid)
     program = assemble(device, buffers, [call], plan_arena(device, buffers, [buffers]))
     return _time_program(program, runtime)
 

@@ -16,7 +16,7 @@ from polygrad.codegen.lower.passes import LoweringContext
 from polygrad.codegen.opts.opt import parse_opts
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
-from polygrad.engine.compiled_kernels import Built, built_key
+from polygrad.engine.compiled_kernels import KernelArtefact, artefact_key
 from polygrad.runtime.program import Kernel
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -77,15 +77,15 @@ def test_a_kernel_comes_back_from_bytes_as_it_was() -> None:
     kernel = Kernel("e_4", bytes(range(256)), 3, names, language="wasm", writes=(0, 2), parallel=True)
     plain = Kernel("x", b"", 0, language="object", writes=())
     opts = parse_opts("SIMD r1 4 2, STAGE r2 LOAD 1")
-    for built in (
-        Built(kernel, (0, 2), (64,), LoweringContext(target, True, opts)),
-        Built(plain, (), (), LoweringContext(target, False)),
+    for artefact in (
+        KernelArtefact(kernel, (0, 2), (64,), LoweringContext(target, True, opts)),
+        KernelArtefact(plain, (), (), LoweringContext(target, False)),
     ):
-        assert Built.from_bytes(built.to_bytes(), target, built.context.optimized) == built
+        assert KernelArtefact.from_bytes(artefact.to_bytes(), target, artefact.context.optimized) == artefact
 
 
 def test_a_key_depends_on_the_ast_and_on_how_it_is_compiled() -> None:
     one, two = UOp.const(dtypes.float32, 1.0), UOp.const(dtypes.float32, 2.0)
     sinks = [UOp(Ops.SINK, src=(x,)) for x in (one, two)]
-    keys = {built_key(sink, "target", steps) for sink in sinks for steps in (0, 1)}
-    assert len(keys) == 4 and built_key(sinks[0], "target", 0) in keys
+    keys = {artefact_key(sink, "target", steps) for sink in sinks for steps in (0, 1)}
+    assert len(keys) == 4 and artefact_key(sinks[0], "target", 0) in keys

@@ -1,5 +1,5 @@
 // The driver's interface (libcuda.so.1) without a GPU: memory is this process's, kernels are what device.py
-// compiles, run by emulation.cpp. Built with NVIDIA's own cuda.h, so that every signature and structure is that
+// compiles, run by emulation.cpp. KernelArtefact with NVIDIA's own cuda.h, so that every signature and structure is that
 // of the driver.
 //
 // Streams are lists of work. A *lazy* one does nothing before somebody waits for it; others do all they can at
