@@ -35,7 +35,7 @@ const NATIVE = new RegExp(
 );
 
 /** What calls of users' programs do not lead to when they are wrong: tracebacks need not quote it. */
-const COMPILER = /^polygrad\/(codegen|export|manifest|renderer|runtime|schedule|uop|wasm)\//;
+const COMPILER = /^polygrad\/(codegen|engine|export|manifest|renderer|runtime|schedule|uop|wasm)\//;
 
 /** Packages that a page fetches when one of them is imported. */
 const APPLICATIONS = ["generation", "hf", "models", "onnx", "tuning"];
