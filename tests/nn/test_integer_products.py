@@ -167,3 +167,10 @@ def test_a_model_and_its_copies() -> None:
         step = TinyJit(lambda x: x.sequential(model).realize())
         for _ in range(3):
             np.testing.assert_array_equal(step(x).numpy(), expected)
+
+
+def test_rows_in_panels_are_looked_up_by_their_numbers_also_from_the_end() -> None:
+    weight = PackedWeight.of(Tensor.randn(100, 64), "q8_0").with_activations("int8")
+    rows = weight.with_activations("float32").dense().numpy()
+    index = Tensor([[0, 17, 99], [-1, 16, -100]], dtype="int32")
+    assert (weight[index].numpy() == rows[index.numpy()]).all()
