@@ -138,7 +138,7 @@ const CASES = {
     result.kept = await page.evaluate(async () => {
       const counts = { kernels: 0, programs: 0 };
       await window.storedKernels((bytes) => {
-        const isProgram = new TextDecoder("latin1").decode(bytes).includes("PGRD"); // which Programs begin with
+        const isProgram = new window.TextDecoder("latin1").decode(bytes).includes("PGRD"); // which Programs begin with
         counts[isProgram ? "programs" : "kernels"]++;
         return bytes.fill(7, 40);
       });
