@@ -71,9 +71,8 @@ def split_arguments(values: Sequence[Any]) -> Arguments:
             tensors.append(value)
             other_values.append("a Tensor")
         elif value.__class__ in _PLAIN:
-            other_values.append(
-                (value.__class__, value if value else repr(value))
-            )  # 0.0 and -0.0 are two values
+            exact = value if value else repr(value)  # 0.0 and -0.0 are two values
+            other_values.append((value.__class__, exact))
         elif isinstance(value, (list, tuple)):
             other_values.append((value.__class__, len(value)))
             stack.extend(reversed(value))

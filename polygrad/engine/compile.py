@@ -63,24 +63,27 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     backend.prepare()
     optimized = backend.optimized and optimizing()
     key = _program_key(sink, device, backend, optimized, n_slots)
-    kept = read_program(key, backend.target, optimized) if key and not _is_observed() else None
-    if key is None or kept is None:
-        stats.schedule_seconds += time.perf_counter() - started
+    compiled = None if key is None or _is_observed() else read_program(key, backend.target, optimized)
+    stats.schedule_seconds += time.perf_counter() - started
+    if compiled is None:
         compiled, kernels = _compile(sink, device, backend, optimized, n_slots)
         if key is not None:
             keep_program(key, compiled, kernels)
-    else:
-        compiled = kept
-        names = frozenset(kernel.name for kernel in kept.program.kernels)
-        graph = _KeptGraph(sink, device, n_slots, names)
-        _kept_graphs.put(key, graph, _NODE_BYTES * len(sink.toposort()))
-        if debug_level() >= 1:
-            print(f"program of {len(names)} kernels: from the disk", file=sys.stderr)
-        stats.kernels_found += len(names)
-        stats.schedule_seconds += time.perf_counter() - started
+    elif key is not None:
+        _note_kept(
+            key, _KeptGraph(sink, device, n_slots, frozenset(k.name for k in compiled.program.kernels))
+        )
     stats.arena_bytes, stats.arena_lower_bound = compiled.program.arena, compiled.arena_lower_bound
     stats.programs += 1
     return compiled
+
+
+def _note_kept(key: str, graph: _KeptGraph) -> None:
+    """Count a Program that came from the disk, and remember its graph for `origin_of`."""
+    _kept_graphs.put(key, graph, _NODE_BYTES * len(graph.sink.toposort()))
+    stats.kernels_found += len(graph.names)
+    if debug_level() >= 1:
+        print(f"program of {len(graph.names)} kernels: from the disk", file=sys.stderr)
 
 
 def _program_key(sink: UOp, device: str, backend: Backend, optimized: bool, n_slots: int) -> str | None:
