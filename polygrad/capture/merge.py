@@ -162,17 +162,17 @@ def _constant(items: list[_Item], inputs: set[Hashable], roles: dict[Hashable, s
     varying = set(inputs)
     constant = set(range(len(items)))
     while True:
-        changed_keys = {
+        now_varying = {
             i
             for i in constant
             if items[i].varies
             or not varying.isdisjoint(items[i].used)
             or any(roles[key] == "state" for key in items[i].written)
         }
-        if not changed_keys:
+        if not now_varying:
             return constant
-        constant -= changed_keys
-        varying.update(key for i in changed_keys for key in items[i].written)
+        constant -= now_varying
+        varying.update(key for i in now_varying for key in items[i].written)
 
 
 def _assemble(

@@ -70,9 +70,8 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
         if key is not None:
             keep_program(key, compiled, kernels)
     elif key is not None:
-        _note_kept(
-            key, _KeptGraph(sink, device, n_slots, frozenset(k.name for k in compiled.program.kernels))
-        )
+        names = frozenset(kernel.name for kernel in compiled.program.kernels)
+        _note_kept(key, _KeptGraph(sink, device, n_slots, names))
     stats.arena_bytes, stats.arena_lower_bound = compiled.program.arena, compiled.arena_lower_bound
     stats.programs += 1
     return compiled
