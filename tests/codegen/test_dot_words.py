@@ -45,12 +45,19 @@ WORDS: list[tuple[str, Operand]] = [
     ("a sum that fits", lambda w: (ints(w) & 15) + (ints(w) >> 7) * 16),
     ("an offset sign", lambda w: ints(w.bitcast(dtypes.int8).bitcast(dtypes.uint8) ^ 128)),
     ("back to bytes", lambda w: ints((ints(w) >> 5).cast(dtypes.uint8))),
+    ("a sum of uint8 that fits", lambda w: ints((w >> 1) + (w & 127))),
+    ("a multiple of uint8 that fits", lambda w: ints((w & 15) * 17)),
 ]
 # name, an expression that has no words
 OTHERS: list[tuple[str, Operand]] = [
     ("a sum beyond a byte", lambda w: ints(w) + 1),
     ("a difference below 0", lambda w: (ints(w) & 15) - 8),
     ("a product beyond a byte", lambda w: ints(w) * 2),
+    ("a sum of uint8 that wraps around", lambda w: ints(w + 200)),
+    ("a difference of uint8 that wraps around", lambda w: ints(w - 3)),
+    ("a product of uint8 that wraps around", lambda w: ints(w * 3)),
+    ("bytes in reversed order", lambda w: ints(w.flip(1))),
+    ("positions", lambda w: (ints(w) & 15) + (Tensor.arange(24, dtype=dtypes.int32, device=w.device) & 15)),
     ("a shift of what is wider", lambda w: (ints(w) * 3 >> 4) & 15),
     ("a quotient", lambda w: ints(w) // 3),
     ("a choice", lambda w: (w < 100).where(ints(w), 0)),

@@ -4,10 +4,11 @@
         ->  DOT(a'[p] >> 4 & 0x0f0f0f0f, b'[q], 0),  where a' and b' are the memory of a and b as uint32
 
 An operand is an expression of bytes: the bytes of weights that are packed in few bits, unpacked. The same
-operations on whole words unpack four at a time (SIMD within a register), where no bit gets from one byte into
-another: masks take those away that a shift moves over, and a sum or a multiple is taken where its bounds say
-that it fits in a byte. No operand is copied, so this is for sums of any size; dot_products.py, a kernel pass,
-copies the operands of large products whose bytes are not neighbours.
+operations on whole words unpack four at a time (SIMD within a register). No bit may get from one byte into
+another: a shift is followed by a mask, and a sum or a multiple has words only if the bounds of its sources
+say that it fits in a byte. A sum of uint8 that may wrap around has none. No operand is copied, so this is for
+sums of any size; dot_products.py, a kernel pass, copies the operands of large products whose bytes are not
+neighbours.
 
 `Target.dots` says which dot products there are. That of WebAssembly's relaxed SIMD takes 7 bits of `a`: bytes
 that have 8 are multiplied as two halves. The first element of a word is in its least significant bits.
@@ -82,8 +83,7 @@ def _find_dot(total: UOp, kinds: Dot) -> UOp | None:
         if sides[0] is None or sides[1] is None:
             continue
         dot = _dot(sides[0], sides[1], a.vmax, kinds)
-        loops = [x for k in total.src[1:] for x in ((words,) if k is r else (k,))]
-        loops = [k for k in loops if k.src[0].arg != 1]
+        loops = [words if k is r else k for k in total.src[1:] if k is not r or words.vmax > 0]
         return UOp(Ops.REDUCE, dtypes.int32, (dot, *loops), Ops.ADD) if loops else dot
     return None
 
@@ -129,7 +129,7 @@ def _word_of(node: UOp, r: UOp, words: UOp, found: Words) -> UOp | None:
     if not node.dtype.is_int:
         return None
     if op in (Ops.CAST, Ops.BITCAST):
-        return found[node.src[0]] if node.src[0].dtype.is_int else None
+        return found.get(node.src[0])  # positions have no words
     if len(node.src) != 2 or (x := found.get(node.src[0])) is None:
         return None
     a, b = node.src
@@ -140,10 +140,10 @@ def _word_of(node: UOp, r: UOp, words: UOp, found: Words) -> UOp | None:
         return None if y is None else UOp(op, dtypes.uint32, (x, y))
     if op in (Ops.SHR, Ops.SHL):
         return _shifted(op, x, a, b) if r not in b.ranges else None
-    if op is Ops.ADD and _fits(a, 0, 255) and _fits(b, 0, 255) and _fits(node, 0, 255):
+    if op is Ops.ADD and a.vmin >= 0 and b.vmin >= 0 and a.vmax + b.vmax <= 0xFF:
         y = found[b]
         return None if y is None else x + y
-    if op is Ops.MUL and b.is_const and _fits(a, 0, 255) and _fits(node, 0, 255):
+    if op is Ops.MUL and b.is_const and a.vmin >= 0 and b.arg >= 0 and a.vmax * b.arg <= 0xFF:
         return x * b.arg
     return None
 
@@ -178,7 +178,7 @@ def _load_word(load: UOp, r: UOp, words: UOp) -> UOp | None:
         return None
     memory = UOp(Ops.PARAM, dtypes.uint32, (), Param(param.arg.slot, param.arg.size // _COUNT))
     steps = {atom: f // _COUNT for atom, f in terms.items()}
-    if words.src[0].arg != 1:
+    if words.vmax > 0:
         steps[words] = 1
     at = UOp.index(sum_of(steps, constant // _COUNT))
     return UOp(Ops.LOAD, dtypes.uint32, (UOp(Ops.INDEX, dtypes.uint32, (memory, at)),))
