@@ -26,7 +26,7 @@ def argument(dtype: DType, slot: int) -> UOp:
 
 
 def decomposed(node: UOp, fused: bool = False) -> UOp:
-    return graph_rewrite(node, decompose(Target("test", fma=fused), fused))
+    return graph_rewrite(node, decompose(Target("test", fma=fused, scalar_fma=fused), fused))
 
 
 def power(dtype: DType, a: Array, e: Array, fused: bool = False) -> Array:
@@ -91,6 +91,20 @@ def test_folding_has_the_special_values_of_the_device(dtype: DType) -> None:
         np.testing.assert_allclose(values, folded, rtol=1e-6, atol=1e-44, err_msg=str(a))
         number = ~np.isnan(values)
         np.testing.assert_array_equal(np.signbit(values[number]), np.signbit(np.array(folded)[number]))
+
+
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_infinities_and_zeros_to_denormal_exponents_exactly(dtype: DType, fused: bool) -> None:
+    kind = FLOATS[dtype][0]
+    least = np.finfo(kind).smallest_subnormal
+    a = np.array([np.inf, np.inf, 0.0, 0.0, 7.0, np.inf], kind)
+    e = np.array([least, -least, least, -least, least, np.finfo(kind).tiny], kind)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(power(dtype, a, e, fused), [np.inf, 0.0, 0.0, np.inf, 1.0, np.inf])
+        one = argument(dtype, 0)
+        constant = decomposed(UOp(Ops.POW, dtype, (one, UOp.const(dtype, float(least)))), fused)
+        np.testing.assert_array_equal(evaluate(constant, {one: a[:1]}), [np.inf])
 
 
 @pytest.mark.parametrize("exponent", [2.5, -2.0, -3.0, -0.5, 1.5, 63.5, -64.0])

@@ -29,7 +29,7 @@ REASON = "numpy's longdouble is float64 on this machine: no reference is more pr
 def compute(name: str, dtype: DType, x: Array, fused: bool = False) -> Array:
     """What the decomposition of one op gives for `x`; with `fused`, on a target with fused multiply-add."""
     argument = UOp(Ops.PARAM, dtype, (), Param(0, 1))
-    table = decompose(Target("test", fma=fused), fused)
+    table = decompose(Target("test", fma=fused, scalar_fma=fused), fused)
     return evaluate(graph_rewrite(UOp(OPS[name], dtype, (argument,)), table), {argument: x})
 
 
@@ -126,7 +126,7 @@ def test_exp2_of_a_product_within_2_ulp(name: str, dtype: DType, fused: bool) ->
     reach = reach if dtype is dtypes.float32 else 8 * reach
     x = np.concatenate([generator.uniform(-a, a, 100_000).astype(kind) for a in (1, reach)])
     argument = UOp(Ops.PARAM, dtype, (), Param(0, 1))
-    table = decompose(Target("test", fma=fused), True)
+    table = decompose(Target("test", fma=fused, scalar_fma=fused), True)
     root = UOp(Ops.EXP2, dtype, (argument * c,), Exponent.SCALED)
     with np.errstate(all="ignore"):
         got = evaluate(graph_rewrite(root, table), {argument: x})

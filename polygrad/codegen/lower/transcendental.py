@@ -319,7 +319,7 @@ def _product_in_two(
 ) -> tuple[UOp, UOp]:
     """e (head + tail) as a sum: a product, and the rest. `exponent`: of a constant e, its rounded value. The
     rest takes the constant as it was written: 0.3, not float32's."""
-    e_head = e if fused else _leading(e, f)
+    e_head = e if fused else _leading_or_all(e, f)
     e_tail = None if fused else _sub(e, e_head)
     if exponent is not None and not math.isnan(exponent):
         e_head = UOp.const(e.dtype, exponent) if fused else simplify(e_head)
@@ -350,6 +350,12 @@ def _leading(x: UOp, f: _Format) -> UOp:
     """The leading half of the digits of `x`: products of two such numbers are exact."""
     cleared = f.digits - f.digits // 2
     return (x.bitcast(f.unsigned) & ((1 << f.bits) - (1 << cleared))).bitcast(x.dtype)
+
+
+def _leading_or_all(x: UOp, f: _Format) -> UOp:
+    """`_leading`, but `x` itself if that is 0: of a denormal, whose product with an infinity is no NaN."""
+    head = _leading(x, f)
+    return _where(head.eq(0.0), x, head)
 
 
 def _log2_e(piece: int) -> tuple[float, float]:
