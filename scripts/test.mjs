@@ -15,7 +15,9 @@ const tests = folders.flatMap((folder) =>
 );
 
 await build({
-  entryPoints: [...tests, "wasm_runtime/tests/thread_worker.ts"].map((name) => root + name),
+  entryPoints: [...tests, "wasm_runtime/tests/thread_worker.ts", "wasm_runtime/tests/print_features.ts"].map(
+    (name) => root + name,
+  ),
   outbase: root,
   outdir: `${root}build/tests`,
   bundle: true,

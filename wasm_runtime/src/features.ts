@@ -1,29 +1,47 @@
-/** The features of this engine's WebAssembly, probed by validating one small module for each. */
+/** The features of this engine's WebAssembly, probed with one small module for each. */
 
 /** The host decides about "threads", not the engine: they need a memory that workers may share. */
 export type Feature = Probed | "threads";
 
 type Probed = "simd" | "relaxed-simd";
 
-/** A module with one function of type () -> v128 whose body is `code`. */
-function vectorModule(code: readonly number[]): Uint8Array<ArrayBuffer> {
+/** A module with one function of type () -> i32, exported as "f", whose body is `code`. */
+function module(code: readonly number[]): Uint8Array<ArrayBuffer> {
   const body = [0, ...code, 0x0b];
   return new Uint8Array([
     ...[0, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
-    ...[1, 5, 1, 0x60, 0, 1, 0x7b],
+    ...[1, 5, 1, 0x60, 0, 1, 0x7f],
     ...[3, 2, 1, 0],
+    ...[7, 5, 1, 1, 0x66, 0, 0],
     ...[10, body.length + 2, 1, body.length, ...body],
   ]);
 }
 
-const SPLAT = [0x41, 0, 0xfd, 15]; // i32.const 0, i8x16.splat
+/** f32x4.splat of an f32 with these bytes */
+function splat(...bytes: [number, number, number, number]): number[] {
+  return [0x43, ...bytes, 0xfd, 19];
+}
 
-const PROBES: Readonly<Record<Probed, readonly number[]>> = {
-  simd: [...SPLAT, 0xfd, 98], // i8x16.popcnt
-  "relaxed-simd": [...SPLAT, ...SPLAT, ...SPLAT, 0xfd, 0x85, 2], // f32x4.relaxed_madd
-};
+// (1 + 2^-12)^2 - (1 + 2^-11) is 2^-24, or 0 if the product is rounded first
+const FUSED = [
+  ...splat(0, 8, 0x80, 0x3f), // 1 + 2^-12
+  ...splat(0, 8, 0x80, 0x3f),
+  ...splat(0, 0x10, 0x80, 0xbf), // -(1 + 2^-11)
+  ...[0xfd, 0x85, 2], // f32x4.relaxed_madd
+  ...[0xfd, 27, 0], // i32x4.extract_lane 0
+];
+const COUNTED = [...splat(0, 0, 0, 0), 0xfd, 98, 0xfd, 27, 0]; // i8x16.popcnt, i32x4.extract_lane 0
 
-/** The features this engine has. */
+/** The features this engine has. Relaxed SIMD is one only if its multiply-add is fused, because kernels of `pow`,
+ * `exp` and `sin` rely on that. Engines round the product on a processor that has no fused multiply-add. */
 export function detectFeatures(): Probed[] {
-  return (Object.keys(PROBES) as Probed[]).filter((name) => WebAssembly.validate(vectorModule(PROBES[name])));
+  const features: Probed[] = [];
+  if (WebAssembly.validate(module(COUNTED))) features.push("simd");
+  if (WebAssembly.validate(module(FUSED)) && run(FUSED) !== 0) features.push("relaxed-simd");
+  return features;
+}
+
+function run(code: readonly number[]): number {
+  const { f } = new WebAssembly.Instance(new WebAssembly.Module(module(code))).exports;
+  return (f as () => number)();
 }

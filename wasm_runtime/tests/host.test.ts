@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 
 import { CompileError, InternalError, ProgramError } from "../src/errors";
 import { detectFeatures } from "../src/features";
@@ -101,3 +103,18 @@ test("a trap is an InternalError that names the kernel", () => {
 test("every engine that polygrad runs on has SIMD", () => {
   assert.ok(detectFeatures().includes("simd"));
 });
+
+/** The features of an engine that is started with these flags. */
+function featuresWith(...flags: string[]): string {
+  const program = fileURLToPath(new URL("./print_features.mjs", import.meta.url));
+  return execFileSync(process.execPath, [...flags, program], { encoding: "utf8" }).trim();
+}
+
+test(
+  "relaxed SIMD is no feature of an engine whose multiply-add rounds twice",
+  { skip: process.arch !== "x64" && "only x64 has processors without a fused multiply-add" },
+  () => {
+    assert.equal(featuresWith(), "simd relaxed-simd");
+    assert.equal(featuresWith("--no-enable-fma3"), "simd");
+  },
+);
