@@ -11,11 +11,9 @@ from hypothesis import strategies as st  # noqa: E402
 
 from polygrad import Tensor  # noqa: E402
 from polygrad.codegen.lower.decompose import decompose  # noqa: E402
-from polygrad.codegen.opts import cost  # noqa: E402
 from polygrad.codegen.target import Target  # noqa: E402
 from polygrad.dtype import dtypes  # noqa: E402
 from polygrad.engine.normalize import normalize  # noqa: E402
-from polygrad.engine.programs import clear_caches  # noqa: E402
 from polygrad.schedule.kernels import KernelCall  # noqa: E402
 from polygrad.uop.args import Dot, Param  # noqa: E402
 from polygrad.uop.node import UOp  # noqa: E402
@@ -96,16 +94,6 @@ def test_a_sum_takes_a_dot_product_in() -> None:
     assert graph_rewrite(alone, table) is alone
     taken = UOp(Ops.DOT, dtypes.int32, (x, y, w), MIXED)
     assert graph_rewrite(z + taken, table) is z + taken
-
-
-@pytest.fixture
-def eager_copies(monkeypatch):
-    """Small products are copied for, too."""
-    monkeypatch.setattr(cost, "MIN_COPIED_FOR", 1)
-    monkeypatch.setattr(cost, "MIN_COPIED_READS", 0)
-    clear_caches()
-    yield
-    clear_caches()
 
 
 @pytest.mark.parametrize("device", ["CPU", "WASM"])

@@ -14,10 +14,8 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from polygrad import Tensor  # noqa: E402
-from polygrad.codegen.opts import cost  # noqa: E402
 from polygrad.codegen.target import Target  # noqa: E402
 from polygrad.engine.normalize import normalize  # noqa: E402
-from polygrad.engine.programs import clear_caches  # noqa: E402
 from polygrad.schedule.kernel_info import kernel_info, rounds  # noqa: E402
 from polygrad.uop.node import UOp  # noqa: E402
 from polygrad.uop.ops import Ops  # noqa: E402
@@ -157,16 +155,6 @@ def test_what_a_period_leaves_of_an_axis_is_a_kernel_of_its_own(width, period, e
 # --- against torch
 
 DEVICES = ["CPU", "WASM"]
-
-
-@pytest.fixture
-def eager_copies(monkeypatch):
-    """Copies for products of any size."""
-    monkeypatch.setattr(cost, "MIN_COPIED_FOR", 1)
-    monkeypatch.setattr(cost, "MIN_COPIED_READS", 1)
-    clear_caches()
-    yield
-    clear_caches()
 
 
 @st.composite

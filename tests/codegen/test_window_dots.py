@@ -11,11 +11,9 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 from polygrad import Tensor  # noqa: E402
-from polygrad.codegen.opts import cost  # noqa: E402
 from polygrad.codegen.target import Target  # noqa: E402
 from polygrad.dtype import dtypes  # noqa: E402
 from polygrad.engine.normalize import normalize  # noqa: E402
-from polygrad.engine.programs import clear_caches  # noqa: E402
 from polygrad.schedule.kernels import KernelCall  # noqa: E402
 from polygrad.uop.args import AxisKind, Dot  # noqa: E402
 from polygrad.uop.node import UOp  # noqa: E402
@@ -96,16 +94,6 @@ def test_none_for_a_convolution_of_each_channel_wider_numbers_or_floats() -> Non
     assert not dots(kernels(convolution(groups=32)))
     assert not dots(kernels(convolution("int32")))
     assert not dots(kernels(convolution(total="float32")))
-
-
-@pytest.fixture
-def eager_copies(monkeypatch):
-    """Small products are copied for, too."""
-    monkeypatch.setattr(cost, "MIN_COPIED_FOR", 1)
-    monkeypatch.setattr(cost, "MIN_COPIED_READS", 0)
-    clear_caches()
-    yield
-    clear_caches()
 
 
 def extremes(rng, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
