@@ -126,7 +126,7 @@ def dynamic_quantize_linear(x: Tensor) -> tuple[Value, Tensor, Tensor]:
 # --- products
 
 
-def _rows(x: Tensor, ndim: int) -> Tensor:
+def _rows(x: Tensor) -> Tensor:
     """A number for each row of a matrix, as a column."""
     return x.unsqueeze(-1) if x.ndim == 1 and x.numel() > 1 else x.reshape(()) if x.numel() == 1 else x
 
@@ -143,12 +143,12 @@ def qlinear_matmul(
     y_zero: Value,
 ) -> Value:
     x_zero = zero_of(a_zero, a.device)
-    x_zero = x_zero if isinstance(x_zero, int) else _rows(x_zero, a.ndim)
+    x_zero = x_zero if isinstance(x_zero, int) else _rows(x_zero)
     total = integer_matmul(a, b, x_zero, zero_of(b_zero, b.device))
-    scale = (_rows(a_scale, a.ndim).float() * b_scale.float()) / _rows(y_scale, a.ndim).float()
+    scale = (_rows(a_scale).float() * b_scale.float()) / _rows(y_scale).float()
     out = total.cast(dtypes.float32) * scale
     to = element_of_value(y_zero)
-    offset = _rows(tensor_of(y_zero, a.device), a.ndim)
+    offset = _rows(tensor_of(y_zero, a.device))
     return quantized(out, None, offset, to)
 
 
