@@ -36,10 +36,18 @@ def publish(suite: str) -> None:
     """The picture and the table of what is kept."""
     PAGE.write_text(with_table(PAGE.read_text(), suite, report.table(kept(suite))))
     try:
-        command = [str(peer_python()), "-m", "bench.pictures", suite]
-        subprocess.run(command, cwd=ROOT, check=True, stdout=sys.stderr)
+        draw(suite)
     except Unavailable as reason:
         print(f"no picture of {suite}: {reason}", file=sys.stderr)
+
+
+def draw(suite: str) -> None:
+    """The picture of what is kept, in the peers' environment. Raises Unavailable with the last words of what
+    draws, as where that environment has no matplotlib."""
+    command = [str(peer_python()), "-m", "bench.pictures", suite]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        raise Unavailable((done.stderr.strip() or f"exit status {done.returncode}").splitlines()[-1])
 
 
 def with_table(page: str, suite: str, table: str) -> str:

@@ -83,9 +83,10 @@ def _is_sum(index: UOp, terms: dict[UOp, int], offset: int = 0) -> bool:
 
 
 def _steps(index: UOp, y: UOp, i: UOp) -> tuple[int, int] | None:
-    """(stride, dilation) of a position that is stride * y + dilation * i."""
+    """(stride, dilation) of a position that is stride * y + dilation * i; 1 where the range has one value. A
+    position that does not depend on y or i is of a broadcast axis."""
     found, constant = linear_terms(index)
-    if constant or not found.keys() <= {y, i} or any(f < 1 for f in found.values()):
+    if constant or found.keys() != {y, i} - {ZERO} or any(f < 1 for f in found.values()):
         return None
     return found.get(y, 1), found.get(i, 1)
 

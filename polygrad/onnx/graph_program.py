@@ -108,7 +108,11 @@ class Body:
             assert step.entry is not None
             folded = fold(step.node, inputs, step.attributes) if step.entry.takes(inputs) else None
             bodies = {name: partial(_run_inside, body, scope) for name, body in step.bodies.items()}
-            context = {"outputs": len(step.outputs), "device": scope.device, "find": scope.find}
+            context = {
+                "outputs": len(step.outputs),
+                "device": scope.device,
+                "find": lambda name: plain(scope.find(name)),
+            }
             found = (
                 [folded]
                 if folded is not None

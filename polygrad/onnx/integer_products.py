@@ -28,13 +28,14 @@ MOST_TERMS = (1 << 31) // _LARGEST  # of a sum that fits int32
 _EXACT_IN_FLOATS = (1 << 24) // _LARGEST  # of a sum all of whose parts are integers that float32 has
 
 
-def zero_of(value: Value) -> Zero:
-    """A zero point; an int where all its elements are known to be the same. One is a scalar; None is 0."""
+def zero_of(value: Value, device: str | None) -> Zero:
+    """A zero point; an int where all its elements are known to be the same, else a Tensor on `device`, with
+    no axes if it has one element. None is 0."""
     if value is None:
         return 0
     if isinstance(value, Constant) and len(set(value.numbers)) == 1:
         return int(value.numbers[0])
-    zero = tensor_of(value, None).cast(dtypes.int32)
+    zero = tensor_of(value, device).cast(dtypes.int32)
     return zero.reshape(()) if zero.numel() == 1 else zero
 
 
@@ -43,19 +44,20 @@ def _is_zero(zero: Zero) -> bool:
 
 
 def integer_matmul(a: Tensor, b: Tensor, a_zero: Zero, b_zero: Zero) -> Tensor:
-    """(a - a_zero) @ (b - b_zero) in int32. Zero points are of all, a's as a column of its rows, or b's as a
-    row of its columns."""
+    """(a - a_zero) @ (b - b_zero) in int32. A zero point is a number, or has one for each row of a, as a
+    column, or for each column of b, as a row. An operand of one axis is a row on the left, and a column on
+    the right."""
     x, y = a.cast(dtypes.int32), b.cast(dtypes.int32)
+    x, y = x.unsqueeze(0) if a.ndim == 1 else x, y.unsqueeze(-1) if b.ndim == 1 else y
     out = x.dot(y)
     if not _is_zero(a_zero):
-        sums = y.sum(-2, keepdim=True) if y.ndim > 1 else y.sum()
-        out = out - a_zero * (sums if a.ndim > 1 else sums.squeeze(-2) if y.ndim > 1 else sums)
+        out = out - a_zero * y.sum(-2, keepdim=True)
     if not _is_zero(b_zero):
-        sums = x.sum(-1, keepdim=b.ndim > 1)
-        out = out - sums * b_zero
+        out = out - x.sum(-1, keepdim=True) * b_zero
         if not _is_zero(a_zero):
             out = out + a_zero * b_zero * a.shape[-1]
-    return out
+    out = out.squeeze(-1) if b.ndim == 1 else out
+    return out.squeeze(-1 if b.ndim == 1 else -2) if a.ndim == 1 else out
 
 
 def integer_conv(
@@ -79,7 +81,7 @@ def integer_conv(
         sums = w.cast(dtypes.int32).sum(tuple(range(1, w.ndim)))
         out = out - (sums * x_zero).reshape(column)
     if not _is_zero(w_zero):
-        by_group = padded.cast(dtypes.int32).reshape(x.shape[0], groups, -1, *padded.shape[2:]).sum(2)
+        by_group = padded.cast(dtypes.int32).reshape(x.shape[0], groups, w.shape[1], *padded.shape[2:]).sum(2)
         ones = Tensor.ones(groups, 1, *w.shape[2:], dtype=dtypes.int32, device=x.device)
         sums = by_group.conv2d(ones, groups=groups, stride=steps, dilation=spread).repeat_interleave(
             w.shape[0] // groups, 1
@@ -112,7 +114,7 @@ def dequantized_matmul(a: Dequantized, b: Dequantized) -> Tensor | None:
     if not b.is_uniform and (y.ndim < 2 or b.axis != y.ndim - 1):
         return None
     scale = a.scale.reshape(()) * (b.scale.reshape(()) if b.is_uniform else b.scale)
-    return _scaled(integer_matmul(x, y, zero_of(a.zero), zero_of(b.zero)), scale)
+    return _scaled(integer_matmul(x, y, zero_of(a.zero, x.device), zero_of(b.zero, y.device)), scale)
 
 
 def dequantized_conv(
@@ -133,7 +135,7 @@ def dequantized_conv(
         return None
     column = (-1, *[1] * (x.codes.ndim - 2))
     scale = x.scale.reshape(()) * (w.scale.reshape(()) if w.is_uniform else w.scale.reshape(column))
-    x_zero, w_zero = zero_of(x.zero), zero_of(w.zero)
+    x_zero, w_zero = zero_of(x.zero, x.codes.device), zero_of(w.zero, w.codes.device)
     if w.codes.shape[1] == 1 and terms <= _EXACT_IN_FLOATS:
         by_channel = w_zero if isinstance(w_zero, int) else w_zero.reshape(-1, *[1] * (x.codes.ndim - 1))
         image, kernel = (_floats(codes, zero) for codes, zero in ((x.codes, x_zero), (w.codes, by_channel)))

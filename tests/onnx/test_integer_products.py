@@ -252,6 +252,84 @@ def test_integer_ops_are_exact(seed):
     np.testing.assert_array_equal(found, wanted)
 
 
+def test_a_vector_on_the_right_has_zero_points_of_rows():
+    rng = np.random.default_rng(0)
+    a, b, a_zero, b_zero = (codes(rng, "uint8", shape) for shape in ((3, 5), (5,), (3,), ()))
+    data, names = node_model("MatMulInteger", [a, b, a_zero, b_zero])
+    found = run(data, dict(zip(names, (a, b, a_zero, b_zero))))["y0"].numpy()
+    np.testing.assert_array_equal(
+        found, (a.astype(np.int64) - a_zero[:, None]) @ (b.astype(np.int64) - b_zero)
+    )
+
+
+def test_no_images_and_no_terms():
+    rng = np.random.default_rng(0)
+    images, kernel, zero = codes(rng, "uint8", (0, 2, 5, 6)), codes(rng, "uint8", (3, 2, 3, 2)), np.uint8(7)
+    data, names = node_model("ConvInteger", [images, kernel, zero, zero])
+    found = run(data, dict(zip(names, (images, kernel, zero, zero))))["y0"].numpy()
+    assert found.shape == (0, 3, 3, 5) and found.dtype == np.int32
+    a, b = np.empty((3, 0), np.uint8), np.empty((0, 4), np.uint8)
+    data, names = node_model("MatMulInteger", [a, b, zero, zero])
+    found = run(data, dict(zip(names, (a, b, zero, zero))))["y0"].numpy()
+    np.testing.assert_array_equal(found, np.zeros((3, 4)))
+
+
+def test_zero_points_of_an_axis_lie_on_the_device_of_the_model_within_1e_6():
+    """As initializers, which the host reads; here on INTERP, which is not the default device."""
+    rng = np.random.default_rng(0)
+    a = Quantized(rng, "a", "uint8", (4, 5))
+    b = Quantized(rng, "b", "int8", (5, 6), axis=1)
+    y_scale, y_zero = rng.uniform(1, 2, 6).astype(np.float32), codes(rng, "uint8", 6)
+    nodes = [
+        a.node(),
+        b.node(),
+        helper.make_node("MatMul", ["a_f", "b_f"], ["y"]),
+        helper.make_node("MatMulInteger", ["a", "b", "a_zero", "b_zero"], ["whole"]),
+        helper.make_node("QuantizeLinear", ["y", "y_scale", "y_zero"], ["q"], axis=1),
+        helper.make_node("Identity", ["b_f"], ["numbers"]),
+    ]
+    more = [numpy_helper.from_array(y_scale, "y_scale"), numpy_helper.from_array(y_zero, "y_zero")]
+    inputs = {"a": a.codes, "b": b.codes}
+    outputs = [
+        helper.make_tensor_value_info(name, kind, None)
+        for name, kind in (
+            ("y", TensorProto.FLOAT),
+            ("whole", TensorProto.INT32),
+            ("q", TensorProto.UINT8),
+            ("numbers", TensorProto.FLOAT),
+        )
+    ]
+    data = model(nodes, ports(inputs), outputs, [*a.constants(), *b.constants(), *more])
+    m = polygrad.onnx.load(data, device="INTERP")
+    found = m.forward({name: Tensor(x, device="INTERP") for name, x in inputs.items()})
+    assert {y.device for y in found.values()} == {"INTERP"}
+    wanted = a.numbers @ b.numbers
+    np.testing.assert_allclose(found["y"].numpy(), wanted, rtol=0, atol=1e-6 * np.abs(wanted).max())
+    np.testing.assert_allclose(found["numbers"].numpy(), b.numbers, rtol=1e-6)
+    whole = (a.codes.astype(int) - a.zero) @ (b.codes.astype(int) - b.zero)
+    np.testing.assert_array_equal(found["whole"].numpy(), whole)
+    wanted_codes = np.clip(np.rint(wanted / y_scale) + y_zero, 0, 255)
+    np.testing.assert_array_equal(found["q"].numpy(), wanted_codes)
+
+
+def test_the_gradient_of_dequantised_numbers_within_1e_6():
+    rng = np.random.default_rng(0)
+    a = Quantized(rng, "a", "uint8", (4, 5))
+    training = "ai.onnx.preview.training"
+    opset = helper.make_opsetid(training, 1)
+    nodes = [
+        a.node(),
+        helper.make_node("Mul", ["a_f", "a_f"], ["y"]),
+        helper.make_node("Gradient", ["a_f"], ["g"], domain=training, xs=["a_f"], y="y"),
+        helper.make_node("Gradient", ["a_f"], ["one"], domain=training, xs=["a_f"], y="a_f"),
+    ]
+    found = run(
+        model(nodes, ports({"a": a.codes}), ["g", "one"], a.constants(), more=[opset]), {"a": a.codes}
+    )
+    np.testing.assert_allclose(found["g"].numpy(), 2 * a.numbers, rtol=1e-6)
+    np.testing.assert_array_equal(found["one"].numpy(), np.ones((4, 5)))
+
+
 @pytest.mark.parametrize("dtype", BYTES)
 def test_halves_are_rounded_to_even_and_ends_are_saturated(dtype):
     limits = np.iinfo(dtype)

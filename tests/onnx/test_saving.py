@@ -212,6 +212,11 @@ NO_WINDOWS = {
     "backwards": lambda x: x.flip(-1).conv2d(Tensor(array(2, 4, 3, 3)), padding=1),
     "weights of each image": lambda x: (x.unfold(2, 3, 1) * x[:, :, :7, :3].unsqueeze(3)).sum(-1),
     "rows": lambda x: x.max(-1),
+    "the same maximum for each output": lambda x: x[:, :, 0].reshape(2, 4, 1, 10).expand(2, 4, 5, 10).max(-1),
+    "each element several times": lambda x: x[:, :, 0].reshape(2, 4, 10, 1).expand(2, 4, 10, 3).max(-1),
+    "the same sum for each output": lambda x: (
+        x.reshape(2, 4, 1, 9, 1, 10).expand(2, 4, 3, 9, 2, 10).permute(0, 1, 2, 4, 3, 5).sum((-1, -2))
+    ),
     "gradient": lambda x: (g := x.detach().requires_grad_()).avg_pool2d(3, 2).square().sum().gradient(g)[0],
 }
 

@@ -207,7 +207,7 @@ def q_gemm(
 ) -> Value:
     """c is in int32, by the scale of the product. Without a scale of the result it is in floats."""
     x, y = a.T if transA else a, b.T if transB else b
-    total = integer_matmul(x, y, zero_of(a_zero), zero_of(b_zero))
+    total = integer_matmul(x, y, zero_of(a_zero, a.device), zero_of(b_zero, b.device))
     total = total if c is None else total + c
     out = total.cast(dtypes.float32) * (a_scale.reshape(()) * b_scale * alpha)
     return out if scale is None else _result(out, scale, zero)

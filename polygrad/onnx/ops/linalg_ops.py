@@ -72,7 +72,7 @@ def einsum(*xs: Tensor, equation: str) -> Tensor:
 @op("MatMulInteger", 10)
 def matmul_integer(a: Tensor, b: Tensor, a_zero: Value = None, b_zero: Value = None) -> Tensor:
     """Products of 8-bit integers, exact. A zero point is of all, or of each row of a or column of b."""
-    zero = zero_of(a_zero)
+    zero = zero_of(a_zero, a.device)
     if isinstance(zero, Tensor) and zero.ndim == 1:
         zero = aligned(zero, a.ndim, -2)
-    return integer_matmul(a, b, zero, zero_of(b_zero))
+    return integer_matmul(a, b, zero, zero_of(b_zero, b.device))

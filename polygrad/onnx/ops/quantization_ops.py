@@ -20,9 +20,9 @@ _UINT8 = ELEMENTS[2]
 _MOST_CODES = (1 << 16) - 1  # that a type has, which are saturated before they are rounded
 
 
-def _plain(x: Value) -> Tensor:
-    """The numbers of a value of any element type."""
-    return x.tensor if isinstance(x, Narrow) else tensor_of(x, None)
+def _plain(x: Value, device: str | None) -> Tensor:
+    """The numbers of a value of any element type; those that the host knows on `device`."""
+    return x.tensor if isinstance(x, Narrow) else tensor_of(x, device)
 
 
 def _spread(scale: Tensor, shape: tuple[Any, ...], axis: int, block_size: int) -> Tensor:
@@ -72,24 +72,36 @@ def quantize_linear(
 ) -> Value:
     to = element_of(output_dtype, "output_dtype") if output_dtype else _UINT8
     to = to if zero is None else element_of_value(zero)
-    by = _plain(scale)
+    by = _plain(scale, x.device)
     kind = element_of(precision, "precision").dtype if precision else by.dtype
     kind = kind if kind.is_float else dtypes.float32
     by = _spread(by, x.shape, axis, block_size).cast(kind)
-    offset = None if zero is None else _spread(_plain(zero).cast(dtypes.float32), x.shape, axis, block_size)
+    offset = (
+        None
+        if zero is None
+        else _spread(_plain(zero, x.device).cast(dtypes.float32), x.shape, axis, block_size)
+    )
     return quantized(x.cast(kind), by, offset, to, bool(saturate))
 
 
 @op("DequantizeLinear", 10, 13, 19, 21, 23, 24, 25, 28)
 def dequantize_linear(
-    x: Value, scale: Value, zero: Value = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0
+    x: Value,
+    scale: Value,
+    zero: Value = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+    device: str | None,
 ) -> Value:
-    numbers, by = _plain(x), _plain(scale)
+    by = _plain(scale, device)
+    numbers = _plain(x, device)
     to = element_of(output_dtype, "output_dtype").dtype if output_dtype else by.dtype
     wide: DType = dtypes.float32 if numbers.dtype.is_float else dtypes.int32
     out = numbers.cast(wide)
     if zero is not None:
-        out = out - _spread(_plain(zero).cast(wide), numbers.shape, axis, block_size)
+        out = out - _spread(_plain(zero, device).cast(wide), numbers.shape, axis, block_size)
     factor = _spread(
         by.cast(dtypes.float32) if by.dtype.itemsize < 4 else by, numbers.shape, axis, block_size
     )
@@ -114,7 +126,7 @@ def dynamic_quantize_linear(x: Tensor) -> tuple[Value, Tensor, Tensor]:
 # --- products
 
 
-def _rows(x: Tensor, ndim: int) -> Tensor:
+def _rows(x: Tensor) -> Tensor:
     """A number for each row of a matrix, as a column."""
     return x.unsqueeze(-1) if x.ndim == 1 and x.numel() > 1 else x.reshape(()) if x.numel() == 1 else x
 
@@ -130,13 +142,13 @@ def qlinear_matmul(
     y_scale: Tensor,
     y_zero: Value,
 ) -> Value:
-    x_zero = zero_of(a_zero)
-    x_zero = x_zero if isinstance(x_zero, int) else _rows(x_zero, a.ndim)
-    total = integer_matmul(a, b, x_zero, zero_of(b_zero))
-    scale = (_rows(a_scale, a.ndim).float() * b_scale.float()) / _rows(y_scale, a.ndim).float()
+    x_zero = zero_of(a_zero, a.device)
+    x_zero = x_zero if isinstance(x_zero, int) else _rows(x_zero)
+    total = integer_matmul(a, b, x_zero, zero_of(b_zero, b.device))
+    scale = (_rows(a_scale).float() * b_scale.float()) / _rows(y_scale).float()
     out = total.cast(dtypes.float32) * scale
     to = element_of_value(y_zero)
-    offset = _rows(tensor_of(y_zero, None), a.ndim)
+    offset = _rows(tensor_of(y_zero, a.device))
     return quantized(out, None, offset, to)
 
 
@@ -155,7 +167,7 @@ def conv_integer(
     strides: list[int] | None = None,
 ) -> Tensor:
     steps, spread, pairs = windows_of(x, w, auto_pad, dilations, pads, strides)
-    zeros = zero_of(x_zero), zero_of(w_zero)
+    zeros = zero_of(x_zero, x.device), zero_of(w_zero, w.device)
     return integer_conv(x, w, *zeros, pairs=pairs, groups=group, strides=steps, dilations=spread)
 
 
