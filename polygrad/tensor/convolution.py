@@ -56,9 +56,8 @@ class ConvolutionMixin(ReduceMixin):
         )
         pads = self._spatial_padding(padding, dims, "conv2d")
         accumulate, kind = sum_dtypes(promote(self.dtype, weight.dtype), dtype)
-        x, w = self, weight
-        if kind.is_float:  # 16-bit products would be rounded before they are added
-            x, w = x._with(x.uop.cast(accumulate)), w._with(w.uop.cast(accumulate))
+        # Products of narrow numbers would be rounded, or wrap around, before they are added.
+        x, w = (t._with(t.uop.cast(accumulate)) for t in (self, weight))
         x = x.pad([None, None, *pads]).pool(kernel, strides, dilations)
         batch, out = self.shape[0], x.shape[2 : 2 + dims]
         per_group = cout // groups
