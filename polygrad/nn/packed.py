@@ -165,17 +165,14 @@ class PackedWeight:
         return self.dense().T
 
     def __getitem__(self, index: Any) -> Any:
-        """Rows, along the first axis. A slice is a PackedWeight, a copy. An integer or a Tensor of integers
-        gives float rows, and only the bytes of these are read. Raises ArgumentError for other indices.
+        """Rows, along the first axis. A slice gives a PackedWeight, a copy. An int or a Tensor gives float32
+        rows as `Tensor.__getitem__` does, and reads the bytes of these rows alone: one is (columns,), those
+        of a Tensor of integers are (*its shape, columns). Raises ArgumentError for other indices, AxisError,
+        DTypeError.
         """
         if not isinstance(index, (int, slice, Tensor)):
             raise ArgumentError(
                 f"packed weight: expected rows by an int, a slice or a Tensor, got {type(index).__name__}"
-            )
-        if isinstance(index, Tensor) and self.activations == "int8":
-            (rows,) = self.rows
-            return self._matrix(
-                {name: _pick_rows(vars(self)[name], index, rows, name in BYTE_PLANES) for name in self._names}
             )
         parts = {name: plane[index] for name, plane in self.planes.items()}
         if isinstance(index, slice):
@@ -268,11 +265,3 @@ def _by_rows(panels: Tensor, rows: int, has_words: bool) -> Tensor:
     if has_words:
         rest[-2:] = [rest[-2] * WORD]
     return view.reshape(count * PANEL, *rest)[:rows]
-
-
-def _pick_rows(panels: Tensor, index: Tensor, rows: int, has_words: bool) -> Tensor:
-    """Rows of the plane that panels were made of, by their numbers: only these are read."""
-    numbers = index.cast(dtypes.int32)
-    numbers = (numbers < 0).where(numbers + rows, numbers)
-    picked = _with_rows_first(panels, has_words)[numbers // PANEL, numbers % PANEL]
-    return picked.flatten(-2) if has_words else picked
