@@ -4,11 +4,12 @@ are to products of floats, and where they are not used."""
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from packed_weights import KINDS, numbers, some_packed
+from packed_weights import KINDS, PACKED, numbers, some_packed
 
 import polygrad
 from polygrad import Tensor, TinyJit, Variable, nn
@@ -19,7 +20,7 @@ from polygrad.engine.normalize import normalize
 from polygrad.errors import ArgumentError, AxisError, DTypeError, ShapeError
 from polygrad.nn.integer_products import CODES, to_int8
 from polygrad.nn.packed import PackedWeight, linear
-from polygrad.nn.state import get_state_dict, load_state_dict
+from polygrad.nn.state import get_state_dict, load_state_dict, safe_load, safe_save
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -173,6 +174,25 @@ def test_a_model_and_its_copies() -> None:
         step = TinyJit(lambda x: x.sequential(model).realize())
         for _ in range(3):
             np.testing.assert_array_equal(step(x).numpy(), expected)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS_OF_INTEGERS if kind in PACKED])
+def test_a_file_of_a_model_does_not_depend_on_its_activations(kind: str, tmp_path: Path) -> None:
+    """A device that multiplies bytes has other layouts by default than one that does not."""
+    for saved, loaded in (("int8", "float32"), ("float32", "int8"), ("int8", "int8")):
+        model = polygrad.quantize([nn.Linear(64, 40)], kind, activations=saved)
+        other = polygrad.quantize([nn.Linear(64, 40)], kind, activations=loaded)
+        before = other[0].weight.planes["scales"].shape
+        safe_save(get_state_dict(model), tmp_path / "model.safetensors")
+        load_state_dict(other, safe_load(tmp_path / "model.safetensors"))
+        assert other[0].weight.activations == loaded and other[0].weight.planes["scales"].shape == before
+        np.testing.assert_array_equal(other[0].weight.dense().numpy(), model[0].weight.dense().numpy())
+        x = numbers(2, 64)
+        expected = product(x, model[0].weight.with_activations(loaded))
+        np.testing.assert_array_equal(product(x, other[0].weight), expected)
+    wrong = polygrad.quantize([nn.Linear(64, 60)], kind, activations="float32")
+    with pytest.raises(ShapeError, match=r"load_state_dict: 0\.weight\.scales: expected shape \(3, .*, 16\)"):
+        load_state_dict(other, get_state_dict(wrong))
 
 
 @pytest.mark.parametrize("rows", [96, 100])
