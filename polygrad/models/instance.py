@@ -11,6 +11,8 @@ from polygrad.capture.jit import TinyJit
 from polygrad.capture.step import CompiledStep, compile_step
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.nn.optimizer import Optimizer, OptimizerGroup
+from polygrad.nn.panels import convert_layout
+from polygrad.nn.parameter import keeps_dtype
 from polygrad.nn.quantize import quantize
 from polygrad.tensor.tensor import Tensor
 
@@ -54,7 +56,8 @@ class Instance:
         return out
 
     def set_weights(self, weights: Mapping[str, Any]) -> None:
-        """Give the weights that are named these values, converted to their dtypes. All or none are set.
+        """Give the weights that are named these values, converted to their dtypes, and planes of packed
+        weights to their layouts. All or none are set.
 
         Raises ArgumentError for a name that does not exist, ShapeError.
         """
@@ -63,6 +66,8 @@ class Instance:
             if name not in old_weights:
                 raise ArgumentError(f"set_weights: there is no weight {name!r}")
             values[name] = value if isinstance(value, Tensor) else Tensor(value)
+            if keeps_dtype(old_weights[name]):
+                values[name] = convert_layout(values[name], old_weights[name].shape)
             if values[name].shape != old_weights[name].shape:
                 raise ShapeError(
                     f"set_weights: {name}: expected shape {old_weights[name].shape}, got {values[name].shape}"

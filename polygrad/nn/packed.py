@@ -2,10 +2,8 @@
 
 A PackedWeight has the operations that layers use: rows by index, and the transpose for a product. Each is a
 lazy expression over the bytes, computed where it is read: in registers, within the product's kernel. `linear`
-is the product with activations rounded to 8 bits, where the weight asks for it.
-
-For that, planes are stored in *panels* of 16 rows with the rows innermost: a vector holds one word of each
-row, and the sum of a block needs no shuffles. ggml calls this repacking.
+is the product with activations rounded to 8 bits, where the weight asks for it; then its planes are stored in
+panels (`panels.py`).
 """
 
 from __future__ import annotations
@@ -16,13 +14,13 @@ from typing import Any
 from polygrad.dtype import DType, dtypes
 from polygrad.engine.devices import Device
 from polygrad.errors import ArgumentError, ShapeError
-from polygrad.helpers import ceildiv, prod
-from polygrad.nn.integer_products import BYTE_PLANES, CODES, WORD, multiply_integers
+from polygrad.helpers import prod
+from polygrad.nn.integer_products import BYTE_PLANES, CODES, multiply_integers
+from polygrad.nn.panels import by_rows, to_panels, with_rows_first
 from polygrad.nn.parameter import keep_as_planes
 from polygrad.nn.quantization import find_kind, find_kind_to_pack
 from polygrad.tensor.tensor import Tensor
 
-PANEL = 16  # rows
 ACTIVATIONS = ("float32", "int8")
 
 
@@ -54,7 +52,7 @@ class PackedWeight:
                 f"multiple of 32 numbers, got {kind} and {self.columns} columns in {axes} axes"
             )
         own = {
-            name: (_to_panels(plane, name in BYTE_PLANES) if in_panels else plane).detach().clone()
+            name: (to_panels(plane, name in BYTE_PLANES) if in_panels else plane).detach().clone()
             for name, plane in planes.items()
         }
         first, *others = own.values()
@@ -107,7 +105,7 @@ class PackedWeight:
         if self.activations == "float32":
             return own
         (rows,) = self.rows
-        return {name: _by_rows(plane, rows, name in BYTE_PLANES) for name, plane in own.items()}
+        return {name: by_rows(plane, rows, name in BYTE_PLANES) for name, plane in own.items()}
 
     def with_activations(self, activations: str | None = None) -> PackedWeight:
         """This matrix with other activations: a copy, if they are others. None: `int8` where it takes them
@@ -165,17 +163,14 @@ class PackedWeight:
         return self.dense().T
 
     def __getitem__(self, index: Any) -> Any:
-        """Rows, along the first axis. A slice is a PackedWeight, a copy. An integer or a Tensor of integers
-        gives float rows, and only the bytes of these are read. Raises ArgumentError for other indices.
+        """Rows, along the first axis. A slice gives a PackedWeight, a copy. An int or a Tensor gives float32
+        rows as `Tensor.__getitem__` does, and reads the bytes of these rows alone: one is (columns,), those
+        of a Tensor of integers are (*its shape, columns). Raises ArgumentError for other indices, AxisError,
+        DTypeError.
         """
         if not isinstance(index, (int, slice, Tensor)):
             raise ArgumentError(
                 f"packed weight: expected rows by an int, a slice or a Tensor, got {type(index).__name__}"
-            )
-        if isinstance(index, Tensor) and self.activations == "int8":
-            (rows,) = self.rows
-            return self._matrix(
-                {name: _pick_rows(vars(self)[name], index, rows, name in BYTE_PLANES) for name in self._names}
             )
         parts = {name: plane[index] for name, plane in self.planes.items()}
         if isinstance(index, slice):
@@ -195,7 +190,7 @@ class PackedWeight:
         """
         if x.ndim < 1 or x.shape[-1] != self.columns:
             raise ShapeError(f"linear: expected (..., {self.columns}) for {self!r}, got {x.shape}")
-        parts = {name: _with_rows_first(vars(self)[name], name in BYTE_PLANES) for name in self._names}
+        parts = {name: with_rows_first(vars(self)[name], name in BYTE_PLANES) for name in self._names}
         out = multiply_integers(x, CODES[self.kind](parts), 2).flatten(-2)
         (rows,) = self.rows
         return out if out.shape[-1] == rows else out.contiguous()[..., :rows]  # tiles are of whole panels
@@ -238,41 +233,3 @@ def linear(x: Tensor, weight: Tensor | PackedWeight, bias: Tensor | None = None)
         return x.linear(weight.transpose(), bias)
     out = weight.multiply(x)
     return out if bias is None else out + bias
-
-
-# --- panels: (panels, ..., words, 16, 4) of planes whose bytes are read as words, (panels, ..., 16) of others
-
-
-def _to_panels(plane: Tensor, has_words: bool) -> Tensor:
-    """The panels of a plane (rows, ...), the last one with zeros where there are no rows."""
-    rows, *rest = plane.shape
-    count = ceildiv(rows, PANEL)
-    padding = ((0, count * PANEL - rows), *((0, 0) for _ in rest))
-    if has_words:
-        rest[-1:] = [rest[-1] // WORD, WORD]
-    split = plane.pad(padding).reshape(count, PANEL, *rest)
-    last = split.ndim - has_words
-    return split.permute(0, *range(2, last), 1, *range(last, split.ndim))
-
-
-def _with_rows_first(panels: Tensor, has_words: bool) -> Tensor:
-    """A view of panels, (panels, 16, ...)."""
-    at = panels.ndim - 1 - has_words
-    return panels.permute(0, at, *(i for i in range(1, panels.ndim) if i != at))
-
-
-def _by_rows(panels: Tensor, rows: int, has_words: bool) -> Tensor:
-    """A view of panels as the plane that they were made of."""
-    view = _with_rows_first(panels, has_words)
-    count, _, *rest = view.shape
-    if has_words:
-        rest[-2:] = [rest[-2] * WORD]
-    return view.reshape(count * PANEL, *rest)[:rows]
-
-
-def _pick_rows(panels: Tensor, index: Tensor, rows: int, has_words: bool) -> Tensor:
-    """Rows of the plane that panels were made of, by their numbers: only these are read."""
-    numbers = index.cast(dtypes.int32)
-    numbers = (numbers < 0).where(numbers + rows, numbers)
-    picked = _with_rows_first(panels, has_words)[numbers // PANEL, numbers % PANEL]
-    return picked.flatten(-2) if has_words else picked

@@ -20,6 +20,7 @@ from polygrad.nn.files import (
     torch_load,
     zip_extract,
 )
+from polygrad.nn.panels import convert_layout
 from polygrad.nn.parameter import is_buffer, is_persistent, keeps_dtype
 from polygrad.nn.safetensors import (
     TensorEntry,
@@ -147,7 +148,8 @@ def load_state_dict(
 ) -> list[Tensor]:
     """Give the Tensors of `model` the values of `state_dict`, by name. Returns the Tensors that got a value.
 
-    Values are converted to the model's dtype and device. `strict`: `state_dict` must have every name of the
+    Values are converted to the model's dtype and device, and the planes of packed weights to the layout that
+    their `activations` need. `strict`: `state_dict` must have every name of the
     model, and no other. `consume` removes the values used. `verbose` is accepted for compatibility. Raises
     ArgumentError, ShapeError.
     """
@@ -167,6 +169,8 @@ def load_state_dict(
         if name not in state_dict:
             continue
         value = state_dict[name]
+        if keeps_dtype(tensor):
+            value = convert_layout(value, tensor.shape)
         if value.shape != tensor.shape:
             raise ShapeError(f"load_state_dict: {name}: expected shape {tensor.shape}, got {value.shape}")
         # a copy, because optimizers write to the model's Tensors in place

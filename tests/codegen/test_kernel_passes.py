@@ -99,6 +99,14 @@ def test_a_pass_fires_where_it_is_meant_to(name: str) -> None:
         assert name in changes(yes, target) and name not in changes(no, target)
 
 
+def test_a_loop_that_looks_up_rows_is_not_split() -> None:
+    """Split, it would no longer be compared with the row's number alone, and all rows would be read."""
+    panels = data(1000, 64, 16).permute(0, 2, 1).reshape(16000, 64)
+    index = of("int32", 3)
+    assert "split-ranges" not in changes(lambda: panels[index], CPU)
+    assert "split-ranges" in changes(lambda: panels.T @ data(16000, 3), CPU)
+
+
 def test_every_pass_has_a_case_and_a_name_of_its_own() -> None:
     names = [p.name for p in KERNEL_PASSES]
     assert len(set(names)) == len(names) and set(names) == set(CASES)

@@ -48,3 +48,22 @@ def test_outputs_within_1e_5_of_the_same_numbers_as_floats(name: str, tmp_path: 
     assert got.keys() == expected.keys() and got
     for key, value in got.items():
         assert abs(value - expected[key]).max() <= 1e-5 * np.abs(expected[key]).max()
+
+
+def test_weights_of_a_model_with_other_activations_are_set(tmp_path: Path) -> None:
+    """Their layouts differ; what is set is the same numbers."""
+    save(randomize(CASES["bert-mlm"].model()), tmp_path)
+    source, target = hf.load_hf(tmp_path), hf.load_hf(tmp_path)
+    source.quantize("q8_0", skip="down_proj", activations="int8")
+    target.quantize("q8_0", skip="down_proj", activations="float32")
+    packed = [
+        [x for _, x in nn.state.named_objects(i.module) if isinstance(x, nn.PackedWeight)]
+        for i in (source, target)
+    ]
+    assert any(x.activations == "int8" for x in packed[0])
+    zeros = {name: np.zeros(t.shape, np.float32) for name, t in target.weights().items()}
+    target.set_weights(zeros)
+    target.set_weights({name: t.numpy() for name, t in source.weights().items()})
+    for x, y in zip(*packed, strict=True):
+        assert y.activations == "float32"
+        np.testing.assert_array_equal(x.dense().numpy(), y.dense().numpy())

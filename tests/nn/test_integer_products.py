@@ -4,18 +4,25 @@ are to products of floats, and where they are not used."""
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from packed_weights import KINDS, numbers, some_packed
+from packed_weights import KINDS, PACKED, numbers, some_packed
 
 import polygrad
-from polygrad import Tensor, TinyJit, nn
-from polygrad.errors import ArgumentError, ShapeError
+from polygrad import Tensor, TinyJit, Variable, nn
+from polygrad.codegen.kernels.passes import kernels_of
+from polygrad.codegen.lower.passes import lower
+from polygrad.engine.devices import Device
+from polygrad.engine.normalize import normalize
+from polygrad.errors import ArgumentError, AxisError, DTypeError, ShapeError
 from polygrad.nn.integer_products import CODES, to_int8
 from polygrad.nn.packed import PackedWeight, linear
-from polygrad.nn.state import get_state_dict, load_state_dict
+from polygrad.nn.state import get_state_dict, load_state_dict, safe_load, safe_save
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
 
 pytestmark = pytest.mark.usefixtures("default_device")
 KINDS_OF_INTEGERS = tuple(CODES)
@@ -169,8 +176,70 @@ def test_a_model_and_its_copies() -> None:
             np.testing.assert_array_equal(step(x).numpy(), expected)
 
 
-def test_rows_in_panels_are_looked_up_by_their_numbers_also_from_the_end() -> None:
-    weight = PackedWeight.of(Tensor.randn(100, 64), "q8_0").with_activations("int8")
-    rows = weight.with_activations("float32").dense().numpy()
-    index = Tensor([[0, 17, 99], [-1, 16, -100]], dtype="int32")
-    assert (weight[index].numpy() == rows[index.numpy()]).all()
+@pytest.mark.parametrize("kind", [kind for kind in KINDS_OF_INTEGERS if kind in PACKED])
+def test_a_file_of_a_model_does_not_depend_on_its_activations(kind: str, tmp_path: Path) -> None:
+    """A device that multiplies bytes has other layouts by default than one that does not."""
+    for saved, loaded in (("int8", "float32"), ("float32", "int8"), ("int8", "int8")):
+        model = polygrad.quantize([nn.Linear(64, 40)], kind, activations=saved)
+        other = polygrad.quantize([nn.Linear(64, 40)], kind, activations=loaded)
+        before = other[0].weight.planes["scales"].shape
+        safe_save(get_state_dict(model), tmp_path / "model.safetensors")
+        load_state_dict(other, safe_load(tmp_path / "model.safetensors"))
+        assert other[0].weight.activations == loaded and other[0].weight.planes["scales"].shape == before
+        np.testing.assert_array_equal(other[0].weight.dense().numpy(), model[0].weight.dense().numpy())
+        x = numbers(2, 64)
+        expected = product(x, model[0].weight.with_activations(loaded))
+        np.testing.assert_array_equal(product(x, other[0].weight), expected)
+    wrong = polygrad.quantize([nn.Linear(64, 60)], kind, activations="float32")
+    with pytest.raises(ShapeError, match=r"load_state_dict: 0\.weight\.scales: expected shape \(3, .*, 16\)"):
+        load_state_dict(other, get_state_dict(wrong))
+
+
+@pytest.mark.parametrize("rows", [96, 100])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64"])
+def test_rows_are_looked_up_by_their_numbers_also_from_the_end(device: str, dtype: str, rows: int) -> None:
+    weight = PackedWeight.of(Tensor(numbers(rows, 64)), "q8_0")
+    int8, dense = weight.with_activations("int8"), weight.dense().numpy()
+    index = [[0, 17, rows - 1], [5, 16, 31]] if dtype[0] == "u" else [[0, 17, rows - 1], [-1, 16, -rows]]
+    np.testing.assert_array_equal(int8[Tensor(index, dtype=dtype)].numpy(), dense[np.array(index)])
+    np.testing.assert_array_equal(int8[-1].numpy(), dense[-1])
+    # rows that a device computed and that do not exist are 0
+    absent = (Tensor([rows, -rows - 1, rows + 11, 10**6, -(10**6)]).realize() + 0).realize()
+    np.testing.assert_array_equal(int8[absent].numpy(), np.zeros((5, 64)))
+
+
+@pytest.mark.parametrize("activations", ["float32", "int8"])
+def test_rows_are_looked_up_as_those_of_a_tensor(activations: str) -> None:
+    weight = PackedWeight.of(Tensor(numbers(96, 64)), "q8_0").with_activations(activations)
+    dense = weight.dense().numpy()
+    for wrong in ([96], [-97], [2**32 + 1]):
+        with pytest.raises(AxisError, match=rf"index {wrong[0]} .* out of range: expected -96 to 95"):
+            weight[Tensor(wrong, dtype="int64")]
+    with pytest.raises(DTypeError, match="index: expected integers, or bools with axes, got float32"):
+        weight[Tensor([1.0])]
+    mask = np.arange(96) % 7 == 0
+    np.testing.assert_array_equal(weight[Tensor(mask)].numpy(), dense[mask])
+    assert weight[Tensor([], dtype="int32")].numpy().shape == (0, 64)
+    n = Variable("n", 1, 8)
+    index = Tensor([3, 95, 0, 17, 40, 41, 42, 43])
+    step = TinyJit(lambda index: weight[index].sum(0).realize())
+    for size in (2, 8, 5, 1):
+        got = step(index[: n.bind(size)]).numpy()
+        np.testing.assert_allclose(got, dense[index.numpy()[:size]].sum(0), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("activations", ["float32", "int8"])
+@pytest.mark.parametrize("kind", KINDS_OF_INTEGERS)
+def test_a_look_up_has_no_loop_over_all_rows(kind: str, activations: str) -> None:
+    rows = 16 * 1000  # whole panels: loops over rows would be over panels and rows of a panel
+    weight = some_packed(kind, rows).with_activations(activations)
+    target = Device.backend("CPU").target
+    for index in (Tensor([1, 15999, 5]).realize(), 15999):
+        calls = kernels_of(normalize(UOp.sink(weight[index].uop)).sink, target, True).calls
+        loops = [
+            node.src[0].arg if node.src[0].is_const else rows
+            for call in calls
+            for node in lower(call.ast, target)
+            if node.op is Ops.RANGE
+        ]
+        assert calls and max(loops, default=0) <= 256, loops

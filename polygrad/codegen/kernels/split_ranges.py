@@ -19,6 +19,7 @@ from polygrad.codegen.kernels.kernel_opt import AxisId, KernelContext, KernelOpt
 from polygrad.errors import OptError
 from polygrad.schedule.kernel_info import kernel_info
 from polygrad.schedule.kernels import KernelCall
+from polygrad.schedule.selection import equality_with, factors
 from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -56,7 +57,22 @@ def _blocks(ast: UOp) -> dict[UOp, list[int]]:
             found = _divisor(node)
             if found is not None:
                 divisors.setdefault(found[0], set()).add(found[1])
-    return {r: sorted(sizes) for r, sizes in divisors.items() if _is_chain(r.src[0].arg, sorted(sizes))}
+    chains = {r: sorted(sizes) for r, sizes in divisors.items()}
+    chains = {r: sizes for r, sizes in chains.items() if _is_chain(r.src[0].arg, sizes)}
+    removed = _loops_of_one_hots(ast) if chains else frozenset()
+    return {r: sizes for r, sizes in chains.items() if r not in removed}
+
+
+def _loops_of_one_hots(ast: UOp) -> frozenset[UOp]:
+    """The loops of sums over one-hots. Lowering replaces such a sum by a load (lower/reductions.py), which it
+    recognizes by a comparison with the whole loop."""
+    sums = [n for n in ast.toposort() if n.op is Ops.REDUCE and n.arg is Ops.ADD]
+    return frozenset(
+        r
+        for total in sums
+        for r in total.src[1:]
+        if any(equality_with(pick, r) is not None for pick in factors(total.src[0])[1])
+    )
 
 
 def _divisor(node: UOp) -> tuple[UOp, int] | None:
