@@ -220,8 +220,9 @@ def _multiplies_bytes(device: str | Sequence[str]) -> bool:
 def linear(x: Tensor, weight: Tensor | PackedWeight, bias: Tensor | None = None) -> Tensor:
     """x @ weight.T + bias: (..., columns), (rows, columns) and (rows,) to (..., rows).
 
-    Of a PackedWeight whose activations are `int8`, the product is of integers, unless a gradient of `x` may
-    be asked for: rounding has none. Raises ShapeError.
+    Of a PackedWeight whose activations are `int8`, the product is of integers. It is of floats where a
+    gradient of `x` may be asked for, as rounding has none, and where `x` is float64. A block of `x` with an
+    infinite number gives NaN in a product of integers. Raises ShapeError.
 
     >>> from polygrad import Tensor
     >>> from polygrad.nn.packed import PackedWeight, linear
@@ -229,7 +230,8 @@ def linear(x: Tensor, weight: Tensor | PackedWeight, bias: Tensor | None = None)
     >>> linear(Tensor.ones(1, 64), weight)[0, :2].tolist()
     [64.0, 64.0]
     """
-    if not isinstance(weight, PackedWeight) or weight.activations == "float32" or x.requires_grad:
+    is_packed = isinstance(weight, PackedWeight) and weight.activations == "int8"
+    if not is_packed or x.requires_grad or x.dtype is dtypes.float64:
         return x.linear(weight.transpose(), bias)
     out = weight.multiply(x)
     return out if bias is None else out + bias

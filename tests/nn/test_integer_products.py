@@ -243,3 +243,11 @@ def test_a_look_up_has_no_loop_over_all_rows(kind: str, activations: str) -> Non
             if node.op is Ops.RANGE
         ]
         assert calls and max(loops, default=0) <= 256, loops
+
+
+def test_float64_is_multiplied_in_float64() -> None:
+    weight = PackedWeight.of(Tensor.randn(16, 64), "q8_0").with_activations("int8")
+    x = Tensor.randn(2, 64).cast("float64")
+    found = linear(x, weight)
+    want = x.numpy() @ weight.dense().numpy().astype(np.float64).T
+    assert found.dtype.name == "float64" and np.abs(found.numpy() - want).max() < 1e-12
