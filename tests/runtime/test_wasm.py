@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import platform
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ wasmtime = pytest.importorskip("wasmtime", reason="wasmtime is the WebAssembly e
 
 from polygrad.errors import CompileError, InternalError, OutOfMemoryError, ProgramError  # noqa: E402
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable  # noqa: E402
+from polygrad.runtime.wasm import wasmtime as wasmtime_host  # noqa: E402
 from polygrad.runtime.wasm.device import WasmRuntime  # noqa: E402
 
 IMPORT = '(import "env" "memory" (memory 1))'
@@ -199,3 +202,20 @@ def test_a_launch_calls_no_python_function(runtime: WasmRuntime) -> None:
         return seen.count("call")
 
     assert 0 < python_calls(1) == python_calls(500)
+
+
+def test_relaxed_simd_is_a_feature_where_its_multiply_add_rounds_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if sys.platform == "linux" and platform.machine() == "x86_64":
+        is_fused = " fma " in Path("/proc/cpuinfo").read_text()
+        assert ("relaxed-simd" in wasmtime_host.open_host().features) == is_fused
+    sum_of_products = """
+    (module (func (export "f") (result i32)
+      (i32x4.extract_lane 0
+        (f32x4.add
+          (f32x4.mul (f32x4.splat (f32.const 0x1.001p0)) (f32x4.splat (f32.const 0x1.001p0)))
+          (f32x4.splat (f32.const -0x1.002p0))))))
+    """
+    monkeypatch.setattr(wasmtime_host, "_MULTIPLY_ADD", sum_of_products)  # as on a processor without FMA
+    assert wasmtime_host.open_host().features == {"simd"}
