@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
-from polygrad.nn.quantization import Planes
+from polygrad.nn.quantization import Planes, split_bits
 from polygrad.tensor.tensor import Tensor
 
 WORD = 4  # bytes
@@ -81,9 +81,8 @@ def multiply_integers(x: Tensor, weight: Codes, row_axes: int) -> Tensor:
 
 
 def _parts(x: Tensor, count: int, bits: int) -> Tensor:
-    """(..., words, 4) bytes to (..., count, words, 4): part i has bits [i * bits, (i + 1) * bits) of each."""
-    shifts = Tensor.arange(count, dtype=dtypes.int32, device=x.device) * bits
-    return (x.cast(dtypes.int32).unsqueeze(-3) >> shifts.reshape(count, 1, 1)) & ((1 << bits) - 1)
+    """(..., words, 4) bytes to (..., count, words, 4): see `split_bits`."""
+    return split_bits(x, count, bits, axis=-3)
 
 
 def _bytes(x: Tensor) -> Tensor:

@@ -78,13 +78,15 @@ def _wide(x: Tensor, axes: int = 1) -> Tensor:
     return x.float().reshape(*x.shape, *[1] * axes)
 
 
-def _parts(x: Tensor, count: int, bits: int) -> Tensor:
-    """(..., n) bytes to int32 (..., count, n): part i has bits [i * bits, (i + 1) * bits) of each.
+def split_bits(x: Tensor, count: int, bits: int, axis: int = -2) -> Tensor:
+    """Bytes to int32, with a new axis: part i of `count` has bits [i * bits, (i + 1) * bits) of each byte.
+    `axis`: that axis of the result, from the end: (..., n) to (..., count, n) for -2.
 
     Vectors of int32 have instructions for shifts and for conversion to floats; vectors of bytes have none.
     """
     shifts = Tensor.arange(count, dtype=dtypes.int32, device=x.device) * bits
-    return (x.cast(dtypes.int32).unsqueeze(-2) >> shifts.reshape(count, 1)) & ((1 << bits) - 1)
+    shifts = shifts.reshape(count, *[1] * (-1 - axis))
+    return (x.cast(dtypes.int32).unsqueeze(axis) >> shifts) & ((1 << bits) - 1)
 
 
 _FIRST_WHOLE = 1 << 23  # floats from here to twice that are 1 apart
@@ -103,7 +105,7 @@ def _subtract_offset(q: Tensor, offset: int) -> Tensor:
 
 def _nibbles(x: Tensor) -> Tensor:
     """(..., n) bytes to (..., 2, n): all low halves, then all high halves."""
-    return _parts(x, 2, 4)
+    return split_bits(x, 2, 4)
 
 
 def _half(b: Tensor, at: int) -> Tensor:
@@ -356,7 +358,7 @@ def _split_q4_k(b: Tensor) -> dict[str, Tensor]:
 
 def _q5_k(p: Planes) -> Tensor:
     """As Q4_K; bit i of 32 bytes is the fifth bit of sub-block i."""
-    fifth = _parts(p["fifth"], 8, 1)
+    fifth = split_bits(p["fifth"], 8, 1)
     fifth = fifth.reshape(*fifth.shape[:-2], 4, 2, 32)
     return _apply_scales(p, _nibbles(p["bits"]) + fifth * 16)
 
@@ -373,7 +375,7 @@ def _q6_k(p: Planes) -> Tensor:
     high bits as four parts of 32 bytes."""
     low = _nibbles(p["bits"])  # (..., 2, 2, 64)
     lead = low.shape[:-3]
-    q = low.reshape(*lead, 2, 4, 32) + _parts(p["high"], 4, 2) * 16
+    q = low.reshape(*lead, 2, 4, 32) + split_bits(p["high"], 4, 2) * 16
     scales = p["sub_scales"].float() * _wide(p["scales"])
     return (q.float() - 32).reshape(*lead, 2, 4, 2, 16) * scales.reshape(*lead, 2, 4, 2, 1)
 
@@ -391,7 +393,7 @@ def _split_q6_k(b: Tensor) -> dict[str, Tensor]:
 def _q2_k(p: Planes) -> Tensor:
     """d * scale * q - m * offset, in sub-blocks of 16, whose scale and offset are halves of a byte. Each half
     of the block has four parts of 32 bytes."""
-    q = _parts(p["bits"], 4, 2)  # (..., 2, 4, 32)
+    q = split_bits(p["bits"], 4, 2)  # (..., 2, 4, 32)
     lead = q.shape[:-3]
     scales = (p["sub_scales"] & 15).float() * _wide(p["scales"])
     offsets = (p["sub_scales"] >> 4).float() * _wide(p["offsets"])
@@ -412,7 +414,7 @@ def _split_q2_k(b: Tensor) -> dict[str, Tensor]:
 def _q3_k(p: Planes) -> Tensor:
     """d * scale * (q - 4), in sub-blocks of 16; q has its low bits as Q2_K, and bit i of 32 bytes is the
     third bit of part i of 8."""
-    low, third = _parts(p["bits"], 4, 2), _parts(p["third"], 8, 1)
+    low, third = split_bits(p["bits"], 4, 2), split_bits(p["third"], 8, 1)
     lead = low.shape[:-3]
     q = (low + third.reshape(*lead, 2, 4, 32) * 4).float() - 4
     scales = p["sub_scales"].float() * _wide(p["scales"])
@@ -425,7 +427,7 @@ def _split_q3_k(b: Tensor) -> dict[str, Tensor]:
     Scale 4 * g + i, of 6 bits, less 32, has its low bits in half g / 2 of byte 4 * (g % 2) + i, and its high
     bits in part g of byte 8 + i.
     """
-    low, high = _nibbles(b[..., 96:104]), _parts(b[..., 104:108], 4, 2)
+    low, high = _nibbles(b[..., 96:104]), split_bits(b[..., 104:108], 4, 2)
     sub_scales = low.reshape(*b.shape[:-1], 16) + high.reshape(*b.shape[:-1], 16) * 16
     return {
         "scales": _half(b, 108),
