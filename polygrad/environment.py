@@ -77,7 +77,7 @@ VARIABLES = {
         ),
         _text(
             "POLYGRAD_CACHE",
-            "the folder of compiled kernels",
+            "the folder of compiled kernels and Programs",
             "`$XDG_CACHE_HOME/polygrad`",
             "a folder; 0 or empty for none on disk",
         ),
