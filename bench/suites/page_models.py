@@ -25,6 +25,7 @@ from bench.suites.models import (
     READ,
     SENTENCE,
     SENTENCES,
+    TOLERANCES,
     encoder_folder,
     make,
     path_of,
@@ -63,6 +64,7 @@ def decoding(shape: str, format_: str, threads: int) -> Case:
         threads,
         (TRANSFORMERS,),
         (reads(READ_SHARE), at_most_times(1 / 1.5, TRANSFORMERS)),
+        tolerance=TOLERANCES.get(format_, TOLERANCE),
         judge=JUDGE,
         peer_tolerance=PEER_TOLERANCES[format_],
     )
