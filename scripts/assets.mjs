@@ -38,7 +38,7 @@ const NATIVE = new RegExp(
 const COMPILER = /^polygrad\/(codegen|engine|export|manifest|renderer|runtime|schedule|uop|wasm)\//;
 
 /** Packages that a page fetches when one of them is imported. */
-const APPLICATIONS = ["generation", "hf", "models", "onnx", "tuning"];
+const APPLICATIONS = ["generation", "hf", "models", "onnx", "training", "tuning"];
 const APPLICATION = new RegExp(`^polygrad/(${APPLICATIONS.join("|")})/`);
 
 /** The newest polygrad wheel of `dist/`. */

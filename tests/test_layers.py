@@ -38,6 +38,7 @@ ORDER = [
     {"engine"},
     {"pictures"},
     {"tensor", "capture", "nn"},
+    {"training"},
     {"models"},
     {"generation"},
     {"hf", "onnx", "export"},

@@ -55,13 +55,15 @@ def batches(
     drop_last: bool = False,
     seed: int | None = None,
     epochs: int = 1,
+    start: int = 0,
 ) -> Batches:
     """Iterate over the rows of `tensors`, `batch_size` at a time, as tuples of realized Tensors. All Tensors
     must have the same number of rows.
 
     `shuffle`: in a random order, by `seed` in the first epoch, seed + 1 in the second, and so on (None: other
     orders in every run); else in their order. `drop_last`: drop a smaller batch at an epoch's end, which does
-    not fit a captured step. `epochs`: how often all rows are visited. Raises ArgumentError, ShapeError.
+    not fit a captured step. `epochs`: how often all rows are visited. `start`: how many batches of the first
+    epoch are left out, as a run that goes on does. Raises ArgumentError, ShapeError.
     """
     if not isinstance(batch_size, int) or batch_size < 1:
         raise ArgumentError(f"batches: expected a batch_size of at least 1, got {batch_size!r}")
@@ -69,22 +71,18 @@ def batches(
         raise ArgumentError(f"batches: expected epochs of at least 0, got {epochs!r}")
     columns, count = _rows("batches", tensors)
     end = count - count % batch_size if drop_last else count
+    per_epoch = -(-end // batch_size)
+    if not isinstance(start, int) or not 0 <= start <= per_epoch:
+        raise ArgumentError(f"batches: expected a start from 0 to {per_epoch}, got {start!r}")
 
     def orders() -> Iterator[tuple[Tensor, ...]]:
         for epoch in range(epochs):
             epoch_seed = None if seed is None else seed + epoch
-            yield from _take_batches(
-                columns, _order(count, epoch_seed) if shuffle else list(range(count)), batch_size, end
-            )
+            order = _order(count, epoch_seed) if shuffle else list(range(count))
+            for first in range(0 if epoch else start * batch_size, end, batch_size):
+                yield _pick(columns, order[first : min(first + batch_size, end)])
 
-    return Batches(epochs * -(-end // batch_size), orders())
-
-
-def _take_batches(
-    tensors: Sequence[Tensor], order: Sequence[int], size: int, end: int
-) -> Iterator[tuple[Tensor, ...]]:
-    for start in range(0, end, size):
-        yield _pick(tensors, order[start : min(start + size, end)])
+    return Batches(max(epochs * per_epoch - start, 0), orders())
 
 
 def shuffle(tensors: Tensor | Sequence[Tensor], seed: int | None = None) -> tuple[Tensor, ...]:

@@ -16,7 +16,8 @@ _SYMBOLS = " ▏▎▍▌▋▊▉█"
 class Named(Protocol):
     """An object with lists of numbers by name, as `History`."""
 
-    values: dict[str, list[float]]
+    @property
+    def values(self) -> dict[str, list[float]]: ...
 
 
 def progress(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from polygrad.errors import ArgumentError, ModelError, ShapeError
 from polygrad.models.fields import Fields
 from polygrad.nn.files import file_bytes
 from polygrad.tensor.tensor import Tensor
+from polygrad.training.checkpoint import write_whole
 from polygrad.tuning.texts import Example
 
 FILE = "checkpoint.safetensors"
@@ -49,13 +49,7 @@ def save_state(path: Path, state: RunState, weights: Mapping[str, Tensor], optim
         }
     )
     data = nn.state.safe_save(tensors, metadata={"polygrad_run": _VERSION, "state": text})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}")
-    with open(temporary, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    write_whole(path, data)
 
 
 def load_state(
@@ -123,8 +117,3 @@ def digest(examples: Sequence[Example]) -> str:
     for x in examples:
         found.update(repr((x.ids, x.labels)).encode())
     return found.hexdigest()[:16]
-
-
-def seed_of(seed: int, step: int) -> int:
-    """The seed of the random numbers of one step."""
-    return int.from_bytes(hashlib.sha256(f"{seed}/{step}".encode()).digest()[:7], "little")

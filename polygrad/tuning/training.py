@@ -18,6 +18,7 @@ from polygrad.models.low_rank import has_adapters
 from polygrad.pictures.curves import chart
 from polygrad.tensor.core.generator import generator
 from polygrad.tensor.tensor import Tensor
+from polygrad.training.checkpoint import seed_of
 from polygrad.tuning.lora import Adapters, module_of
 from polygrad.tuning.masters import MasterWeights
 from polygrad.tuning.peft_files import save_adapters
@@ -36,7 +37,6 @@ from polygrad.tuning.run_state import (
     digest,
     load_state,
     save_state,
-    seed_of,
 )
 from polygrad.tuning.steps import Trainer, mean_loss
 from polygrad.tuning.texts import Example, examples_of, read_records

@@ -1,4 +1,5 @@
-"""The examples in docstrings of `tuning` and of the models for tables run as they are written."""
+"""The examples in docstrings of `training`, of `tuning` and of the models for tables run as they are
+written."""
 
 from __future__ import annotations
 
@@ -9,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from polygrad import tuning
+from polygrad import training, tuning
 from polygrad.models import tables
 
 MODULES = [
     f"{package.__name__}.{module.name}"
-    for package in (tuning, tables)
+    for package in (training, tuning, tables)
     for module in pkgutil.iter_modules(package.__path__)
 ]
 

@@ -1,0 +1,145 @@
+"""Checkpoints: the state of a run as one safetensors file, from which it goes on to the last bit.
+
+What is random is a function of the seed and the number of the step. So a file has no generators: it has
+weights, the optimizer, the scheduler, sums of the epoch that has begun, the history, and what callbacks keep.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polygrad import nn
+from polygrad.errors import ArgumentError, PolygradError
+from polygrad.nn.files import file_bytes
+from polygrad.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from polygrad.training.run import TrainingRun
+
+_VERSION = "1"
+_NAMES = "step-*.safetensors"
+
+
+def seed_of(seed: int, step: int) -> int:
+    """The seed of the random numbers of one step."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/{step}".encode()).digest()[:7], "little")
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that there is the old one or the new one at any time. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def save_checkpoint(folder: Path, run: TrainingRun, keep: int) -> Path:
+    """Write the state of a run; of older files, the last keep - 1 stay. Raises OSError."""
+    tensors: dict[str, Tensor] = {"sums": run.steps.trained.values.detach()}
+    tensors |= {f"weights.{name}": t.detach() for name, t in nn.state.get_state_dict(run.model).items()}
+    plain: dict[str, Any] = {}
+    for owner, stateful in _owners(run).items():
+        for name, value in stateful.state_dict().items():
+            if isinstance(value, Tensor):
+                tensors[f"{owner}.{name}"] = value.detach()
+            else:
+                plain[f"{owner}.{name}"] = value
+    text = json.dumps(
+        {
+            "settings": run.settings,
+            "epoch": run.epoch,
+            "position": run.position,
+            "step": run.step,
+            "rows": run.steps.trained.rows,
+            "history": run.history.values,
+            "plain": plain,
+        }
+    )
+    path = folder / f"step-{run.step:09d}.safetensors"
+    write_whole(path, nn.state.safe_save(tensors, metadata={"polygrad_training": _VERSION, "state": text}))
+    for old in sorted(folder.glob(_NAMES))[:-keep]:
+        old.unlink(missing_ok=True)
+    return path
+
+
+def load_checkpoint(source: str | os.PathLike[str], run: TrainingRun) -> None:
+    """Bring a run to the state in a file, or in the newest one of a folder.
+
+    Raises ArgumentError where there is none, it is damaged, or belongs to a run with another model, other
+    data or other settings; then the model is as it was.
+    """
+    path = Path(source)
+    if path.is_dir():
+        files = sorted(path.glob(_NAMES))
+        if not files:
+            raise ArgumentError(f"resume: expected a folder with checkpoints, got {path}, which has none")
+        path = files[-1]
+    try:
+        data = file_bytes(path, "resume")
+        _, header = nn.state.safe_load_metadata(data)
+        tensors = nn.state.safe_load(data)
+    except (PolygradError, OSError) as e:
+        raise ArgumentError(f"resume: {path}: {e}") from e
+    metadata = header.get("__metadata__")
+    if not isinstance(metadata, dict) or metadata.get("polygrad_training") != _VERSION:
+        raise ArgumentError(f"resume: {path}: expected a checkpoint of version {_VERSION}, got another file")
+    try:
+        state = json.loads(metadata["state"])
+        settings, plain = dict(state["settings"]), dict(state["plain"])
+        counts = [int(state[name]) for name in ("epoch", "position", "step", "rows")]
+        history = {str(k): [float(x) for x in v] for k, v in state["history"].items()}
+        sums = tensors["sums"]
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as e:
+        raise ArgumentError(f"resume: {path}: the state is damaged: {e!r}") from e
+    for name in sorted({*settings, *run.settings}):
+        if settings.get(name) != run.settings.get(name):
+            raise ArgumentError(
+                f"resume: the run in {path} was started with another {name}: {settings.get(name)!r}, "
+                f"not {run.settings.get(name)!r}"
+            )
+    weights = _part(tensors, "weights")
+    for name, t in nn.state.get_state_dict(run.model).items():
+        if name not in weights or weights[name].shape != t.shape:
+            raise ArgumentError(
+                f"resume: {path}: weights.{name}: expected shape {t.shape}, got another model"
+            )
+    try:
+        for owner, stateful in _owners(run).items():
+            saved = _part(tensors, owner) | _part(plain, owner)
+            if saved:
+                stateful.load_state_dict(saved)
+    except (PolygradError, KeyError, TypeError, ValueError) as e:
+        raise ArgumentError(f"resume: {path}: {owner}: {e}") from e
+    nn.state.load_state_dict(run.model, weights, verbose=False)
+    trained = run.steps.trained
+    trained.values.assign(sums.to(trained.values.device)).realize()
+    run.epoch, run.position, run.step, trained.rows = counts
+    run.history.values.clear()
+    run.history.values.update(history)
+
+
+def _owners(run: TrainingRun) -> dict[str, Any]:
+    """What has a state beside the model, by a name of its own."""
+    out: dict[str, Any] = {"optimizer": run.optimizer}
+    if run.scheduler is not None:
+        out["scheduler"] = run.scheduler
+    for callback in run.callbacks:
+        kind = f"callback.{type(callback).__name__}"
+        out[f"{kind}.{sum(name.startswith(kind) for name in out)}"] = callback
+    return out
+
+
+def _part(values: Mapping[str, Any], owner: str) -> dict[str, Any]:
+    start = f"{owner}."
+    return {name.removeprefix(start): value for name, value in values.items() if name.startswith(start)}

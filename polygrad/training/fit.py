@@ -1,0 +1,113 @@
+"""`fit`: train a model on rows, or on batches, by captured steps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from polygrad import nn
+from polygrad.errors import ArgumentError
+from polygrad.training.batches import LoaderBatches, RowBatches, batches_of, pair_of, split_rows
+from polygrad.training.callbacks import Callback
+from polygrad.training.checkpoint import load_checkpoint
+from polygrad.training.measures import Measure, loss_of, metrics_of
+from polygrad.training.run import TrainingRun
+from polygrad.training.steps import Steps
+
+_RATE = 1e-3
+
+
+def fit(
+    model: Any,
+    data: Any,
+    *,
+    loss: str | Measure,
+    epochs: int = 1,
+    batch_size: int = 32,
+    optimizer: Any = None,
+    metrics: Mapping[str, str | Measure] | Sequence[str] = (),
+    validation: Any = None,
+    scheduler: Any = None,
+    scheduler_interval: str = "epoch",
+    callbacks: Iterable[Callback] = (),
+    shuffle: bool = True,
+    drop_last: bool = False,
+    seed: int = 0,
+    resume: str | os.PathLike[str] | None = None,
+    progress: bool = True,
+) -> nn.data.History:
+    """Train `model`; a History with the mean of the loss and of each metric for each epoch.
+
+    model: called as `model(*inputs)`, gives a prediction.
+    data: a pair (inputs, targets) of Tensors or arrays with as many rows each; either may be a tuple of
+        several, targets also (). Or an iterable of such pairs, the batches, that is iterated once in each
+        epoch; a method `set_epoch` is told its number.
+    loss: called as `loss(prediction, *targets)`, gives the mean over the rows of a batch, a Tensor of one
+        element; or "cross_entropy", "binary_cross_entropy" (of logits), "mse", "mae", "huber".
+    metrics: such functions by name, or a list of "accuracy", "mse", "mae".
+    optimizer: by default Adam with a learning rate of 0.001 on the model's parameters.
+    validation: data on which loss and metrics are measured after each epoch, outside of training mode, as
+        "val_loss" and so on; or the fraction of `data` that is held out.
+    scheduler: of learning rates, stepped after each epoch, or with `scheduler_interval="step"` after each
+        step.
+    shuffle: rows are in another order in each epoch, by `seed`.
+    drop_last: a smaller batch at an epoch's end is left out.
+    seed: of the order and of what is random in the model; a run with the same seed has the same results.
+    resume: a checkpoint, or a folder of them (`Checkpoints`): the run goes on from there, with the results
+        that it would have had without the interruption. `epochs` may be another number.
+    progress: a bar on standard error.
+
+    Each shape of batches is compiled once. Raises ArgumentError, ShapeError, and what `compile_step` raises.
+
+    >>> from polygrad import Tensor, nn
+    >>> x = Tensor.arange(64).reshape(64, 1) / 64
+    >>> model = nn.Linear(1, 1)
+    >>> history = fit(model, (x, 2 * x + 1), loss="mse", epochs=2, validation=0.25, progress=False)
+    >>> {name: len(values) for name, values in history.values.items()}
+    {'loss': 2, 'val_loss': 2}
+    """
+    for name, value, least in (("epochs", epochs, 0), ("batch_size", batch_size, 1)):
+        if not isinstance(value, int) or value < least:
+            raise ArgumentError(f"fit: {name}: expected an integer of at least {least}, got {value!r}")
+    if scheduler_interval not in ("epoch", "step"):
+        raise ArgumentError(
+            f"fit: scheduler_interval: expected 'epoch' or 'step', got {scheduler_interval!r}"
+        )
+    listeners = list(callbacks)
+    for callback in listeners:
+        if not isinstance(callback, Callback):
+            raise ArgumentError(f"fit: callbacks: expected training.Callback objects, got {callback!r}")
+    if optimizer is None:
+        optimizer = nn.optim.Adam(nn.state.get_parameters(model), lr=_RATE)
+    steps = Steps(model, optimizer, loss_of(loss), metrics_of(metrics))
+    if isinstance(validation, float):
+        if not isinstance(data, tuple):
+            raise ArgumentError(
+                "fit: validation: expected data, as a fraction of an iterable cannot be held out"
+            )
+        rows, held_out = split_rows(pair_of(data, "data"), validation, seed)
+        train: Any = RowBatches(rows, batch_size, seed, shuffle, drop_last)
+        measured: Any = RowBatches(held_out, batch_size, seed, False, False)
+    else:
+        train = batches_of(data, batch_size, seed, shuffle, drop_last, "data")
+        measured = None
+        if validation is not None:
+            measured = batches_of(validation, batch_size, seed, False, False, "validation")
+    if train.count == 0:
+        raise ArgumentError(
+            "fit: data: expected at least one batch, got none: drop_last leaves out what is smaller"
+        )
+    settings = {"seed": seed, "scheduler": type(scheduler).__name__, "interval": scheduler_interval}
+    if not isinstance(train, LoaderBatches):
+        settings |= {"rows": train.rows.rows, "batch_size": batch_size}
+        settings |= {"shuffle": shuffle, "drop_last": drop_last}
+    run = TrainingRun(model, optimizer, scheduler, steps, train, measured, epochs, scheduler_interval,
+                      listeners, seed, settings)  # fmt: skip
+    if resume is not None:
+        load_checkpoint(resume, run)
+    remaining = None if run.total is None else run.total - run.step
+    taken: Iterable[int] = run.remaining_steps()
+    for _ in nn.data.progress(taken, "training", remaining, run) if progress else taken:
+        pass
+    return run.history

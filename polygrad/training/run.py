@@ -1,0 +1,127 @@
+"""`TrainingRun`: the loop over epochs and batches, and where a run stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from polygrad import nn
+from polygrad.errors import ArgumentError
+from polygrad.nn.plateau import ReduceLROnPlateau
+from polygrad.tensor.core.generator import generator
+from polygrad.tensor.tensor import Tensor
+from polygrad.training.batches import BatchSource
+from polygrad.training.callbacks import Callback
+from polygrad.training.checkpoint import seed_of
+from polygrad.training.steps import Steps
+
+
+@dataclass
+class TrainingRun:
+    """A run, as callbacks see it.
+
+    `model`, `optimizer`, `scheduler`: what `fit` was given. `history`: a value of each name for each epoch.
+    `epoch`: the number of epochs that are complete. `position`: of batches in the epoch that has begun.
+    `step`: of steps in all. `epochs`: how many there will be. `stop_reason`: why it stops early; "" if it
+    does not.
+    """
+
+    model: Any
+    optimizer: Any
+    scheduler: Any
+    steps: Steps
+    data: BatchSource
+    validation: BatchSource | None
+    epochs: int
+    interval: str
+    callbacks: Sequence[Callback]
+    seed: int
+    settings: Mapping[str, Any]
+    history: nn.data.History = field(default_factory=nn.data.History)
+    epoch: int = 0
+    position: int = 0
+    step: int = 0
+    stop_reason: str = ""
+    final_weights: Mapping[str, Tensor] | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The names in the history: of what is measured, and with "val_" of the same on validation data."""
+        held_out = [f"val_{name}" for name in self.steps.names] if self.validation is not None else []
+        return [*self.steps.names, *held_out]
+
+    @property
+    def total(self) -> int | None:
+        """The number of steps of all epochs; None if that of an epoch is not known."""
+        return None if self.data.count is None else self.epochs * self.data.count
+
+    @property
+    def values(self) -> dict[str, list[float]]:
+        """What a progress bar shows: the number of the epoch, its means so far, and the last validation."""
+        out = {"epoch": [min(self.epoch + 1, self.epochs) * 1.0]}
+        if self.steps.trained.rows:
+            out |= {
+                name: [mean] for name, mean in zip(self.steps.names, self.steps.trained.means(), strict=True)
+            }
+        return out | {name: v[-1:] for name, v in self.history.values.items() if name not in out}
+
+    def stop(self, reason: str = "a callback stopped it") -> None:
+        """End the run after the present step."""
+        self.stop_reason = reason
+
+    def remaining_steps(self) -> Iterator[int]:
+        """Take the steps that remain; the number of steps so far after each, of an epoch's last one when its
+        values are in the history."""
+        self._call("on_begin")
+        while self._goes_on():
+            before = self.step
+            for batch in self.data.epoch(self.epoch, self.position):
+                if self.step > before:
+                    yield self.step
+                with generator.restored():
+                    Tensor.manual_seed(seed_of(self.seed, self.step))
+                    self.steps.train(batch)
+                self.step += 1
+                self.position += 1
+                if self.scheduler is not None and self.interval == "step":
+                    self.scheduler.step()
+                self._call("on_step")
+                if not self._goes_on():
+                    break
+            else:
+                self._end_epoch()
+            if self.step > before:
+                yield self.step
+        self._call("on_end")
+        if self.final_weights is not None:
+            nn.state.load_state_dict(self.model, self.final_weights, verbose=False)
+
+    def _goes_on(self) -> bool:
+        return self.epoch < self.epochs and not self.stop_reason
+
+    def _end_epoch(self) -> None:
+        if not self.steps.trained.rows:
+            raise ArgumentError(
+                f"data: expected at least one batch in each epoch, got none in epoch {self.epoch}"
+            )
+        measured = dict(zip(self.steps.names, self.steps.trained.means(), strict=True))
+        self.steps.trained.clear()
+        if self.validation is not None:
+            for batch in self.validation.epoch(0):
+                self.steps.evaluate(batch)
+            means = self.steps.evaluated.means()
+            measured |= {f"val_{name}": mean for name, mean in zip(self.steps.names, means, strict=True)}
+            self.steps.evaluated.clear()
+        self.history.add(**measured)
+        self.epoch, self.position = self.epoch + 1, 0
+        if self.scheduler is not None and self.interval == "epoch":
+            if isinstance(self.scheduler, ReduceLROnPlateau):
+                self.scheduler.step(measured.get("val_loss", measured["loss"]))
+            else:
+                self.scheduler.step()
+        self._call("on_epoch")
+
+    def _call(self, event: str) -> None:
+        for callback in self.callbacks:
+            getattr(callback, event)(self)

@@ -1,0 +1,116 @@
+"""Captured Programs over batches: one that trains and one that measures, for each combination of shapes.
+
+Both add what they measured to Tensors, weighted by rows. So a run reads numbers when it shows them, and not
+after each step. The sums are float32: means of 10^5 batches are right to 5 digits or so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from polygrad.capture.jit import TinyJit
+from polygrad.capture.step import CompiledStep, compile_step
+from polygrad.dtype import dtypes
+from polygrad.errors import ArgumentError
+from polygrad.tensor.tensor import Tensor
+from polygrad.training.batches import Batch
+from polygrad.training.measures import Measure
+
+_MAX_SHAPES = 32  # of batches: more are rather a mistake than a plan
+
+
+class Sums:
+    """Sums of measured values over rows, on a device."""
+
+    def __init__(self, count: int, device: str) -> None:
+        self.values = Tensor.zeros(count, device=device, dtype=dtypes.float32).contiguous().realize()
+        self.rows = 0
+
+    def add(self, measured: list[Tensor], rows: int) -> None:
+        """Add means over `rows` rows; within a captured function, at each replay. `rows` are counted
+        apart."""
+        with Tensor.no_grad():
+            row = Tensor.stack(*[m.detach().reshape(()).cast(dtypes.float32) for m in measured])
+            self.values.assign(self.values + row.to(self.values.device) * float(rows))
+
+    def means(self) -> list[float]:
+        """The mean of each value over all rows."""
+        return [x / self.rows for x in self.values.tolist()]
+
+    def clear(self) -> None:
+        """Begin again."""
+        self.values.assign(Tensor.zeros_like(self.values)).realize()
+        self.rows = 0
+
+
+class Steps:
+    """Training and evaluation of a model.
+
+    `loss`, `metrics`: functions of (prediction, *targets). `names`: of what is measured, the loss first.
+    """
+
+    def __init__(self, model: Any, optimizer: Any, loss: Measure, metrics: Mapping[str, Measure]) -> None:
+        self.model, self.optimizer = model, optimizer
+        self.names = ["loss", *metrics]
+        self._measures = [loss, *metrics.values()]
+        self.trained, self.evaluated = (Sums(len(self.names), optimizer.device) for _ in range(2))
+        self._train: dict[Any, CompiledStep] = {}
+        self._evaluate: dict[Any, Callable[..., Any]] = {}
+
+    def train(self, batch: Batch) -> None:
+        """Take one step of the optimizer."""
+        step = _by_shape(self._train, batch, self._compile)
+        step.run(*batch.tensors)
+        self.trained.rows += batch.rows
+
+    def evaluate(self, batch: Batch) -> None:
+        """Measure, outside of training mode."""
+        function = _by_shape(self._evaluate, batch, self._capture)
+        with Tensor.no_grad(), Tensor.train(False):
+            function(*batch.tensors)
+        self.evaluated.rows += batch.rows
+
+    def _compile(self, batch: Batch) -> CompiledStep:
+        inputs, rows, sums = len(batch.inputs), batch.rows, self.trained
+
+        def loss_and_sums(model: Any, *tensors: Tensor) -> Tensor:
+            measured = self._measure(tensors, inputs)
+            sums.add(measured, rows)
+            return measured[0]
+
+        return compile_step(loss_and_sums, self.model, self.optimizer, *batch.tensors)
+
+    def _capture(self, batch: Batch) -> Callable[..., Any]:
+        inputs, rows, sums = len(batch.inputs), batch.rows, self.evaluated
+
+        @TinyJit
+        def add(*tensors: Tensor) -> Tensor:
+            sums.add(self._measure(tensors, inputs), rows)
+            return sums.values.realize()
+
+        return add
+
+    def _measure(self, tensors: tuple[Tensor, ...], inputs: int) -> list[Tensor]:
+        prediction = self.model(*tensors[:inputs])
+        measured = [measure(prediction, *tensors[inputs:]) for measure in self._measures]
+        for name, value in zip(self.names, measured, strict=True):
+            if not isinstance(value, Tensor) or value.numel() != 1:
+                actual = value.shape if isinstance(value, Tensor) else type(value).__name__
+                raise ArgumentError(
+                    f"{name}: expected a Tensor of one element, the mean over rows, got {actual}"
+                )
+        return measured
+
+
+def _by_shape(made: dict[Any, Any], batch: Batch, make: Callable[[Batch], Any]) -> Any:
+    """What was made for batches of such shapes and dtypes. Raises ArgumentError for very many."""
+    key = tuple((t.shape, t.dtype) for t in batch.tensors)
+    if key not in made:
+        if len(made) == _MAX_SHAPES:
+            raise ArgumentError(
+                f"data: expected batches of at most {_MAX_SHAPES} shapes, as each is compiled: pad them to a "
+                f"few, got another one: {', '.join(str(t.shape) for t in batch.tensors)}"
+            )
+        made[key] = make(batch)
+    return made[key]
