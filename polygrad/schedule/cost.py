@@ -31,6 +31,7 @@ MAX_BROADCAST = 1 << 18  # cost of running that a broadcast may repeat
 CHEAP = 4  # cost of running of a value that any broadcast may repeat
 MAX_TILE_ROWS = 8  # of a product's register tile, in which each value of the other operand is used
 MAX_TILE_WORK = 24  # cost of running of a value of an operand that such tiles compute again
+MAX_SMALL_OPERAND = 1 << 14  # elements of an operand that is stored however cheap it is
 MAX_REPEATED = 256  # elements that a duplicated reduction to a scalar may read
 
 # operation_limit.py

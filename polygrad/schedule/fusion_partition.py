@@ -196,7 +196,9 @@ def _materialize_expensive(
             elif optimized and node_work <= cost.MAX_TILE_WORK and _is_in_tile(node, duplication, node_reads):
                 pass
             elif len(node_reads) > cost.MAX_BUFFERS or (
-                optimized and node_work > cost.CHEAP and node_work * duplication.repeats > cost.MAX_BROADCAST
+                optimized
+                and (node_work > cost.CHEAP or _is_small_operand(node, duplication))
+                and node_work * duplication.repeats > cost.MAX_BROADCAST
             ):
                 points.add(node)
         if (
@@ -255,6 +257,14 @@ def _is_in_tile(node: UOp, duplication: _Duplication, reads: frozenset[UOp]) -> 
     return node.dtype.is_int and sum(max_numel(m.shape) * m.dtype.itemsize for m in reads) < max_numel(
         node.shape
     )
+
+
+def _is_small_operand(node: UOp, duplication: _Duplication) -> bool:
+    """Whether a node is an operand of a product of floats that is much smaller than the other one, as a row is
+    beside a matrix: then even little work for each element is much beside loads and multiply-adds. A
+    conversion is none: products read narrow operands as they are."""
+    is_computed = node.dtype.is_float and node.op is not Ops.CAST
+    return duplication.rows is not None and is_computed and max_numel(node.shape) <= cost.MAX_SMALL_OPERAND
 
 
 def _is_filled(node: UOp) -> bool:

@@ -107,6 +107,18 @@ def test_a_cheap_operand_of_a_product_is_not_stored():
     assert len(kernels((x * 2).relu() @ w, optimized=True)) == 1
 
 
+@pytest.mark.parametrize("rows, stored", [(1, True), (16, True), (64, False)])
+def test_a_cheap_operand_is_stored_where_it_is_small(rows: int, stored: bool):
+    """As a row that is scaled, before a product with a matrix."""
+    product = (matrix(rows, 512) * matrix(512)) @ matrix(512, 2048)
+    assert (len(kernels(product, optimized=True)) == 2) is stored
+
+
+def test_a_small_operand_that_is_converted_is_not_stored():
+    x = Tensor.empty(1, 512, dtype="bfloat16").contiguous().realize()
+    assert len(kernels(x.cast("float32") @ matrix(512, 2048), optimized=True)) == 1
+
+
 def test_an_operand_of_a_small_product_is_not_stored():
     x, w = matrix(4, 8), matrix(8, 4)
     assert len(kernels(x.gelu() @ w, optimized=True)) == 1
