@@ -88,7 +88,7 @@ class RandomMixin(CumulativeMixin):
     ) -> Self:
         """Normal with mean 0 and variance 1 (Box and Muller, 1958).
 
-        One draw of 64 bits gives the radius and the direction of a number of up to 32 bits; float64 takes two.
+        A number of up to 32 bits takes one draw of 64 bits, a float64 two.
 
         >>> Tensor.randn(2, 3).shape
         (2, 3)
