@@ -88,18 +88,26 @@ class RandomMixin(CumulativeMixin):
     ) -> Self:
         """Normal with mean 0 and variance 1 (Box and Muller, 1958).
 
+        A number of up to 32 bits takes one draw of 64 bits, a float64 two.
+
         >>> Tensor.randn(2, 3).shape
         (2, 3)
         """
         to = dtypes.default_float if dtype is None else to_dtype(dtype)
         if not to.is_float:
             raise DTypeError(f"randn: expected a float dtype, got {to}")
-        wide = to if to.itemsize >= 4 else dtypes.float32
         sizes = _shape_of(shape, "randn")
-        u = cls.rand(2, *sizes, dtype=wide, contiguous=False, device=kwargs.get("device"))
-        first, second = (u.shrink([(i, i + 1), *[None] * len(sizes)]).reshape(sizes) for i in (0, 1))
-        out = (first * (2 * math.pi)).cos() * ((1.0 - second).log() * -2.0).sqrt()
-        return cls._of(out.uop.cast(to).contiguous(), u._device, requires_grad)
+        if to is dtypes.float64:
+            u = cls.rand(2, *sizes, dtype=to, contiguous=False, device=kwargs.get("device"))
+            home = u._device
+            first, second = (u.shrink([(i, i + 1), *[None] * len(sizes)]).reshape(sizes) for i in (0, 1))
+            direction = (first * (2 * math.pi)).cos()
+        else:
+            bits, home = cls._random_bits(sizes, kwargs.get("device"))
+            direction = cls._of(_sine(_signed_unit(bits)), home)
+            second = cls._of(_unit(bits, dtypes.float32), home)
+        out = direction * ((1.0 - second).log() * -2.0).sqrt()
+        return cls._of(out.uop.cast(to).contiguous(), home, requires_grad)
 
     @classmethod
     def randint(
@@ -321,3 +329,26 @@ def _unit(bits: UOp, dtype: DType) -> UOp:
         return (bits >> (64 - significand)).cast(dtype) * 2.0**-significand
     word = bits.cast(dtypes.uint32) >> (32 - significand)
     return word.cast(dtypes.int32).cast(dtype) * 2.0**-significand
+
+
+def _signed_unit(bits: UOp) -> UOp:
+    """The high word of uint64 random bits as a float32 in [-1, 1]."""
+    word = (bits >> 32).cast(dtypes.uint32).bitcast(dtypes.int32)
+    return word.cast(dtypes.float32) * 2.0**-31
+
+
+# sin(pi/2 x)/x of x^2, |x| <= 1, interpolated at Chebyshev nodes; the constant term last
+_QUARTER_SINE = (
+    1.5167170360322396e-04, -4.674143838021253e-03, 7.968991832894333e-02, -6.459637595835207e-01,
+    1.5707963200386006,
+)  # fmt: skip
+
+
+def _sine(x: UOp) -> UOp:
+    """sin(pi/2 x) for |x| <= 1: half of a turn has all values of a cosine, each as often as a whole turn."""
+    square = x * x
+    first, second, *others = _QUARTER_SINE
+    out = square * first + second
+    for c in others:
+        out = out * square + c
+    return out * x

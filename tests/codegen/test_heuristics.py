@@ -79,6 +79,64 @@ def test_few_terms_of_a_sum_do_not_fill_lanes(device: str) -> None:
     assert simd.axes == ((2,),)  # columns of the output
 
 
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+@pytest.mark.parametrize(("taps", "unrolled"), [(2, [2, 2]), (3, [3, 3]), (5, [])])
+def test_a_small_window_of_a_depthwise_convolution_with_a_stride_is_unrolled_whole(
+    device: str, taps: int, unrolled: list[int]
+) -> None:
+    """Its elements are in the same blocks of memory. A large one takes more registers than there are."""
+    opts = choose(ast_of(depthwise(8, taps)), Device.backend(device).target)
+    assert [o.numbers[0] for o in opts if o.kind is OptKind.UNROLL] == unrolled
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+def test_windows_that_share_their_image_or_lie_next_to_each_other_are_in_register_tiles(device: str) -> None:
+    target = Device.backend(device).target
+    image = empty(1, 8, 59, 59)
+    shared = choose(ast_of(image.conv2d(empty(16, 8, 3, 3), stride=2)), target)
+    neighbours = choose(ast_of(image.conv2d(empty(8, 1, 3, 3), groups=8)), target)
+    for opts in (shared, neighbours):
+        assert any(o.kind is OptKind.UPCAST for o in opts)
+        assert not any(o.kind is OptKind.UNROLL for o in opts)
+
+
+@pytest.mark.parametrize("groups", [1, 8])
+def test_rows_of_windows_that_look_beyond_an_image_are_apart_where_nothing_shares_an_element(
+    groups: int,
+) -> None:
+    """A product of many channels asks once for many multiplications."""
+    x, w = empty(1, 8, 56, 56), empty(8, 8 // groups, 3, 3)
+    divided = {
+        o.axes[0][0] for o in chosen(x.conv2d(w, stride=2, padding=1, groups=groups), OptKind.PARTITION)
+    }
+    rows = 1
+    assert (rows in divided) == (groups == 8)
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+@pytest.mark.parametrize(
+    ("height", "width", "taps", "stride", "padding", "dilation"),
+    [(56, 56, 3, 2, 1, 1), (37, 41, 3, 2, 0, 1), (33, 50, 2, 2, 1, 1), (40, 40, 3, 3, 1, 1),
+     (39, 44, 3, 2, 2, 2), (9, 70, 3, 4, 1, 1), (20, 7, 3, 2, 1, 1), (30, 30, 5, 2, 2, 1)],
+)  # fmt: skip
+def test_depthwise_convolutions_with_a_stride_are_exact(
+    device: str, dtype: str, height: int, width: int, taps: int, stride: int, padding: int, dilation: int
+) -> None:
+    """Of small integers, which no dtype rounds."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(-4, 5, (2, 6, height, width))
+    w = rng.integers(-4, 5, (6, 1, taps, taps))
+    settings = {"stride": stride, "padding": padding, "dilation": dilation, "groups": 6}
+    got = Tensor(x.astype(dtype), device=device).conv2d(Tensor(w.astype(dtype), device=device), **settings)
+    beyond = np.pad(x, [(0, 0), (0, 0), (padding, padding), (padding, padding)])
+    reach = dilation * (taps - 1) + 1
+    windows = np.lib.stride_tricks.sliding_window_view(beyond, (reach, reach), axis=(2, 3))
+    windows = windows[:, :, ::stride, ::stride, ::dilation, ::dilation]
+    expected = np.einsum("nchwij,cij->nchw", windows, w[:, 0])
+    np.testing.assert_array_equal(got.numpy(), expected.astype(dtype))
+
+
 def test_a_sum_over_loops_that_go_through_memory_in_order_has_one_loop() -> None:
     image = empty(8, 64, 56, 56)
     (merged,) = chosen(image.mean((0, 2, 3)), OptKind.MERGE)

@@ -77,6 +77,38 @@ def test_randn_is_normal():
     assert Tensor.randn(3, dtype="float16").dtype == "float16"
 
 
+def test_a_normal_number_is_made_of_the_two_words_of_one_draw_within_1e_6():
+    got = Tensor.randn(1000).numpy()
+    key = np.full(1000, generator._mix(42), np.uint64)
+    bits = threefry(np.arange(1000, dtype=np.uint64), key)
+    uniform = (bits.astype(np.uint32) >> 8) * 2.0**-24
+    angle = (bits >> 32).astype(np.uint32).astype(np.int32) * (np.pi * 2.0**-32)
+    expected = np.sin(angle) * np.sqrt(-2.0 * np.log(1.0 - uniform))
+    np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_normal_numbers_of_float64_have_two_draws_within_1e_12():
+    if Tensor.zeros(1).device == "WEBGPU":
+        pytest.skip("WGSL has no float64")
+    got = Tensor.randn(500, dtype="float64").numpy()
+    key = np.full(1000, generator._mix(42), np.uint64)
+    first, second = ((threefry(np.arange(1000, dtype=np.uint64), key) >> 11) * 2.0**-53).reshape(2, 500)
+    expected = np.cos(2 * np.pi * first) * np.sqrt(-2.0 * np.log(1.0 - second))
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_normal_numbers_are_symmetric_and_have_the_tails_of_a_normal_distribution(dtype):
+    if dtype == "float64" and Tensor.zeros(1).device == "WEBGPU":
+        pytest.skip("WGSL has no float64")
+    x = np.sort(Tensor.randn(100_000, dtype=dtype).numpy().astype(np.float64))
+    levels = np.array([-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0])
+    below = np.array([0.00135, 0.02275, 0.158655, 0.308538, 0.5, 0.691462, 0.841345, 0.97725, 0.99865])
+    found = np.searchsorted(x, levels) / x.size
+    assert np.abs(found - below).max() < 0.006  # more than three standard deviations of a share
+    assert abs(np.corrcoef(x[:-1], Tensor.randn(99_999).numpy())[0, 1]) < 0.02
+
+
 @pytest.mark.parametrize(
     ("low", "high", "dtype"), [(0, 10, "int32"), (-5, 5, "int8"), (0, 2**32, "int64"), (7, 8, "uint8")]
 )

@@ -47,6 +47,7 @@ MIN_PART, MAX_PARTS = 16, 4  # elements of the smallest part; number of parts
 ROWS, VECTORS = 6, 4  # of the register tile that is assumed before one is chosen
 STREAMED = 4  # SIMD values of a matrix's row that a product of one row reads in a round
 BLOCK_ROUNDS = 16  # rounds of a block's sum that a product of one row unrolls
+WINDOW = 12  # elements of a window that is unrolled whole, if its elements are in the same blocks
 MAX_ROWS, MAX_SPLATS = 14, 7  # scalars in a register tile, if multiply-adds read them, or if loads do
 
 # STAGE

@@ -108,8 +108,16 @@ def _partition(nest: UOp, max_new_nests: int) -> tuple[UOp, tuple[int, ...]] | N
 def _looks_beyond(nest: UOp, r: UOp) -> bool:
     """Whether windows at the ends of `r` look beyond a row: of the innermost loop, where each lane would ask;
     of others where asking costs as much as what is done with the answer."""
-    sums = nest_info(nest).sums
-    return bool(sums) and (r is nest.src[-1] or all(total.value.op is not Ops.MUL for total in sums))
+    info = nest_info(nest)
+    if not info.sums:
+        return False
+    return r is nest.src[-1] or not any(_shares_operands(total, info.parallel) for total in info.sums)
+
+
+def _shares_operands(total: Sum, outputs: Sequence[UOp]) -> bool:
+    """Whether a sum is of products whose operands several output elements share: not of a depthwise
+    convolution, which has an element of its image for each of them."""
+    return total.value.op is Ops.MUL and not any(load.ranges.issuperset(outputs) for load in total.loads)
 
 
 def _periods(kernel: UOp, target: Target) -> Decisions:

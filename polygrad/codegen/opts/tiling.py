@@ -248,6 +248,8 @@ class Tiling:
             return tiles if lane in self.reduced else tiles | self.small_sums(lane)
         if self.inner is not self.reduced and self._is_read_once(summed, lane, reused):
             return {lane: Tile(lanes, 1)} | self.whole_blocks()
+        if lane not in self.reduced and (window := self.window(summed, lane, lanes, reused)):
+            return window
         # the loops nest in the order of their ids
         reused.sort(key=lambda r: (reuse(r), r.arg.id), reverse=True)
         first = reused[0]
@@ -269,6 +271,22 @@ class Tiling:
     def _is_read_once(self, loads: list[_CostItem], lane: UOp, reused: list[UOp]) -> bool:
         """Whether a product has one row: no tile would use a vector of the matrix twice."""
         return all(i.loops.issuperset(reused) for i in loads if lane in i.loops)
+
+    def window(self, loads: list[_CostItem], lane: UOp, lanes: int, reused: list[UOp]) -> dict[UOp, Tile]:
+        """The tile of a sum over small windows whose columns are lanes some elements apart, if no output
+        elements share a vector (a depthwise convolution with a stride): the window unrolled whole, as its
+        elements are in the same blocks of memory. Empty for another sum."""
+        vectors = [i for i in loads if lane in i.loops]
+        if len(vectors) != 1 or not vectors[0].loops.issuperset(reused):
+            return {}
+        steps = {r: abs(step) for r, step in vectors[0].strides.items()}
+        step = steps.get(lane, 0)
+        window = [r for r in self.reduced if r.src[0].is_const and 2 <= r.src[0].arg]
+        if step < 2 or not self.reduced.issubset(window) or prod(r.src[0].arg for r in window) > cost.WINDOW:
+            return {}
+        if not any(0 < steps.get(r, 0) < lanes * step for r in window):
+            return {}
+        return {lane: Tile(lanes, 1), **{r: Tile(1, r.src[0].arg) for r in window}}
 
     def whole_blocks(self) -> dict[UOp, Tile]:
         """The loops of the inner sums, unrolled whole if they have few rounds: memory is read as a stream."""

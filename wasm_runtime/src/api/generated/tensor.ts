@@ -3227,7 +3227,11 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.rand", [...args]);
   }
 
-  /** Normal with mean 0 and variance 1 (Box and Muller, 1958). */
+  /**
+   * Normal with mean 0 and variance 1 (Box and Muller, 1958).
+   *
+   * A number of up to 32 bits takes one draw of 64 bits, a float64 two.
+   */
   static randn(
     ...args:
       | [shape: readonly Size[], options?: RandnOptions]
