@@ -260,8 +260,8 @@ def _is_in_tile(node: UOp, duplication: _Duplication, reads: frozenset[UOp]) -> 
 
 
 def _is_small_operand(node: UOp, duplication: _Duplication) -> bool:
-    """Whether a node is an operand of a product of floats that is much smaller than the other one, as a row is
-    beside a matrix: then even little work for each element is much beside loads and multiply-adds. A
+    """Whether a node is an operand of a product of floats that is much smaller than the other one, as a row
+    is beside a matrix: then even little work for each element is much beside loads and multiply-adds. A
     conversion is none: products read narrow operands as they are."""
     is_computed = node.dtype.is_float and node.op is not Ops.CAST
     return duplication.rows is not None and is_computed and max_numel(node.shape) <= cost.MAX_SMALL_OPERAND
