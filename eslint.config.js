@@ -79,6 +79,8 @@ export default tseslint.config(
       globals: Object.fromEntries(
         [
           ...[
+            "AbortController",
+            "AbortSignal",
             "Buffer",
             "TextEncoder",
             "URL",
@@ -92,7 +94,9 @@ export default tseslint.config(
           ...["clearInterval", "clearTimeout", "setInterval", "setTimeout"],
           ...[
             "Blob",
+            "OffscreenCanvas",
             "PerformanceObserver",
+            "Worker",
             "atob",
             "createImageBitmap",
             "crypto",
@@ -100,6 +104,7 @@ export default tseslint.config(
             "document",
             "getComputedStyle",
             "indexedDB",
+            "postMessage",
             "window",
           ],
         ].map((name) => [name, "readonly"]),

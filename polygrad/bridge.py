@@ -30,6 +30,7 @@ from polygrad.engine.devices import device_names
 from polygrad.errors import InternalError
 from polygrad.helpers import prod
 from polygrad.manifest.reviewed import SPECIAL_METHODS
+from polygrad.nn.optimizer import Optimizer
 from polygrad.nn.state import get_state_dict
 from polygrad.uop.node import UOp
 
@@ -175,6 +176,10 @@ class Session:
         """Entry `handle` could not be computed, for the reason `text`."""
         self._has_failures = True
         self.table[handle] = Failure(text)
+
+    def close(self) -> None:
+        """Forget all entries."""
+        self.table.clear()
 
     # --- questions: the answer, text with a leading `=` (JSON) or `!` (an error); numbers as they are
 
@@ -462,6 +467,14 @@ def _get(x: Any, name: str) -> Any:
     return getattr(x, name)
 
 
+def _set(x: Any, name: str, value: Any) -> None:
+    """Set an attribute. A learning rate is written to its Tensor, from which captured steps read it."""
+    if isinstance(x, Optimizer) and name == "lr":
+        x.param_groups[0][name] = value
+    else:
+        setattr(x, name, value)
+
+
 def _index(x: Tensor, indices: Any) -> Tensor:
     return x[tuple(indices)] if len(indices) != 1 else x[indices[0]]
 
@@ -498,7 +511,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     "$make": _make,
     "$tensor": Tensor,
     "$get": _get,
-    "$set": setattr,
+    "$set": _set,
     "$index": _index,
     "$set_index": _set_index,
     "$list": lambda *xs: list(xs),

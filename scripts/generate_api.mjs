@@ -11,6 +11,7 @@ import { fileURLToPath } from "node:url";
 import { format, resolveConfig } from "prettier";
 
 import { translateDocs } from "./api/docs.mjs";
+import { addExamples } from "./api/examples.mjs";
 import { nnFile } from "./api/nn.mjs";
 import { tensorFile } from "./api/tensor.mjs";
 import { comment, Names } from "./api/types.mjs";
@@ -20,7 +21,14 @@ const HEADER =
   "// Generated from the API manifest by scripts/generate_api.mjs (`make api`): do not edit.\n\n";
 
 /** Errors that the runtime has without Python. */
-const OF_THE_RUNTIME = ["CompileError", "InternalError", "OutOfMemoryError", "PolygradError", "ProgramError"];
+const OF_THE_RUNTIME = [
+  "CompileError",
+  "FetchError",
+  "InternalError",
+  "OutOfMemoryError",
+  "PolygradError",
+  "ProgramError",
+];
 
 function errorsFile({ errors }) {
   const own = errors.filter(({ name }) => !OF_THE_RUNTIME.includes(name));
@@ -43,8 +51,23 @@ ${names
 `;
 }
 
-const manifest = JSON.parse(await text(process.stdin));
+/** Parameters that are there for Python's operators alone. */
+const OF_OPERATORS = "reverse";
+
+/** The manifest without them. */
+function withoutOperators(manifest) {
+  for (const { methods } of manifest.classes) {
+    for (const method of methods) {
+      method.parameters = method.parameters.filter(({ name }) => name !== OF_OPERATORS);
+      method.doc = method.doc.replace(`; x @ self when \`${OF_OPERATORS}\``, "");
+    }
+  }
+  return manifest;
+}
+
+const manifest = withoutOperators(JSON.parse(await text(process.stdin)));
 translateDocs(manifest);
+addExamples(manifest);
 const names = new Names();
 const files = {
   "errors.ts": errorsFile(manifest),

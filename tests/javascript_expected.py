@@ -64,7 +64,6 @@ def operators() -> dict[str, Any]:
     image = np.array(rows(1, 16)).reshape(2, 2, 2, 2)
     float32: dict[str, Any] = {
         "arithmetic": ((a + 1) * 2 - a) / 3,
-        "reverse": 1 - a,
         "matmul": a @ b,
         "sum": a.sum(),
         "sumAxis": a.sum(1),

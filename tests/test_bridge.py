@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import weakref
 from typing import Any
 
 import pytest
 
-from polygrad import Tensor
+from polygrad import Tensor, nn
 from polygrad.bridge import Session, describe
 from polygrad.errors import AxisError, OverflowError_
 from polygrad.onnx.instance import EXAMPLE
@@ -118,6 +119,27 @@ def test_pythons_own_errors_have_the_nearest_kind_that_is_known(
 def test_an_object_that_was_released_is_an_error_that_says_so(session: Session) -> None:
     assert "disposed of" in error_of(session.call("Tensor.exp", 2, 1, "", 7))["message"]
     assert "disposed of" in error_of(session.read(7))["message"]
+
+
+def test_a_closed_session_holds_nothing(session: Session) -> None:
+    assert session.call("Tensor.full", 1, 1 << 24, "", "2", 3.0) is None
+    tensor = weakref.ref(session.table[1])
+    session.close()
+    assert not session.table and tensor() is None
+
+
+def test_a_learning_rate_is_written_to_its_tensor(session: Session) -> None:
+    optimizer = nn.optim.SGD([Tensor([1.0])], lr=0.5)
+    rate = optimizer.lr
+    session.table[1] = optimizer
+    for value, number in ((0.25, 0.25), (Tensor([0.125]), 0.125)):
+        session.table[2] = value
+        assert session.call("$set", 0, 0b101, "", 1, "lr", 2) is None
+        assert optimizer.lr is rate and rate.item() == number
+    session.table[2] = weight = Tensor([[1.0]])
+    session.table[3] = nn.Linear(1, 1, bias=False)
+    assert session.call("$set", 0, 0b101, "", 3, "weight", 2) is None
+    assert session.table[3].weight is weight
 
 
 def test_what_depends_on_a_failure_fails_with_its_error(session: Session) -> None:

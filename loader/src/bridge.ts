@@ -138,5 +138,10 @@ function openBridge(python: Polygrad): Bridge {
       const methodsOfHost = python as unknown as Record<string, (...args: readonly unknown[]) => unknown>;
       return plain(await methodsOfHost[name]?.(...args), pyodide);
     },
+    close() {
+      method("close")();
+      for (const bound of methods.values()) bound.destroy();
+      session.destroy();
+    },
   };
 }

@@ -5,8 +5,9 @@ import { describe, errorFrom } from "../../wasm_runtime/src/api/errors";
 import { PolygradError } from "../../wasm_runtime/src/api/generated/errors";
 import { SessionServer } from "../../wasm_runtime/src/api/server";
 import type { Connection, SessionInfo } from "../../wasm_runtime/src/api/session";
+import { abortable } from "../../wasm_runtime/src/abort";
+import type { OnProgress } from "../../wasm_runtime/src/progress";
 import type { Started } from "./bridge";
-import type { Progress } from "./polygrad";
 
 /** A worker: what a page's Worker and Node's have in common. */
 export interface WorkerPort {
@@ -23,7 +24,7 @@ export interface WorkerPort {
 export interface Listeners {
   readonly stdout?: ((text: string) => void) | undefined;
   readonly stderr?: ((text: string) => void) | undefined;
-  readonly onProgress?: ((progress: Progress) => void) | undefined;
+  readonly onProgress?: OnProgress | undefined;
 }
 
 interface Start {
@@ -75,12 +76,22 @@ export function serveSession(
   };
 }
 
-/** The other end: starts Python in the worker behind `port`. Rejects when the start fails. */
+/**
+ * The other end: starts Python in the worker behind `port`. Rejects when the start fails; with the reason of `signal`, which
+ * stops the worker.
+ */
 export function connectSession(
   port: WorkerPort,
   options: unknown,
   listeners: Listeners,
+  signal?: AbortSignal,
 ): Promise<Connection> {
+  return abortable(connect(port, options, listeners), signal, () => {
+    port.close();
+  });
+}
+
+function connect(port: WorkerPort, options: unknown, listeners: Listeners): Promise<Connection> {
   return new Promise((resolve, reject) => {
     const receivers: ((message: FromWorker) => void)[] = [];
     // The worker also counts as busy until it has stored what later starts need.

@@ -2,26 +2,22 @@
 
 import type { PyodideAPI } from "pyodide";
 
+import type { OnProgress } from "../../wasm_runtime/src/progress";
 import { fileSystem } from "./pyodide_types";
 import { runScript } from "./script";
 
 /** Receives output as text. It comes in pieces, so progress bars are seen while they are drawn. */
 export type Output = (text: string) => void;
 
-/** The progress of a start, which is reported when a stage begins. */
-export interface Progress {
-  /** `files`: they are fetched; `start`: Python starts; `import`: polygrad is imported; `ready`: all is done. */
-  readonly stage: "files" | "start" | "import" | "ready";
-  /** How much is done, from 0 to 1, by the time that stages usually take. */
-  readonly fraction: number;
-}
-
 export interface CommonOptions {
   /** Environment variables for Python, such as `DEVICE`. */
   env?: Record<string, string>;
   stdout?: Output;
   stderr?: Output;
-  onProgress?: (progress: Progress) => void;
+  /** Is called when a stage of the start begins. */
+  onProgress?: OnProgress;
+  /** Stops the start: then the promise rejects with the signal's reason. */
+  signal?: AbortSignal;
   /** Whether Python takes its output for a terminal; progress bars then redraw their line. */
   isatty?: boolean;
   /**

@@ -10,12 +10,13 @@
 
 import type { loadPyodide as LoadPyodide, PyodideAPI } from "pyodide";
 
+import { abortable } from "../../wasm_runtime/src/abort";
 import { WasmHost } from "../../wasm_runtime/src/host";
 import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
 import { ASSETS } from "./assets";
 import { bundle } from "./bundle";
 import { KernelCache, type KernelStorage } from "./kernels";
-import { Polygrad, routeOutput, type CommonOptions, type Origin, type Progress } from "./polygrad";
+import { Polygrad, routeOutput, type CommonOptions, type Origin } from "./polygrad";
 import {
   fileSystem,
   type CreateModule,
@@ -57,9 +58,12 @@ export interface Host {
   readonly kernels?: string | KernelStorage | undefined;
 }
 
+/** A stage of a start. */
+type Stage = keyof typeof FRACTIONS;
+
 /** A host, and the function that reports progress. */
 interface Start extends Host {
-  readonly report: (stage: Progress["stage"]) => void;
+  readonly report: (stage: Stage) => void;
 }
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -274,6 +278,15 @@ export async function startPolygrad(
   env: Variables,
   pool: ThreadPool | undefined,
 ): Promise<Polygrad> {
+  return abortable(startOnHost(host, options, env, pool), options.signal);
+}
+
+async function startOnHost(
+  host: Host,
+  options: CommonOptions,
+  env: Variables,
+  pool: ThreadPool | undefined,
+): Promise<Polygrad> {
   if (host.version !== ASSETS.pyodide) {
     throw new Error(
       `polygrad: expected Pyodide ${ASSETS.pyodide}, got ${host.version}: use the files of that version`,
@@ -285,7 +298,7 @@ export async function startPolygrad(
     Object.entries(variables).filter(([name]) => name === "HOME" || name.startsWith(READ_AT_START)),
   );
   const store = Object.keys(early).some((name) => name.startsWith(READ_AT_START)) ? undefined : host.store;
-  const report = (stage: Progress["stage"]): void => {
+  const report = (stage: Stage): void => {
     options.onProgress?.({ stage, fraction: FRACTIONS[stage] });
   };
   report("files");

@@ -10,9 +10,11 @@ import { connectSession } from "../../loader/src/hosting";
 import {
   ArgumentError,
   createApi,
+  createDirectApi,
   DirectTransport,
   openUrl,
   type Connection,
+  type DirectPolygrad,
   type Host,
   type Polygrad,
 } from "../../wasm_runtime/src/api/index";
@@ -27,9 +29,9 @@ export interface CreateOptions extends LoadOptions {
 
 /** Opens files by their path or address. */
 const host: Host = {
-  async open(source, what) {
+  async open(source, what, signal) {
     const address = typeof source === "string" && /^https?:/.test(source) ? new URL(source) : source;
-    if (address instanceof URL && address.protocol !== "file:") return openUrl(address, what);
+    if (address instanceof URL && address.protocol !== "file:") return openUrl(address, what, signal);
     const path = address instanceof URL ? fileURLToPath(address) : address;
     const { size } = await stat(path).catch((error: unknown) => {
       throw new ArgumentError(`${what}: expected a file that can be read: ${String(error)}`);
@@ -44,7 +46,7 @@ export function loadOptions({ device, ...options }: Omit<CreateOptions, "worker"
 }
 
 function startWorker(options: CreateOptions): Promise<Connection> {
-  const { stdout, stderr, onProgress, ...sent } = options;
+  const { stdout, stderr, onProgress, signal, ...sent } = options;
   const worker = new Worker(new URL("./session_worker.js", import.meta.url));
   return connectSession(
     {
@@ -69,17 +71,20 @@ function startWorker(options: CreateOptions): Promise<Connection> {
     },
     sent,
     { stdout, stderr, onProgress },
+    signal,
   );
 }
 
 /**
- * Start polygrad, in a Python inside of this process.
+ * Start polygrad, in a Python inside of this process. What runs on the same thread can also be read at once.
  *
  *     const { Tensor, nn } = await create();
  *     console.log(await new Tensor([[1, 2], [3, 4]]).sum().item());
  */
+export async function create(options?: CreateOptions & { worker?: false }): Promise<DirectPolygrad>;
+export async function create(options: CreateOptions): Promise<Polygrad>;
 export async function create({ worker = false, ...options }: CreateOptions = {}): Promise<Polygrad> {
   if (worker) return createApi(await startWorker(options), host);
   const { bridge, info } = startBridge(await loadPolygrad(loadOptions(options)));
-  return createApi({ transport: new DirectTransport(bridge), info }, host);
+  return createDirectApi({ transport: new DirectTransport(bridge), info }, host);
 }

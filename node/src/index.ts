@@ -9,4 +9,4 @@
 export { loadPolygrad, type LoadOptions } from "./load";
 export { mountFolder } from "./mount";
 export * from "../../wasm_runtime/src/index";
-export type { Polygrad, Progress, Python } from "../../loader/src/polygrad";
+export type { Polygrad, Python } from "../../loader/src/polygrad";

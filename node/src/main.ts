@@ -9,5 +9,5 @@
 export { create, type CreateOptions } from "./create";
 export * from "./index";
 export * from "../../wasm_runtime/src/api/public";
-export type { DType, Polygrad, TensorData } from "../../wasm_runtime/src/api/public";
+export type { DirectPolygrad, DType, Polygrad, TensorData } from "../../wasm_runtime/src/api/public";
 export type { Polygrad as PolygradPython } from "../../loader/src/polygrad";

@@ -11,7 +11,14 @@ import { fileURLToPath } from "node:url";
 
 import { loadModel, type Model } from "../../wasm_runtime/src/model";
 import { sharedPool, threadCount } from "../../wasm_runtime/src/pools";
-import { bytesOf, type ByteSource, type ModelOptions } from "../../wasm_runtime/src/source";
+import {
+  bytesOf,
+  collect,
+  fetchFile,
+  once,
+  type ByteSource,
+  type ModelOptions,
+} from "../../wasm_runtime/src/source";
 import { sharedDevice } from "../../wasm_runtime/src/webgpu/shared";
 import { startWorker } from "./engine";
 import { gpuOfNode } from "./gpu_of_node";
@@ -24,21 +31,19 @@ const openGpu = sharedDevice(async () => ({ gpu: await gpuOfNode() }));
 /**
  * The exported step in `source`: a path, an http(s) or file URL, a response, or bytes.
  * Rejects with ProgramError when it is damaged, of another version, or for neither WebAssembly nor WebGPU (npm package
- * `webgpu`); with DeviceError when it needs a GPU and there is none; CompileError, OutOfMemoryError.
+ * `webgpu`); with DeviceError when it needs a GPU and there is none; FetchError, CompileError, OutOfMemoryError.
  */
 export async function load(source: string | URL | ByteSource, options: ModelOptions = {}): Promise<Model> {
-  const { onProgress } = options;
   const threads = threadCount(options.threads, availableParallelism());
   const bytes =
     typeof source === "string" || source instanceof URL
-      ? await open(source, onProgress)
-      : await bytesOf(source, onProgress);
+      ? await open(source, options)
+      : await bytesOf(source, options);
   return loadModel(bytes, { pool: () => sharedPool(threads, startWorker), gpu: openGpu });
 }
 
-async function open(place: string | URL, onProgress: ModelOptions["onProgress"]): Promise<Uint8Array> {
-  if (/^https?:/.test(String(place))) return bytesOf(await fetch(place), onProgress);
+async function open(place: string | URL, options: ModelOptions): Promise<Uint8Array> {
+  if (/^https?:/.test(String(place))) return bytesOf(await fetchFile(place, "load", options.signal), options);
   const bytes = await readBytes(place instanceof URL ? fileURLToPath(place) : place);
-  onProgress?.({ loaded: bytes.length, total: bytes.length });
-  return bytes;
+  return collect({ pieces: once(bytes), length: bytes.length }, options);
 }

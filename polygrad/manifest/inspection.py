@@ -23,6 +23,7 @@ from polygrad.capture.step import CompiledStep
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
 from polygrad.manifest import reviewed
+from polygrad.manifest.examples import example_of
 from polygrad.runtime.threads import get_num_threads, set_num_threads
 
 VERSION = 1
@@ -112,7 +113,7 @@ def _class(name: str, cls: type) -> dict[str, Any]:
     init = inspect.getattr_static(cls, "__init__")
     maker = MAKERS.get(name, init)
     doc = _doc(cls if maker in (init, None) else maker)
-    out: dict[str, Any] = {"id": name, "name": name.rpartition(".")[2], "doc": doc}
+    out: dict[str, Any] = {"id": name, "name": name.rpartition(".")[2], "doc": doc, **_example(cls)}
     base = next((k for b in cls.__mro__[1:] for k, v in CLASSES.items() if v is b), None)
     if base is not None:
         out["base"] = base
@@ -177,6 +178,7 @@ def _property(identity: str, p: property) -> dict[str, Any]:
         "result": result_of(identity, p.fget),
         "settable": p.fset is not None,
         "doc": _doc(p),
+        **_example(p),
     }
 
 
@@ -198,6 +200,7 @@ def _callable(identity: str, f: Any, kind: str) -> dict[str, Any]:
         "reads": first in reviewed.READS,
         "raises": _raises(doc),
         "doc": doc,
+        **_example(function),
     }
 
 
@@ -309,11 +312,17 @@ def _result_from(text: str) -> dict[str, Any]:
 
 
 def _doc(x: Any) -> str:
-    """A docstring without its examples, which are Python's alone."""
+    """A docstring without its examples."""
     text = inspect.cleandoc(getattr(x, "__doc__", None) or "")
     lines = text.splitlines()
     first = next((i for i, line in enumerate(lines) if line.startswith(">>> ")), len(lines))
     return "\n".join(lines[:first]).rstrip()
+
+
+def _example(x: Any) -> dict[str, Any]:
+    """The entry `example`, where there is one that other languages can have."""
+    example = example_of(x)
+    return {} if example is None else {"example": example}
 
 
 _ERRORS = tuple(k for k, v in vars(errors).items() if isinstance(v, type))

@@ -11,35 +11,40 @@ function tensorAttribute(entry, constructor, names) {
   return { name: entry.name, flag: { name: parameter.name, position, default: parameter.default } };
 }
 
-/** A getter (and setter) for an attribute, and its alias. */
-function attribute(entry, owner) {
+/** An attribute that may be assigned a number. */
+const LEARNING_RATE = "nn.optim.Optimizer.lr";
+
+/** A getter (and setter) for an attribute; `alias`: its Python name, if that differs. */
+function attribute(entry) {
   const name = methodName(entry.name);
   const key = JSON.stringify(entry.name);
-  const alias =
-    name === entry.name
-      ? ""
-      : `  /** \`${name}\`, by its Python name. */\n  declare ${entry.name}: ${owner}["${name}"];\n`;
+  const alias = name !== entry.name && entry.name;
   const kind = entry.result.kind;
   if (kind === "tensor") {
     const optional = entry.present_if !== undefined;
     const type = optional ? "Tensor | null" : "Tensor";
-    const doc = optional ? `/** null without \`${methodName(entry.present_if)}\`. */\n  ` : "";
+    const assigned = entry.id === LEARNING_RATE ? "Tensor | number" : type;
+    const doc = optional
+      ? `/** null without \`${methodName(entry.present_if)}\`. */\n  `
+      : entry.id === LEARNING_RATE
+        ? "/** The learning rate, of one element. What is assigned is written to it, also for captured steps. */\n  "
+        : "";
     const body = optional ? "optionalTensor" : "tensor";
     return {
       name,
-      alias: alias && entry.name,
-      text: `  ${doc}get ${name}(): ${type} {\n    return PythonObject.${body}(this, ${key});\n  }\n\n  set ${name}(value: ${type}) {\n    PythonObject.assign(this, ${key}, value);\n  }\n${alias}`,
+      alias,
+      text: `  ${doc}get ${name}(): ${type} {\n    return PythonObject.${body}(this, ${key});\n  }\n\n  set ${name}(value: ${assigned}) {\n    PythonObject.assign(this, ${key}, value);\n  }\n`,
     };
   }
   if (kind === "tensors") {
-    const text = `  /** A promise: how many there are is known when it has been made. */\n  get ${name}(): Promise<Tensor[]> {\n    return PythonObject.tensors(this, ${key});\n  }\n${alias}`;
-    return { name, alias: alias && entry.name, text };
+    const text = `  /** A promise: how many there are is known when it has been made. */\n  get ${name}(): Promise<Tensor[]> {\n    return PythonObject.tensors(this, ${key});\n  }\n`;
+    return { name, alias, text };
   }
   const type = typeOf(entry.result.type, entry.id);
   return {
     name,
-    alias: alias && entry.name,
-    text: `  /** In a worker known after \`ready()\`. */\n  get ${name}(): ${type} {\n    return PythonObject.value(this, ${key}) as ${type};\n  }\n${alias}`,
+    alias,
+    text: `  /** In a worker known after \`ready()\`. */\n  get ${name}(): ${type} {\n    return PythonObject.value(this, ${key}) as ${type};\n  }\n`,
   };
 }
 
@@ -55,7 +60,7 @@ function classText(entry, inherited, overridden, names) {
     values: all.filter(({ result }) => result.kind === "value").map(({ name }) => name),
     ...((entry.open_state || all.some(({ result }) => result.kind === "tensors")) && { lists: true }),
   };
-  const parts = attributes.map((a) => attribute(a, entry.name));
+  const parts = attributes.map((a) => attribute(a));
   const methods = entry.methods
     .filter(({ result }) => result.kind !== "host" && result.kind !== "object")
     .map((m) => method(m, names, { owner: entry.name, overrides: overridden.has(m.name) }));
@@ -160,6 +165,7 @@ export function nnFile(manifest, names) {
   return `
 import { alias, callNested, callTensor, callTensorList, callTensors, callValue, callVoid } from "../calls";
 import type { DTypeName } from "../dtypes";
+import { owner } from "../handle";
 import { PythonObject, type Constructor, type Shape } from "../object";
 import type { Session } from "../session";
 import type { Tensor } from "./tensor";

@@ -1,5 +1,6 @@
 /** The class `Tensor`, from the manifest's. */
 
+import { resultDType, resultDTypeUnlessNamed, takesOperand } from "./result_dtypes.mjs";
 import { comment, methodName, signature, typeOf } from "./types.mjs";
 
 /** What `wasm_runtime/src/api` has by hand, or what only Python can use. */
@@ -35,8 +36,10 @@ export function bodyOf({ id, result, kind }, session, passed) {
   const args = `[${[...(kind === "instance" ? ["this"] : []), ...(passed ? [passed] : [])].join(", ")}]`;
   const call = (helper, more = "") => `return ${helper}(${session}, ${JSON.stringify(id)}, ${args}${more});`;
   switch (result.kind) {
-    case "tensor":
-      return ["Tensor", call("callTensor")];
+    case "tensor": {
+      const dtype = resultDType(id);
+      return [dtype === undefined ? "Tensor" : `Tensor<${dtype}>`, call("callTensor")];
+    }
     case "tensors":
       return result.count === null
         ? ["Promise<Tensor[]>", call("callTensorList")]
@@ -72,32 +75,46 @@ export function bodyOf({ id, result, kind }, session, passed) {
 }
 
 /** One method, its options, and its alias, if its Python name differs. */
-export function method(entry, names, { session = "this.session", owner = "", overrides = false } = {}) {
+export function method(entry, names, { session = "this[owner]", owner = "", overrides = false } = {}) {
   const name = methodName(entry.name);
   const optionsName = `${owner}${capital(name.replace(/_$/, ""))}Options`;
   const prefix = entry.kind === "instance" ? "" : "static ";
   const modifier = overrides ? "override " : prefix;
   const bound = entry.kind === "instance" ? session : "this.bound";
-  const alias =
-    name === entry.name || entry.name === "__call__"
-      ? ""
-      : `  /** \`${name}\`, by its Python name. */\n  declare ${prefix}${entry.name}: ${
-          prefix ? "(typeof Tensor)" : owner || "Tensor"
-        }["${name}"];\n`;
+  const alias = name !== entry.name && entry.name !== "__call__" && entry.name;
+  const isStatic = prefix !== "";
   if (entry.result.kind === "context") {
     const text = `${comment(entry.doc, "  ")}  ${prefix}${name}<T>(run: () => T): T {\n    return callContext(${bound}, ${JSON.stringify(entry.id)}, run, []);\n  }\n`;
-    return { options: "", text: text + alias, name, alias: alias && entry.name, isStatic: prefix !== "" };
+    return { options: "", text, name, alias, isStatic };
   }
   const { options, list, passed } = signature(entry.parameters, optionsName, names, entry.id);
   const [type, body] = bodyOf(entry, bound, passed);
-  const text = `${comment(entry.doc, "  ")}  ${modifier}${name}(${list}): ${type} {\n    ${body}\n  }\n`;
+  const head = `${modifier}${name}`;
+  const text = `${comment(entry.doc, "  ")}${forms(entry.id, head, list, type, optionsName)} {\n    ${body}\n  }\n`;
   let also = "";
   if (OF_AN_ARRAY.has(entry.id)) {
     const helper = entry.result.kind === "tensor" ? "callTensor" : "callTensors";
     const count = entry.result.kind === "tensor" ? "" : `, ${JSON.stringify(entry.result.count)}`;
     also = `  /** \`${name}\` of the tensors in an array. */\n  static ${name}(tensors: readonly Tensor[], options: ${optionsName} = {}): ${type} {\n    return ${helper}(this.bound, ${JSON.stringify(entry.id)}, [...tensors, options]${count});\n  }\n`;
   }
-  return { options, text: text + also + alias, name, alias: alias && entry.name, isStatic: prefix !== "" };
+  return { options, text: text + also, name, alias, isStatic };
+}
+
+/** The head of a method: of its forms, where the dtype of the result depends on how it is called. */
+function forms(id, head, list, type, optionsName) {
+  if (takesOperand(id)) {
+    return `  ${head}<X extends Operand>(${list.replaceAll("x: Operand", "x: X")}): ${type}`;
+  }
+  if (id === "Tensor.cast") {
+    const [of, N] = ["<N extends DTypeName>", "dtype: N"];
+    return `  ${head}${of}(${list.replaceAll("dtype: DTypeName", N)}): Tensor<DTypeOf<N>>`;
+  }
+  const dtype = resultDTypeUnlessNamed(id);
+  if (dtype === undefined) return `  ${head}(${list}): ${type}`;
+  const undetermined = list
+    .replaceAll(optionsName, `Undetermined<${optionsName}>`)
+    .replaceAll(/dtype: DTypeName \| null/g, "dtype: null");
+  return `  ${head}(${undetermined}): Tensor<${dtype}>;\n  ${head}(${list}): ${type};\n  ${head}(${list}): ${type}`;
 }
 
 export function tensorFile(manifest, names) {
@@ -111,7 +128,9 @@ export function tensorFile(manifest, names) {
     .filter(({ id }) => !BY_HAND.has(id))
     .map(({ name, doc, result, id }) => {
       if (result.kind !== "tensor") throw new Error(`${id}: expected a property by hand, got ${result.kind}`);
-      return `${comment(doc, "  ")}  get ${name}(): Tensor {\n    return callTensor(this.session, "$get", [this, "${name}"]);\n  }\n`;
+      const dtype = resultDType(id);
+      const type = dtype === undefined ? "Tensor" : `Tensor<${dtype}>`;
+      return `${comment(doc, "  ")}  get ${name}(): ${type} {\n    return callTensor(this[owner], "$get", [this, "${name}"]);\n  }\n`;
     });
   const aliases = (isStatic) =>
     made
@@ -119,14 +138,16 @@ export function tensorFile(manifest, names) {
       .map((m) => `${m.alias}: ${JSON.stringify(m.name)}`);
   return `
 import { alias, callContext, callSelf, callTensor, callTensorList, callTensors, callValue, callVoid } from "../calls";
-import type { Scalar, DTypeName } from "../dtypes";
+import type { DType, DTypeName, DTypeOf, Scalar } from "../dtypes";
 import type { TensorData } from "../make";
+import type { FloatOf, Operated, ReducedDType, Undetermined, WithNumber } from "../result_dtypes";
+import { owner } from "../handle";
 import { TensorBase, type Operand, type Size } from "../tensor_base";
 
 ${made.map((m) => m.options).join("\n")}
 
 /** A lazy n-dimensional array with gradients: nothing is computed before \`data\`, \`item\`, \`tolist\` or \`realize\` asks. */
-export class Tensor extends TensorBase {
+export class Tensor<D extends DType = DType> extends TensorBase<D> {
 ${[...properties, ...made.map((m) => m.text)].join("\n")}
 }
 

@@ -150,7 +150,7 @@ def test_a_page_runs_an_exported_classifier_from_script(options: tuple[str, ...]
     assert seen["shape"] == [2, 4]
     assert np.float32(seen["logits"]).tobytes() == bytes(jit(Tensor(x))["logits"].data().cast("B"))
     assert seen["progress"][-1] == (tmp_path / "c.pgrd").stat().st_size
-    assert seen["refused"][0] == "ProgramError" and "got status 404" in seen["refused"][1]
+    assert seen["refused"][0] == "FetchError" and "got status 404" in seen["refused"][1]
     assert 0 < seen["loaded"] <= seen["milliseconds"]
     own = {"/model/index.html", "/model/main.mjs", "/model/model.pgrd", "/nowhere.pgrd"}
     assert set(seen["requests"]) - own <= {"/dist/polygrad-runtime.mjs", "/favicon.ico"}

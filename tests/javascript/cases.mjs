@@ -91,7 +91,6 @@ export const cases = {
     const i = new Tensor([1, 2, 3], { dtype: "int32" });
     const results = {
       arithmetic: a.add(1).mul(2).sub(a).div(3),
-      reverse: a.sub(1, { reverse: true }),
       matmul: a.matmul(b),
       sum: a.sum(),
       sumAxis: a.sum(1),
@@ -285,7 +284,7 @@ export const cases = {
     };
   },
 
-  async tinyJit({ Tensor, TinyJit, Variable }) {
+  async tinyJit({ Tensor, TinyJit, Variable, itemSync }, { worker }) {
     let calls = 0;
     const w = Tensor.full([2], 3).contiguous().realize();
     const f = TinyJit((x, scale) => {
@@ -302,16 +301,18 @@ export const cases = {
     const other = await thrown(() => f(new Tensor([1, 1]), 3).scaled.tolist());
     f.reset();
     const again = await f(new Tensor([1, 1]), 3).scaled.tolist();
-    const read = TinyJit((x) => x.sum().itemSync());
-    read.reset();
     const inside = [];
-    for (let i = 0; i < 2; i++) inside.push(await thrown(() => read(new Tensor([1]))));
+    if (!worker) {
+      const read = TinyJit((x) => itemSync(x.sum()));
+      read.reset();
+      for (let i = 0; i < 2; i++) inside.push(await thrown(() => read(new Tensor([1]))));
+    }
     const table = Tensor.arange(10).contiguous().realize();
     const at = TinyJit((n) => table.at(n).mul(2));
     const n = new Variable("n", 0, 9);
     const bound = [];
     for (let i = 0; i < 4; i++) bound.push(await at(n.bind(i)).item());
-    return { seen, calls, after, other, again, inside: inside[1].name, bound };
+    return { seen, calls, after, other, again, inside: inside[1]?.name, bound };
   },
 
   async state({ Tensor, nn }, { url }) {
@@ -325,13 +326,18 @@ export const cases = {
     await nn.state.loadStateDict(other, back);
     const progress = [];
     const digits = await nn.state.safeLoad(`${url}/digits.safetensors`, {
-      onProgress: (loaded, total) => progress.push([loaded, total]),
+      onProgress: (event) => progress.push(event),
     });
     const shapes = {};
     for (const [name, t] of Object.entries(digits)) shapes[name] = [(await t.ready()).shape, t.dtype];
     const sums = {};
     for (const [name, t] of Object.entries(digits)) sums[name] = Number(await t.cast("int32").sum().item());
-    const [last] = progress.slice(-1);
+    const last = progress.at(-1);
+    const stop = new AbortController();
+    const enough = {
+      signal: stop.signal,
+      onProgress: () => stop.abort(new RangeError("enough")),
+    };
     const cut = bytes.slice(0, bytes.length - 3);
     return {
       names: Object.keys(own),
@@ -341,7 +347,9 @@ export const cases = {
         JSON.stringify(await net.hidden.weight.tolist()),
       shapes,
       sums,
-      progress: progress.length > 0 && last[0] === last[1],
+      progress: [last.stage, last.fraction, last.loaded === last.total],
+      stopped: await thrown(() => nn.state.safeLoad(`${url}/digits.safetensors`, enough)),
+      early: await thrown(() => nn.state.safeLoad(bytes, { signal: AbortSignal.abort() })),
       unknown: await thrown(() => nn.state.loadStateDict(net, { odd: new Tensor([1]) })),
       cut: await thrown(() => nn.state.safeLoad(cut)),
       missing: await thrown(() => nn.state.safeLoad(`${url}/nowhere.safetensors`)),
@@ -439,7 +447,25 @@ export const cases = {
     const nested = scope(() => scope(seven).add(1));
     const deep = await nested.tolist();
     nested.dispose();
-    const asynchronous = await thrown(() => scope(async () => seven()));
+    const tick = () => new Promise((resolve) => setTimeout(resolve, 5));
+    let during;
+    const result = await scope(async () => {
+      const a = seven();
+      await tick();
+      const b = scope(() => a.add(1).mul(2));
+      await b.data();
+      during = (await count()) - start;
+      return { b };
+    });
+    const failing = scope(async () => {
+      const a = seven();
+      await tick();
+      throw new RangeError(`after ${a.numel()}`);
+    });
+    const failed = await thrown(() => failing);
+    await settle();
+    const asynchronous = { during, after: (await count()) - start, failed, b: await result.b.tolist() };
+    result.b.dispose();
     {
       const t = seven();
       t[Symbol.dispose ?? Symbol.for("Symbol.dispose")]();
@@ -448,9 +474,10 @@ export const cases = {
     return { inScope, values, afterwards, withLayer, deep, asynchronous, end: (await count()) - start };
   },
 
-  async questions({ Tensor, Device, getNumThreads, setNumThreads, python }, { worker }) {
+  async questions(pg, { worker }) {
+    const { Tensor, Device, getNumThreads, setNumThreads, python } = pg;
     const t = new Tensor([[1, 2, 3]]);
-    const before = worker ? await thrown(() => t.shape) : null;
+    const before = worker ? await thrown(() => t.median().shape) : null;
     await t.ready();
     const threads = await getNumThreads();
     setNumThreads(1);
@@ -479,8 +506,8 @@ export const cases = {
       devices: [old, there.device, here.device, Device.default],
       available: await Device.available(),
       sync: worker
-        ? await thrown(() => t.dataSync())
-        : [Array.from(t.dataSync()), t.sum().itemSync(), t.tolistSync()],
+        ? ["dataSync", "tolistSync", "itemSync"].filter((name) => name in pg || name in t)
+        : [Array.from(pg.dataSync(t)), pg.itemSync(t.sum()), pg.tolistSync(t)],
       list: [list[0], list[1], list[2] ?? null],
       instance: [t instanceof Tensor, t.add(1) instanceof Tensor, {} instanceof Tensor],
       pixels: await Tensor.fromImage(
@@ -488,6 +515,125 @@ export const cases = {
         { channels: 3 },
       ).tolist(),
     };
+  },
+
+  /** Shapes and dtypes at once, in a worker, too. */
+  async shapes({ Tensor, nn, optim, compileStep, TinyJit, slice }) {
+    class Net {
+      hidden = new nn.Linear(4, 8);
+      out = new nn.Linear(8, 3);
+      inside = [];
+      forward(x) {
+        const hidden = this.hidden.forward(x).relu();
+        this.inside.push(hidden.shape);
+        return this.out.forward(hidden.reshape(hidden.shape[0], -1));
+      }
+    }
+    const net = new Net();
+    const x = new Tensor(rows(6, 4));
+    const y = new Tensor([0, 1, 2, 0, 1, 2], { dtype: "int32" });
+    const opt = new optim.SGD(nn.state.getParameters(net), 0.1);
+    const step = compileStep(
+      (model, a, b) => {
+        const out = model.forward(a);
+        return [out.crossEntropy(b), out];
+      },
+      net,
+      opt,
+      x,
+      y,
+    );
+    const [loss, out] = step.run(x, y);
+    const double = TinyJit((a) => a.mul(2).sum(0));
+    const tensors = {
+      made: x,
+      bytes: new Tensor(new Uint8Array(8), { shape: [2, 4] }),
+      cast: new Tensor([1.5], { dtype: "float16" }),
+      copy: new Tensor(x, { dtype: "float64" }),
+      flat: new Tensor([1, 2, 3, 4], { shape: [2, -1] }),
+      zeros: Tensor.zeros(2, 3),
+      added: x.add(1),
+      broadcast: x.unsqueeze(1).mul(x),
+      summed: x.sum({ axis: -1, keepdim: true }),
+      matmul: x.matmul(x.T),
+      picked: x.at(slice(1, 3), null, 0),
+      step: out,
+      loss,
+      jit: [0, 1, 2].map(() => double(x))[2],
+      gradient: x.square().sum().gradient(x)[0],
+      sorted: x.sort()[1],
+      moved: x.to("INTERP"),
+    };
+    const known = {};
+    const same = {};
+    for (const [name, tensor] of Object.entries(tensors)) {
+      const read = (get) => {
+        try {
+          return get();
+        } catch {
+          return "unknown";
+        }
+      };
+      const before = [read(() => tensor.shape), read(() => tensor.dtype), read(() => tensor.device)];
+      await tensor.ready();
+      const after = [tensor.shape, tensor.dtype, tensor.device];
+      known[name] = before;
+      same[name] = before.every((value, i) => value === "unknown" || String(value) === String(after[i]));
+    }
+    return { known, same, inside: net.inside };
+  },
+
+  /** What consoles show. `Symbol.for` has the name by which Node asks. */
+  async shown({ Tensor, nn, optim }, { worker }) {
+    const show = (x) => x[Symbol.for("nodejs.util.inspect.custom")](2, {}, JSON.stringify);
+    const t = new Tensor([
+      [1, 2.5],
+      [3, 4],
+    ]);
+    const layer = new nn.Linear(2, 3, { bias: false });
+    const lines = [];
+    const { log } = console;
+    console.log = (line) => lines.push(line);
+    try {
+      await t.mul(2).print();
+    } finally {
+      console.log = log;
+    }
+    const gone = new Tensor([1]);
+    gone.dispose();
+    return {
+      tensor: show(t),
+      text: `${t}`,
+      unknown: show(t.median()).split("\n")[0],
+      layer: [show(layer), show(new optim.SGD(nn.state.getParameters(layer), 0.5))],
+      gone: show(gone),
+      lines,
+      formatter: globalThis.devtoolsFormatters?.map(({ header, hasBody, body }) => [
+        header(t),
+        hasBody(t),
+        hasBody(t) && body(t),
+        header({}),
+      ]),
+      worker,
+    };
+  },
+
+  async learningRates({ Tensor, optim, compileStep }) {
+    const weight = new Tensor([1, 1]);
+    const opt = new optim.SGD([weight], 0.5);
+    const step = compileStep((w) => w.sum(), weight, opt);
+    const found = [];
+    for (const lr of [0.5, 0.25, new Tensor([1])]) {
+      opt.lr = lr;
+      step.run();
+      found.push([await opt.lr.item(), await weight.tolist()]);
+    }
+    opt.lr = 0.125;
+    Tensor.train(() => {
+      weight.sum().backward();
+      opt.step();
+    });
+    return [...found, [await opt.lr.item(), await weight.tolist()]];
   },
 
   async subclasses({ Tensor, nn, optim }) {
@@ -532,12 +678,19 @@ export const cases = {
       optimizer.step();
     });
     const vector = new Vector([1, 2]);
-    class Numbered extends nn.Linear {
+    class Named extends Activated {
       number = 7;
-    }
-    class Sessioned extends nn.Linear {
       session = "mine";
+      owner = null;
     }
+    class Wide extends nn.Linear {
+      constructor(size) {
+        super(size, 2 * size, { bias: false });
+        this.size = size;
+      }
+    }
+    const named = new Named(2, 3);
+    const wide = new Wide(2);
     return {
       own: [await layer.forward(x).tolist(), await x.sequential([layer]).tolist()],
       expected,
@@ -553,8 +706,8 @@ export const cases = {
       optimizer: [optimizer.steps, await weight.tolist()],
       vector: await vector.twice().tolist(),
       made: await Vector.zeros(2).tolist(),
-      number: await thrown(() => new Numbered(2, 3)),
-      session: await thrown(() => new Sessioned(2, 3)),
+      named: [named.number, named.session, (await named.forward(x).ready()).shape, named.calls],
+      wide: [wide.size, (await wide.weight.ready()).shape, wide.bias, wide instanceof Wide],
       called: await thrown(() => nn.Linear(2, 3)),
     };
   },

@@ -2,6 +2,7 @@
 
 import {
   create,
+  FetchError,
   ShapeError,
   type CompiledStep,
   type DType,
@@ -20,7 +21,7 @@ async function main(): Promise<void> {
     ],
     { dtype: "float32", requiresGrad: true },
   );
-  const y = x.matmul(x).sum(1, { keepdim: true }).reshape(-1).log_softmax(0);
+  const y = x.matmul(x).sum(1, { keepdim: true }).reshape(-1).logSoftmax(0);
   const z: Tensor = Tensor.zeros(2, 3)
     .add(Tensor.rand([2, 3], { device: "WASM" }))
     .at("0:1", null, "...", slice(0, 2));
@@ -45,19 +46,25 @@ async function main(): Promise<void> {
   dispose(activated, new Vector([1, 2]).twice(), Vector.zeros(2));
   const net = new Net();
   const opt = new optim.Adam(state.getParameters(net), { lr: 0.01 });
-  const step: CompiledStep<[Tensor, Tensor]> = compileStep(
+  const step = compileStep(
     (m, a, b) => {
       const out = m.forward(a);
-      return [out.sub(b).square().mean(), out] as [Tensor, Tensor];
+      return [out.sub(b).square().mean(), out];
     },
     net,
     opt,
     x,
     new Float32Array(8),
   );
-  const [loss, out] = step.run(x);
+  const typed: CompiledStep<[Tensor, Tensor]> = step;
+  const [loss, out]: [Tensor, Tensor] = typed.run(x);
+  opt.lr = 0.001;
+  const rate: Tensor = opt.lr;
   const f = TinyJit((a: Tensor, n: number) => ({ s: a.sum(), n }));
   const r: { s: Tensor; n: number } = f(x, 3);
+  const pair = TinyJit((a: Tensor) => [a.sum(), a.mean()]);
+  const [sum, mean]: [Tensor, Tensor] = pair(x);
+  await scope(async () => sum.add(mean).print());
   const [values, indices] = x.sort(-1);
   const parts: Tensor[] = await x.split(1);
   const n = new Variable("n", 1, 10).bind(3);
@@ -65,20 +72,50 @@ async function main(): Promise<void> {
   const g: Tensor | null = x.grad;
   Device.default = "WASM";
   const s = scope(() => x.exp());
-  dispose(s, [loss, out], { r, values, indices, parts, n, g, y, z });
+  dispose(s, [loss, out, rate], { r, values, indices, parts, n, g, y, z });
   const data = await x.data();
-  const first: number | bigint | undefined = data[0];
+  const first: number | undefined = data[0];
+  const floats: Float32Array = await x.data();
+  const total: number = await x.sum().mul(2).item();
+  const wide: bigint = await x.cast("long").at(0, 0).item();
+  const truth: boolean = await x.gt(1).all().item();
+  const named: "int32" = new Tensor([1, 2], { dtype: "int" }).dtype;
+  const same: "uint8" = new Tensor(new Uint8Array(2)).reshape(1, 2).dtype;
+  const any: Tensor = named === same ? x : x.argmax();
+  const scalar: number | bigint | boolean = await any.item();
+  console.log(floats, total, wide, truth, scalar, await Tensor.zeros(2).add(x).data());
+  // @ts-expect-error: an int64 is a bigint
+  const narrow: number = await x.cast("int64").item();
   const t: number = await Tensor.train(async () => 1);
   console.log(d, first, t, ShapeError.name);
+  console.log(narrow);
   const model: OnnxModel = await load(new URL("file:///m.onnx"), { requiresGrad: true, device: "WASM" });
   const given = { a: new Float32Array(4), b: x, c: [[1, 2]], d: { data: new Int32Array(2), shape: [1, 2] } };
   const scores: Tensor | undefined = model.forward(given).scores;
-  const any: ModelOutput | undefined = (await model.run({ s: ["a"], none: null, list: [x, x] })).text;
+  const output: ModelOutput | undefined = (await model.run({ s: ["a"], none: null, list: [x, x] })).text;
   const replayed = (await model.capture({ batch: [1, 8], length: 4 })).forward(given);
   const bytes: Uint8Array = await model.export({ batch: 1 });
   const sizes: readonly (number | string | null)[] | null | undefined = model.inputs[0]?.shape;
-  console.log(scores, any, replayed, bytes, sizes);
+  console.log(scores, output, replayed, bytes, sizes);
   model.close();
+  const direct = await create();
+  const now: number | bigint | boolean = direct.itemSync(direct.Tensor.ones(1));
+  const remote = await create({ worker: true });
+  // @ts-expect-error: a worker's session is read by waiting
+  remote.itemSync(remote.Tensor.ones(1));
+  // @ts-expect-error: Python's names work, but are not proposed
+  x.log_softmax(0);
+  // @ts-expect-error: operators of Python have no reverse form here
+  x.sub(1, { reverse: true });
+  await direct.state.safeLoad("a.safetensors", {
+    onProgress: ({ stage, fraction, loaded, total }) => console.log(stage, fraction, loaded ?? 0, total ?? 0),
+    signal: AbortSignal.timeout(1000),
+  });
+  try {
+    await direct.load("m.onnx");
+  } catch (error) {
+    if (error instanceof FetchError) console.log(error.url, error.status, now);
+  }
   // @ts-expect-error: not a dtype
   x.cast("float31");
   // @ts-expect-error: inputs have names

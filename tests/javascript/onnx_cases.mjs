@@ -5,7 +5,9 @@ import { thrown } from "./cases.mjs";
 export const onnxCases = {
   async digits({ Tensor, load, nn, optim, compileStep, dispose }, { url }) {
     const progress = [];
-    const model = await load(`${url}/digits.onnx`, { onProgress: (n, of) => progress.push([n, of]) });
+    const model = await load(`${url}/digits.onnx`, {
+      onProgress: ({ loaded, total }) => progress.push([loaded, total]),
+    });
     const { images } = await nn.state.safeLoad(`${url}/digits.safetensors`);
     const pixels = Float32Array.from(await images.at("0:6").data());
     const first = pixels.slice(0, 64);

@@ -38,7 +38,14 @@ const CASES = {
       }
       out.failed = await module
         .create({ worker: true, wheelUrl: "/nowhere.whl" })
-        .catch((error) => error.message);
+        .catch(({ name, url, status }) => ({ name, url, status }));
+      out.stopped = [];
+      for (const worker of [false, true]) {
+        const stop = new AbortController();
+        const options = { worker, signal: stop.signal, onProgress: () => stop.abort() };
+        out.stopped.push(await module.create(options).catch(({ name }) => name));
+      }
+      out.stopped.push(await module.create({ signal: AbortSignal.abort() }).catch(({ name }) => name));
       out.exported = Object.keys(globalThis.polygrad).includes("ShapeError");
       return out;
     });
@@ -105,9 +112,28 @@ const CASES = {
       await new Promise((resolve) => setTimeout(resolve, 100));
       pg.close();
       const after = await t.data().catch((error) => error.message);
-      return [await endless, await behind, after];
+      const direct = await globalThis.polygrad.create();
+      const own = new direct.Tensor([1, 2]);
+      direct.close();
+      const closed = await own.data().catch((error) => error.message);
+      own.dispose(); // as a scope does that ends later
+      return [await endless, await behind, after, closed];
     });
     return { seen, complaints };
+  },
+
+  /** `create` in a worker of the page's own, with the package's folder relative to it. */
+  async ownWorker(browser, { url }) {
+    const { page, complaints } = await open(browser, `${url}/tests/page.html`);
+    const seen = await page.evaluate(
+      () =>
+        new Promise((resolve, reject) => {
+          const worker = new Worker("/tests/own_worker.mjs", { type: "module" });
+          worker.onmessage = ({ data }) => resolve(data);
+          worker.onerror = ({ message }) => reject(new Error(message));
+        }),
+    );
+    return { ...seen, complaints };
   },
 
   /** Pixels of what a page draws. */

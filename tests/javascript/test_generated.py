@@ -22,7 +22,8 @@ def comments(source: str) -> list[str]:
 
 @pytest.mark.parametrize("name", ["errors.ts", "nn.ts", "tensor.ts"])
 def test_comments_have_no_words_of_python(name: str) -> None:
-    found = comments((GENERATED / name).read_text(encoding="utf-8"))
+    source = (GENERATED / name).read_text(encoding="utf-8")
+    found = comments(re.sub(r"```js.*?```", "", source, flags=re.DOTALL))  # code is run by test_examples.py
     assert len(found) > 10
     assert [c for c in found if PYTHON.search(c)] == []
 

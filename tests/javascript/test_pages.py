@@ -31,7 +31,9 @@ def test_the_script_and_the_module_start_with_progress_or_say_why_not(package: P
         said = seen[mode]
         assert said["sum"] == 3 and said["rising"] and said["done"] == 1
         assert [stage for stage in said["stages"] if stage != "import"] == ["files", "start", "ready"]
-    assert "expected the wheel at" in seen["failed"] and "404" in seen["failed"]
+    assert seen["failed"]["name"] == "FetchError" and seen["failed"]["status"] == 404
+    assert seen["failed"]["url"].endswith("/nowhere.whl")
+    assert seen["stopped"] == ["AbortError", "AbortError", "AbortError"]
     assert seen["exported"]
 
 
@@ -55,7 +57,14 @@ def test_a_page_stays_responsive_while_its_worker_trains(package: Path) -> None:
 
 
 def test_a_closed_session_rejects_what_is_pending(package: Path) -> None:
-    assert drive("ended", package) == {"seen": ["polygrad: the session was closed"] * 3, "complaints": []}
+    assert drive("ended", package) == {"seen": ["polygrad: the session was closed"] * 4, "complaints": []}
+
+
+def test_a_worker_of_the_programs_own_creates_a_session(package: Path) -> None:
+    seen = drive("ownWorker", package)
+    assert "failed" not in seen and seen["complaints"] == []
+    pixels = [[[10, 20, 30], [0, 0, 0]]]
+    assert seen["direct"] == seen["worker"] == {"sum": 3, "canvas": pixels, "bitmap": pixels}
 
 
 def test_images_are_tensors_of_their_pixels(package: Path) -> None:

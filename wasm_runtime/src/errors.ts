@@ -24,6 +24,27 @@ export class DeviceError extends PolygradError {
   override name = "DeviceError";
 }
 
+/** The place of a download that failed. */
+export interface FetchFailure extends ErrorOptions {
+  readonly url?: string | undefined;
+  readonly status?: number | undefined;
+}
+
+/** A download that failed, or that is not what was asked for. */
+export class FetchError extends PolygradError {
+  override name = "FetchError";
+  /** The address; undefined where Python made the request. */
+  readonly url: string | undefined;
+  /** The status of the answer; undefined where there was none. */
+  readonly status: number | undefined;
+
+  constructor(message: string, { url, status, ...options }: FetchFailure = {}) {
+    super(message, options);
+    this.url = url;
+    this.status = status;
+  }
+}
+
 /** A bug in polygrad. */
 export class InternalError extends PolygradError {
   override name = "InternalError";

@@ -1,8 +1,16 @@
 /** What the packages' `polygrad/runtime` have in common. */
 
 export type { DType, NestedData, TensorData, TypedArray } from "./arrays";
-export { CompileError, InternalError, OutOfMemoryError, PolygradError, ProgramError } from "./errors";
+export {
+  CompileError,
+  FetchError,
+  InternalError,
+  OutOfMemoryError,
+  PolygradError,
+  ProgramError,
+} from "./errors";
 export type { TensorInput, TensorSpec, TensorValue } from "./input";
 export { Model, type Parameter } from "./model";
 export type { Program, Size } from "./program";
-export type { ByteSource, LoadProgress, ModelOptions } from "./source";
+export type { Progress } from "./progress";
+export type { ByteSource, ModelOptions } from "./source";

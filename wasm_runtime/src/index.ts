@@ -1,4 +1,11 @@
-export { CompileError, InternalError, OutOfMemoryError, PolygradError, ProgramError } from "./errors";
+export {
+  CompileError,
+  FetchError,
+  InternalError,
+  OutOfMemoryError,
+  PolygradError,
+  ProgramError,
+} from "./errors";
 export { detectFeatures, type Feature } from "./features";
 export { WasmHost } from "./host";
 export type { KernelFunction } from "./kernel_calls";

@@ -1,64 +1,141 @@
-/** Where an exported model comes from: bytes, or a response that arrives in pieces. */
+/** Files that arrive in pieces: from an address, a response or bytes, with progress and a way to stop. */
 
-import { ProgramError } from "./errors";
+import { FetchError } from "./errors";
+import type { OnProgress } from "./progress";
 
-/** How much of a file has arrived, in bytes. `total` is undefined where the server does not send it. */
-export interface LoadProgress {
-  readonly loaded: number;
-  readonly total: number | undefined;
+/** How a file is read. */
+export interface ReadOptions {
+  /** Is called while the file arrives. */
+  readonly onProgress?: OnProgress | undefined;
+  /** Stops reading: then the promise rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** What `load` takes on every host. */
-export interface ModelOptions {
+export interface ModelOptions extends ReadOptions {
   /**
    * The most threads that run a model which was exported on a host with threads. The default is the number of
    * processors, but at least 2 and at most 8. In a page threads need cross-origin isolation; without it there is one.
    */
   threads?: number;
-  onProgress?: (progress: LoadProgress) => void;
 }
 
 /** Bytes, or a response with them. */
 export type ByteSource = ArrayBuffer | Uint8Array | Response;
 
-/** All bytes of `source`. Rejects with ProgramError for a response with an error status. */
-export async function bytesOf(
-  source: ByteSource,
-  onProgress?: (progress: LoadProgress) => void,
-): Promise<Uint8Array> {
-  if (source instanceof Uint8Array) return source;
-  if (source instanceof ArrayBuffer) return new Uint8Array(source);
-  if (!source.ok) {
-    throw new ProgramError(`load: expected a file at ${source.url}, got status ${source.status}`);
+/** A file that arrives in pieces, and its length if that is known. */
+export interface OpenedFile {
+  readonly pieces: AsyncIterable<Uint8Array>;
+  readonly length?: number | undefined;
+}
+
+/**
+ * The response of `url`. `what`: the name of the calling function, for errors. Rejects with FetchError when there is no
+ * answer, or a status that is an error; with the signal's reason.
+ */
+export async function fetchFile(url: string | URL, what: string, signal?: AbortSignal): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(url, signal === undefined ? {} : { signal });
+  } catch (error) {
+    throw failure(error, what, String(url), signal);
   }
-  if (onProgress === undefined || source.body === null) return new Uint8Array(await source.arrayBuffer());
-  return collect(source.body, lengthOf(source), onProgress);
+  return checked(response, what, String(url));
 }
 
-/** The length that the server sends; undefined for a compressed response, whose length is another. */
-function lengthOf({ headers }: Response): number | undefined {
-  const length = headers.get("content-length");
-  return length === null || headers.has("content-encoding") ? undefined : Number(length);
+/** `response`. Throws FetchError for a status that is an error. */
+function checked(response: Response, what: string, url = response.url): Response {
+  if (response.ok) return response;
+  const { status } = response;
+  throw new FetchError(`${what}: expected a file at ${url}, got status ${status}`, { url, status });
 }
 
-async function collect(
-  stream: ReadableStream<Uint8Array>,
-  total: number | undefined,
-  onProgress: (progress: LoadProgress) => void,
-): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
+/** The error of a request that failed: the signal's reason, or a FetchError. */
+function failure(error: unknown, what: string, url: string, signal: AbortSignal | undefined): unknown {
+  if (signal?.aborted) return signal.reason;
+  const reason = error instanceof Error ? error.message : String(error);
+  return new FetchError(`${what}: expected a file at ${url}, got no answer: ${reason}`, {
+    url,
+    cause: error,
+  });
+}
+
+/** A response's body. The length is not known where the server compresses, as the header then tells another. */
+export function openResponse(response: Response, what: string, signal?: AbortSignal): OpenedFile {
+  const { headers, body, url } = response;
+  const length = headers.has("content-encoding") ? null : headers.get("content-length");
+  const pieces = body === null ? once(new Uint8Array()) : piecesOf(body);
+  return {
+    pieces: withFailures(pieces, (error) => failure(error, what, url, signal)),
+    length: length === null ? undefined : Number(length),
+  };
+}
+
+async function* withFailures(
+  pieces: AsyncIterable<Uint8Array>,
+  errorOf: (error: unknown) => unknown,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* pieces;
+  } catch (error) {
+    throw errorOf(error);
+  }
+}
+
+export async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(bytes);
+}
+
+/** The pieces of a stream. Whoever stops reading cancels it. */
+export async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader();
-  let loaded = 0;
-  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
-    pieces.push(piece.value);
-    loaded += piece.value.length;
-    onProgress({ loaded, total });
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined); // of a stream that failed
   }
-  const out = new Uint8Array(loaded);
+}
+
+/** The pieces of a file, as `onProgress` is told of them. Throws the reason of `signal`. */
+export async function* measured(
+  { pieces, length: total }: OpenedFile,
+  { onProgress, signal }: ReadOptions,
+): AsyncGenerator<Uint8Array> {
+  let loaded = 0;
+  signal?.throwIfAborted();
+  for await (const piece of pieces) {
+    loaded += piece.byteLength;
+    onProgress?.({ stage: "download", fraction: total ? loaded / total : 0, loaded, total });
+    signal?.throwIfAborted();
+    yield piece;
+  }
+  if (!total) onProgress?.({ stage: "download", fraction: 1, loaded, total: loaded });
+}
+
+/** All bytes of a file, in memory of their own. */
+export async function collect(file: OpenedFile, options: ReadOptions): Promise<Uint8Array<ArrayBuffer>> {
+  const pieces: Uint8Array[] = [];
+  let loaded = 0;
+  for await (const piece of measured(file, options)) {
+    pieces.push(piece);
+    loaded += piece.byteLength;
+  }
+  const whole = new Uint8Array(loaded);
   let offset = 0;
   for (const piece of pieces) {
-    out.set(piece, offset);
-    offset += piece.length;
+    whole.set(piece, offset);
+    offset += piece.byteLength;
   }
-  return out;
+  return whole;
+}
+
+/** All bytes of `source`. Rejects with FetchError for a response with an error status, or that breaks off. */
+export async function bytesOf(source: ByteSource, options: ReadOptions = {}): Promise<Uint8Array> {
+  if (source instanceof Uint8Array) return source;
+  if (source instanceof ArrayBuffer) return new Uint8Array(source);
+  return collect(openResponse(checked(source, "load"), "load", options.signal), options);
 }

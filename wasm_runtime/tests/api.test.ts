@@ -1,18 +1,32 @@
 /** The parts of the JavaScript API that need no Python: data, arguments, indices, files, and the worker's protocol. */
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test, type TestContext } from "node:test";
 
+import { abortable } from "../src/abort";
 import { flatten } from "../src/arrays";
+import type { Progress } from "../src/progress";
+import { collect } from "../src/source";
 import { WorkerTransport, type FromWorker, type Item, type ToWorker } from "../src/api/client";
-import { pack, packArray } from "../src/api/data";
+import { pack, packArray, type NestedData } from "../src/api/data";
+import { DirectTransport } from "../src/api/direct";
 import { asArray, halfToNumber, nest, toDType, type DType } from "../src/api/dtypes";
 import { encode, encodePlain, isOptions } from "../src/api/encode";
 import { describe as describeError, errorFrom, NotImplementedError, PythonError } from "../src/api/errors";
-import { ArgumentError, CaptureError, PolygradError, ShapeError } from "../src/api/generated/errors";
+import { describeTensor, formatElements } from "../src/api/format";
+import {
+  ArgumentError,
+  CaptureError,
+  FetchError,
+  PolygradError,
+  ShapeError,
+} from "../src/api/generated/errors";
 import { ByteReader, readTensors } from "../src/api/safetensors";
 import { SessionServer } from "../src/api/server";
 import { parseSlice, slice } from "../src/api/slice";
+import { openUrl } from "../src/api/sources";
 import type { Bridge, Operation, TableQuestion } from "../src/api/transport";
 
 const refuse = (): never => {
@@ -78,6 +92,40 @@ test("elements are nested to their shape, also where a size is 0", () => {
   assert.deepEqual(nest(Uint8Array.of(0, 1), "bool", [2]), [false, true]);
 });
 
+test("elements are shown in columns, and many of them by their ends", () => {
+  const shown = (data: NestedData, dtype?: DType): string => {
+    const { bytes, dtype: own, shape } = pack(data, dtype);
+    return formatElements(asArray(bytes.slice().buffer, own), own, shape);
+  };
+  assert.equal(
+    shown([
+      [1, -2.5],
+      [100, 1 / 3],
+    ]),
+    "[[      1,    -2.5],\n [    100, 0.33333]]",
+  );
+  assert.equal(
+    shown([
+      [[1], [2]],
+      [[3], [4]],
+    ]),
+    "[[[1],\n  [2]],\n [[3],\n  [4]]]",
+  );
+  assert.equal(shown(2.5), "2.5");
+  assert.equal(shown([true, false]), "[ true, false]");
+  assert.equal(shown([1n, -20n]), "[  1, -20]");
+  assert.equal(shown([NaN, Infinity, 1e-12]), "[     NaN, Infinity,    1e-12]");
+  assert.equal(shown([]), "[]");
+  assert.equal(shown([[], []]), "[[],\n []]");
+  const many = shown(
+    Array.from({ length: 1001 }, (_, i) => i),
+    "int32",
+  );
+  assert.equal(many, "[   0,    1,    2, …,  998,  999, 1000]");
+  assert.equal(describeTensor("Tensor", { shape: [2, 3], dtype: "int8" }), "Tensor [2, 3] int8");
+  assert.equal(describeTensor("Tensor", {}), "Tensor [?]");
+});
+
 test("dtypes go by their names and C's", () => {
   assert.equal(toDType("long"), "int64");
   assert.throws(() => toDType("float31" as DType), /expected one of bool, int8/);
@@ -134,10 +182,7 @@ async function* inPieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8A
 
 async function read(bytes: Uint8Array, size = 5): Promise<Record<string, number[]>> {
   const found: Record<string, number[]> = {};
-  const seen: number[] = [];
-  for await (const [{ name }, data] of readTensors(
-    new ByteReader(inPieces(bytes, size), (n) => seen.push(n)),
-  )) {
+  for await (const [{ name }, data] of readTensors(new ByteReader(inPieces(bytes, size)))) {
     found[name] = Array.from(data);
   }
   return found;
@@ -167,6 +212,87 @@ test("a damaged file is an error that says where", async () => {
     [new Uint8Array(3), /expected 8 more bytes/],
   ];
   for (const [bytes, message] of damaged) await assert.rejects(read(bytes), message);
+});
+
+// --- downloads
+
+/** The address of a server that answers with these, one a request. It ends with the test. */
+async function served(t: TestContext, ...answers: RequestListener[]): Promise<string> {
+  const server = createServer((request, response) => answers.shift()?.(request, response));
+  await new Promise<void>((resolve) => {
+    server.listen(0, "localhost", resolve);
+  });
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://localhost:${(server.address() as AddressInfo).port}/file`;
+}
+
+test("a download that fails is a FetchError with its address and status", async (t) => {
+  const url = await served(
+    t,
+    (_, response) => response.writeHead(404).end(),
+    (_, response) => {
+      response.writeHead(200, { "Content-Length": "10" }).write("half", () => response.destroy());
+    },
+  );
+  const failed = async (): Promise<unknown> =>
+    collect(await openUrl(url, "load"), {}).catch((error: unknown) => error);
+  const missing = await failed().catch((error: unknown) => error);
+  assert.ok(missing instanceof FetchError);
+  assert.deepEqual([missing.url, missing.status], [url, 404]);
+  assert.equal(missing.message, `load: expected a file at ${url}, got status 404`);
+  const broken = await failed();
+  assert.ok(broken instanceof FetchError && broken.cause instanceof Error);
+  assert.deepEqual([broken.url, broken.status], [url, undefined]);
+  await assert.rejects(openUrl("http://localhost:9/x", "load"), /FetchError: load: .*x, got no answer: /);
+  const sent = errorFrom(describeError(missing));
+  assert.ok(sent instanceof FetchError && sent.status === 404 && sent.url === url);
+});
+
+test("progress rises to 1, with the length that the server sends or without one", async (t) => {
+  const body = "0123456789";
+  const url = await served(
+    t,
+    (_, response) => response.writeHead(200, { "Content-Length": "10" }).end(body),
+    (_, response) => response.writeHead(200).end(body),
+  );
+  for (const total of [10, undefined]) {
+    const seen: Progress[] = [];
+    const file = await openUrl(url, "load");
+    assert.equal(file.length, total);
+    const bytes = await collect(file, { onProgress: (event) => seen.push(event) });
+    assert.equal(new TextDecoder().decode(bytes), body);
+    assert.deepEqual(seen.at(-1), { stage: "download", fraction: 1, loaded: 10, total: 10 });
+    assert.ok(seen.every(({ fraction }, i) => fraction >= (seen[i - 1]?.fraction ?? 0)));
+  }
+});
+
+test("a signal stops a download, before it begins and between its pieces", async (t) => {
+  const url = await served(t, (_, response) => response.writeHead(200).write("a beginning"));
+  const stop = new AbortController();
+  const file = await openUrl(url, "load", stop.signal);
+  const reason = new RangeError("enough");
+  const options = {
+    signal: stop.signal,
+    onProgress: () => {
+      stop.abort(reason);
+    },
+  };
+  await assert.rejects(collect(file, options), (error) => error === reason);
+  await assert.rejects(openUrl(url, "load", stop.signal), (error) => error === reason);
+  await assert.rejects(abortable(new Promise(() => undefined), stop.signal), (error) => error === reason);
+  const later = new AbortController();
+  let stopped = 0;
+  const pending = abortable(new Promise(() => undefined), later.signal, () => stopped++);
+  later.abort();
+  await assert.rejects(pending, /AbortError/);
+  assert.equal(stopped, 1);
+  const done = new AbortController();
+  assert.equal(await abortable(Promise.resolve(1), done.signal, () => stopped++), 1);
+  done.abort();
+  assert.equal(stopped, 1);
 });
 
 // --- the worker's protocol
@@ -207,6 +333,10 @@ class FakeBridge implements Bridge {
 
   python(code: string): Promise<unknown> {
     return code === "raise" ? Promise.reject(new TypeError("raised")) : Promise.resolve(code);
+  }
+
+  close(): void {
+    this.done.push("close");
   }
 
   /** Calls of the host wait until one is the last. */
@@ -295,6 +425,22 @@ test("when the worker fails, what is pending and what comes later rejects", asyn
   assert.throws(() => {
     transport.call("a", 1, 0, "", []);
   }, /out of luck/);
+});
+
+test("a session on this thread that was closed frees its objects, and refuses what comes later", async () => {
+  const bridge = new FakeBridge();
+  const transport = new DirectTransport(bridge);
+  transport.call("a", 1, 0, "", []);
+  const pending = transport.ask(value(1));
+  transport.close();
+  transport.close();
+  assert.deepEqual(bridge.done, ["a", "close"]);
+  assert.deepEqual(await pending, ["value", 1]);
+  assert.throws(() => {
+    transport.call("b", 2, 0, "", []);
+  }, /PolygradError: polygrad: the session was closed/);
+  assert.throws(() => transport.askSync(value(1)), /closed/);
+  await assert.rejects(transport.ask({ kind: "python", code: "1" }), /closed/);
 });
 
 test("a body is recorded, not sent, and asks nothing", async () => {

@@ -7,6 +7,7 @@ import { ProgramError } from "../src/errors";
 import type { TensorInput } from "../src/input";
 import { loadModel, type Model } from "../src/model";
 import { sharedPool, threadCount } from "../src/pools";
+import type { Progress } from "../src/progress";
 import { readEntries, writeEntries, type Entry } from "../src/safetensors";
 import { bytesOf } from "../src/source";
 import { CHAIN, kernelModule, PARALLEL_KERNEL, programBytes } from "./modules";
@@ -153,13 +154,14 @@ test("safetensors come back as they were written, and damage is refused", () => 
 
 test("a response is read in pieces, with progress, and a failure is an error", async () => {
   const data = programBytes();
-  const seen: [number, number | undefined][] = [];
+  const seen: Progress[] = [];
   const response = new Response(data.slice(), { headers: { "content-length": String(data.length) } });
-  const bytes = await bytesOf(response, ({ loaded, total }) => seen.push([loaded, total]));
+  const bytes = await bytesOf(response, { onProgress: (event) => seen.push(event) });
   assert.deepEqual(bytes, data);
-  assert.deepEqual(seen.at(-1), [data.length, data.length]);
+  const { length } = data;
+  assert.deepEqual(seen.at(-1), { stage: "download", fraction: 1, loaded: length, total: length });
   assert.deepEqual(await bytesOf(data.slice().buffer), data);
-  await refused(bytesOf(new Response("", { status: 404 })), /got status 404/);
+  await assert.rejects(bytesOf(new Response("", { status: 404 })), /FetchError: .*got status 404/);
 });
 
 test("a model made for threads runs with those of a shared pool, and without", async () => {

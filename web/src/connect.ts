@@ -12,7 +12,7 @@ export interface SessionOptions extends LoadOptions {
 }
 
 /** Options as they can be sent to a worker. */
-export type SentOptions = Omit<SessionOptions, keyof Listeners>;
+export type SentOptions = Omit<SessionOptions, keyof Listeners | "signal">;
 
 /** The options that the loader takes. */
 export function loadOptions({ device, ...options }: SessionOptions): LoadOptions {
@@ -21,7 +21,7 @@ export function loadOptions({ device, ...options }: SessionOptions): LoadOptions
 
 /** Connects to a new worker, whose script `polygrad-worker.mjs` lies in the folder `base`. */
 export function connectWorker(options: SessionOptions, base: string | URL): Promise<Connection> {
-  const { stdout, stderr, onProgress, ...sent } = absolute(options, base) as SessionOptions;
+  const { stdout, stderr, onProgress, signal, ...sent } = absolute(options, base) as SessionOptions;
   const url = new URL("polygrad-worker.mjs", base);
   const worker = startWorker(url);
   return connectSession(
@@ -45,5 +45,6 @@ export function connectWorker(options: SessionOptions, base: string | URL): Prom
     },
     sent,
     { stdout, stderr, onProgress },
+    signal,
   );
 }

@@ -3,19 +3,22 @@
 import { startBridge } from "../../loader/src/bridge";
 import {
   createApi,
+  createDirectApi,
   DirectTransport,
   openUrl,
   type Connection,
+  type DirectPolygrad,
   type Polygrad,
 } from "../../wasm_runtime/src/api/index";
 import { connectWorker, loadOptions, type SessionOptions } from "./connect";
+import { installFormatter } from "./formatter";
 import { pixelsOf } from "./image";
 import { load } from "./load";
 
 export interface CreateOptions extends SessionOptions {
   /** Whether polygrad runs in a worker, so that the page never freezes. Then only awaited reads work. */
   worker?: boolean;
-  /** The folder with this package's files. The default is the folder of this script. */
+  /** The folder with this package's files, relative to the page or to the worker's script. The default is the folder of this script. */
   baseURL?: string | URL;
 }
 
@@ -36,12 +39,26 @@ async function onThisThread(options: SessionOptions, base: string | URL): Promis
   return { transport: new DirectTransport(bridge), info };
 }
 
+/** The address that relative ones start from: the page's, or that of a worker's script. */
+function addressOfPage(): string {
+  return typeof document === "undefined" ? location.href : document.baseURI;
+}
+
+/** Starts polygrad. What runs on the same thread can also be read at once. */
+export interface Create {
+  (options?: CreateOptions & { worker?: false }): Promise<DirectPolygrad>;
+  (options: CreateOptions): Promise<Polygrad>;
+}
+
 /** The function `create` for files that lie beside `script`, unless the option `baseURL` names another folder. */
-export function creator(script: string | URL): (options?: CreateOptions) => Promise<Polygrad> {
-  return async ({ worker = false, baseURL, ...options } = {}) => {
-    const base = baseURL === undefined ? script : new URL(`${String(baseURL)}/`, document.baseURI);
+export function creator(script: string | URL): Create {
+  const create = async ({ worker = false, baseURL, ...options }: CreateOptions = {}): Promise<Polygrad> => {
+    const base = baseURL === undefined ? script : new URL(`${String(baseURL)}/`, addressOfPage());
     tellOneThread(options);
-    const connection = await (worker ? connectWorker(options, base) : onThisThread(options, base));
-    return createApi(connection, { open: openUrl, pixels: pixelsOf });
+    installFormatter();
+    const host = { open: openUrl, pixels: pixelsOf };
+    if (worker) return createApi(await connectWorker(options, base), host);
+    return createDirectApi(await onThisThread(options, base), host);
   };
+  return create as Create;
 }

@@ -4,9 +4,9 @@
 export function pixelsOf(image: object): ImageData {
   const source = image as CanvasImageSource;
   const [width, height] =
-    image instanceof HTMLVideoElement
+    typeof HTMLVideoElement !== "undefined" && image instanceof HTMLVideoElement // not in a worker
       ? [image.videoWidth, image.videoHeight]
-      : image instanceof HTMLImageElement
+      : typeof HTMLImageElement !== "undefined" && image instanceof HTMLImageElement
         ? [image.naturalWidth, image.naturalHeight]
         : [(image as ImageBitmap).width, (image as ImageBitmap).height];
   if (!(width > 0 && height > 0)) {

@@ -11,8 +11,8 @@ import { creator } from "./create";
 
 export * from "../../wasm_runtime/src/index";
 export * from "../../wasm_runtime/src/api/public";
-export type { DType, Polygrad, TensorData } from "../../wasm_runtime/src/api/public";
-export type { Polygrad as PolygradPython, Progress, Python } from "../../loader/src/polygrad";
+export type { DirectPolygrad, DType, Polygrad, TensorData } from "../../wasm_runtime/src/api/public";
+export type { Polygrad as PolygradPython, Python } from "../../loader/src/polygrad";
 export type { CreateOptions } from "./create";
 export type { LoadOptions } from "./load";
 export type { RemotePolygrad } from "./remote";

@@ -7,6 +7,8 @@ import { poolFor, threadVariables } from "../../loader/src/pool";
 import type { CommonOptions, Polygrad } from "../../loader/src/polygrad";
 import type { CreateModule } from "../../loader/src/pyodide_types";
 import { startPolygrad } from "../../loader/src/start";
+import { FetchError } from "../../wasm_runtime/src/errors";
+import { fetchFile } from "../../wasm_runtime/src/source";
 import { WebGPUDevice } from "../../wasm_runtime/src/webgpu/device";
 import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
 import { browserStore } from "./browser_store";
@@ -35,9 +37,8 @@ export function absolute(
   };
 }
 
-async function fetchBytes(url: string, what: string): Promise<Uint8Array<ArrayBuffer>> {
-  const response = await fetch(url);
-  if (!response.ok) throw new Error(`polygrad: expected ${what} at ${url}, got status ${response.status}`);
+async function fetchBytes(url: string, signal: AbortSignal | undefined): Promise<Uint8Array<ArrayBuffer>> {
+  const response = await fetchFile(url, "polygrad", signal);
   return new Uint8Array(await response.arrayBuffer());
 }
 
@@ -55,7 +56,11 @@ function fetchNow(url: string): Uint8Array {
   request.overrideMimeType("text/plain; charset=x-user-defined");
   request.send();
   if (request.status !== 200) {
-    throw new Error(`polygrad: expected Python modules at ${url}, got status ${request.status}`);
+    const { status } = request;
+    throw new FetchError(`polygrad: expected Python modules at ${url}, got status ${status}`, {
+      url,
+      status,
+    });
   }
   return Uint8Array.from(request.responseText, (character) => character.charCodeAt(0) & 255);
 }
@@ -90,9 +95,9 @@ export async function load(options: LoadOptions, base: string | URL): Promise<Po
   const { wheelUrl, indexURL, cache = true } = absolute(options, base);
   const pool = startPool(options, base);
   const store = cache ? browserStore() : undefined;
-  const wheel = wheelUrl === undefined ? undefined : early(fetchBytes(wheelUrl, "the wheel"));
+  const wheel = wheelUrl === undefined ? undefined : early(fetchBytes(wheelUrl, options.signal));
   const archiveUrl = new URL(`python/${ASSETS.package}`, base).href;
-  const archive = wheel === undefined ? early(fetchBytes(archiveUrl, "polygrad's files")) : undefined;
+  const archive = wheel === undefined ? early(fetchBytes(archiveUrl, options.signal)) : undefined;
   // Bundlers must not resolve these: they are files that are served.
   const createModule = early(
     import(/* webpackIgnore: true */ /* @vite-ignore */ `${indexURL}pyodide.asm.mjs`).then(
@@ -111,7 +116,7 @@ export async function load(options: LoadOptions, base: string | URL): Promise<Po
       createModule,
       indexURL,
       stdLibURL: new URL(`python/${ASSETS.stdlib}`, base).href,
-      archive: () => archive ?? fetchBytes(archiveUrl, "polygrad's files"),
+      archive: () => archive ?? fetchBytes(archiveUrl, options.signal),
       wheel,
       readStdlib: () => fetchNow(`${indexURL}python_stdlib.zip`),
       readApplications: () => fetchNow(new URL(`python/${ASSETS.applications}`, base).href),

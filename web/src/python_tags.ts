@@ -7,16 +7,14 @@
  */
 
 import type { Polygrad } from "../../wasm_runtime/src/api/index";
+import { fetchFile } from "../../wasm_runtime/src/source";
 import type { CreateOptions } from "./create";
 
 const SELECTOR = 'script[type="text/python"][data-polygrad]';
 
 async function sourceOf(tag: HTMLScriptElement): Promise<string> {
   if (!tag.src) return dedent(tag.textContent);
-  const response = await fetch(tag.src);
-  if (!response.ok)
-    throw new Error(`polygrad: expected a script at ${tag.src}, got status ${response.status}`);
-  return response.text();
+  return (await fetchFile(tag.src, "polygrad")).text();
 }
 
 /** Source without the indentation that all its lines share. */

@@ -8,7 +8,7 @@
 
 import { loadModel, type Model } from "../../wasm_runtime/src/model";
 import { sharedPool, threadCount } from "../../wasm_runtime/src/pools";
-import { bytesOf, type ByteSource, type ModelOptions } from "../../wasm_runtime/src/source";
+import { bytesOf, fetchFile, type ByteSource, type ModelOptions } from "../../wasm_runtime/src/source";
 import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
 import { sharedDevice } from "../../wasm_runtime/src/webgpu/shared";
 import { startWorker } from "./start_worker";
@@ -28,12 +28,13 @@ const openGpu = sharedDevice(() =>
 /**
  * The exported step in `source`: an address, a response, or bytes. `polygrad-thread.mjs` lies beside this file.
  * Rejects with ProgramError when it is damaged, of another version, or for neither WebAssembly nor WebGPU; with
- * DeviceError when it needs a GPU and there is none; CompileError, OutOfMemoryError.
+ * DeviceError when it needs a GPU and there is none; FetchError, CompileError, OutOfMemoryError.
  */
 export async function load(source: string | URL | ByteSource, options: ModelOptions = {}): Promise<Model> {
-  const { onProgress } = options;
   const threads = threadCount(options.threads, navigator.hardwareConcurrency);
-  const given = typeof source === "string" || source instanceof URL ? await fetch(source) : source;
-  const bytes = await bytesOf(given, onProgress);
+  const { signal } = options;
+  const given =
+    typeof source === "string" || source instanceof URL ? await fetchFile(source, "load", signal) : source;
+  const bytes = await bytesOf(given, options);
   return loadModel(bytes, { pool: () => poolOf(threads), gpu: openGpu });
 }

@@ -1,5 +1,6 @@
 /** The API of a session: its classes and functions, bound to it. */
 
+import { measured, type ReadOptions } from "../source";
 import { callValue, split, wrap } from "./calls";
 import {
   checkFunction,
@@ -9,6 +10,7 @@ import {
   type CapturedFunction,
   type CompiledStep,
 } from "./capture";
+import type { DTypeName } from "./dtypes";
 import { NotImplementedError, PythonError } from "./errors";
 import * as generated from "./generated/errors";
 import {
@@ -32,24 +34,34 @@ import {
   type LoadStateDictOptions,
   type StateDict,
 } from "./models";
-import { Handle } from "./handle";
-import type { Constructor, PythonObject, Shape } from "./object";
+import { owner, type Handle } from "./handle";
+import type { Constructor, PythonObject } from "./object";
 import { loadModel, type LoadOptions, type OnnxModel } from "./onnx";
 import { ByteReader, readTensors } from "./safetensors";
+import { READS, type Reads } from "./reading";
+import type { MadeDType } from "./result_dtypes";
 import { Session, type Connection } from "./session";
 import { slice } from "./slice";
-import { openSource, type ByteProgress, type FileSource, type Host } from "./sources";
+import { openSource, type FileSource, type Host } from "./sources";
 import { Variable } from "./variable";
 
 const errors = { ...generated, NotImplementedError, PythonError };
 
 /** The class `Tensor` of a session: `new Tensor([[1, 2], [3, 4]])`, and its statics. */
-export type TensorClass = Omit<typeof Tensor, "prototype" | "bound" | "session"> &
-  Constructor<[data: TensorData, options?: TensorOptions], Tensor>;
+export type TensorClass = Omit<typeof Tensor, "prototype" | "bound" | "session"> & {
+  new <X extends TensorData = TensorData, N extends DTypeName = never>(
+    data: X,
+    options?: TensorOptions<N>,
+  ): Tensor<MadeDType<X, N>>;
+  readonly prototype: Tensor;
+};
 
-export interface SafeLoadOptions {
+/** What a captured function may return. Because of the empty array, TypeScript takes an array for a tuple. */
+export type Captured =
+  [] | readonly unknown[] | object | string | number | bigint | boolean | null | undefined;
+
+export interface SafeLoadOptions extends ReadOptions {
   readonly device?: string;
-  readonly onProgress?: ByteProgress;
 }
 
 /** The state of models and files. */
@@ -70,7 +82,7 @@ export interface State {
    * Rejects with ArgumentError for missing or unknown names, ShapeError for another shape.
    */
   loadStateDict(model: unknown, state: StateDict, options?: LoadStateDictOptions): Promise<void>;
-  /** The tensors of a safetensors file by name, read as they arrive. Rejects with ArgumentError when damaged. */
+  /** The tensors of a safetensors file by name, read as they arrive. Rejects with ArgumentError when damaged, FetchError. */
   safeLoad(source: FileSource, options?: SafeLoadOptions): Promise<StateDict>;
   /** Tensors as the bytes of a safetensors file. */
   safeSave(tensors: StateDict, metadata?: Readonly<Record<string, string>>): Promise<Uint8Array<ArrayBuffer>>;
@@ -103,7 +115,8 @@ export interface Polygrad {
    *     console.log(await scores.tolist());
    *
    * Files of external data are fetched from beside it. Rejects with OnnxError for a damaged file and for ops that do not
-   * exist here, all of them at once, by the file and the node; with ArgumentError for a file that cannot be read.
+   * exist here, all of them at once, by the file and the node; with FetchError or ArgumentError for a file that cannot be
+   * read.
    */
   load(source: FileSource, options?: LoadOptions): Promise<OnnxModel>;
   /** A symbolic integer from `min` to `max`, both included. */
@@ -116,11 +129,11 @@ export interface Polygrad {
    *     console.log(await step.lossValue());
    *
    * `fn` returns the loss, a tensor of one element, or an array that begins with it. It is called once, in training
-   * mode. The inputs of every step have the shapes and dtypes of these. Learning rates are tensors: assign to `opt.lr`
-   * between steps. Each step draws new random numbers. In a worker `fn` is recorded, and the `shape` of what it makes is
-   * not known yet. Throws CaptureError, GradientError, ArgumentError.
+   * mode. The inputs of every step have the shapes and dtypes of these. Assign to `opt.lr` between steps to
+   * change the learning rate. Each step draws new random numbers. In a worker `fn` is recorded, and cannot
+   * ask Python for a `shape` that is not known at once. Throws CaptureError, GradientError, ArgumentError.
    */
-  compileStep<M, const X extends readonly TensorData[], R>(
+  compileStep<M, const X extends readonly TensorData[], R extends Captured>(
     fn: (model: M, ...inputs: AsTensors<X>) => R,
     model: M,
     optimizer: Optimizer | OptimizerGroup,
@@ -132,13 +145,15 @@ export interface Polygrad {
    *
    * So every call has tensors of the same shapes, dtypes and devices, and equal other arguments, except for values of
    * bound Variables. The next call overwrites the results: `clone` those that must last. `fn` returns tensors, or arrays
-   * and plain objects of them. It cannot read values, nor, in a worker, the `shape` of what it makes.
+   * and plain objects of them. It cannot read values.
    */
-  TinyJit<A extends unknown[], R>(fn: (...args: A) => R): CapturedFunction<A, R>;
+  TinyJit<A extends unknown[], R extends Captured>(fn: (...args: A) => R): CapturedFunction<A, R>;
   /**
    * Run `run`, and free what was made in it, except for what it returns (also inside of arrays, Maps, Sets and the
-   * properties of objects) and what was kept (`tensor.keep()`). `run` must not be asynchronous: what other code makes
-   * meanwhile would be freed too.
+   * properties of objects) and what was kept (`tensor.keep()`).
+   *
+   * `run` may be asynchronous: `await scope(async () => ...)` frees what was made until its promise settled. Tensors that
+   * other code makes meanwhile are freed too, so it has to `keep` them.
    */
   scope<T>(run: () => T): T;
   /** Free tensors and layers, also those inside of arrays, Maps, Sets and the properties of objects. */
@@ -158,12 +173,16 @@ export interface Polygrad {
   python(code: string): Promise<unknown>;
   /** The classes of the errors that polygrad throws. */
   readonly errors: typeof errors;
-  /** End this session, and free all that it holds. A worker is stopped at once. */
+  /** End this session, and free all that it holds: nothing of it can be used afterwards. A worker is stopped at once. */
   close(): void;
 }
 
+/** polygrad on a Python of this thread, which can also be read at once. */
+export interface DirectPolygrad extends Polygrad, Reads {}
+
 /**
- * The class of this session that stands for `base`, whose constructor takes what `make` takes and returns the number of.
+ * The class of this session that stands for `base`. `make` makes an object on the Python side of the arguments that users
+ * give, and returns what `base`'s constructor takes after the session: first the object's number.
  *
  * It is a subclass of `base`, so users may extend it. All objects of `base` in this session are its instances, such as
  * the tensors that operations return.
@@ -171,39 +190,29 @@ export interface Polygrad {
 function bind<A extends readonly unknown[], T extends Handle>(
   session: Session,
   base: abstract new (session: Session, number: number, ...more: never) => T,
-  make: (...args: A) => number,
+  make: (...args: A) => readonly [number: number, ...more: unknown[]],
 ): Constructor<A, T> {
   const Base = base as unknown as new (...args: readonly unknown[]) => Handle;
-  const { shape } = base as { shape?: Shape };
   class Bound extends Base {
     constructor(...args: readonly unknown[]) {
-      super(session, make(...(args as unknown as A)), args, shape);
-      if (new.target !== Bound) reserve(this);
+      super(session, ...make(...(args as unknown as A)));
     }
 
     static override [Symbol.hasInstance](x: unknown): boolean {
       if (this !== Bound) return Function.prototype[Symbol.hasInstance].call(this, x);
-      return x instanceof Base && x.session === session;
+      return x instanceof Base && x[owner] === session;
     }
   }
   Object.defineProperty(Bound, "name", { value: base.name });
   return Bound as unknown as Constructor<A, T>;
 }
 
-/** Make the fields of a user's class fail that would hide the properties by which calls know `handle`. */
-function reserve(handle: Handle): void {
-  Object.defineProperties(handle, {
-    session: { value: handle.session, writable: false, configurable: false },
-    number: {
-      get: () => Reflect.get<Handle, "number">(Handle.prototype as Handle, "number", handle),
-      configurable: false,
-    },
-  });
-}
-
 /** A class of layers or optimizers in this session. */
 function bindPython(session: Session, base: typeof PythonObject): Constructor<unknown[], PythonObject> {
-  return bind(session, base, (...args: unknown[]) => session.call(base.shape.id, ...split(args)));
+  const { shape } = base;
+  return bind(session, base, (...args: unknown[]) => {
+    return [session.call(shape.id, ...split(args)), args, shape];
+  });
 }
 
 /** The classes of `bases` in this session. */
@@ -213,9 +222,10 @@ function bindAll(session: Session, bases: Readonly<Record<string, unknown>>): Re
 }
 
 function bindTensor(session: Session): TensorClass {
-  const bound = bind(session, Tensor, (data: TensorData, options?: TensorOptions) =>
-    makeTensor(session, data, options),
-  );
+  const bound = bind(session, Tensor, (data: TensorData, options?: TensorOptions) => {
+    const { number, properties } = makeTensor(session, data, options);
+    return [number, properties];
+  });
   return Object.assign(bound, { session }) as unknown as TensorClass;
 }
 
@@ -224,14 +234,16 @@ function stateOf(session: Session, host: Host): State {
     getParameters,
     getStateDict,
     loadStateDict: (model, state, options) => loadStateDict(session, model, state, options),
-    async safeLoad(source, { device, onProgress } = {}) {
-      const opened = await openSource(host, source, "safeLoad");
-      const reader = new ByteReader(opened.pieces, (loaded) => onProgress?.(loaded, opened.length));
+    async safeLoad(source, { device, ...reading } = {}) {
+      const opened = await openSource(host, source, "safeLoad", reading.signal);
+      const reader = new ByteReader(measured(opened, reading));
       const tensors: StateDict = {};
       for await (const [{ name, dtype, shape }, bytes] of readTensors(reader)) {
         const options = device === undefined ? {} : { device };
-        tensors[name] = wrap(session, session.make(bytes, dtype, shape, options));
+        const number = session.make(bytes, dtype, shape, options);
+        tensors[name] = wrap(session, number, session.transport.synchronous ? undefined : { shape, dtype });
       }
+      await reader.finish();
       return tensors;
     },
     async safeSave(tensors, metadata) {
@@ -269,10 +281,10 @@ export function createApi({ transport, info }: Connection, host: Host): Polygrad
       available: () => callValue(session, "Device.available", []),
     },
     load: (source, options) => loadModel(session, host, source, options),
-    Variable: bind(session, Variable, (name: string, min: number, max: number) =>
+    Variable: bind(session, Variable, (name: string, min: number, max: number) => [
       session.call("Variable", [name, min, max]),
-    ),
-    compileStep<M, const X extends readonly TensorData[], R>(
+    ]),
+    compileStep<M, const X extends readonly TensorData[], R extends Captured>(
       fn: (model: M, ...inputs: AsTensors<X>) => R,
       model: M,
       optimizer: Optimizer | OptimizerGroup,
@@ -300,4 +312,9 @@ export function createApi({ transport, info }: Connection, host: Host): Polygrad
       session.close();
     },
   };
+}
+
+/** The API on a Python of this thread. */
+export function createDirectApi(connection: Connection, host: Host): DirectPolygrad {
+  return { ...createApi(connection, host), ...READS };
 }

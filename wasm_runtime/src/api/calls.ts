@@ -1,9 +1,12 @@
 /** Calls by their kind of result: what the generated classes are made of. */
 
+import type { DType } from "./dtypes";
 import { isOptions, type Options } from "./encode";
 import { PYTHON_NAMES } from "./generated/names";
-import { Handle } from "./handle";
+import { Handle, owner } from "./handle";
+import { known, type Known } from "./known";
 import type { Session } from "./session";
+import { infer, inferMany, stillKnown } from "./shapes/infer";
 import type { Tensor } from "./generated/tensor";
 
 /** Call `end` once `result`, if it is a promise, is settled; `result`, or a promise of the same that follows \`end\`. */
@@ -30,18 +33,37 @@ export function split(args: readonly unknown[]): [args: readonly unknown[], opti
   return [length === args.length ? args : args.slice(0, length), undefined];
 }
 
-/** The tensor with this number. */
-export function wrap(session: Session, number: number): Tensor {
-  return new (session.resultClass as typeof Tensor)(session, number);
+/** The tensor with this number, and what is known of it. */
+export function wrap<D extends DType = DType>(
+  session: Session,
+  number: number,
+  properties?: Known,
+): Tensor<D> {
+  return new (session.resultClass as typeof Tensor)(session, number, properties);
 }
 
-export function callTensor(session: Session, name: string, args: readonly unknown[]): Tensor {
-  return wrap(session, session.call(name, ...split(args)));
+export function callTensor<D extends DType = DType>(
+  session: Session,
+  name: string,
+  args: readonly unknown[],
+): Tensor<D> {
+  const given = split(args);
+  const number = session.call(name, ...given);
+  return wrap(
+    session,
+    number,
+    session.transport.synchronous ? undefined : infer(name, given, session.device),
+  );
 }
 
-/** Call a method that returns its object. */
-export function callSelf<T extends Handle<Session>>(self: T, name: string, args: readonly unknown[]): T {
-  self.session.run(name, ...split([self, ...args]));
+/** Call a method of a tensor that returns it. */
+export function callSelf<T extends Handle<Session> & { [known]: Known }>(
+  self: T,
+  name: string,
+  args: readonly unknown[],
+): T {
+  self[owner].run(name, ...split([self, ...args]));
+  self[known] = stillKnown(name, self[known]);
   return self;
 }
 
@@ -63,14 +85,20 @@ export function callTensors(
   const [positional, options] = split(args);
   const others = positional.length - 1; // without the object itself
   const length = count === "arguments" ? others : count === "arguments + 1" ? others + 1 : count;
-  return unpack(session, session.call(name, positional, options), length);
+  const properties = session.transport.synchronous ? [] : inferMany(name, [positional, options]);
+  return unpack(session, session.call(name, positional, options), length, properties);
 }
 
-/** The elements of a sequence on the Python side, which drops the sequence. */
-export function unpack(session: Session, source: number, count: number): Tensor[] {
+/** The elements of a sequence on the Python side, which drops the sequence, and what is known of each. */
+export function unpack(
+  session: Session,
+  source: number,
+  count: number,
+  properties: readonly (Known | undefined)[] = [],
+): Tensor[] {
   const first = session.allocate(count);
   session.transport.send({ kind: "unpack", source, first, count });
-  return Array.from({ length: count }, (_, i) => wrap(session, first + i));
+  return Array.from({ length: count }, (_, i) => wrap(session, first + i, properties[i]));
 }
 
 /** A tuple of tensors and of tuples of them: `counts` are the lengths of these, and null for a tensor. */

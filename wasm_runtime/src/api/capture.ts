@@ -12,10 +12,11 @@ import { isTypedArray } from "./dtypes";
 import { isOptions, Tuple } from "./encode";
 import { ArgumentError, CaptureError } from "./generated/errors";
 import type { OptimizerGroup, Optimizer } from "./generated/nn";
-import { Tensor } from "./generated/tensor";
-import { handlesIn } from "./handle";
-import { tensorsIn } from "./models";
-import { makeTensor, type TensorData } from "./make";
+import type { Tensor } from "./generated/tensor";
+import { handlesIn, number, owner } from "./handle";
+import { isTensor, tensorsIn } from "./models";
+import { knownOf, type Known } from "./known";
+import { tensorOf, type TensorData } from "./make";
 import { PythonObject, type Shape } from "./object";
 import type { Session } from "./session";
 import type { Body } from "./transport";
@@ -28,7 +29,7 @@ type Template =
 
 /** A result, with its tensors replaced by their places in `tensors`. Throws ArgumentError for tensors elsewhere. */
 function templateOf(value: unknown, tensors: Tensor[]): Template {
-  if (value instanceof Tensor) return { tensor: tensors.push(value) - 1 };
+  if (isTensor(value)) return { tensor: tensors.push(value) - 1 };
   if (!Array.isArray(value) && !isOptions(value)) {
     if (handlesIn(value).length > 0) {
       throw new ArgumentError(
@@ -53,19 +54,25 @@ function fill(template: Template, tensors: readonly Tensor[]): unknown {
 class Results {
   #template: Template = { value: undefined };
   #tensors: Tensor[] = [];
-  #count = 0;
+  #properties: readonly (Known | undefined)[] = [];
 
   /** The body of a function, for Python. */
   body(session: Session, run: () => unknown): Body {
     return session.transport.body(() => {
       session.captureDepth++;
       try {
-        const result = session.scope(run);
+        const result = session.scope(() => {
+          const returned = run();
+          if (!(returned instanceof Promise)) return returned;
+          throw new ArgumentError("captured function: expected it to return at once, got a promise");
+        });
         session.flush();
         this.#tensors = [];
         this.#template = templateOf(result, this.#tensors);
-        this.#count = this.#tensors.length;
-        return this.#tensors.map((tensor) => tensor.number);
+        // On this thread Python is asked, as sizes that are Variables differ from call to call.
+        const { synchronous } = session.transport;
+        this.#properties = this.#tensors.map((tensor) => (synchronous ? undefined : knownOf(tensor)));
+        return this.#tensors.map((tensor) => tensor[number]);
       } finally {
         session.captureDepth--;
       }
@@ -76,7 +83,8 @@ class Results {
   take(session: Session, source: number): unknown {
     for (const tensor of this.#tensors) tensor.dispose(); // those of the body
     this.#tensors = [];
-    return fill(this.#template, unpack(session, source, this.#count));
+    const properties = this.#properties;
+    return fill(this.#template, unpack(session, source, properties.length, properties));
   }
 }
 
@@ -87,7 +95,7 @@ class Results {
  * polygrad/bridge.py. Raw bytes have no dtype (""), and a flat array has no shape.
  */
 function inputArgument(session: Session, input: TensorData): Tensor | Tuple {
-  if (input instanceof Tensor) return input;
+  if (isTensor(input)) return input;
   if (isTypedArray(input)) {
     const { bytes, dtype } = packArray(input);
     return new Tuple([session.bytes(bytes), dtype, null]);
@@ -95,7 +103,7 @@ function inputArgument(session: Session, input: TensorData): Tensor | Tuple {
   if (input instanceof ArrayBuffer || input instanceof DataView) {
     return new Tuple([session.bytes(packArray(input).bytes), "", null]);
   }
-  if (handlesIn(input).length > 0) return wrap(session, makeTensor(session, input));
+  if (handlesIn(input).length > 0) return tensorOf(session, input);
   const { bytes, dtype, shape } = packNumbers(input as NestedData);
   return new Tuple([session.bytes(bytes), dtype, shape]);
 }
@@ -124,14 +132,14 @@ export class CompiledStep<R = unknown> extends PythonObject {
    * the input's dtype. Throws ShapeError, DTypeError, DeviceError, OverflowError, ArgumentError.
    */
   run(...inputs: TensorData[]): R {
-    const { session } = this;
+    const { [owner]: session } = this;
     const args = inputs.map((input) => inputArgument(session, input));
     return this.#results.take(session, session.callPacked("$run_step", [this, ...args])) as R;
   }
 
   /** The loss of the last run. Rejects with CaptureError before the first. */
   async lossValue(): Promise<number> {
-    return (await this.session.value("CompiledStep.loss_value", [this])) as number;
+    return (await this[owner].value("CompiledStep.loss_value", [this])) as number;
   }
 
   /** How many kernels one step launches. */
@@ -167,15 +175,13 @@ export function compileStep<M, const X extends readonly TensorData[], R>(
   ...inputs: X
 ): CompiledStep<R> {
   const made = session.scope(() => {
-    const examples = inputs.map((x) =>
-      isTypedArray(x) || x instanceof Tensor ? x : wrap(session, makeTensor(session, x)),
-    );
-    const parameters = tensorsIn(model).map((tensor) => tensor.number);
+    const examples = inputs.map((x) => (isTensor(x) ? x : tensorOf(session, x)));
+    const parameters = tensorsIn(model).map((tensor) => tensor[number]);
     const list = session.call("$list", examples);
     const first = session.allocate(inputs.length);
     const results = new Results();
     const body = results.body(session, () => {
-      const tensors = inputs.map((_, i) => wrap(session, first + i));
+      const tensors = examples.map((example, i) => wrap(session, first + i, knownOf(example)));
       const training = session.training;
       session.training = true; // as Python sets it
       try {
@@ -190,7 +196,7 @@ export function compileStep<M, const X extends readonly TensorData[], R>(
         kind: "compile_step",
         result,
         parameters,
-        optimizer: optimizer.number,
+        optimizer: optimizer[number],
         inputs: list,
         body,
         first,
@@ -235,7 +241,7 @@ export function tinyJit<A extends unknown[], R>(
     const callIndex = calls++;
     try {
       const { text } = session.encode(args);
-      session.transport.send({ kind: "jit_call", jit: handle.number, result, text, body });
+      session.transport.send({ kind: "jit_call", jit: handle[number], result, text, body });
     } catch (error) {
       calls = callIndex;
       throw error;

@@ -1,6 +1,7 @@
 /** The transport to a Python on this thread: every operation is carried out when it is sent. */
 
 import { errorFrom } from "./errors";
+import { PolygradError } from "./generated/errors";
 import type {
   Answer,
   Body,
@@ -15,11 +16,17 @@ import type {
 
 export class DirectTransport implements Transport {
   readonly synchronous = true;
-  readonly #bridge: Bridge;
+  #open: Bridge | undefined;
   #thrown: unknown;
 
   constructor(bridge: Bridge) {
-    this.#bridge = bridge;
+    this.#open = bridge;
+  }
+
+  /** Throws PolygradError after `close`. */
+  get #bridge(): Bridge {
+    if (this.#open === undefined) throw new PolygradError("polygrad: the session was closed");
+    return this.#open;
   }
 
   send(operation: Operation): void {
@@ -32,10 +39,10 @@ export class DirectTransport implements Transport {
     if (error !== undefined) throw this.#errorFrom(error);
   }
 
-  ask(question: Question): Promise<unknown> {
+  async ask(question: Question): Promise<unknown> {
     if (question.kind === "python") return this.#bridge.python(question.code);
     if (question.kind === "host") return this.#bridge.host(question.method, question.args);
-    return this.#bridge.wait(question).then((answer) => this.#valueOf(answer));
+    return this.#valueOf(await this.#bridge.wait(question));
   }
 
   askSync(question: TableQuestion): unknown {
@@ -59,7 +66,8 @@ export class DirectTransport implements Transport {
   }
 
   close(): void {
-    // Python stays: others on this thread may use it.
+    this.#open?.close();
+    this.#open = undefined;
   }
 
   /** The error of an operation. If the operation called a body that threw, it is what the body threw. */

@@ -22,11 +22,36 @@ const ALIASES = {
 /** A dtype by its name, or by its name in C. */
 export type DTypeName = DType | keyof typeof ALIASES;
 
+/** The dtype that a name stands for. */
+export type DTypeOf<N extends DTypeName> = N extends keyof typeof ALIASES
+  ? (typeof ALIASES)[N]
+  : Extract<N, DType>;
+
+interface Elements {
+  readonly bool: boolean;
+  readonly int64: bigint;
+  readonly uint64: bigint;
+}
+
+/** One element of a tensor of dtype `D`. */
+export type ElementOf<D extends DType> = D extends keyof Elements ? Elements[D] : number;
+
+/** The typed array of dtype `D`. */
+export type ArrayOf<D extends DType> = D extends "float16"
+  ? TypedArray
+  : (typeof ARRAYS)[D] extends { readonly prototype: infer A }
+    ? A extends AnyArray
+      ? Extract<TypedArray, { readonly [Symbol.toStringTag]: A[typeof Symbol.toStringTag] }>
+      : never
+    : never;
+
 /** The result of `data()`. float16 is a Float16Array where the engine has one, else its bits; bfloat16 is its bits. */
 export type TypedArray = AnyArray<ArrayBuffer>;
 
-/** Elements in arrays nested to the shape; a single element for shape []. */
-export type Nested = Scalar | Nested[];
+/** Elements of type `E` in arrays nested to the shape; a single element for shape []. */
+export type NestedOf<E> = E | NestedOf<E>[];
+
+export type Nested = NestedOf<Scalar>;
 
 interface ArrayType {
   new (buffer: ArrayBuffer, byteOffset?: number, length?: number): TypedArray;
@@ -54,10 +79,16 @@ const DTYPES_OF_ARRAYS: Record<string, DType> = {
   Float64Array: "float64",
 };
 
+/** The dtype of this name, or undefined. */
+export function findDType(name: string): DType | undefined {
+  const dtype = (ALIASES as Record<string, DType | undefined>)[name] ?? name;
+  return isDType(dtype) ? dtype : undefined;
+}
+
 /** The dtype of this name. Throws DTypeError. */
 export function toDType(name: DTypeName): DType {
-  const dtype = (ALIASES as Record<string, DType | undefined>)[name] ?? name;
-  if (!isDType(dtype)) {
+  const dtype = findDType(name);
+  if (dtype === undefined) {
     throw new DTypeError(`dtype: expected one of ${DTYPES.join(", ")}, got ${JSON.stringify(name)}`);
   }
   return dtype;
@@ -98,7 +129,7 @@ function bfloatToNumber(bits: number): number {
 }
 
 /** A function that reads an element of the typed array. */
-function reader(dtype: DType): (x: number | bigint) => Scalar {
+export function reader(dtype: DType): (x: number | bigint) => Scalar {
   if (dtype === "bool") return (x) => x !== 0;
   if (dtype === "bfloat16") return (x) => bfloatToNumber(Number(x));
   if (dtype === "float16" && HALF === undefined) return (x) => halfToNumber(Number(x));

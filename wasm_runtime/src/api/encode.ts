@@ -2,7 +2,7 @@
 
 import { isTypedArray, type TypedArray } from "./dtypes";
 import { ArgumentError } from "./generated/errors";
-import { Handle } from "./handle";
+import { Handle, number } from "./handle";
 import { ELLIPSIS, Slice } from "./slice";
 import type { Plain } from "./transport";
 
@@ -52,7 +52,7 @@ export function encodePlain(args: readonly unknown[], out: Plain[]): number {
     const x = args[i];
     if (x instanceof Handle) {
       handles |= 1 << i;
-      out.push(x.number);
+      out.push(x[number]);
     } else if (typeof x === "number") {
       if (!isPlainNumber(x)) return -1;
       out.push(x);
@@ -94,13 +94,13 @@ export function encode(x: unknown, lift: Lift): EncodedArguments {
 function encodeInto(buffers: Uint8Array<ArrayBuffer>[], x: unknown, lift: Lift): string {
   const encodeAll = (items: readonly unknown[]): string =>
     `[${items.map((item) => encodeInto(buffers, item, lift)).join(",")}]`;
-  if (x instanceof Handle) return `{"$":${x.number}}`;
+  if (x instanceof Handle) return `{"$":${x[number]}}`;
   if (typeof x === "number") return encodeNumber(x);
   if (x === null || x === undefined) return "null";
   if (typeof x === "boolean" || typeof x === "bigint") return String(x);
   if (typeof x === "string") return JSON.stringify(x);
   if (Array.isArray(x)) return encodeAll(x);
-  if (isTypedArray(x)) return `{"$":${lift(x).number}}`;
+  if (isTypedArray(x)) return `{"$":${lift(x)[number]}}`;
   if (x === ELLIPSIS) return '{"e":0}';
   if (x instanceof Slice) return `{"s":${encodeAll([x.start, x.stop, x.step])}}`;
   if (x instanceof Bytes) return `{"b":${buffers.push(x.array) - 1}}`;

@@ -2,10 +2,18 @@
 
 /// <reference lib="esnext.disposable" />
 
+import { inspect } from "./format";
+
 // Engines without explicit resource management still let `using` be compiled to what they have.
 const dispose: typeof Symbol.dispose =
   (Symbol as { dispose?: typeof Symbol.dispose }).dispose ??
   (Symbol.for("Symbol.dispose") as typeof Symbol.dispose);
+
+/** The property of a handle that is its session. Symbols leave all names to the classes of users. */
+export const owner: unique symbol = Symbol("owner");
+
+/** The property of a handle that is its number. */
+export const number: unique symbol = Symbol("number");
 
 /** What a handle asks of the session that it belongs to. */
 export interface Owner {
@@ -22,19 +30,19 @@ export interface Owner {
 /** An object of the Python side. It is freed when it is no longer reachable, or earlier by `dispose`. */
 export class Handle<Session extends Owner = Owner> {
   /** @internal */
-  readonly session: Session;
+  readonly [owner]: Session;
   #number: number;
 
   /** @internal */
-  constructor(session: Session, number: number) {
-    this.session = session;
-    this.#number = number;
-    session.adopt(this, number);
+  constructor(session: Session, objectNumber: number) {
+    this[owner] = session;
+    this.#number = objectNumber;
+    session.adopt(this, objectNumber);
   }
 
   /** @internal The number of the object. Throws when it was disposed of. */
-  get number(): number {
-    if (this.#number === 0) this.session.throwDisposed(this);
+  get [number](): number {
+    if (this.#number === 0) this[owner].throwDisposed(this);
     return this.#number;
   }
 
@@ -46,7 +54,7 @@ export class Handle<Session extends Owner = Owner> {
   /** Free the object now; it cannot be used afterwards. What was computed from it lives on. */
   dispose(): void {
     if (this.#number === 0) return;
-    this.session.drop(this, this.#number);
+    this[owner].drop(this, this.#number);
     this.#number = 0;
   }
 
@@ -54,16 +62,16 @@ export class Handle<Session extends Owner = Owner> {
     this.dispose();
   }
 
+  /** @internal What consoles show. */
+  [inspect](): string {
+    return this.disposed ? `${this.constructor.name} (disposed of)` : this.constructor.name;
+  }
+
   /** Keep the object after the end of the `scope` that it was made in; the object itself. */
   keep(): this {
-    this.session.forgetInScope(this);
+    this[owner].forgetInScope(this);
     return this;
   }
-}
-
-/** The properties of `handle` that a user's class or program added. */
-export function ownProperties(handle: Handle): [string, unknown][] {
-  return Object.entries(handle).filter(([name]) => name !== "session");
 }
 
 /** The handles in a value: in arrays, Maps, Sets, and the own properties of objects. */
@@ -77,7 +85,7 @@ export function handlesIn(value: unknown): Handle[] {
     seen.add(x);
     if (x instanceof Handle) {
       handles.push(x as Handle);
-      stack.push(...ownProperties(x as Handle).map(([, part]) => part));
+      stack.push(...(Object.values(x) as unknown[]));
     } else if (x instanceof Map || x instanceof Set) {
       stack.push(...(x.values() as Iterable<unknown>));
     } else {

@@ -2,7 +2,9 @@
 
 export {
   createApi,
+  createDirectApi,
   type Devices,
+  type DirectPolygrad,
   type Polygrad,
   type SafeLoadOptions,
   type State,
@@ -14,9 +16,11 @@ export type { NestedData } from "./data";
 export { DirectTransport } from "./direct";
 export type { DType, DTypeName, Nested, Scalar, TypedArray } from "./dtypes";
 export { NotImplementedError, PythonError } from "./errors";
+export { inspect } from "./format";
 export * from "./generated/errors";
 export type * from "./generated/nn";
 export type { Tensor } from "./generated/tensor";
+export { Handle } from "./handle";
 export type { Pixels, TensorData, TensorOptions } from "./make";
 export type { StateDict } from "./models";
 export type {
@@ -38,6 +42,8 @@ export type {
 export { SessionServer } from "./server";
 export type { Connection } from "./session";
 export { slice, type Slice } from "./slice";
-export { openUrl, type ByteProgress, type FileSource, type Host } from "./sources";
+export type { OnProgress, Progress } from "../progress";
+export type { OpenedFile, ReadOptions } from "../source";
+export { openUrl, type FileSource, type Host } from "./sources";
 export type { ImageSource, Index, Layer, Operand, Size } from "./tensor_base";
 export type { Variable } from "./variable";

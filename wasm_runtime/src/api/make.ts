@@ -6,6 +6,7 @@ import { isTypedArray, toDType, type DType, type DTypeName, type TypedArray } fr
 import { ArgumentError } from "./generated/errors";
 import type { Tensor } from "./generated/tensor";
 import { Handle, handlesIn } from "./handle";
+import { knownOf, UNKNOWN, type Known } from "./known";
 import type { Session } from "./session";
 
 /**
@@ -15,9 +16,9 @@ import type { Session } from "./session";
 export type TensorData = NestedData | TypedArray | ArrayBuffer | DataView | Tensor | readonly Tensor[];
 
 /** Options of a new tensor. */
-export interface TensorOptions {
+export interface TensorOptions<N extends DTypeName = DTypeName> {
   /** By default, numbers become float32, booleans bool, bigints int64, and typed arrays keep their dtype. */
-  readonly dtype?: DTypeName | undefined;
+  readonly dtype?: N | undefined;
   /** The device; by default the default device. */
   readonly device?: string | undefined;
   /** The shape; by default that of the data. */
@@ -33,8 +34,14 @@ function packed(data: NestedData | TypedArray | ArrayBuffer | DataView, dtype: D
   return pack(data, dtype);
 }
 
-/** The number of a new tensor. Throws ShapeError, DTypeError, OverflowError, DeviceError. */
-export function makeTensor(session: Session, data: TensorData, options: TensorOptions = {}): number {
+/** A new tensor: its number, and what is known of it. */
+export interface MadeTensor {
+  readonly number: number;
+  readonly properties: Known;
+}
+
+/** Make a tensor. Throws ShapeError, DTypeError, OverflowError, DeviceError. */
+export function makeTensor(session: Session, data: TensorData, options: TensorOptions = {}): MadeTensor {
   const { device, requiresGrad, shape } = options;
   const dtype = options.dtype === undefined ? undefined : toDType(options.dtype);
   const nested = Array.isArray(data) && handlesIn(data).length > 0;
@@ -44,14 +51,33 @@ export function makeTensor(session: Session, data: TensorData, options: TensorOp
         "Tensor: expected the shape of the given tensors, got an option: use reshape()",
       );
     }
-    return session.call("$tensor", [data], { device, dtype, requires_grad: requiresGrad });
+    const number = session.call("$tensor", [data], { device, dtype, requires_grad: requiresGrad });
+    const source = data instanceof Handle ? knownOf(data) : undefined;
+    const copied = dtype ?? source?.dtype;
+    return {
+      number,
+      properties: { ...(source?.shape && { shape: source.shape }), ...(copied && { dtype: copied }) },
+    };
   }
   const made = packed(data as NestedData, dtype);
-  return session.make(made.bytes, made.dtype, shape ?? made.shape, {
+  const given = shape ?? made.shape;
+  const number = session.make(made.bytes, made.dtype, given, {
     ...(device !== undefined && { device }),
     ...(requiresGrad !== undefined && { requiresGrad }),
     ...(made.cast !== undefined && { cast: made.cast }),
   });
+  const properties = {
+    ...(given.every((size) => size >= 0) && { shape: given }),
+    dtype: made.cast ?? made.dtype,
+    ...(device === undefined && { device: session.device }),
+  };
+  return { number, properties: session.transport.synchronous ? UNKNOWN : properties };
+}
+
+/** A tensor of data. Throws ShapeError, DTypeError, OverflowError, DeviceError. */
+export function tensorOf(session: Session, data: TensorData, options?: TensorOptions): Tensor {
+  const { number, properties } = makeTensor(session, data, options);
+  return wrap(session, number, properties);
 }
 
 /** An image's elements: 8 bits for each of red, green, blue and alpha, row by row. */
@@ -69,7 +95,8 @@ export function tensorOfPixels(session: Session, { data, width, height }: Pixels
       `fromImage: expected ${width} x ${height} pixels of 4 bytes, got ${bytes.length} bytes`,
     );
   }
-  const all = wrap(session, session.make(bytes, "uint8", [height, width, 4]));
+  const shape = [height, width, 4];
+  const all = wrap(session, session.make(bytes, "uint8", shape), { shape, dtype: "uint8" });
   if (channels === 4) return all;
   const colours = all.at("...", "0:3");
   all.dispose();

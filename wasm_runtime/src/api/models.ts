@@ -3,9 +3,14 @@
 import { isOptions, type Options } from "./encode";
 import { ArgumentError } from "./generated/errors";
 import { Tensor } from "./generated/tensor";
-import { Handle, ownProperties } from "./handle";
+import { Handle, number } from "./handle";
 import { PythonObject } from "./object";
 import type { Session } from "./session";
+
+/** Whether `x` is a tensor, of whatever dtype. */
+export function isTensor(x: unknown): x is Tensor {
+  return x instanceof Tensor;
+}
 
 /** Tensors by name. */
 export type StateDict = Record<string, Tensor>;
@@ -78,7 +83,7 @@ function partsOf(x: unknown): Part[] {
         `getStateDict: expected layers, optimizers, objects, arrays and tensors, got a ${x.constructor.name}`,
       );
     }
-    return [...toParts([...state, ...ownProperties(x)]), ...getterParts(x)];
+    return [...toParts([...state, ...Object.entries(x)]), ...getterParts(x)];
   }
   return x instanceof Handle ? [] : [...toParts(Object.entries(x)), ...getterParts(x)];
 }
@@ -97,14 +102,14 @@ function collect(model: unknown, prefix = ""): Collected {
   let instance: string | undefined;
   for (let top = stack.pop(); top !== undefined; top = stack.pop()) {
     const { name, value, fromGetter } = top;
-    if (value instanceof Tensor) {
+    if (isTensor(value)) {
       // A getter is no second name for a property's tensor.
       if (!fromGetter || !collected.has(value)) {
         tensors.set(name.replace(/^\.+|\.+$/g, ""), value);
       }
       collected.add(value);
     }
-    if (value instanceof Tensor || seen.has(value)) continue;
+    if (isTensor(value) || seen.has(value)) continue;
     seen.add(value);
     if (typeof value === "object" && value !== null && !isPlain(value) && !(value instanceof Handle)) {
       instance ??= value.constructor.name;
@@ -165,6 +170,6 @@ export async function loadStateDict(
     session,
     session.call("nn.state.load_state_dict", [getStateDict(model), state], { strict }),
   );
-  await session.ask({ kind: "length", handle: result.number });
+  await session.ask({ kind: "length", handle: result[number] });
   result.dispose();
 }

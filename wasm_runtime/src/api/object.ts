@@ -3,7 +3,9 @@
 import { callTensorList, split, unpack, wrap } from "./calls";
 import { PolygradError } from "./generated/errors";
 import type { Tensor } from "./generated/tensor";
-import { Handle } from "./handle";
+import { inspect, type Inspect } from "./format";
+import { Handle, handlesIn, number, owner } from "./handle";
+import { constructed, type Constructed } from "./known";
 import type { Session } from "./session";
 
 /** An attribute that holds a tensor; `flag`: only where the constructor's argument of that name was true. */
@@ -30,8 +32,7 @@ export interface Shape {
 }
 
 /** The names of the tensors that an object has which was made with these arguments, in order. */
-function tensorNames(shape: Shape, args: readonly unknown[]): string[] {
-  const [positional, options] = split(args);
+function tensorNames(shape: Shape, [positional, options]: Constructed): string[] {
   const isPresent = ({ flag }: TensorAttribute): boolean =>
     flag === undefined || Boolean(positional[flag.position] ?? options?.[flag.name] ?? flag.default);
   return shape.tensors.filter(isPresent).map(({ name }) => name);
@@ -52,6 +53,8 @@ export class PythonObject extends Handle<Session> {
   static readonly shape: Shape = { id: "", tensors: [], values: [] };
   /** @internal */
   [namedTensors]?(): [string, Tensor][];
+  /** @internal */
+  readonly [constructed]: Constructed;
   readonly #shape: Shape;
   readonly #tensorNames: readonly string[];
   #values: Readonly<Record<string, unknown>> | undefined;
@@ -59,8 +62,9 @@ export class PythonObject extends Handle<Session> {
   /** @internal `args` are what it was constructed with. */
   constructor(session: Session, number: number, args: readonly unknown[] = [], shape = new.target.shape) {
     super(session, number);
+    this[constructed] = split(args);
     this.#shape = shape;
-    this.#tensorNames = tensorNames(shape, args);
+    this.#tensorNames = tensorNames(shape, this[constructed]);
   }
 
   /**
@@ -74,13 +78,13 @@ export class PythonObject extends Handle<Session> {
       return x.#tensorNames.map((name) => [name, PythonObject.tensor(x, name)]);
     }
     const names = PythonObject.value(x, STATE) as string[];
-    const tensors = unpack(x.session, x.session.call(STATE, [x]), names.length);
+    const tensors = unpack(x[owner], x[owner].call(STATE, [x]), names.length);
     return tensors.map((tensor, i) => [names[i] ?? "", tensor]);
   }
 
   /** @internal */
   static tensor(x: PythonObject, name: string): Tensor {
-    return wrap(x.session, x.session.call("$get", [x, name]));
+    return wrap(x[owner], x[owner].call("$get", [x, name]));
   }
 
   /** @internal */
@@ -90,19 +94,19 @@ export class PythonObject extends Handle<Session> {
 
   /** @internal */
   static tensors(x: PythonObject, name: string): Promise<Tensor[]> {
-    return callTensorList(x.session, "$get", [x, name]);
+    return callTensorList(x[owner], "$get", [x, name]);
   }
 
   /** @internal */
   static assign(x: PythonObject, name: string, value: unknown): void {
-    x.session.run("$set", [x, name, value]);
+    x[owner].run("$set", [x, name, value]);
   }
 
   /** @internal Plain data: in a worker as of the last `ready()`. */
   static value(x: PythonObject, name: string): unknown {
-    if (x.session.transport.synchronous) {
-      const question = { kind: "meta", handle: x.number, names: [name] } as const;
-      return (x.session.askSync(question) as Record<string, unknown>)[name];
+    if (x[owner].transport.synchronous) {
+      const question = { kind: "meta", handle: x[number], names: [name] } as const;
+      return (x[owner].askSync(question) as Record<string, unknown>)[name];
     }
     if (x.#values === undefined) {
       throw new PolygradError(
@@ -112,11 +116,21 @@ export class PythonObject extends Handle<Session> {
     return x.#values[name];
   }
 
+  /** @internal Its class, and what it was constructed with. */
+  override [inspect](_depth?: number, options?: object, inspectValue: Inspect = String): string {
+    const [args, named] = this[constructed];
+    const given = (named === undefined ? args : [...args, named]).map((value) => {
+      const count = handlesIn(value).length;
+      return count > 0 ? `${count} tensors` : inspectValue(value, options);
+    });
+    return `${super[inspect]()}(${given.join(", ")})`;
+  }
+
   /** Resolves when it has been made, and its plain data has arrived; rejects if that failed. */
   async ready(): Promise<this> {
     const { lists, values } = this.#shape;
     const names = lists ? [...values, STATE] : values;
-    const answer = await this.session.ask({ kind: "meta", handle: this.number, names });
+    const answer = await this[owner].ask({ kind: "meta", handle: this[number], names });
     this.#values = answer as Record<string, unknown>;
     return this;
   }

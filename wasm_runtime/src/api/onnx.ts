@@ -1,26 +1,25 @@
 /** `load`: ONNX models as objects with named inputs and outputs. `polygrad/onnx/binding.py` is the other end. */
 
+import type { ReadOptions } from "../source";
 import { unpack } from "./calls";
 import type { NestedData } from "./data";
 import { isTypedArray, type DType, type DTypeName, type Nested, type TypedArray } from "./dtypes";
 import { Bytes, isOptions, Tuple, type Options } from "./encode";
 import { ArgumentError, OnnxError } from "./generated/errors";
 import type { Tensor } from "./generated/tensor";
-import { Handle } from "./handle";
+import { Handle, number, owner } from "./handle";
 import { makeTensor, type TensorData, type TensorOptions } from "./make";
 import { namedTensors, PythonObject, type Shape } from "./object";
 import type { Session } from "./session";
-import { beside, nameOf, readAll, type ByteProgress, type FileSource, type Host } from "./sources";
+import { beside, nameOf, readAll, type FileSource, type Host } from "./sources";
 
-export interface LoadOptions {
+export interface LoadOptions extends ReadOptions {
   /** The device of weights and computations; by default the default device. */
   readonly device?: string;
   /** Whether the floats among the weights are parameters that an optimizer trains. */
   readonly requiresGrad?: boolean;
   /** Files of external data by their names, where they do not lie beside the model's path or address. */
   readonly files?: Readonly<Record<string, FileSource>>;
-  /** Is called while the model's file arrives. */
-  readonly onProgress?: ByteProgress;
 }
 
 /** An input or output of a model. */
@@ -148,8 +147,8 @@ export class RunnableModel extends PythonObject {
     const temporary: Handle[] = [];
     try {
       const args = this.#args("forward", inputs, temporary);
-      const result = this.session.callPacked("$onnx.Model.forward", args);
-      const tensors = unpack(this.session, result, this.outputs.length);
+      const result = this[owner].callPacked("$onnx.Model.forward", args);
+      const tensors = unpack(this[owner], result, this.outputs.length);
       return Object.fromEntries(tensors.map((tensor, i) => [this.outputs[i]?.name ?? "", tensor]));
     } finally {
       for (const handle of temporary) handle.dispose();
@@ -163,7 +162,7 @@ export class RunnableModel extends PythonObject {
   async run(inputs: Readonly<Record<string, ModelInput>>): Promise<Record<string, ModelOutput>> {
     const results: Record<string, ModelOutput> = {};
     const result = await this.callWaiting("forward", inputs);
-    for (const [i, handle] of unpack(this.session, result, this.outputs.length).entries()) {
+    for (const [i, handle] of unpack(this[owner], result, this.outputs.length).entries()) {
       const port = this.outputs[i];
       if (port !== undefined) results[port.name] = await outputOf(handle, port);
     }
@@ -184,7 +183,7 @@ export class RunnableModel extends PythonObject {
     const temporary: Handle[] = [];
     try {
       const args = this.#args(method, inputs, temporary);
-      return await this.session.callWaiting(`$onnx.Model.${method}`, [...args, ...more]);
+      return await this[owner].callWaiting(`$onnx.Model.${method}`, [...args, ...more]);
     } finally {
       for (const handle of temporary) handle.dispose();
     }
@@ -203,9 +202,9 @@ export class RunnableModel extends PythonObject {
 
   /** An input as an argument. A tuple has elements in the input's own shape. New tensors are added to `temporary`. */
   #argument(x: ModelInput, temporary: Handle[]): unknown {
-    const { session } = this;
+    const { [owner]: session } = this;
     const makeTemporary = (data: TensorData, options?: TensorOptions): Handle => {
-      const handle = new Handle(session, makeTensor(session, data, options));
+      const handle = new Handle(session, makeTensor(session, data, options).number);
       temporary.push(handle);
       return handle;
     };
@@ -225,23 +224,23 @@ interface Ports {
 
 /** The value of an output. The handle of a value that is no tensor is freed. */
 async function outputOf(handle: Tensor, port: ModelPort): Promise<ModelOutput> {
-  const { session } = handle;
+  const { [owner]: session } = handle;
   const { kind, inner } = port;
   if (kind === "tensor" && port.element !== "string") return handle.ready();
   if (
     kind === "optional" &&
     inner !== null &&
-    !(await session.ask({ kind: "is_none", handle: handle.number }))
+    !(await session.ask({ kind: "is_none", handle: handle[number] }))
   ) {
     return outputOf(handle, inner);
   }
   try {
     if (kind === "optional") return null;
     if (kind !== "sequence" || inner?.element === "string") {
-      return (await session.ask({ kind: "value", handle: handle.number })) as NestedText;
+      return (await session.ask({ kind: "value", handle: handle[number] })) as NestedText;
     }
-    const count = (await session.ask({ kind: "length", handle: handle.number })) as number;
-    return await Promise.all(unpack(session, handle.number, count).map((tensor) => tensor.ready()));
+    const count = (await session.ask({ kind: "length", handle: handle[number] })) as number;
+    return await Promise.all(unpack(session, handle[number], count).map((tensor) => tensor.ready()));
   } finally {
     handle.dispose();
   }
@@ -269,8 +268,8 @@ export class OnnxModel extends RunnableModel {
 
   /** @internal */
   override [namedTensors](): [string, Tensor][] {
-    const source = this.session.call("$onnx.Model.tensors", [this]);
-    const tensors = unpack(this.session, source, this.#parameters.length);
+    const source = this[owner].call("$onnx.Model.tensors", [this]);
+    const tensors = unpack(this[owner], source, this.#parameters.length);
     return tensors.map((tensor, i) => [this.#parameters[i] ?? "", tensor]);
   }
 
@@ -280,7 +279,7 @@ export class OnnxModel extends RunnableModel {
    * Rejects with ArgumentError for other bounds, and for inputs that are no tensors of a known rank.
    */
   async capture(bounds: SizeBounds = {}): Promise<RunnableModel> {
-    const { session, inputs, outputs } = this;
+    const { [owner]: session, inputs, outputs } = this;
     const captured = session.call("$onnx.Model.capture", [this, bounds]);
     await session.ask({ kind: "meta", handle: captured, names: [] });
     return new RunnableModel(session, captured, { inputs, outputs });
@@ -288,8 +287,8 @@ export class OnnxModel extends RunnableModel {
 
   /** The contents of the file. */
   async graph(): Promise<ModelGraph> {
-    const question = { kind: "meta", handle: this.number, names: ["graph"] } as const;
-    const { graph } = (await this.session.ask(question)) as { graph: ModelGraph };
+    const question = { kind: "meta", handle: this[number], names: ["graph"] } as const;
+    const { graph } = (await this[owner].ask(question)) as { graph: ModelGraph };
     return graph;
   }
 
@@ -298,9 +297,9 @@ export class OnnxModel extends RunnableModel {
    * Rejects as `forward` throws.
    */
   async profile(inputs: Readonly<Record<string, ModelInput>>, seconds = 0.1): Promise<NodeTimes> {
-    const result = new Handle(this.session, await this.callWaiting("profile", inputs, seconds));
+    const result = new Handle(this[owner], await this.callWaiting("profile", inputs, seconds));
     try {
-      const times = (await this.session.ask({ kind: "value", handle: result.number })) as PlainTimes;
+      const times = (await this[owner].ask({ kind: "value", handle: result[number] })) as PlainTimes;
       const { nodes, rounds, fused_seconds: fusedSeconds, fused_launches: fusedLaunches } = times;
       return { nodes, rounds, fusedSeconds, fusedLaunches };
     } finally {
@@ -313,10 +312,10 @@ export class OnnxModel extends RunnableModel {
    * Rejects as it does; with CaptureError where computed numbers decide what is computed next.
    */
   async export(bounds: SizeBounds = {}): Promise<Uint8Array<ArrayBuffer>> {
-    const { session } = this;
+    const { [owner]: session } = this;
     const result = new Handle(session, await session.callWaiting("$onnx.Model.export", [this, bounds]));
     try {
-      return new Uint8Array((await session.ask({ kind: "read", handle: result.number })) as ArrayBuffer);
+      return new Uint8Array((await session.ask({ kind: "read", handle: result[number] })) as ArrayBuffer);
     } finally {
       result.dispose();
     }
@@ -333,18 +332,19 @@ export async function loadModel(
   session: Session,
   host: Host,
   source: FileSource,
-  { device, requiresGrad, files = {}, onProgress }: LoadOptions = {},
+  { device, requiresGrad, files = {}, onProgress, signal }: LoadOptions = {},
 ): Promise<OnnxModel> {
-  const bytes = await readAll(host, source, "load", onProgress);
+  const bytes = await readAll(host, source, "load", { onProgress, signal });
   const file = new Handle(session, session.callPacked("$onnx.File", [new Bytes(bytes), nameOf(source)]));
   try {
-    const { external } = (await session.ask({ kind: "meta", handle: file.number, names: ["external"] })) as {
+    const { external } = (await session.ask({ kind: "meta", handle: file[number], names: ["external"] })) as {
       external: string[];
     };
     const entries = await Promise.all(
       external.map(async (name) => {
         const place = files[name] ?? beside(source, name);
-        if (place !== undefined) return [name, new Bytes(await readAll(host, place, "load"))] as const;
+        if (place !== undefined)
+          return [name, new Bytes(await readAll(host, place, "load", { signal }))] as const;
         throw new ArgumentError(
           `load: ${nameOf(source)} has elements in the file ${JSON.stringify(name)}: ` +
             "expected it among the option files, as it is not known where the model lies",

@@ -6,6 +6,7 @@ export {
   CaptureError,
   DeviceError,
   DTypeError,
+  FetchError,
   GradientError,
   OverflowError,
   ShapeError,

@@ -11,14 +11,16 @@ const MAX_HEADER = 100_000_000;
 /** Reads runs of known length from bytes that arrive in pieces. */
 export class ByteReader {
   readonly #source: AsyncIterator<Uint8Array>;
-  readonly #progress: (loaded: number) => void;
   #pieces: Uint8Array[] = [];
   #available = 0;
-  #loaded = 0;
 
-  constructor(source: AsyncIterable<Uint8Array>, progress: (loaded: number) => void) {
+  constructor(source: AsyncIterable<Uint8Array>) {
     this.#source = source[Symbol.asyncIterator]();
-    this.#progress = progress;
+  }
+
+  /** Read what is left, which nobody needs. */
+  async finish(): Promise<void> {
+    while ((await this.#source.next()).done !== true);
   }
 
   /** The next `count` bytes. Rejects with ArgumentError when there are fewer. */
@@ -33,8 +35,6 @@ export class ByteReader {
       const piece = next.value;
       this.#pieces.push(piece);
       this.#available += piece.length;
-      this.#loaded += piece.length;
-      this.#progress(this.#loaded);
     }
     const out = new Uint8Array(count);
     let at = 0;

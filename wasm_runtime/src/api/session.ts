@@ -137,27 +137,42 @@ export class Session implements Owner {
 
   /**
    * Run `run`, and free what was made in it, but for what it returns (also inside of arrays, Maps, Sets and objects)
-   * and what was kept. `run` must not be asynchronous: what other code makes meanwhile would be freed too.
+   * and what was kept. Where `run` is asynchronous, that is what was made until its promise settled.
    */
   scope<T>(run: () => T): T {
     const made = new Set<Handle>();
     this.#scopes.push(made);
-    let kept: Set<Handle> | undefined;
+    let result: T;
     try {
-      const result = run();
-      if (result instanceof Promise) {
-        throw new ArgumentError(
-          "scope: expected a function that returns at once, got a promise: await outside",
-        );
-      }
-      kept = new Set(handlesIn(result));
+      result = run();
+    } catch (error) {
+      this.#endScope(made, undefined);
+      throw error;
+    }
+    if (!(result instanceof Promise)) {
+      this.#endScope(made, result);
       return result;
-    } finally {
-      this.#scopes.pop();
-      for (const handle of made) {
-        if (kept?.has(handle)) this.#scopes.at(-1)?.add(handle);
-        else handle.dispose();
-      }
+    }
+    return (result as Promise<unknown>).then(
+      (value) => {
+        this.#endScope(made, value);
+        return value;
+      },
+      (error: unknown) => {
+        this.#endScope(made, undefined);
+        throw error;
+      },
+    ) as T;
+  }
+
+  /** End the scope `made`; what is in `result` goes to the scope around it. Another scope may have begun since. */
+  #endScope(made: Set<Handle>, result: unknown): void {
+    const index = this.#scopes.indexOf(made);
+    this.#scopes.splice(index, 1);
+    const [outer, kept] = [this.#scopes[index - 1], new Set(handlesIn(result))];
+    for (const handle of made) {
+      if (kept.has(handle)) outer?.add(handle);
+      else handle.dispose();
     }
   }
 
@@ -291,6 +306,7 @@ export class Session implements Owner {
   }
 
   close(): void {
+    this.#dead = [];
     this.transport.close();
   }
 }

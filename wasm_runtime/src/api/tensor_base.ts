@@ -8,11 +8,23 @@
 import { itemSize } from "../arrays";
 import { afterwards, callTensor, wrap } from "./calls";
 import type { NestedData } from "./data";
-import { asArray, nest, type DType, type Nested, type Scalar, type TypedArray } from "./dtypes";
+import {
+  asArray,
+  nest,
+  type ArrayOf,
+  type DType,
+  type ElementOf,
+  type NestedOf,
+  type Scalar,
+  type TypedArray,
+} from "./dtypes";
+import { describeTensor, formatElements, inspect } from "./format";
 import { PolygradError, ShapeError } from "./generated/errors";
 import type { Tensor } from "./generated/tensor";
-import { Handle } from "./handle";
-import { makeTensor, tensorOfPixels, type Pixels, type TensorData, type TensorOptions } from "./make";
+import { Handle, number, owner } from "./handle";
+import { known, UNKNOWN, type Known } from "./known";
+import { tensorOf, tensorOfPixels, type Pixels, type TensorData, type TensorOptions } from "./make";
+import { onlyElement, READS } from "./reading";
 import type { Session } from "./session";
 import { ELLIPSIS, parseSlice, type Slice, type SliceText } from "./slice";
 import type { Variable } from "./variable";
@@ -35,13 +47,6 @@ export type Layer = ((x: Tensor) => Tensor) | { forward(x: Tensor): Tensor };
 /** One index of `at`: an element, a slice ("1:3", slice(1, 3)), a new axis (null), "...", or elements by number. */
 export type Index = Size | null | "..." | SliceText | Slice | readonly number[] | Tensor;
 
-interface Meta {
-  readonly shape: readonly (number | string)[];
-  readonly dtype: DType;
-  readonly device: string;
-  readonly requires_grad: boolean | null;
-}
-
 /** `"1:3"` as the slice it means, `"..."` as Python's ellipsis. */
 function indexOf(index: Index): unknown {
   if (typeof index !== "string") return index;
@@ -53,19 +58,33 @@ function indexOf(index: Index): unknown {
   return slice;
 }
 
-export class TensorBase extends Handle<Session> {
-  #meta: Meta | undefined;
+export class TensorBase<D extends DType = DType> extends Handle<Session> {
+  /** @internal */
+  [known]: Known;
+
+  /** @internal */
+  constructor(session: Session, objectNumber: number, properties: Known = UNKNOWN) {
+    super(session, objectNumber);
+    this[known] = properties;
+  }
 
   // --- shape, dtype and device
 
-  #metaFor(what: string): Meta {
-    if (this.#meta !== undefined) return this.#meta;
-    if (!this.session.transport.synchronous) {
-      throw new PolygradError(
-        `${what}: expected a tensor whose ${what} has arrived from the worker: await tensor.ready() first`,
-      );
+  #ask(): void {
+    this[known] = this[owner].askSync({ kind: "meta", handle: this[number], names: [] }) as Known;
+  }
+
+  /** The property `name` as `what` asks for it. */
+  #property<K extends keyof Known>(name: K, what: string): Exclude<Known[K], undefined> {
+    if (this[known][name] === undefined) {
+      if (!this[owner].transport.synchronous) {
+        throw new PolygradError(
+          `${what}: expected a tensor whose ${what} has arrived from the worker: await tensor.ready() first`,
+        );
+      }
+      this.#ask();
     }
-    return (this.#meta = this.session.askSync({ kind: "meta", handle: this.number, names: [] }) as Meta);
+    return this[known][name] as Exclude<Known[K], undefined>;
   }
 
   /**
@@ -73,13 +92,17 @@ export class TensorBase extends Handle<Session> {
    * known; rejects with the error of an operation that failed. It computes nothing: see `realize`.
    */
   async ready(): Promise<this> {
-    this.#meta = (await this.session.ask({ kind: "meta", handle: this.number, names: [] })) as Meta;
+    this[known] = (await this[owner].ask({ kind: "meta", handle: this[number], names: [] })) as Known;
     return this;
   }
 
-  /** The sizes of the axes. Throws ShapeError where one is symbolic. */
+  /**
+   * The sizes of the axes. In a worker's session it is known at once for tensors made of data and for what most
+   * operations make of them; else it is known after `ready()`, and this throws PolygradError before.
+   * Throws ShapeError where a size is symbolic.
+   */
   get shape(): readonly number[] {
-    const { shape } = this.#metaFor("shape");
+    const shape = this.#property("shape", "shape");
     const symbolic = shape.find((size) => typeof size === "string");
     if (symbolic !== undefined) {
       throw new ShapeError(`shape: expected integers, got the symbolic size ${symbolic}: shrink that axis`);
@@ -87,20 +110,20 @@ export class TensorBase extends Handle<Session> {
     return shape as readonly number[];
   }
 
-  /** The element type. */
-  get dtype(): DType {
-    return this.#metaFor("dtype").dtype;
+  /** The element type, known as `shape` is. */
+  get dtype(): D {
+    return this.#property("dtype", "dtype") as D;
   }
 
-  /** The name of the device of the elements, computed or not. */
+  /** The name of the device of the elements, computed or not; known as `shape` is. */
   get device(): string {
-    if (this.session.transport.synchronous) this.#meta = undefined;
-    return this.#metaFor("device").device;
+    if (this[owner].transport.synchronous) this[known] = UNKNOWN;
+    return this.#property("device", "device");
   }
 
   /** The number of axes. */
   get ndim(): number {
-    return this.#metaFor("ndim").shape.length;
+    return this.#property("shape", "ndim").length;
   }
 
   /** Whether `requiresGrad` is true. */
@@ -115,8 +138,8 @@ export class TensorBase extends Handle<Session> {
    * an axis of size 1. `sizes`: the sizes of axes that are split; one in each parentheses may be left out.
    * Throws ArgumentError, ShapeError.
    */
-  rearrange(formula: string, sizes: Readonly<Record<string, number>> = {}): Tensor {
-    return callTensor(this.session, "Tensor.rearrange", [this, formula, sizes]);
+  rearrange(formula: string, sizes: Readonly<Record<string, number>> = {}): Tensor<D> {
+    return callTensor(this[owner], "Tensor.rearrange", [this, formula, sizes]);
   }
 
   /** The number of elements. */
@@ -164,47 +187,51 @@ export class TensorBase extends Handle<Session> {
   // --- reading
 
   /** The elements in row-major order, a copy. float16 without engine support, and bfloat16, come as their bits. */
-  async data(): Promise<TypedArray> {
-    const read = this.session.read(this.number);
-    const meta = this.session.ask({ kind: "meta", handle: this.number, names: [] });
+  async data(): Promise<ArrayOf<D>> {
+    const read = this[owner].read(this[number]);
+    const meta = this[owner].ask({ kind: "meta", handle: this[number], names: [] });
     const [bytes, answer] = await Promise.all([read, meta]);
-    this.#meta = answer as Meta;
-    return asArray(bytes, this.#meta.dtype);
+    this[known] = answer as Known;
+    return asArray(bytes, this.dtype) as ArrayOf<D>;
   }
 
   /** The elements as nested arrays of numbers (booleans, bigints); one element for shape []. */
-  async tolist(): Promise<Nested> {
-    return nest(await this.data(), this.dtype, this.shape);
+  async tolist(): Promise<NestedOf<ElementOf<D>>> {
+    return nest(await this.data(), this.dtype, this.shape) as NestedOf<ElementOf<D>>;
   }
 
   /** The only element. Rejects with ShapeError when there is not exactly one. */
-  async item(): Promise<Scalar> {
-    const array = await this.data();
-    return this.#only(array);
+  async item(): Promise<ElementOf<D>> {
+    return onlyElement(await this.data(), this.dtype, this.shape) as ElementOf<D>;
   }
 
-  /** `data()` at once. Throws in a worker's session, and on devices whose memory is not this process's. */
-  dataSync(): TypedArray {
-    return asArray(this.session.askSync({ kind: "read", handle: this.number }) as ArrayBuffer, this.dtype);
+  // --- showing
+
+  /** Its class, shape, dtype and device, as far as they are known without waiting. */
+  override toString(): string {
+    if (this.disposed) return super[inspect]();
+    if (this[owner].transport.synchronous) this.#ask();
+    return describeTensor(this.constructor.name, this[known]);
   }
 
-  /** `tolist()` at once; see `dataSync`. */
-  tolistSync(): Nested {
-    return nest(this.dataSync(), this.dtype, this.shape);
-  }
-
-  /** `item()` at once; see `dataSync`. */
-  itemSync(): Scalar {
-    return this.#only(this.dataSync());
-  }
-
-  #only(array: TypedArray): Scalar {
-    if (array.length !== 1) {
-      throw new ShapeError(
-        `item: expected one element, got shape [${this.shape.join(", ")}]: use tolist() or data()`,
-      );
+  /**
+   * @internal What consoles show: the elements, too, where they can be read at once. That computes them.
+   */
+  override [inspect](): string {
+    const text = this.toString();
+    if (this.disposed || this[owner].captureDepth > 0) return text;
+    if (!this[owner].transport.synchronous) return `${text}: print() shows its elements`;
+    try {
+      return `${text}\n${formatElements(READS.dataSync(this as unknown as Tensor), this.dtype, this.shape)}`;
+    } catch (error) {
+      return `${text}: ${String(error)}`;
     }
-    return nest(array, this.dtype, []) as Scalar;
+  }
+
+  /** Write shape, dtype, device and elements to the console. Many elements are shortened. */
+  async print(): Promise<void> {
+    const array = await this.data();
+    console.log(`${this.toString()}\n${formatElements(array, this.dtype, this.shape)}`);
   }
 
   // --- indexing
@@ -213,18 +240,18 @@ export class TensorBase extends Handle<Session> {
    * Elements by index, as `t[...]` in Python: `t.at(0)`, `t.at("1:3", null)`, `t.at("...", -1)`, `t.at(rows)`.
    * Slices share memory with this tensor. Throws AxisError.
    */
-  at(...indices: Index[]): Tensor {
-    return wrap(this.session, this.session.call("$index", [this, indices.map(indexOf)]));
+  at(...indices: Index[]): Tensor<D> {
+    return callTensor(this[owner], "$index", [this, indices.map(indexOf)]);
   }
 
   /** Write `value` to the elements that `at(...indices)` reads; this tensor. */
   setAt(indices: readonly Index[], value: Operand): this {
-    this.session.run("$set_index", [this, indices.map(indexOf), value]);
+    this[owner].run("$set_index", [this, indices.map(indexOf), value]);
     return this;
   }
 
   /** The tensors along the first axis. */
-  *[Symbol.iterator](): Generator<Tensor> {
+  *[Symbol.iterator](): Generator<Tensor<D>> {
     if (this.ndim === 0) throw new ShapeError("iteration: expected a tensor with axes, got shape []");
     for (let i = 0; i < this.size(0); i++) yield this.at(i);
   }
@@ -235,12 +262,16 @@ export class TensorBase extends Handle<Session> {
    * The gradient from `backward`, or null. A worker cannot say at once whether there is one: there this is a tensor, whose
    * reading fails if there is no gradient.
    */
-  get grad(): Tensor | null {
-    const number = this.session.call("$get", [this, "grad"]);
-    const gradient = wrap(this.session, number);
+  get grad(): Tensor<D> | null {
+    const gradientNumber = this[owner].call("$get", [this, "grad"]);
+    const { shape, dtype } = this[known];
+    const gradient = wrap<D>(this[owner], gradientNumber, {
+      ...(shape && { shape }),
+      ...(dtype && { dtype }),
+    });
     if (
-      !this.session.transport.synchronous ||
-      this.session.askSync({ kind: "is_none", handle: number }) !== true
+      !this[owner].transport.synchronous ||
+      this[owner].askSync({ kind: "is_none", handle: gradientNumber }) !== true
     )
       return gradient;
     gradient.dispose();
@@ -248,18 +279,18 @@ export class TensorBase extends Handle<Session> {
   }
 
   set grad(value: Tensor | null) {
-    this.session.run("$set", [this, "grad", value]);
+    this[owner].run("$set", [this, "grad", value]);
   }
 
   /** Whether gradients flow to this tensor; null: an optimizer decides. In a worker known after `ready()`. */
   get requiresGrad(): boolean | null {
-    if (this.session.transport.synchronous) this.#meta = undefined;
-    return this.#metaFor("requiresGrad").requires_grad;
+    if (this[owner].transport.synchronous) this[known] = UNKNOWN;
+    return this.#property("requires_grad", "requiresGrad");
   }
 
   set requiresGrad(value: boolean | null) {
-    this.session.run("$set", [this, "requires_grad", value]);
-    if (this.#meta !== undefined) this.#meta = { ...this.#meta, requires_grad: value };
+    this[owner].run("$set", [this, "requires_grad", value]);
+    this[known] = { ...this[known], requires_grad: value };
   }
 
   // --- layers
@@ -328,7 +359,7 @@ export class TensorBase extends Handle<Session> {
 
   /** A tensor of this data, as `new Tensor`. */
   static fromArray(data: TensorData, options?: TensorOptions): Tensor {
-    return wrap(this.bound, makeTensor(this.bound, data, options));
+    return tensorOf(this.bound, data, options);
   }
 
   /** A tensor filled with `value`. Its dtype is float32 for a number and bool for a boolean, unless `dtype` is given. */

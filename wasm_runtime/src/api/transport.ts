@@ -135,7 +135,7 @@ export interface Transport {
    * results. `run` is called back while Python captures, or it is called now and its operations are recorded.
    */
   body(run: () => number[]): Body;
-  /** End the Python behind it. Pending questions are rejected with `reason`. */
+  /** Free all objects. Later operations throw, and questions are rejected; a worker is stopped, and what is pending rejects with `reason`. */
   close(reason?: string): void;
 }
 
@@ -159,6 +159,8 @@ export interface Bridge {
   python(code: string): Promise<unknown>;
   /** Call a method of the host's own Python object; its result, as plain data. */
   host(method: string, args: readonly unknown[]): Promise<unknown>;
+  /** Free all objects. Nothing can be asked for afterwards. */
+  close(): void;
 }
 
 /** An error as JSON: see `errorFrom`. */

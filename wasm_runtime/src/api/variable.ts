@@ -1,6 +1,6 @@
 /** Symbolic integers: sizes and positions that get a value for each run. */
 
-import { Handle } from "./handle";
+import { Handle, owner } from "./handle";
 import type { Session } from "./session";
 
 type Integer = number | Variable;
@@ -9,11 +9,11 @@ type Integer = number | Variable;
 export class Variable extends Handle<Session> {
   /** This variable with a value. Throws ArgumentError when it is out of bounds. */
   bind(value: number): Variable {
-    return new Variable(this.session, this.session.call("Variable.bind", [this, value]));
+    return new Variable(this[owner], this[owner].call("Variable.bind", [this, value]));
   }
 
   #combine(op: string, other: Integer): Variable {
-    return new Variable(this.session, this.session.call("$symbolic", [op, this, other]));
+    return new Variable(this[owner], this[owner].call("$symbolic", [op, this, other]));
   }
 
   add(other: Integer): Variable {

@@ -209,7 +209,7 @@ export function startDigits(): void {
       const right = pg.scope(() =>
         classifier.forward(testImages).argmax(1).eq(testLabels).cast("float32").mean(),
       );
-      return 100 * Number(await right.item());
+      return 100 * (await right.item());
     };
     const started = performance.now();
     let accuracy = await measure();

@@ -1,7 +1,14 @@
 // Generated from the API manifest by scripts/generate_api.mjs (`make api`): do not edit.
 
 import { PolygradError } from "../../errors";
-export { CompileError, InternalError, OutOfMemoryError, PolygradError, ProgramError } from "../../errors";
+export {
+  CompileError,
+  FetchError,
+  InternalError,
+  OutOfMemoryError,
+  PolygradError,
+  ProgramError,
+} from "../../errors";
 
 /** Shapes that do not fit each other or the operation. */
 export class ShapeError extends PolygradError {
@@ -21,11 +28,6 @@ export class DTypeError extends PolygradError {
 /** An argument of the wrong kind or value. */
 export class ArgumentError extends PolygradError {
   override name = "ArgumentError";
-}
-
-/** A download that failed, or that is not what was asked for. */
-export class FetchError extends PolygradError {
-  override name = "FetchError";
 }
 
 /** An integer that does not fit the tensor's dtype. */

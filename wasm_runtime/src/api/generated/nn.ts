@@ -2,6 +2,7 @@
 
 import { alias, callNested, callTensor, callTensorList, callTensors, callValue, callVoid } from "../calls";
 import type { DTypeName } from "../dtypes";
+import { owner } from "../handle";
 import { PythonObject, type Constructor, type Shape } from "../object";
 import type { Session } from "../session";
 import type { Tensor } from "./tensor";
@@ -43,22 +44,16 @@ export class GRU extends PythonObject {
   get inputSize(): number {
     return PythonObject.value(this, "input_size") as number;
   }
-  /** `inputSize`, by its Python name. */
-  declare input_size: GRU["inputSize"];
 
   /** In a worker known after `ready()`. */
   get hiddenSize(): number {
     return PythonObject.value(this, "hidden_size") as number;
   }
-  /** `hiddenSize`, by its Python name. */
-  declare hidden_size: GRU["hiddenSize"];
 
   /** In a worker known after `ready()`. */
   get numLayers(): number {
     return PythonObject.value(this, "num_layers") as number;
   }
-  /** `numLayers`, by its Python name. */
-  declare num_layers: GRU["numLayers"];
 
   /** In a worker known after `ready()`. */
   get bias(): boolean {
@@ -69,8 +64,6 @@ export class GRU extends PythonObject {
   get batchFirst(): boolean {
     return PythonObject.value(this, "batch_first") as boolean;
   }
-  /** `batchFirst`, by its Python name. */
-  declare batch_first: GRU["batchFirst"];
 
   /** In a worker known after `ready()`. */
   get dropout(): number {
@@ -89,8 +82,6 @@ export class GRU extends PythonObject {
   set weightIhL0(value: Tensor) {
     PythonObject.assign(this, "weight_ih_l0", value);
   }
-  /** `weightIhL0`, by its Python name. */
-  declare weight_ih_l0: GRU["weightIhL0"];
 
   get weightHhL0(): Tensor {
     return PythonObject.tensor(this, "weight_hh_l0");
@@ -99,8 +90,6 @@ export class GRU extends PythonObject {
   set weightHhL0(value: Tensor) {
     PythonObject.assign(this, "weight_hh_l0", value);
   }
-  /** `weightHhL0`, by its Python name. */
-  declare weight_hh_l0: GRU["weightHhL0"];
 
   /** null without `bias`. */
   get biasIhL0(): Tensor | null {
@@ -110,8 +99,6 @@ export class GRU extends PythonObject {
   set biasIhL0(value: Tensor | null) {
     PythonObject.assign(this, "bias_ih_l0", value);
   }
-  /** `biasIhL0`, by its Python name. */
-  declare bias_ih_l0: GRU["biasIhL0"];
 
   /** null without `bias`. */
   get biasHhL0(): Tensor | null {
@@ -121,15 +108,13 @@ export class GRU extends PythonObject {
   set biasHhL0(value: Tensor | null) {
     PythonObject.assign(this, "bias_hh_l0", value);
   }
-  /** `biasHhL0`, by its Python name. */
-  declare bias_hh_l0: GRU["biasHhL0"];
 
   /** `h`: the state before the first step, zeros unless given. Throws ShapeError. */
   forward(
     ...args:
       [x: Tensor, options?: GRUForwardOptions] | [x: Tensor, h: Tensor | null, options?: GRUForwardOptions]
   ): [Tensor, Tensor] {
-    return callTensors(this.session, "nn.GRU.__call__", [this, ...args], 2) as [Tensor, Tensor];
+    return callTensors(this[owner], "nn.GRU.__call__", [this, ...args], 2) as [Tensor, Tensor];
   }
 }
 alias(GRU.prototype, {
@@ -186,22 +171,16 @@ export class LSTM extends PythonObject {
   get inputSize(): number {
     return PythonObject.value(this, "input_size") as number;
   }
-  /** `inputSize`, by its Python name. */
-  declare input_size: LSTM["inputSize"];
 
   /** In a worker known after `ready()`. */
   get hiddenSize(): number {
     return PythonObject.value(this, "hidden_size") as number;
   }
-  /** `hiddenSize`, by its Python name. */
-  declare hidden_size: LSTM["hiddenSize"];
 
   /** In a worker known after `ready()`. */
   get numLayers(): number {
     return PythonObject.value(this, "num_layers") as number;
   }
-  /** `numLayers`, by its Python name. */
-  declare num_layers: LSTM["numLayers"];
 
   /** In a worker known after `ready()`. */
   get bias(): boolean {
@@ -212,8 +191,6 @@ export class LSTM extends PythonObject {
   get batchFirst(): boolean {
     return PythonObject.value(this, "batch_first") as boolean;
   }
-  /** `batchFirst`, by its Python name. */
-  declare batch_first: LSTM["batchFirst"];
 
   /** In a worker known after `ready()`. */
   get dropout(): number {
@@ -232,8 +209,6 @@ export class LSTM extends PythonObject {
   set weightIhL0(value: Tensor) {
     PythonObject.assign(this, "weight_ih_l0", value);
   }
-  /** `weightIhL0`, by its Python name. */
-  declare weight_ih_l0: LSTM["weightIhL0"];
 
   get weightHhL0(): Tensor {
     return PythonObject.tensor(this, "weight_hh_l0");
@@ -242,8 +217,6 @@ export class LSTM extends PythonObject {
   set weightHhL0(value: Tensor) {
     PythonObject.assign(this, "weight_hh_l0", value);
   }
-  /** `weightHhL0`, by its Python name. */
-  declare weight_hh_l0: LSTM["weightHhL0"];
 
   /** null without `bias`. */
   get biasIhL0(): Tensor | null {
@@ -253,8 +226,6 @@ export class LSTM extends PythonObject {
   set biasIhL0(value: Tensor | null) {
     PythonObject.assign(this, "bias_ih_l0", value);
   }
-  /** `biasIhL0`, by its Python name. */
-  declare bias_ih_l0: LSTM["biasIhL0"];
 
   /** null without `bias`. */
   get biasHhL0(): Tensor | null {
@@ -264,8 +235,6 @@ export class LSTM extends PythonObject {
   set biasHhL0(value: Tensor | null) {
     PythonObject.assign(this, "bias_hh_l0", value);
   }
-  /** `biasHhL0`, by its Python name. */
-  declare bias_hh_l0: LSTM["biasHhL0"];
 
   /** `hc`: the state before the first step, zeros unless given. Throws ShapeError. */
   forward(
@@ -273,7 +242,7 @@ export class LSTM extends PythonObject {
       | [x: Tensor, options?: LSTMForwardOptions]
       | [x: Tensor, hc: readonly Tensor[] | null, options?: LSTMForwardOptions]
   ): [Tensor, [Tensor, Tensor]] {
-    return callNested(this.session, "nn.LSTM.__call__", [this, ...args], [null, 2]) as [
+    return callNested(this[owner], "nn.LSTM.__call__", [this, ...args], [null, 2]) as [
       Tensor,
       [Tensor, Tensor],
     ];
@@ -312,6 +281,10 @@ export type BatchNormArguments =
  * The statistics never get a gradient, so an optimizer does not change them, even after `requiresGrad_()`
  * on everything that `nn.state.getParameters` finds. 16-bit floats are normalised in float32; the result
  * has the dtype that x and weight promote to.
+ *
+ * ```js
+ * (await new nn.BatchNorm(3).forward(Tensor.rand(2, 3, 8, 8)).ready()).shape; // [2, 3, 8, 8]
+ * ```
  */
 export class BatchNorm extends PythonObject {
   /** @internal */
@@ -336,8 +309,6 @@ export class BatchNorm extends PythonObject {
   get trackRunningStats(): boolean {
     return PythonObject.value(this, "track_running_stats") as boolean;
   }
-  /** `trackRunningStats`, by its Python name. */
-  declare track_running_stats: BatchNorm["trackRunningStats"];
 
   /** In a worker known after `ready()`. */
   get momentum(): number {
@@ -369,8 +340,6 @@ export class BatchNorm extends PythonObject {
   set numBatchesTracked(value: Tensor) {
     PythonObject.assign(this, "num_batches_tracked", value);
   }
-  /** `numBatchesTracked`, by its Python name. */
-  declare num_batches_tracked: BatchNorm["numBatchesTracked"];
 
   /** null without `trackRunningStats`. */
   get runningMean(): Tensor | null {
@@ -380,8 +349,6 @@ export class BatchNorm extends PythonObject {
   set runningMean(value: Tensor | null) {
     PythonObject.assign(this, "running_mean", value);
   }
-  /** `runningMean`, by its Python name. */
-  declare running_mean: BatchNorm["runningMean"];
 
   /** null without `trackRunningStats`. */
   get runningVar(): Tensor | null {
@@ -391,11 +358,9 @@ export class BatchNorm extends PythonObject {
   set runningVar(value: Tensor | null) {
     PythonObject.assign(this, "running_var", value);
   }
-  /** `runningVar`, by its Python name. */
-  declare running_var: BatchNorm["runningVar"];
 
   forward(x: Tensor): Tensor {
-    return callTensor(this.session, "nn.BatchNorm.__call__", [this, x]);
+    return callTensor(this[owner], "nn.BatchNorm.__call__", [this, x]);
   }
 }
 alias(BatchNorm.prototype, {
@@ -422,6 +387,10 @@ export type BilinearArguments = [
  * x1ᵀ · weight[k] · x2 + bias[k] for each output feature k: (..., in1) and (..., in2) to (..., out).
  *
  * weight (out, in1, in2) and bias (out) start uniform in ±1/sqrt(in1Features).
+ *
+ * ```js
+ * (await new nn.Bilinear(3, 4, 5).forward(Tensor.rand(2, 3), Tensor.rand(2, 4)).ready()).shape; // [2, 5]
+ * ```
  */
 export class Bilinear extends PythonObject {
   /** @internal */
@@ -450,7 +419,7 @@ export class Bilinear extends PythonObject {
 
   /** Throws ShapeError unless all axes but the last are the same. */
   forward(x1: Tensor, x2: Tensor): Tensor {
-    return callTensor(this.session, "nn.Bilinear.__call__", [this, x1, x2]);
+    return callTensor(this[owner], "nn.Bilinear.__call__", [this, x1, x2]);
   }
 }
 
@@ -487,6 +456,10 @@ export type Conv2dArguments =
  *
  * As many spatial axes as `kernelSize` has integers; an integer is two. Both start uniform in ±1/sqrt(fan in).
  * Throws ArgumentError for invalid sizes.
+ *
+ * ```js
+ * (await new nn.Conv2d(3, 16, 3, { padding: "same" }).forward(Tensor.rand(2, 3, 8, 8)).ready()).shape; // [2, 16, 8, 8]
+ * ```
  */
 export class Conv2d extends PythonObject {
   /** @internal */
@@ -500,8 +473,6 @@ export class Conv2d extends PythonObject {
   get kernelSize(): readonly number[] {
     return PythonObject.value(this, "kernel_size") as readonly number[];
   }
-  /** `kernelSize`, by its Python name. */
-  declare kernel_size: Conv2d["kernelSize"];
 
   /** In a worker known after `ready()`. */
   get stride(): number | readonly number[] {
@@ -542,7 +513,7 @@ export class Conv2d extends PythonObject {
 
   /** (n, in, *spatial), or (in, *spatial), convolved. Throws ShapeError. */
   forward(x: Tensor): Tensor {
-    return callTensor(this.session, "nn.Conv2d.__call__", [this, x]);
+    return callTensor(this[owner], "nn.Conv2d.__call__", [this, x]);
   }
 }
 alias(Conv2d.prototype, { kernel_size: "kernelSize" });
@@ -587,6 +558,10 @@ export type ConvTranspose2dArguments =
  * The new size of each spatial axis is (size - 1) * stride - 2 * padding + dilation * (kernel - 1) +
  * outputPadding + 1. Throws ArgumentError, also for an outputPadding that is smaller than neither stride
  * nor dilation.
+ *
+ * ```js
+ * (await new nn.ConvTranspose2d(3, 16, 2, { stride: 2 }).forward(Tensor.rand(2, 3, 8, 8)).ready()).shape; // [2, 16, 16, 16]
+ * ```
  */
 export class ConvTranspose2d extends PythonObject {
   /** @internal */
@@ -600,8 +575,6 @@ export class ConvTranspose2d extends PythonObject {
   get kernelSize(): readonly number[] {
     return PythonObject.value(this, "kernel_size") as readonly number[];
   }
-  /** `kernelSize`, by its Python name. */
-  declare kernel_size: ConvTranspose2d["kernelSize"];
 
   /** In a worker known after `ready()`. */
   get stride(): number | readonly number[] {
@@ -644,12 +617,10 @@ export class ConvTranspose2d extends PythonObject {
   get outputPadding(): number | readonly number[] {
     return PythonObject.value(this, "output_padding") as number | readonly number[];
   }
-  /** `outputPadding`, by its Python name. */
-  declare output_padding: ConvTranspose2d["outputPadding"];
 
   /** (n, in, *spatial), or (in, *spatial), to as many out channels. Throws ShapeError. */
   forward(x: Tensor): Tensor {
-    return callTensor(this.session, "nn.ConvTranspose2d.__call__", [this, x]);
+    return callTensor(this[owner], "nn.ConvTranspose2d.__call__", [this, x]);
   }
 }
 alias(ConvTranspose2d.prototype, { kernel_size: "kernelSize", output_padding: "outputPadding" });
@@ -667,6 +638,10 @@ export type EmbeddingArguments =
  * Rows of a table by integer: (...) to (..., embedSize).
  *
  * The table starts uniform by Glorot, as tinygrad's; torch's starts with deviation 1.
+ *
+ * ```js
+ * (await new nn.Embedding(100, 8).forward(new Tensor([[1, 5, 7]], { dtype: "int32" })).ready()).shape; // [1, 3, 8]
+ * ```
  */
 export class Embedding extends PythonObject {
   /** @internal */
@@ -680,15 +655,11 @@ export class Embedding extends PythonObject {
   get vocabSz(): number {
     return PythonObject.value(this, "vocab_sz") as number;
   }
-  /** `vocabSz`, by its Python name. */
-  declare vocab_sz: Embedding["vocabSz"];
 
   /** In a worker known after `ready()`. */
   get embedSz(): number {
     return PythonObject.value(this, "embed_sz") as number;
   }
-  /** `embedSz`, by its Python name. */
-  declare embed_sz: Embedding["embedSz"];
 
   get weight(): Tensor {
     return PythonObject.tensor(this, "weight");
@@ -700,7 +671,7 @@ export class Embedding extends PythonObject {
 
   /** Throws DTypeError unless `idx` is of integers, AxisError for integers out of range. */
   forward(idx: Tensor): Tensor {
-    return callTensor(this.session, "nn.Embedding.__call__", [this, idx]);
+    return callTensor(this[owner], "nn.Embedding.__call__", [this, idx]);
   }
 }
 alias(Embedding.prototype, { vocab_sz: "vocabSz", embed_sz: "embedSz" });
@@ -720,6 +691,10 @@ export type GroupNormArguments =
  * Normalisation of `numGroups` groups of the channels (axis 1), then weight and bias per channel.
  *
  * Throws ArgumentError unless the channels divide into that many groups.
+ *
+ * ```js
+ * (await new nn.GroupNorm(2, 4).forward(Tensor.rand(2, 4, 8, 8)).ready()).shape; // [2, 4, 8, 8]
+ * ```
  */
 export class GroupNorm extends PythonObject {
   /** @internal */
@@ -736,15 +711,11 @@ export class GroupNorm extends PythonObject {
   get numGroups(): number {
     return PythonObject.value(this, "num_groups") as number;
   }
-  /** `numGroups`, by its Python name. */
-  declare num_groups: GroupNorm["numGroups"];
 
   /** In a worker known after `ready()`. */
   get numChannels(): number {
     return PythonObject.value(this, "num_channels") as number;
   }
-  /** `numChannels`, by its Python name. */
-  declare num_channels: GroupNorm["numChannels"];
 
   /** In a worker known after `ready()`. */
   get eps(): number {
@@ -771,7 +742,7 @@ export class GroupNorm extends PythonObject {
 
   /** (n, channels, ...) normalised. Throws ShapeError. */
   forward(x: Tensor): Tensor {
-    return callTensor(this.session, "nn.GroupNorm.__call__", [this, x]);
+    return callTensor(this[owner], "nn.GroupNorm.__call__", [this, x]);
   }
 }
 alias(GroupNorm.prototype, { num_groups: "numGroups", num_channels: "numChannels" });
@@ -802,8 +773,6 @@ export class LSTMCell extends PythonObject {
   get hiddenSize(): number {
     return PythonObject.value(this, "hidden_size") as number;
   }
-  /** `hiddenSize`, by its Python name. */
-  declare hidden_size: LSTMCell["hiddenSize"];
 
   get weightIh(): Tensor {
     return PythonObject.tensor(this, "weight_ih");
@@ -812,8 +781,6 @@ export class LSTMCell extends PythonObject {
   set weightIh(value: Tensor) {
     PythonObject.assign(this, "weight_ih", value);
   }
-  /** `weightIh`, by its Python name. */
-  declare weight_ih: LSTMCell["weightIh"];
 
   get weightHh(): Tensor {
     return PythonObject.tensor(this, "weight_hh");
@@ -822,8 +789,6 @@ export class LSTMCell extends PythonObject {
   set weightHh(value: Tensor) {
     PythonObject.assign(this, "weight_hh", value);
   }
-  /** `weightHh`, by its Python name. */
-  declare weight_hh: LSTMCell["weightHh"];
 
   /** null without `bias`. */
   get biasIh(): Tensor | null {
@@ -833,8 +798,6 @@ export class LSTMCell extends PythonObject {
   set biasIh(value: Tensor | null) {
     PythonObject.assign(this, "bias_ih", value);
   }
-  /** `biasIh`, by its Python name. */
-  declare bias_ih: LSTMCell["biasIh"];
 
   /** null without `bias`. */
   get biasHh(): Tensor | null {
@@ -844,8 +807,6 @@ export class LSTMCell extends PythonObject {
   set biasHh(value: Tensor | null) {
     PythonObject.assign(this, "bias_hh", value);
   }
-  /** `biasHh`, by its Python name. */
-  declare bias_hh: LSTMCell["biasHh"];
 
   /** `hc`: zeros unless given. Throws ShapeError. */
   forward(
@@ -853,7 +814,7 @@ export class LSTMCell extends PythonObject {
       | [x: Tensor, options?: LSTMCellForwardOptions]
       | [x: Tensor, hc: readonly Tensor[] | null, options?: LSTMCellForwardOptions]
   ): [Tensor, Tensor] {
-    return callTensors(this.session, "nn.LSTMCell.__call__", [this, ...args], 2) as [Tensor, Tensor];
+    return callTensors(this[owner], "nn.LSTMCell.__call__", [this, ...args], 2) as [Tensor, Tensor];
   }
 }
 alias(LSTMCell.prototype, {
@@ -895,8 +856,6 @@ export class LayerNorm extends PythonObject {
   get normalizedShape(): readonly number[] {
     return PythonObject.value(this, "normalized_shape") as readonly number[];
   }
-  /** `normalizedShape`, by its Python name. */
-  declare normalized_shape: LayerNorm["normalizedShape"];
 
   /** In a worker known after `ready()`. */
   get eps(): number {
@@ -928,7 +887,7 @@ export class LayerNorm extends PythonObject {
 
   /** Throws ShapeError unless the last axes of `x` are those of the layer. */
   forward(x: Tensor): Tensor {
-    return callTensor(this.session, "nn.LayerNorm.__call__", [this, x]);
+    return callTensor(this[owner], "nn.LayerNorm.__call__", [this, x]);
   }
 }
 alias(LayerNorm.prototype, { normalized_shape: "normalizedShape" });
@@ -972,7 +931,7 @@ export class Linear extends PythonObject {
   }
 
   forward(x: Tensor): Tensor {
-    return callTensor(this.session, "nn.Linear.__call__", [this, x]);
+    return callTensor(this[owner], "nn.Linear.__call__", [this, x]);
   }
 }
 
@@ -1011,15 +970,11 @@ export class MultiheadAttention extends PythonObject {
   get embedDim(): number {
     return PythonObject.value(this, "embed_dim") as number;
   }
-  /** `embedDim`, by its Python name. */
-  declare embed_dim: MultiheadAttention["embedDim"];
 
   /** In a worker known after `ready()`. */
   get numHeads(): number {
     return PythonObject.value(this, "num_heads") as number;
   }
-  /** `numHeads`, by its Python name. */
-  declare num_heads: MultiheadAttention["numHeads"];
 
   /** In a worker known after `ready()`. */
   get dropout(): number {
@@ -1030,8 +985,6 @@ export class MultiheadAttention extends PythonObject {
   get batchFirst(): boolean {
     return PythonObject.value(this, "batch_first") as boolean;
   }
-  /** `batchFirst`, by its Python name. */
-  declare batch_first: MultiheadAttention["batchFirst"];
 
   /** null without `bias`. */
   get inProjBias(): Tensor | null {
@@ -1041,8 +994,6 @@ export class MultiheadAttention extends PythonObject {
   set inProjBias(value: Tensor | null) {
     PythonObject.assign(this, "in_proj_bias", value);
   }
-  /** `inProjBias`, by its Python name. */
-  declare in_proj_bias: MultiheadAttention["inProjBias"];
 
   /**
    * (outputs, weights). The weights are lazy, so they cost nothing unless they are used.
@@ -1067,10 +1018,7 @@ export class MultiheadAttention extends PythonObject {
           options?: MultiheadAttentionForwardOptions,
         ]
   ): [Tensor, Tensor] {
-    return callTensors(this.session, "nn.MultiheadAttention.__call__", [this, ...args], 2) as [
-      Tensor,
-      Tensor,
-    ];
+    return callTensors(this[owner], "nn.MultiheadAttention.__call__", [this, ...args], 2) as [Tensor, Tensor];
   }
 }
 alias(MultiheadAttention.prototype, {
@@ -1116,8 +1064,6 @@ export class RMSNorm extends PythonObject {
   get normalizedShape(): readonly number[] {
     return PythonObject.value(this, "normalized_shape") as readonly number[];
   }
-  /** `normalizedShape`, by its Python name. */
-  declare normalized_shape: RMSNorm["normalizedShape"];
 
   /** In a worker known after `ready()`. */
   get eps(): number {
@@ -1135,7 +1081,7 @@ export class RMSNorm extends PythonObject {
 
   /** Throws ShapeError unless the last axes of `x` are those of the layer. */
   forward(x: Tensor): Tensor {
-    return callTensor(this.session, "nn.RMSNorm.__call__", [this, x]);
+    return callTensor(this[owner], "nn.RMSNorm.__call__", [this, x]);
   }
 }
 alias(RMSNorm.prototype, { normalized_shape: "normalizedShape" });
@@ -1172,6 +1118,10 @@ export type TransformerBlockArguments =
  * Tensor.
  *
  * Throws ArgumentError.
+ *
+ * ```js
+ * (await new nn.TransformerBlock(8, 2).forward(Tensor.rand(2, 7, 8)).ready()).shape; // [2, 7, 8]
+ * ```
  */
 export class TransformerBlock extends PythonObject {
   /** @internal */
@@ -1191,8 +1141,6 @@ export class TransformerBlock extends PythonObject {
   get normFirst(): boolean {
     return PythonObject.value(this, "norm_first") as boolean;
   }
-  /** `normFirst`, by its Python name. */
-  declare norm_first: TransformerBlock["normFirst"];
 
   /** In a worker known after `ready()`. */
   get activation(): string {
@@ -1211,7 +1159,7 @@ export class TransformerBlock extends PythonObject {
           options?: TransformerBlockForwardOptions,
         ]
   ): Tensor {
-    return callTensor(this.session, "nn.TransformerBlock.__call__", [this, ...args]);
+    return callTensor(this[owner], "nn.TransformerBlock.__call__", [this, ...args]);
   }
 }
 alias(TransformerBlock.prototype, { norm_first: "normFirst" });
@@ -1241,15 +1189,13 @@ export class LRScheduler extends PythonObject {
 
   /** Count one step, and write the new learning rates. */
   step(): void {
-    callVoid(this.session, "nn.optim.LRScheduler.step", [this]);
+    callVoid(this[owner], "nn.optim.LRScheduler.step", [this]);
   }
 
   /** The current learning rate of each parameter group. */
   getLastLr(): Promise<readonly number[]> {
-    return callValue(this.session, "nn.optim.LRScheduler.get_last_lr", [this]);
+    return callValue(this[owner], "nn.optim.LRScheduler.get_last_lr", [this]);
   }
-  /** `getLastLr`, by its Python name. */
-  declare get_last_lr: LRScheduler["getLastLr"];
 }
 alias(LRScheduler.prototype, { get_last_lr: "getLastLr" });
 
@@ -1275,15 +1221,11 @@ export class Optimizer extends PythonObject {
   get maxNorm(): number | null {
     return PythonObject.value(this, "max_norm") as number | null;
   }
-  /** `maxNorm`, by its Python name. */
-  declare max_norm: Optimizer["maxNorm"];
 
   /** In a worker known after `ready()`. */
   get maxValue(): number | null {
     return PythonObject.value(this, "max_value") as number | null;
   }
-  /** `maxValue`, by its Python name. */
-  declare max_value: Optimizer["maxValue"];
 
   /** A promise: how many there are is known when it has been made. */
   get params(): Promise<Tensor[]> {
@@ -1300,11 +1242,12 @@ export class Optimizer extends PythonObject {
     return PythonObject.value(this, "device") as string;
   }
 
+  /** The learning rate, of one element. What is assigned is written to it, also for captured steps. */
   get lr(): Tensor {
     return PythonObject.tensor(this, "lr");
   }
 
-  set lr(value: Tensor) {
+  set lr(value: Tensor | number) {
     PythonObject.assign(this, "lr", value);
   }
 
@@ -1312,10 +1255,8 @@ export class Optimizer extends PythonObject {
   zeroGrad(
     ...args: [options?: OptimizerZeroGradOptions] | [setToNone: boolean, options?: OptimizerZeroGradOptions]
   ): void {
-    callVoid(this.session, "nn.optim.Optimizer.zero_grad", [this, ...args]);
+    callVoid(this[owner], "nn.optim.Optimizer.zero_grad", [this, ...args]);
   }
-  /** `zeroGrad`, by its Python name. */
-  declare zero_grad: Optimizer["zeroGrad"];
 
   /**
    * Update the parameters by their gradients, and compute the update. If `closure` is given, it is
@@ -1326,15 +1267,13 @@ export class Optimizer extends PythonObject {
    * of training mode, and when no parameter has a gradient.
    */
   step(): void {
-    callVoid(this.session, "nn.optim.Optimizer.step", [this]);
+    callVoid(this[owner], "nn.optim.Optimizer.step", [this]);
   }
 
   /** `step`, lazily: returns the Tensors to realize. */
   scheduleStep(): Promise<Tensor[]> {
-    return callTensorList(this.session, "nn.optim.Optimizer.schedule_step", [this]);
+    return callTensorList(this[owner], "nn.optim.Optimizer.schedule_step", [this]);
   }
-  /** `scheduleStep`, by its Python name. */
-  declare schedule_step: Optimizer["scheduleStep"];
 
   /**
    * From now on, scale the gradients of every step so that their joint 2-norm is at most `maxNorm`,
@@ -1348,10 +1287,8 @@ export class Optimizer extends PythonObject {
       | [maxNorm: number | null, options?: OptimizerClipGradientsOptions]
       | [maxNorm: number | null, maxValue: number | null, options?: OptimizerClipGradientsOptions]
   ): void {
-    callVoid(this.session, "nn.optim.Optimizer.clip_gradients", [this, ...args]);
+    callVoid(this[owner], "nn.optim.Optimizer.clip_gradients", [this, ...args]);
   }
-  /** `clipGradients`, by its Python name. */
-  declare clip_gradients: Optimizer["clipGradients"];
 }
 alias(Optimizer.prototype, {
   max_norm: "maxNorm",
@@ -1387,15 +1324,11 @@ export class OptimizerGroup extends PythonObject {
   get maxNorm(): number | null {
     return PythonObject.value(this, "max_norm") as number | null;
   }
-  /** `maxNorm`, by its Python name. */
-  declare max_norm: OptimizerGroup["maxNorm"];
 
   /** In a worker known after `ready()`. */
   get maxValue(): number | null {
     return PythonObject.value(this, "max_value") as number | null;
   }
-  /** `maxValue`, by its Python name. */
-  declare max_value: OptimizerGroup["maxValue"];
 
   /** A promise: how many there are is known when it has been made. */
   get params(): Promise<Tensor[]> {
@@ -1408,27 +1341,23 @@ export class OptimizerGroup extends PythonObject {
       | [options?: OptimizerGroupZeroGradOptions]
       | [setToNone: boolean, options?: OptimizerGroupZeroGradOptions]
   ): void {
-    callVoid(this.session, "nn.optim.OptimizerGroup.zero_grad", [this, ...args]);
+    callVoid(this[owner], "nn.optim.OptimizerGroup.zero_grad", [this, ...args]);
   }
-  /** `zeroGrad`, by its Python name. */
-  declare zero_grad: OptimizerGroup["zeroGrad"];
 
   /**
    * Every optimizer's step, lazily: returns the Tensors to realize. Optimizers without gradients are
    * skipped.
    */
   scheduleStep(): Promise<Tensor[]> {
-    return callTensorList(this.session, "nn.optim.OptimizerGroup.schedule_step", [this]);
+    return callTensorList(this[owner], "nn.optim.OptimizerGroup.schedule_step", [this]);
   }
-  /** `scheduleStep`, by its Python name. */
-  declare schedule_step: OptimizerGroup["scheduleStep"];
 
   /**
    * Every optimizer's step, in one Program. If `closure` is given, it is called first, and its result
    * is returned. Throws GradientError.
    */
   step(): void {
-    callVoid(this.session, "nn.optim.OptimizerGroup.step", [this]);
+    callVoid(this[owner], "nn.optim.OptimizerGroup.step", [this]);
   }
 
   /**
@@ -1443,10 +1372,8 @@ export class OptimizerGroup extends PythonObject {
       | [maxNorm: number | null, options?: OptimizerGroupClipGradientsOptions]
       | [maxNorm: number | null, maxValue: number | null, options?: OptimizerGroupClipGradientsOptions]
   ): void {
-    callVoid(this.session, "nn.optim.OptimizerGroup.clip_gradients", [this, ...args]);
+    callVoid(this[owner], "nn.optim.OptimizerGroup.clip_gradients", [this, ...args]);
   }
-  /** `clipGradients`, by its Python name. */
-  declare clip_gradients: OptimizerGroup["clipGradients"];
 }
 alias(OptimizerGroup.prototype, {
   max_norm: "maxNorm",
@@ -1494,7 +1421,13 @@ export type Conv1dArguments =
       options?: Conv1dOptions,
     ];
 
-/** Conv2d over one axis: (n, in, length) to (n, out, new length); weight (out, in/groups, kernel). */
+/**
+ * Conv2d over one axis: (n, in, length) to (n, out, new length); weight (out, in/groups, kernel).
+ *
+ * ```js
+ * (await new nn.Conv1d(3, 16, 5).forward(Tensor.rand(2, 3, 20)).ready()).shape; // [2, 16, 16]
+ * ```
+ */
 export class Conv1d extends Conv2d {
   /** @internal */
   static override readonly shape: Shape = {
@@ -1532,7 +1465,13 @@ export type Conv3dArguments =
       options?: Conv3dOptions,
     ];
 
-/** Conv2d over three axes: (n, in, d, h, w); weight (out, in/groups, kd, kh, kw). */
+/**
+ * Conv2d over three axes: (n, in, d, h, w); weight (out, in/groups, kd, kh, kw).
+ *
+ * ```js
+ * (await new nn.Conv3d(3, 4, 2).forward(Tensor.rand(1, 3, 5, 5, 5)).ready()).shape; // [1, 4, 4, 4, 4]
+ * ```
+ */
 export class Conv3d extends Conv2d {
   /** @internal */
   static override readonly shape: Shape = {
@@ -1576,7 +1515,13 @@ export type ConvTranspose1dArguments =
       options?: ConvTranspose1dOptions,
     ];
 
-/** ConvTranspose2d over one axis: (n, in, length); weight (in, out/groups, kernel). */
+/**
+ * ConvTranspose2d over one axis: (n, in, length); weight (in, out/groups, kernel).
+ *
+ * ```js
+ * (await new nn.ConvTranspose1d(3, 16, 2, { stride: 2 }).forward(Tensor.rand(2, 3, 8)).ready()).shape; // [2, 16, 16]
+ * ```
+ */
 export class ConvTranspose1d extends ConvTranspose2d {
   /** @internal */
   static override readonly shape: Shape = {
@@ -1620,7 +1565,13 @@ export type ConvTranspose3dArguments =
       options?: ConvTranspose3dOptions,
     ];
 
-/** ConvTranspose2d over three axes: (n, in, d, h, w); weight (in, out/groups, kd, kh, kw). */
+/**
+ * ConvTranspose2d over three axes: (n, in, d, h, w); weight (in, out/groups, kd, kh, kw).
+ *
+ * ```js
+ * (await new nn.ConvTranspose3d(3, 4, 2, { stride: 2 }).forward(Tensor.rand(1, 3, 4, 4, 4)).ready()).shape; // [1, 4, 8, 8, 8]
+ * ```
+ */
 export class ConvTranspose3d extends ConvTranspose2d {
   /** @internal */
   static override readonly shape: Shape = {
@@ -1641,7 +1592,13 @@ export type InstanceNormArguments =
   | [numFeatures: number, options?: InstanceNormOptions]
   | [numFeatures: number, eps: number, options?: InstanceNormOptions];
 
-/** Normalisation of each channel of each image by itself. */
+/**
+ * Normalisation of each channel of each image by itself.
+ *
+ * ```js
+ * (await new nn.InstanceNorm(3).forward(Tensor.rand(2, 3, 8, 8)).ready()).shape; // [2, 3, 8, 8]
+ * ```
+ */
 export class InstanceNorm extends GroupNorm {
   /** @internal */
   static override readonly shape: Shape = {
@@ -1665,7 +1622,13 @@ export type LayerNorm2dArguments =
   | [normalizedShape: number, options?: LayerNorm2dOptions]
   | [normalizedShape: number, eps: number, options?: LayerNorm2dOptions];
 
-/** Layer normalisation over the channels (axis 1) of images (n, channels, h, w). */
+/**
+ * Layer normalisation over the channels (axis 1) of images (n, channels, h, w).
+ *
+ * ```js
+ * (await new nn.LayerNorm2d(3).forward(Tensor.rand(2, 3, 8, 8)).ready()).shape; // [2, 3, 8, 8]
+ * ```
+ */
 export class LayerNorm2d extends LayerNorm {
   /** @internal */
   static override readonly shape: Shape = {
@@ -1679,7 +1642,7 @@ export class LayerNorm2d extends LayerNorm {
 
   /** Throws ShapeError for other axes or another number of channels. */
   override forward(x: Tensor): Tensor {
-    return callTensor(this.session, "nn.LayerNorm2d.__call__", [this, x]);
+    return callTensor(this[owner], "nn.LayerNorm2d.__call__", [this, x]);
   }
 }
 
@@ -1732,8 +1695,6 @@ export class ASGD extends Optimizer {
   get weightDecay(): number {
     return PythonObject.value(this, "weight_decay") as number;
   }
-  /** `weightDecay`, by its Python name. */
-  declare weight_decay: ASGD["weightDecay"];
 
   get t(): Tensor {
     return PythonObject.tensor(this, "t");
@@ -1802,8 +1763,6 @@ export class LARS extends Optimizer {
   get weightDecay(): number {
     return PythonObject.value(this, "weight_decay") as number;
   }
-  /** `weightDecay`, by its Python name. */
-  declare weight_decay: LARS["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get tcoef(): number {
@@ -1824,8 +1783,6 @@ export class LARS extends Optimizer {
   get preWd(): boolean {
     return PythonObject.value(this, "pre_wd") as boolean;
   }
-  /** `preWd`, by its Python name. */
-  declare pre_wd: LARS["preWd"];
 
   /** A promise: how many there are is known when it has been made. */
   get b(): Promise<Tensor[]> {
@@ -1872,8 +1829,6 @@ export class SGD extends Optimizer {
   get weightDecay(): number {
     return PythonObject.value(this, "weight_decay") as number;
   }
-  /** `weightDecay`, by its Python name. */
-  declare weight_decay: SGD["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get nesterov(): boolean {
@@ -1934,8 +1889,6 @@ export class Adadelta extends Optimizer {
   get weightDecay(): number {
     return PythonObject.value(this, "weight_decay") as number;
   }
-  /** `weightDecay`, by its Python name. */
-  declare weight_decay: Adadelta["weightDecay"];
 
   /** A promise: how many there are is known when it has been made. */
   get v(): Promise<Tensor[]> {
@@ -1991,22 +1944,16 @@ export class Adagrad extends Optimizer {
   get lrDecay(): number {
     return PythonObject.value(this, "lr_decay") as number;
   }
-  /** `lrDecay`, by its Python name. */
-  declare lr_decay: Adagrad["lrDecay"];
 
   /** In a worker known after `ready()`. */
   get weightDecay(): number {
     return PythonObject.value(this, "weight_decay") as number;
   }
-  /** `weightDecay`, by its Python name. */
-  declare weight_decay: Adagrad["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get initialAccumulatorValue(): number {
     return PythonObject.value(this, "initial_accumulator_value") as number;
   }
-  /** `initialAccumulatorValue`, by its Python name. */
-  declare initial_accumulator_value: Adagrad["initialAccumulatorValue"];
 
   /** In a worker known after `ready()`. */
   get eps(): number {
@@ -2082,8 +2029,6 @@ export class AdamW extends Optimizer {
   get weightDecay(): number {
     return PythonObject.value(this, "weight_decay") as number;
   }
-  /** `weightDecay`, by its Python name. */
-  declare weight_decay: AdamW["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get decoupled(): boolean {
@@ -2097,8 +2042,6 @@ export class AdamW extends Optimizer {
   set b1T(value: Tensor) {
     PythonObject.assign(this, "b1_t", value);
   }
-  /** `b1T`, by its Python name. */
-  declare b1_t: AdamW["b1T"];
 
   get b2T(): Tensor {
     return PythonObject.tensor(this, "b2_t");
@@ -2107,8 +2050,6 @@ export class AdamW extends Optimizer {
   set b2T(value: Tensor) {
     PythonObject.assign(this, "b2_t", value);
   }
-  /** `b2T`, by its Python name. */
-  declare b2_t: AdamW["b2T"];
 
   /** A promise: how many there are is known when it has been made. */
   get m(): Promise<Tensor[]> {
@@ -2167,8 +2108,6 @@ export class Adamax extends Optimizer {
   get weightDecay(): number {
     return PythonObject.value(this, "weight_decay") as number;
   }
-  /** `weightDecay`, by its Python name. */
-  declare weight_decay: Adamax["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get decoupled(): boolean {
@@ -2252,8 +2191,6 @@ export class ConstantLR extends LRScheduler {
   get totalIters(): number {
     return PythonObject.value(this, "total_iters") as number;
   }
-  /** `totalIters`, by its Python name. */
-  declare total_iters: ConstantLR["totalIters"];
 }
 alias(ConstantLR.prototype, { total_iters: "totalIters" });
 
@@ -2293,8 +2230,6 @@ export class CosineAnnealingLR extends LRScheduler {
   get etaMin(): number {
     return PythonObject.value(this, "eta_min") as number;
   }
-  /** `etaMin`, by its Python name. */
-  declare eta_min: CosineAnnealingLR["etaMin"];
 }
 alias(CosineAnnealingLR.prototype, { eta_min: "etaMin" });
 
@@ -2348,8 +2283,6 @@ export class CosineAnnealingWarmRestarts extends LRScheduler {
   get etaMin(): number {
     return PythonObject.value(this, "eta_min") as number;
   }
-  /** `etaMin`, by its Python name. */
-  declare eta_min: CosineAnnealingWarmRestarts["etaMin"];
 }
 alias(CosineAnnealingWarmRestarts.prototype, { eta_min: "etaMin" });
 
@@ -2404,29 +2337,21 @@ export class CyclicLR extends LRScheduler {
   get baseLr(): readonly number[] {
     return PythonObject.value(this, "base_lr") as readonly number[];
   }
-  /** `baseLr`, by its Python name. */
-  declare base_lr: CyclicLR["baseLr"];
 
   /** In a worker known after `ready()`. */
   get maxLr(): readonly number[] {
     return PythonObject.value(this, "max_lr") as readonly number[];
   }
-  /** `maxLr`, by its Python name. */
-  declare max_lr: CyclicLR["maxLr"];
 
   /** In a worker known after `ready()`. */
   get stepSizeUp(): number {
     return PythonObject.value(this, "step_size_up") as number;
   }
-  /** `stepSizeUp`, by its Python name. */
-  declare step_size_up: CyclicLR["stepSizeUp"];
 
   /** In a worker known after `ready()`. */
   get stepSizeDown(): number {
     return PythonObject.value(this, "step_size_down") as number;
   }
-  /** `stepSizeDown`, by its Python name. */
-  declare step_size_down: CyclicLR["stepSizeDown"];
 
   /** In a worker known after `ready()`. */
   get mode(): string {
@@ -2497,22 +2422,16 @@ export class LinearLR extends LRScheduler {
   get startFactor(): number {
     return PythonObject.value(this, "start_factor") as number;
   }
-  /** `startFactor`, by its Python name. */
-  declare start_factor: LinearLR["startFactor"];
 
   /** In a worker known after `ready()`. */
   get endFactor(): number {
     return PythonObject.value(this, "end_factor") as number;
   }
-  /** `endFactor`, by its Python name. */
-  declare end_factor: LinearLR["endFactor"];
 
   /** In a worker known after `ready()`. */
   get totalIters(): number {
     return PythonObject.value(this, "total_iters") as number;
   }
-  /** `totalIters`, by its Python name. */
-  declare total_iters: LinearLR["totalIters"];
 }
 alias(LinearLR.prototype, {
   start_factor: "startFactor",
@@ -2608,8 +2527,6 @@ export class Muon extends Optimizer {
   get weightDecay(): number {
     return PythonObject.value(this, "weight_decay") as number;
   }
-  /** `weightDecay`, by its Python name. */
-  declare weight_decay: Muon["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get nesterov(): boolean {
@@ -2620,22 +2537,16 @@ export class Muon extends Optimizer {
   get nsSteps(): number {
     return PythonObject.value(this, "ns_steps") as number;
   }
-  /** `nsSteps`, by its Python name. */
-  declare ns_steps: Muon["nsSteps"];
 
   /** In a worker known after `ready()`. */
   get nsCoefficients(): readonly number[] {
     return PythonObject.value(this, "ns_coefficients") as readonly number[];
   }
-  /** `nsCoefficients`, by its Python name. */
-  declare ns_coefficients: Muon["nsCoefficients"];
 
   /** In a worker known after `ready()`. */
   get adjustLrFn(): string | null {
     return PythonObject.value(this, "adjust_lr_fn") as string | null;
   }
-  /** `adjustLrFn`, by its Python name. */
-  declare adjust_lr_fn: Muon["adjustLrFn"];
 
   /** A promise: how many there are is known when it has been made. */
   get b(): Promise<Tensor[]> {
@@ -2706,8 +2617,6 @@ export class NAdam extends Optimizer {
   get weightDecay(): number {
     return PythonObject.value(this, "weight_decay") as number;
   }
-  /** `weightDecay`, by its Python name. */
-  declare weight_decay: NAdam["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get decoupled(): boolean {
@@ -2736,8 +2645,6 @@ export class NAdam extends Optimizer {
   get momentumDecay(): number {
     return PythonObject.value(this, "momentum_decay") as number;
   }
-  /** `momentumDecay`, by its Python name. */
-  declare momentum_decay: NAdam["momentumDecay"];
 
   get muProduct(): Tensor {
     return PythonObject.tensor(this, "mu_product");
@@ -2746,8 +2653,6 @@ export class NAdam extends Optimizer {
   set muProduct(value: Tensor) {
     PythonObject.assign(this, "mu_product", value);
   }
-  /** `muProduct`, by its Python name. */
-  declare mu_product: NAdam["muProduct"];
 }
 alias(NAdam.prototype, {
   weight_decay: "weightDecay",
@@ -2812,50 +2717,36 @@ export class OneCycleLR extends LRScheduler {
   get maxLr(): readonly number[] {
     return PythonObject.value(this, "max_lr") as readonly number[];
   }
-  /** `maxLr`, by its Python name. */
-  declare max_lr: OneCycleLR["maxLr"];
 
   /** In a worker known after `ready()`. */
   get totalSteps(): number {
     return PythonObject.value(this, "total_steps") as number;
   }
-  /** `totalSteps`, by its Python name. */
-  declare total_steps: OneCycleLR["totalSteps"];
 
   /** In a worker known after `ready()`. */
   get pctStart(): number {
     return PythonObject.value(this, "pct_start") as number;
   }
-  /** `pctStart`, by its Python name. */
-  declare pct_start: OneCycleLR["pctStart"];
 
   /** In a worker known after `ready()`. */
   get annealStrategy(): string {
     return PythonObject.value(this, "anneal_strategy") as string;
   }
-  /** `annealStrategy`, by its Python name. */
-  declare anneal_strategy: OneCycleLR["annealStrategy"];
 
   /** In a worker known after `ready()`. */
   get divFactor(): number {
     return PythonObject.value(this, "div_factor") as number;
   }
-  /** `divFactor`, by its Python name. */
-  declare div_factor: OneCycleLR["divFactor"];
 
   /** In a worker known after `ready()`. */
   get finalDivFactor(): number {
     return PythonObject.value(this, "final_div_factor") as number;
   }
-  /** `finalDivFactor`, by its Python name. */
-  declare final_div_factor: OneCycleLR["finalDivFactor"];
 
   /** In a worker known after `ready()`. */
   get threePhase(): boolean {
     return PythonObject.value(this, "three_phase") as boolean;
   }
-  /** `threePhase`, by its Python name. */
-  declare three_phase: OneCycleLR["threePhase"];
 }
 alias(OneCycleLR.prototype, {
   max_lr: "maxLr",
@@ -2891,8 +2782,6 @@ export class PolynomialLR extends LRScheduler {
   get totalIters(): number {
     return PythonObject.value(this, "total_iters") as number;
   }
-  /** `totalIters`, by its Python name. */
-  declare total_iters: PolynomialLR["totalIters"];
 
   /** In a worker known after `ready()`. */
   get power(): number {
@@ -2951,8 +2840,6 @@ export class RAdam extends Optimizer {
   get weightDecay(): number {
     return PythonObject.value(this, "weight_decay") as number;
   }
-  /** `weightDecay`, by its Python name. */
-  declare weight_decay: RAdam["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get decoupled(): boolean {
@@ -3023,8 +2910,6 @@ export class RMSprop extends Optimizer {
   get weightDecay(): number {
     return PythonObject.value(this, "weight_decay") as number;
   }
-  /** `weightDecay`, by its Python name. */
-  declare weight_decay: RMSprop["weightDecay"];
 
   /** In a worker known after `ready()`. */
   get momentum(): number {
@@ -3124,8 +3009,6 @@ export class ReduceLROnPlateau extends LRScheduler {
   get thresholdMode(): string {
     return PythonObject.value(this, "threshold_mode") as string;
   }
-  /** `thresholdMode`, by its Python name. */
-  declare threshold_mode: ReduceLROnPlateau["thresholdMode"];
 
   /** In a worker known after `ready()`. */
   get cooldown(): number {
@@ -3141,8 +3024,6 @@ export class ReduceLROnPlateau extends LRScheduler {
   get minLr(): readonly number[] {
     return PythonObject.value(this, "min_lr") as readonly number[];
   }
-  /** `minLr`, by its Python name. */
-  declare min_lr: ReduceLROnPlateau["minLr"];
 
   /** In a worker known after `ready()`. */
   get best(): number {
@@ -3153,15 +3034,11 @@ export class ReduceLROnPlateau extends LRScheduler {
   get numBadEpochs(): number {
     return PythonObject.value(this, "num_bad_epochs") as number;
   }
-  /** `numBadEpochs`, by its Python name. */
-  declare num_bad_epochs: ReduceLROnPlateau["numBadEpochs"];
 
   /** In a worker known after `ready()`. */
   get cooldownCounter(): number {
     return PythonObject.value(this, "cooldown_counter") as number;
   }
-  /** `cooldownCounter`, by its Python name. */
-  declare cooldown_counter: ReduceLROnPlateau["cooldownCounter"];
 
   /** Count one step with the number `metrics` (or a Tensor of one element). Throws ArgumentError. */
   override step(
@@ -3169,7 +3046,7 @@ export class ReduceLROnPlateau extends LRScheduler {
       | [options?: ReduceLROnPlateauStepOptions]
       | [metrics: number | Tensor | null, options?: ReduceLROnPlateauStepOptions]
   ): void {
-    callVoid(this.session, "nn.optim.ReduceLROnPlateau.step", [this, ...args]);
+    callVoid(this[owner], "nn.optim.ReduceLROnPlateau.step", [this, ...args]);
   }
 }
 alias(ReduceLROnPlateau.prototype, {
@@ -3220,8 +3097,6 @@ export class Rprop extends Optimizer {
   get stepSizes(): readonly number[] {
     return PythonObject.value(this, "step_sizes") as readonly number[];
   }
-  /** `stepSizes`, by its Python name. */
-  declare step_sizes: Rprop["stepSizes"];
 
   /** A promise: how many there are is known when it has been made. */
   get before(): Promise<Tensor[]> {
@@ -3286,8 +3161,6 @@ export class StepLR extends LRScheduler {
   get stepSize(): number {
     return PythonObject.value(this, "step_size") as number;
   }
-  /** `stepSize`, by its Python name. */
-  declare step_size: StepLR["stepSize"];
 
   /** In a worker known after `ready()`. */
   get gamma(): number {
@@ -3698,26 +3571,56 @@ export interface Layers {
    * The statistics never get a gradient, so an optimizer does not change them, even after `requiresGrad_()`
    * on everything that `nn.state.getParameters` finds. 16-bit floats are normalised in float32; the result
    * has the dtype that x and weight promote to.
+   *
+   * ```js
+   * (await new nn.BatchNorm(3).forward(Tensor.rand(2, 3, 8, 8)).ready()).shape; // [2, 3, 8, 8]
+   * ```
    */
   readonly BatchNorm: Constructor<BatchNormArguments, BatchNorm>;
   /**
    * x1ᵀ · weight[k] · x2 + bias[k] for each output feature k: (..., in1) and (..., in2) to (..., out).
    *
    * weight (out, in1, in2) and bias (out) start uniform in ±1/sqrt(in1Features).
+   *
+   * ```js
+   * (await new nn.Bilinear(3, 4, 5).forward(Tensor.rand(2, 3), Tensor.rand(2, 4)).ready()).shape; // [2, 5]
+   * ```
    */
   readonly Bilinear: Constructor<BilinearArguments, Bilinear>;
-  /** Conv2d over one axis: (n, in, length) to (n, out, new length); weight (out, in/groups, kernel). */
+  /**
+   * Conv2d over one axis: (n, in, length) to (n, out, new length); weight (out, in/groups, kernel).
+   *
+   * ```js
+   * (await new nn.Conv1d(3, 16, 5).forward(Tensor.rand(2, 3, 20)).ready()).shape; // [2, 16, 16]
+   * ```
+   */
   readonly Conv1d: Constructor<Conv1dArguments, Conv1d>;
   /**
    * conv2d with weight (out, in/groups, *kernel) and bias (out); `padding` may be 'same' or 'valid'.
    *
    * As many spatial axes as `kernelSize` has integers; an integer is two. Both start uniform in ±1/sqrt(fan in).
    * Throws ArgumentError for invalid sizes.
+   *
+   * ```js
+   * (await new nn.Conv2d(3, 16, 3, { padding: "same" }).forward(Tensor.rand(2, 3, 8, 8)).ready()).shape; // [2, 16, 8, 8]
+   * ```
    */
   readonly Conv2d: Constructor<Conv2dArguments, Conv2d>;
-  /** Conv2d over three axes: (n, in, d, h, w); weight (out, in/groups, kd, kh, kw). */
+  /**
+   * Conv2d over three axes: (n, in, d, h, w); weight (out, in/groups, kd, kh, kw).
+   *
+   * ```js
+   * (await new nn.Conv3d(3, 4, 2).forward(Tensor.rand(1, 3, 5, 5, 5)).ready()).shape; // [1, 4, 4, 4, 4]
+   * ```
+   */
   readonly Conv3d: Constructor<Conv3dArguments, Conv3d>;
-  /** ConvTranspose2d over one axis: (n, in, length); weight (in, out/groups, kernel). */
+  /**
+   * ConvTranspose2d over one axis: (n, in, length); weight (in, out/groups, kernel).
+   *
+   * ```js
+   * (await new nn.ConvTranspose1d(3, 16, 2, { stride: 2 }).forward(Tensor.rand(2, 3, 8)).ready()).shape; // [2, 16, 16]
+   * ```
+   */
   readonly ConvTranspose1d: Constructor<ConvTranspose1dArguments, ConvTranspose1d>;
   /**
    * The transpose (gradient) of Conv2d, which makes images larger: weight (in, out/groups, *kernel).
@@ -3725,29 +3628,59 @@ export interface Layers {
    * The new size of each spatial axis is (size - 1) * stride - 2 * padding + dilation * (kernel - 1) +
    * outputPadding + 1. Throws ArgumentError, also for an outputPadding that is smaller than neither stride
    * nor dilation.
+   *
+   * ```js
+   * (await new nn.ConvTranspose2d(3, 16, 2, { stride: 2 }).forward(Tensor.rand(2, 3, 8, 8)).ready()).shape; // [2, 16, 16, 16]
+   * ```
    */
   readonly ConvTranspose2d: Constructor<ConvTranspose2dArguments, ConvTranspose2d>;
-  /** ConvTranspose2d over three axes: (n, in, d, h, w); weight (in, out/groups, kd, kh, kw). */
+  /**
+   * ConvTranspose2d over three axes: (n, in, d, h, w); weight (in, out/groups, kd, kh, kw).
+   *
+   * ```js
+   * (await new nn.ConvTranspose3d(3, 4, 2, { stride: 2 }).forward(Tensor.rand(1, 3, 4, 4, 4)).ready()).shape; // [1, 4, 8, 8, 8]
+   * ```
+   */
   readonly ConvTranspose3d: Constructor<ConvTranspose3dArguments, ConvTranspose3d>;
   /**
    * Rows of a table by integer: (...) to (..., embedSize).
    *
    * The table starts uniform by Glorot, as tinygrad's; torch's starts with deviation 1.
+   *
+   * ```js
+   * (await new nn.Embedding(100, 8).forward(new Tensor([[1, 5, 7]], { dtype: "int32" })).ready()).shape; // [1, 3, 8]
+   * ```
    */
   readonly Embedding: Constructor<EmbeddingArguments, Embedding>;
   /**
    * Normalisation of `numGroups` groups of the channels (axis 1), then weight and bias per channel.
    *
    * Throws ArgumentError unless the channels divide into that many groups.
+   *
+   * ```js
+   * (await new nn.GroupNorm(2, 4).forward(Tensor.rand(2, 4, 8, 8)).ready()).shape; // [2, 4, 8, 8]
+   * ```
    */
   readonly GroupNorm: Constructor<GroupNormArguments, GroupNorm>;
-  /** Normalisation of each channel of each image by itself. */
+  /**
+   * Normalisation of each channel of each image by itself.
+   *
+   * ```js
+   * (await new nn.InstanceNorm(3).forward(Tensor.rand(2, 3, 8, 8)).ready()).shape; // [2, 3, 8, 8]
+   * ```
+   */
   readonly InstanceNorm: Constructor<InstanceNormArguments, InstanceNorm>;
   /** One step of an LSTM: x (n, inputSize) and a state (h, c), both (n, hiddenSize), to the next one. */
   readonly LSTMCell: Constructor<LSTMCellArguments, LSTMCell>;
   /** Layer normalisation over the last axes, of shape `normalizedShape`, then weight and bias. */
   readonly LayerNorm: Constructor<LayerNormArguments, LayerNorm>;
-  /** Layer normalisation over the channels (axis 1) of images (n, channels, h, w). */
+  /**
+   * Layer normalisation over the channels (axis 1) of images (n, channels, h, w).
+   *
+   * ```js
+   * (await new nn.LayerNorm2d(3).forward(Tensor.rand(2, 3, 8, 8)).ready()).shape; // [2, 3, 8, 8]
+   * ```
+   */
   readonly LayerNorm2d: Constructor<LayerNorm2dArguments, LayerNorm2d>;
   /**
    * x · weightᵀ + bias: (..., inFeatures) to (..., outFeatures).
@@ -3780,6 +3713,10 @@ export interface Layers {
    * Tensor.
    *
    * Throws ArgumentError.
+   *
+   * ```js
+   * (await new nn.TransformerBlock(8, 2).forward(Tensor.rand(2, 7, 8)).ready()).shape; // [2, 7, 8]
+   * ```
    */
   readonly TransformerBlock: Constructor<TransformerBlockArguments, TransformerBlock>;
   /** `BatchNorm`, by another name. */

@@ -10,8 +10,10 @@ import {
   callValue,
   callVoid,
 } from "../calls";
-import type { Scalar, DTypeName } from "../dtypes";
+import type { DType, DTypeName, DTypeOf, Scalar } from "../dtypes";
 import type { TensorData } from "../make";
+import type { FloatOf, Operated, ReducedDType, Undetermined, WithNumber } from "../result_dtypes";
+import { owner } from "../handle";
 import { TensorBase, type Operand, type Size } from "../tensor_base";
 
 /** Arguments of `Tensor.code` by name. */
@@ -404,25 +406,21 @@ export interface DotOptions {
 
 /** Arguments of `Tensor.matmul` by name. */
 export interface MatmulOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
   readonly dtype?: DTypeName | null | undefined;
 }
 
 /** Arguments of `Tensor.mm` by name. */
 export interface MmOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
   readonly dtype?: DTypeName | null | undefined;
 }
 
 /** Arguments of `Tensor.bmm` by name. */
 export interface BmmOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
   readonly dtype?: DTypeName | null | undefined;
 }
 
 /** Arguments of `Tensor.mv` by name. */
 export interface MvOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
   readonly dtype?: DTypeName | null | undefined;
 }
 
@@ -1150,11 +1148,6 @@ export interface PoolOptions {
   /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
 }
 
-/** Arguments of `Tensor.pow` by name. */
-export interface PowOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
 /** Arguments of `Tensor.logit` by name. */
 export interface LogitOptions {
   readonly eps?: number | null | undefined;
@@ -1185,57 +1178,19 @@ export interface IsinfOptions {
   /** true unless given. */ readonly detectNegative?: boolean | undefined;
 }
 
-/** Arguments of `Tensor.add` by name. */
-export interface AddOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.sub` by name. */
-export interface SubOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.subtract` by name. */
-export interface SubtractOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.mul` by name. */
-export interface MulOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.multiply` by name. */
-export interface MultiplyOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
 /** Arguments of `Tensor.div` by name. */
 export interface DivOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
   readonly roundingMode?: "trunc" | "floor" | null | undefined;
 }
 
 /** Arguments of `Tensor.divide` by name. */
 export interface DivideOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
   readonly roundingMode?: "trunc" | "floor" | null | undefined;
 }
 
 /** Arguments of `Tensor.trueDivide` by name. */
 export interface TrueDivideOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
   readonly roundingMode?: "trunc" | "floor" | null | undefined;
-}
-
-/** Arguments of `Tensor.mod` by name. */
-export interface ModOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.remainder` by name. */
-export interface RemainderOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
 }
 
 /** Arguments of `Tensor.addcmul` by name. */
@@ -1246,31 +1201,6 @@ export interface AddcmulOptions {
 /** Arguments of `Tensor.addcdiv` by name. */
 export interface AddcdivOptions {
   /** 1 unless given. */ readonly value?: number | undefined;
-}
-
-/** Arguments of `Tensor.bitwiseAnd` by name. */
-export interface BitwiseAndOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.bitwiseOr` by name. */
-export interface BitwiseOrOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.bitwiseXor` by name. */
-export interface BitwiseXorOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.lshift` by name. */
-export interface LshiftOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.rshift` by name. */
-export interface RshiftOptions {
-  /** false unless given. */ readonly reverse?: boolean | undefined;
 }
 
 /** Arguments of `Tensor.const` by name. */
@@ -1357,25 +1287,39 @@ export interface CastOptions {
 }
 
 /** A lazy n-dimensional array with gradients: nothing is computed before `data`, `item`, `tolist` or `realize` asks. */
-export class Tensor extends TensorBase {
-  /** The last two axes swapped: each matrix of a batch transposed. */
+export class Tensor<D extends DType = DType> extends TensorBase<D> {
+  /**
+   * The last two axes swapped: each matrix of a batch transposed.
+   *
+   * ```js
+   * await new Tensor([[[1, 2], [3, 4]]]).mT.tolist(); // [[[1, 3], [2, 4]]]
+   * ```
+   */
   get mT(): Tensor {
-    return callTensor(this.session, "$get", [this, "mT"]);
+    return callTensor(this[owner], "$get", [this, "mT"]);
   }
 
   /**
    * The matrix transposed.
    *
    * The last two axes, as tinygrad's; torch's `T` reverses all axes: `permute(2, 1, 0)`.
+   *
+   * ```js
+   * await new Tensor([[1, 2], [3, 4]]).T.tolist(); // [[1, 3], [2, 4]]
+   * ```
    */
-  get T(): Tensor {
-    return callTensor(this.session, "$get", [this, "T"]);
+  get T(): Tensor<D> {
+    return callTensor(this[owner], "$get", [this, "T"]);
   }
 
   /**
    * Compute this Tensor and `others` now, in one Program, and carry out writes to them; returns this.
    *
    * A view of stored memory stays a view of it. Throws DeviceError, OutOfMemoryError, CompileError.
+   *
+   * ```js
+   * await new Tensor([1, 2]).add(1).realize().tolist(); // [2, 3]
+   * ```
    */
   realize(...others: Tensor[]): this {
     return callSelf(this, "Tensor.realize", [...others]);
@@ -1389,7 +1333,7 @@ export class Tensor extends TensorBase {
    * changed. Throws DeviceError, CompileError.
    */
   code(...args: [options?: CodeOptions] | [machine: boolean, options?: CodeOptions]): Promise<string> {
-    return callValue(this.session, "Tensor.code", [this, ...args]);
+    return callValue(this[owner], "Tensor.code", [this, ...args]);
   }
 
   /**
@@ -1400,28 +1344,48 @@ export class Tensor extends TensorBase {
    * choice: `"SIMD r1 16 4, UPCAST r0 6"`. The kinds are in `polygrad/codegen/opts/opt.py`; DEBUG=3 prints
    * the chosen Opts. Devices that do not optimise ignore them. Throws ArgumentError if the text is not a
    * list of Opts; OptError, when the kernel is made, for an Opt that does not apply to it.
+   *
+   * ```js
+   * await new Tensor([[1, 2], [3, 4]]).T.contiguous().tolist(); // [[1, 3], [2, 4]]
+   * ```
    */
   contiguous(
     ...args: [options?: ContiguousOptions] | [opts: string | null, options?: ContiguousOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.contiguous", [this, ...args]);
+  ): Tensor<D> {
+    return callTensor(this[owner], "Tensor.contiguous", [this, ...args]);
   }
 
-  /** this. It exists for compatibility: gradients need no hint where they are stored. */
+  /**
+   * this. It exists for compatibility: gradients need no hint where they are stored.
+   *
+   * ```js
+   * await new Tensor([1, 2]).contiguousBackward().tolist(); // [1, 2]
+   * ```
+   */
   contiguousBackward(): this {
     return callSelf(this, "Tensor.contiguous_backward", []);
   }
-  /** `contiguousBackward`, by its Python name. */
-  declare contiguous_backward: Tensor["contiguousBackward"];
 
-  /** A copy in memory of its own; the gradient flows through it. */
-  clone(...args: [options?: CloneOptions] | [device: string | null, options?: CloneOptions]): Tensor {
-    return callTensor(this.session, "Tensor.clone", [this, ...args]);
+  /**
+   * A copy in memory of its own; the gradient flows through it.
+   *
+   * ```js
+   * await new Tensor([1, 2]).clone().tolist(); // [1, 2]
+   * ```
+   */
+  clone(...args: [options?: CloneOptions] | [device: string | null, options?: CloneOptions]): Tensor<D> {
+    return callTensor(this[owner], "Tensor.clone", [this, ...args]);
   }
 
-  /** This value, cut from gradients: a view. */
-  detach(): Tensor {
-    return callTensor(this.session, "Tensor.detach", [this]);
+  /**
+   * This value, cut from gradients: a view.
+   *
+   * ```js
+   * await new Tensor([1, 2]).detach().tolist(); // [1, 2]
+   * ```
+   */
+  detach(): Tensor<D> {
+    return callTensor(this[owner], "Tensor.detach", [this]);
   }
 
   /**
@@ -1429,8 +1393,8 @@ export class Tensor extends TensorBase {
    *
    * Throws DeviceError for one this host does not have.
    */
-  to(device: string | null): Tensor {
-    return callTensor(this.session, "Tensor.to", [this, device]);
+  to(device: string | null): Tensor<D> {
+    return callTensor(this[owner], "Tensor.to", [this, device]);
   }
 
   /** Move this Tensor to `device`; returns this. Views of it stay where they are. */
@@ -1463,8 +1427,6 @@ export class Tensor extends TensorBase {
   static detectAnomaly<T>(run: () => T): T {
     return callContext(this.bound, "Tensor.detect_anomaly", run, []);
   }
-  /** `detectAnomaly`, by its Python name. */
-  declare static detect_anomaly: (typeof Tensor)["detectAnomaly"];
 
   /**
    * The gradient of this Tensor with respect to each target, lazy and differentiable again.
@@ -1479,7 +1441,7 @@ export class Tensor extends TensorBase {
    * it is computed, unless one of its inputs has `requiresGrad: true`.
    */
   gradient(...args: [...targets: Tensor[]] | [...targets: Tensor[], options: GradientOptions]): Tensor[] {
-    return callTensors(this.session, "Tensor.gradient", [this, ...args], "arguments");
+    return callTensors(this[owner], "Tensor.gradient", [this, ...args], "arguments");
   }
 
   /**
@@ -1507,8 +1469,6 @@ export class Tensor extends TensorBase {
   retainGrad(): this {
     return callSelf(this, "Tensor.retain_grad", []);
   }
-  /** `retainGrad`, by its Python name. */
-  declare retain_grad: Tensor["retainGrad"];
 
   /** Set `requiresGrad`; returns this. */
   requiresGrad_(
@@ -1516,22 +1476,16 @@ export class Tensor extends TensorBase {
   ): this {
     return callSelf(this, "Tensor.requires_grad_", [...args]);
   }
-  /** `requiresGrad_`, by its Python name. */
-  declare requires_grad_: Tensor["requiresGrad_"];
 
   /** `requiresGrad_`, by tinygrad's newer name. */
   isParam_(...args: [options?: IsParamOptions] | [isParam: boolean, options?: IsParamOptions]): this {
     return callSelf(this, "Tensor.is_param_", [...args]);
   }
-  /** `isParam_`, by its Python name. */
-  declare is_param_: Tensor["isParam_"];
 
   /** A leaf of this value that requires a gradient, in memory of its own. Throws GradientError. */
-  asParam(): Tensor {
-    return callTensor(this.session, "Tensor.as_param", [this]);
+  asParam(): Tensor<D> {
+    return callTensor(this[owner], "Tensor.as_param", [this]);
   }
-  /** `asParam`, by its Python name. */
-  declare as_param: Tensor["asParam"];
 
   /**
    * Run `run` without gradients: what it computes is cut from them, as by `detach`. It has `requiresGrad: false`,
@@ -1540,8 +1494,6 @@ export class Tensor extends TensorBase {
   static noGrad<T>(run: () => T): T {
     return callContext(this.bound, "Tensor.no_grad", run, []);
   }
-  /** `noGrad`, by its Python name. */
-  declare static no_grad: (typeof Tensor)["noGrad"];
 
   /**
    * Run `run` without gradients: what it computes is cut from them, as by `detach`. It has `requiresGrad: false`,
@@ -1550,27 +1502,25 @@ export class Tensor extends TensorBase {
   static inferenceMode<T>(run: () => T): T {
     return callContext(this.bound, "Tensor.inference_mode", run, []);
   }
-  /** `inferenceMode`, by its Python name. */
-  declare static inference_mode: (typeof Tensor)["inferenceMode"];
 
   /** The reverse of `noGrad`, for use within it. */
   static enableGrad<T>(run: () => T): T {
     return callContext(this.bound, "Tensor.enable_grad", run, []);
   }
-  /** `enableGrad`, by its Python name. */
-  declare static enable_grad: (typeof Tensor)["enableGrad"];
 
   /** Whether this thread records gradients, that is, executes no `noGrad` block. */
   static isGradEnabled(): Promise<boolean> {
     return callValue(this.bound, "Tensor.is_grad_enabled", []);
   }
-  /** `isGradEnabled`, by its Python name. */
-  declare static is_grad_enabled: (typeof Tensor)["isGradEnabled"];
 
   /**
    * max(0, margin - Y (this - other)): this is to be greater where Y is 1, less where it is -1.
    *
    * Throws ArgumentError.
+   *
+   * ```js
+   * await new Tensor([1, 3]).marginRankingLoss(new Tensor([2, 1]), new Tensor([1, 1])).item(); // 0.5
+   * ```
    */
   marginRankingLoss(
     ...args:
@@ -1584,27 +1534,33 @@ export class Tensor extends TensorBase {
           options?: MarginRankingLossOptions,
         ]
   ): Tensor {
-    return callTensor(this.session, "Tensor.margin_ranking_loss", [this, ...args]);
+    return callTensor(this[owner], "Tensor.margin_ranking_loss", [this, ...args]);
   }
-  /** `marginRankingLoss`, by its Python name. */
-  declare margin_ranking_loss: Tensor["marginRankingLoss"];
 
-  /** These distances where Y is 1, and max(0, margin - this) where it is -1. Throws ShapeError. */
+  /**
+   * These distances where Y is 1, and max(0, margin - this) where it is -1. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([0.5, 0.25]).hingeEmbeddingLoss(new Tensor([1, -1])).item(); // 0.625
+   * ```
+   */
   hingeEmbeddingLoss(
     ...args:
       | [Y: Tensor, options?: HingeEmbeddingLossOptions]
       | [Y: Tensor, margin: number, options?: HingeEmbeddingLossOptions]
       | [Y: Tensor, margin: number, reduction: "mean" | "sum" | "none", options?: HingeEmbeddingLossOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.hinge_embedding_loss", [this, ...args]);
+    return callTensor(this[owner], "Tensor.hinge_embedding_loss", [this, ...args]);
   }
-  /** `hingeEmbeddingLoss`, by its Python name. */
-  declare hinge_embedding_loss: Tensor["hingeEmbeddingLoss"];
 
   /**
    * 1 - c where Y is 1, and max(0, c - margin) where it is -1, for c the cosine along the last axis.
    *
    * Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([[1, 0]]).cosineEmbeddingLoss(new Tensor([[0, 2]]), new Tensor([1])).item(); // 1
+   * ```
    */
   cosineEmbeddingLoss(
     ...args:
@@ -1618,10 +1574,8 @@ export class Tensor extends TensorBase {
           options?: CosineEmbeddingLossOptions,
         ]
   ): Tensor {
-    return callTensor(this.session, "Tensor.cosine_embedding_loss", [this, ...args]);
+    return callTensor(this[owner], "Tensor.cosine_embedding_loss", [this, ...args]);
   }
-  /** `cosineEmbeddingLoss`, by its Python name. */
-  declare cosine_embedding_loss: Tensor["cosineEmbeddingLoss"];
 
   /**
    * max(0, d(this, positive) - d(this, negative) + margin), d being `pairwiseDistance`.
@@ -1634,10 +1588,8 @@ export class Tensor extends TensorBase {
       | [positive: Tensor, negative: Tensor, margin: number, options?: TripletMarginLossOptions]
       | [positive: Tensor, negative: Tensor, margin: number, p: number, options?: TripletMarginLossOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.triplet_margin_loss", [this, ...args]);
+    return callTensor(this[owner], "Tensor.triplet_margin_loss", [this, ...args]);
   }
-  /** `tripletMarginLoss`, by its Python name. */
-  declare triplet_margin_loss: Tensor["tripletMarginLoss"];
 
   /** log(1 + exp(-Y this)), for Y of 1 and -1. Throws ShapeError. */
   softMarginLoss(
@@ -1645,10 +1597,8 @@ export class Tensor extends TensorBase {
       | [Y: Tensor, options?: SoftMarginLossOptions]
       | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: SoftMarginLossOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.soft_margin_loss", [this, ...args]);
+    return callTensor(this[owner], "Tensor.soft_margin_loss", [this, ...args]);
   }
-  /** `softMarginLoss`, by its Python name. */
-  declare soft_margin_loss: Tensor["softMarginLoss"];
 
   /**
    * The sum of max(0, margin - this[Y] + this[i])^p over the classes i but Y, divided by their number.
@@ -1657,6 +1607,10 @@ export class Tensor extends TensorBase {
    *
    * Shapes: this (n, classes) or (classes), Y (n) or () integers, weight (classes). `p`: 1 or 2.
    * Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([[0.5, 1, 2]]).multiMarginLoss(new Tensor([2], { dtype: "int32" })).item(); // 0
+   * ```
    */
   multiMarginLoss(
     ...args:
@@ -1664,10 +1618,8 @@ export class Tensor extends TensorBase {
       | [Y: Tensor, p: number, options?: MultiMarginLossOptions]
       | [Y: Tensor, p: number, margin: number, options?: MultiMarginLossOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.multi_margin_loss", [this, ...args]);
+    return callTensor(this[owner], "Tensor.multi_margin_loss", [this, ...args]);
   }
-  /** `multiMarginLoss`, by its Python name. */
-  declare multi_margin_loss: Tensor["multiMarginLoss"];
 
   /**
    * The sum of max(0, 1 - this[y] + this[i]) over classes y of Y and others i, divided by their number.
@@ -1680,10 +1632,8 @@ export class Tensor extends TensorBase {
       | [Y: Tensor, options?: MultilabelMarginLossOptions]
       | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: MultilabelMarginLossOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.multilabel_margin_loss", [this, ...args]);
+    return callTensor(this[owner], "Tensor.multilabel_margin_loss", [this, ...args]);
   }
-  /** `multilabelMarginLoss`, by its Python name. */
-  declare multilabel_margin_loss: Tensor["multilabelMarginLoss"];
 
   /**
    * The mean over the last axis of the cross-entropy of sigmoid(this) with Y (0 and 1).
@@ -1701,32 +1651,48 @@ export class Tensor extends TensorBase {
           options?: MultilabelSoftMarginLossOptions,
         ]
   ): Tensor {
-    return callTensor(this.session, "Tensor.multilabel_soft_margin_loss", [this, ...args]);
+    return callTensor(this[owner], "Tensor.multilabel_soft_margin_loss", [this, ...args]);
   }
-  /** `multilabelSoftMarginLoss`, by its Python name. */
-  declare multilabel_soft_margin_loss: Tensor["multilabelSoftMarginLoss"];
 
-  /** this / max(its p-norm along `dim`, eps). */
+  /**
+   * this / max(its p-norm along `dim`, eps).
+   *
+   * ```js
+   * await new Tensor([[0, 4]]).normalize().tolist(); // [[0, 1]]
+   * ```
+   */
   normalize(
     ...args:
       | [options?: NormalizeOptions]
       | [p: number, options?: NormalizeOptions]
       | [p: number, dim: number, options?: NormalizeOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.normalize", [this, ...args]);
+    return callTensor(this[owner], "Tensor.normalize", [this, ...args]);
   }
 
-  /** this with mean 0 and variance 1 (biased) along `axis`. */
+  /**
+   * this with mean 0 and variance 1 (biased) along `axis`.
+   *
+   * ```js
+   * await new Tensor([1, 3]).layernorm({ eps: 0 }).tolist(); // [-1, 1]
+   * ```
+   */
   layernorm(
     ...args:
       | [options?: LayernormOptions]
       | [axis: number | readonly number[], options?: LayernormOptions]
       | [axis: number | readonly number[], eps: number, options?: LayernormOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.layernorm", [this, ...args]);
+  ): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.layernorm", [this, ...args]);
   }
 
-  /** (this - mean) * invstd * weight + bias, each of them along `axis`. */
+  /**
+   * (this - mean) * invstd * weight + bias, each of them along `axis`.
+   *
+   * ```js
+   * await new Tensor([[1, 4]]).batchnorm(null, null, new Tensor([0, 2]), new Tensor([1, 0.5])).tolist(); // [[1, 1]]
+   * ```
+   */
   batchnorm(
     ...args:
       | [weight: Tensor | null, bias: Tensor | null, mean: Tensor, invstd: Tensor, options?: BatchnormOptions]
@@ -1739,7 +1705,7 @@ export class Tensor extends TensorBase {
           options?: BatchnormOptions,
         ]
   ): Tensor {
-    return callTensor(this.session, "Tensor.batchnorm", [this, ...args]);
+    return callTensor(this[owner], "Tensor.batchnorm", [this, ...args]);
   }
 
   /**
@@ -1748,9 +1714,13 @@ export class Tensor extends TensorBase {
    * Throws ArgumentError.
    *
    * torch.nn.functional's is in training by default.
+   *
+   * ```js
+   * await new Tensor([1, 2]).dropout(0.5).tolist(); // [1, 2]
+   * ```
    */
-  dropout(...args: [options?: DropoutOptions] | [p: number, options?: DropoutOptions]): Tensor {
-    return callTensor(this.session, "Tensor.dropout", [this, ...args]);
+  dropout(...args: [options?: DropoutOptions] | [p: number, options?: DropoutOptions]): Tensor<D> {
+    return callTensor(this[owner], "Tensor.dropout", [this, ...args]);
   }
 
   /**
@@ -1758,23 +1728,29 @@ export class Tensor extends TensorBase {
    * elements become selu's least value with probability `p`, and all are scaled and shifted.
    *
    * Throws ArgumentError.
+   *
+   * ```js
+   * await new Tensor([1, 2]).alphaDropout(0.5).tolist(); // [1, 2]
+   * ```
    */
   alphaDropout(
     ...args: [options?: AlphaDropoutOptions] | [p: number, options?: AlphaDropoutOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.alpha_dropout", [this, ...args]);
+    return callTensor(this[owner], "Tensor.alpha_dropout", [this, ...args]);
   }
-  /** `alphaDropout`, by its Python name. */
-  declare alpha_dropout: Tensor["alphaDropout"];
 
-  /** `alphaDropout` of whole channels: what axes 0 and 1 count. Throws ArgumentError, ShapeError. */
+  /**
+   * `alphaDropout` of whole channels: what axes 0 and 1 count. Throws ArgumentError, ShapeError.
+   *
+   * ```js
+   * await new Tensor([[1, 2]]).featureAlphaDropout(0.5).tolist(); // [[1, 2]]
+   * ```
+   */
   featureAlphaDropout(
     ...args: [options?: FeatureAlphaDropoutOptions] | [p: number, options?: FeatureAlphaDropoutOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.feature_alpha_dropout", [this, ...args]);
+    return callTensor(this[owner], "Tensor.feature_alpha_dropout", [this, ...args]);
   }
-  /** `featureAlphaDropout`, by its Python name. */
-  declare feature_alpha_dropout: Tensor["featureAlphaDropout"];
 
   /**
    * softmax(this · keyᵀ / sqrt(d) + mask) · value, over the last two axes.
@@ -1797,10 +1773,8 @@ export class Tensor extends TensorBase {
           options?: ScaledDotProductAttentionOptions,
         ]
   ): Tensor {
-    return callTensor(this.session, "Tensor.scaled_dot_product_attention", [this, ...args]);
+    return callTensor(this[owner], "Tensor.scaled_dot_product_attention", [this, ...args]);
   }
-  /** `scaledDotProductAttention`, by its Python name. */
-  declare scaled_dot_product_attention: Tensor["scaledDotProductAttention"];
 
   /**
    * The last axes resized to `size`, or by `scaleFactor`: a number for each of them.
@@ -1812,6 +1786,10 @@ export class Tensor extends TensorBase {
    * the first and the last elements stay where they are. Throws ArgumentError, ShapeError.
    *
    * `mode` is 'linear' by default, as tinygrad's; torch's is 'nearest'.
+   *
+   * ```js
+   * await new Tensor([[[1, 3]]]).interpolate(4).tolist(); // [[[1, 1.5, 2.5, 3]]]
+   * ```
    */
   interpolate(
     ...args:
@@ -1823,22 +1801,30 @@ export class Tensor extends TensorBase {
           options?: InterpolateOptions,
         ]
   ): Tensor {
-    return callTensor(this.session, "Tensor.interpolate", [this, ...args]);
+    return callTensor(this[owner], "Tensor.interpolate", [this, ...args]);
   }
 
-  /** (..., c * r², h, w) as (..., c, h * r, w * r) (Shi et al., 2016). Throws ShapeError. */
+  /**
+   * (..., c * r², h, w) as (..., c, h * r, w * r) (Shi et al., 2016). Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([[[1]], [[2]], [[3]], [[4]]]).pixelShuffle(2).tolist(); // [[[1, 2], [3, 4]]]
+   * ```
+   */
   pixelShuffle(upscaleFactor: number): Tensor {
-    return callTensor(this.session, "Tensor.pixel_shuffle", [this, upscaleFactor]);
+    return callTensor(this[owner], "Tensor.pixel_shuffle", [this, upscaleFactor]);
   }
-  /** `pixelShuffle`, by its Python name. */
-  declare pixel_shuffle: Tensor["pixelShuffle"];
 
-  /** (..., c, h * r, w * r) as (..., c * r², h, w): pixel_shuffle's inverse. Throws ShapeError. */
+  /**
+   * (..., c, h * r, w * r) as (..., c * r², h, w): pixel_shuffle's inverse. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([[[1, 2], [3, 4]]]).pixelUnshuffle(2).tolist(); // [[[1]], [[2]], [[3]], [[4]]]
+   * ```
+   */
   pixelUnshuffle(downscaleFactor: number): Tensor {
-    return callTensor(this.session, "Tensor.pixel_unshuffle", [this, downscaleFactor]);
+    return callTensor(this[owner], "Tensor.pixel_unshuffle", [this, downscaleFactor]);
   }
-  /** `pixelUnshuffle`, by its Python name. */
-  declare pixel_unshuffle: Tensor["pixelUnshuffle"];
 
   /**
    * The positions of an image of `size` (n, channels, *spatial) after affine maps.
@@ -1846,12 +1832,14 @@ export class Tensor extends TensorBase {
    * this: (n, d, d + 1), a matrix and a shift for each; the result (n, *spatial, d) is what `gridSample`
    * takes: the last axis' position first, from -1 to 1, the centres of the outermost elements with
    * `alignCorners`, else their edges. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([[[1, 0, 0.5], [0, 1, 0]]]).affineGrid([1, 1, 1, 2]).tolist(); // [[[[0, 0], [1, 0]]]]
+   * ```
    */
   affineGrid(size: readonly number[], options?: AffineGridOptions): Tensor {
-    return callTensor(this.session, "Tensor.affine_grid", [this, size, options]);
+    return callTensor(this[owner], "Tensor.affine_grid", [this, size, options]);
   }
-  /** `affineGrid`, by its Python name. */
-  declare affine_grid: Tensor["affineGrid"];
 
   /**
    * The image (n, channels, *spatial) at the positions `grid` (n, *out, d): (n, channels, *out).
@@ -1871,10 +1859,8 @@ export class Tensor extends TensorBase {
           options?: GridSampleOptions,
         ]
   ): Tensor {
-    return callTensor(this.session, "Tensor.grid_sample", [this, ...args]);
+    return callTensor(this[owner], "Tensor.grid_sample", [this, ...args]);
   }
-  /** `gridSample`, by its Python name. */
-  declare grid_sample: Tensor["gridSample"];
 
   /**
    * The greatest element of each window over the last axes; `stride` defaults to the window.
@@ -1884,6 +1870,10 @@ export class Tensor extends TensorBase {
    *
    * `dilation` comes before `padding`, and equal maxima of a window share the gradient, as tinygrad's; in
    * torch `padding` comes first, and the first of equals has the gradient.
+   *
+   * ```js
+   * await new Tensor([[[[1, 2], [3, 4]]]]).maxPool2d().tolist(); // [[[[4]]]]
+   * ```
    */
   maxPool2d(
     ...args:
@@ -1895,10 +1885,8 @@ export class Tensor extends TensorBase {
           options?: MaxPool2dOptions,
         ]
   ): Tensor {
-    return callTensor(this.session, "Tensor.max_pool2d", [this, ...args]);
+    return callTensor(this[owner], "Tensor.max_pool2d", [this, ...args]);
   }
-  /** `maxPool2d`, by its Python name. */
-  declare max_pool2d: Tensor["maxPool2d"];
 
   /**
    * The elements at `indices` of `maxPool2d`, zeros elsewhere: (n, channels, *spatial).
@@ -1918,16 +1906,18 @@ export class Tensor extends TensorBase {
           options?: MaxUnpool2dOptions,
         ]
   ): Tensor {
-    return callTensor(this.session, "Tensor.max_unpool2d", [this, ...args]);
+    return callTensor(this[owner], "Tensor.max_unpool2d", [this, ...args]);
   }
-  /** `maxUnpool2d`, by its Python name. */
-  declare max_unpool2d: Tensor["maxUnpool2d"];
 
   /**
    * The mean of each window over the last axes; padding counts if `countIncludePad`. Throws
    * ShapeError.
    *
    * `dilation` comes before `padding`, as tinygrad's; torch has none, and `padding` in its place.
+   *
+   * ```js
+   * await new Tensor([[[[1, 2], [3, 4]]]]).avgPool2d().tolist(); // [[[[2.5]]]]
+   * ```
    */
   avgPool2d(
     ...args:
@@ -1939,62 +1929,74 @@ export class Tensor extends TensorBase {
           options?: AvgPool2dOptions,
         ]
   ): Tensor {
-    return callTensor(this.session, "Tensor.avg_pool2d", [this, ...args]);
+    return callTensor(this[owner], "Tensor.avg_pool2d", [this, ...args]);
   }
-  /** `avgPool2d`, by its Python name. */
-  declare avg_pool2d: Tensor["avgPool2d"];
 
   /**
    * The means of `outputSize` windows of nearly equal size along the last axis.
    *
    * Window i is from floor(i n / m) up to ceil((i + 1) n / m), for m of n elements. Throws ArgumentError,
    * ShapeError.
+   *
+   * ```js
+   * await new Tensor([[1, 2, 3, 4]]).adaptiveAvgPool1d(2).tolist(); // [[1.5, 3.5]]
+   * ```
    */
   adaptiveAvgPool1d(outputSize: number | readonly number[]): Tensor {
-    return callTensor(this.session, "Tensor.adaptive_avg_pool1d", [this, outputSize]);
+    return callTensor(this[owner], "Tensor.adaptive_avg_pool1d", [this, outputSize]);
   }
-  /** `adaptiveAvgPool1d`, by its Python name. */
-  declare adaptive_avg_pool1d: Tensor["adaptiveAvgPool1d"];
 
-  /** As `adaptiveAvgPool1d`, over the last two axes; a size that is null is the axis' own. */
+  /**
+   * As `adaptiveAvgPool1d`, over the last two axes; a size that is null is the axis' own.
+   *
+   * ```js
+   * await new Tensor([[[1, 2], [3, 4]]]).adaptiveAvgPool2d([1, null]).tolist(); // [[[2, 3]]]
+   * ```
+   */
   adaptiveAvgPool2d(outputSize: number | readonly number[]): Tensor {
-    return callTensor(this.session, "Tensor.adaptive_avg_pool2d", [this, outputSize]);
+    return callTensor(this[owner], "Tensor.adaptive_avg_pool2d", [this, outputSize]);
   }
-  /** `adaptiveAvgPool2d`, by its Python name. */
-  declare adaptive_avg_pool2d: Tensor["adaptiveAvgPool2d"];
 
-  /** As `adaptiveAvgPool1d`, over the last three axes; a size that is null is the axis' own. */
+  /**
+   * As `adaptiveAvgPool1d`, over the last three axes; a size that is null is the axis' own.
+   *
+   * ```js
+   * await new Tensor([[[[1, 2], [3, 4]]]]).adaptiveAvgPool3d(1).tolist(); // [[[[2.5]]]]
+   * ```
+   */
   adaptiveAvgPool3d(outputSize: number | readonly number[]): Tensor {
-    return callTensor(this.session, "Tensor.adaptive_avg_pool3d", [this, outputSize]);
+    return callTensor(this[owner], "Tensor.adaptive_avg_pool3d", [this, outputSize]);
   }
-  /** `adaptiveAvgPool3d`, by its Python name. */
-  declare adaptive_avg_pool3d: Tensor["adaptiveAvgPool3d"];
 
   /**
    * The greatest elements of the windows of `adaptiveAvgPool1d`.
    *
    * With `return_indices` also their positions (int32), as `maxPool2d` gives them. Throws ArgumentError,
    * ShapeError.
+   *
+   * ```js
+   * await new Tensor([[1, 2, 3, 4]]).adaptiveMaxPool1d(2).tolist(); // [[2, 4]]
+   * ```
    */
   adaptiveMaxPool1d(outputSize: number | readonly number[]): Tensor {
-    return callTensor(this.session, "Tensor.adaptive_max_pool1d", [this, outputSize]);
+    return callTensor(this[owner], "Tensor.adaptive_max_pool1d", [this, outputSize]);
   }
-  /** `adaptiveMaxPool1d`, by its Python name. */
-  declare adaptive_max_pool1d: Tensor["adaptiveMaxPool1d"];
 
   /** As `adaptiveMaxPool1d`, over the last two axes; a size that is null is the axis' own. */
   adaptiveMaxPool2d(outputSize: number | readonly number[]): Tensor {
-    return callTensor(this.session, "Tensor.adaptive_max_pool2d", [this, outputSize]);
+    return callTensor(this[owner], "Tensor.adaptive_max_pool2d", [this, outputSize]);
   }
-  /** `adaptiveMaxPool2d`, by its Python name. */
-  declare adaptive_max_pool2d: Tensor["adaptiveMaxPool2d"];
 
-  /** As `adaptiveMaxPool1d`, over the last three axes; a size that is null is the axis' own. */
+  /**
+   * As `adaptiveMaxPool1d`, over the last three axes; a size that is null is the axis' own.
+   *
+   * ```js
+   * await new Tensor([[[[1, 2], [4, 3]]]]).adaptiveMaxPool3d(1).tolist(); // [[[[4]]]]
+   * ```
+   */
   adaptiveMaxPool3d(outputSize: number | readonly number[]): Tensor {
-    return callTensor(this.session, "Tensor.adaptive_max_pool3d", [this, outputSize]);
+    return callTensor(this[owner], "Tensor.adaptive_max_pool3d", [this, outputSize]);
   }
-  /** `adaptiveMaxPool3d`, by its Python name. */
-  declare adaptive_max_pool3d: Tensor["adaptiveMaxPool3d"];
 
   /**
    * Cross-correlation over any number of spatial axes. Throws ShapeError, ArgumentError.
@@ -2004,6 +2006,10 @@ export class Tensor extends TensorBase {
    *
    * The order of arguments is tinygrad's; torch's is stride, padding, dilation, groups: pass them by
    * name.
+   *
+   * ```js
+   * await Tensor.arange(9).reshape(1, 1, 3, 3).float().conv2d(Tensor.ones(1, 1, 2, 2)).tolist(); // [[[[8, 12], [20, 24]]]]
+   * ```
    */
   conv2d(
     ...args:
@@ -2011,13 +2017,17 @@ export class Tensor extends TensorBase {
       | [weight: Tensor, bias: Tensor | null, options?: Conv2dOptions]
       | [weight: Tensor, bias: Tensor | null, groups: number, options?: Conv2dOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.conv2d", [this, ...args]);
+    return callTensor(this[owner], "Tensor.conv2d", [this, ...args]);
   }
 
   /**
    * The transpose of conv2d. weight: (groups*cin, cout/groups, *kernel). Throws ShapeError.
    *
    * The order of arguments is tinygrad's, as of `conv2d`.
+   *
+   * ```js
+   * await new Tensor([[[[1, 2]]]]).convTranspose2d(Tensor.ones(1, 1, 1, 2)).tolist(); // [[[[1, 3, 2]]]]
+   * ```
    */
   convTranspose2d(
     ...args:
@@ -2025,15 +2035,17 @@ export class Tensor extends TensorBase {
       | [weight: Tensor, bias: Tensor | null, options?: ConvTranspose2dOptions]
       | [weight: Tensor, bias: Tensor | null, groups: number, options?: ConvTranspose2dOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.conv_transpose2d", [this, ...args]);
+    return callTensor(this[owner], "Tensor.conv_transpose2d", [this, ...args]);
   }
-  /** `convTranspose2d`, by its Python name. */
-  declare conv_transpose2d: Tensor["convTranspose2d"];
 
   /**
    * `fft` along several axes: `dim`, by default all, or as many of the last as `s` has sizes.
    *
    * `s`: the sizes to cut or to pad to first, -1 for an axis as it is. Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([[[1, 0], [0, 0]]]).fftn().tolist(); // [[[1, 0], [1, 0]]]
+   * ```
    */
   fftn(
     ...args:
@@ -2041,22 +2053,32 @@ export class Tensor extends TensorBase {
       | [s: readonly number[] | null, options?: FftnOptions]
       | [s: readonly number[] | null, dim: number | readonly number[] | null, options?: FftnOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.fftn", [this, ...args]);
+    return callTensor(this[owner], "Tensor.fftn", [this, ...args]);
   }
 
-  /** The inverse of `fftn`, with its arguments. Throws ShapeError, ArgumentError. */
+  /**
+   * The inverse of `fftn`, with its arguments. Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([[[2, 1]]]).ifftn().tolist(); // [[[2, 1]]]
+   * ```
+   */
   ifftn(
     ...args:
       | [options?: IfftnOptions]
       | [s: readonly number[] | null, options?: IfftnOptions]
       | [s: readonly number[] | null, dim: number | readonly number[] | null, options?: IfftnOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.ifftn", [this, ...args]);
+    return callTensor(this[owner], "Tensor.ifftn", [this, ...args]);
   }
 
   /**
    * `fftn` of real numbers: of the last of the axes the half that `rfft` gives. Throws ShapeError,
    * ArgumentError.
+   *
+   * ```js
+   * (await Tensor.ones(2, 4, 6).rfftn().ready()).shape; // [2, 4, 4, 2]
+   * ```
    */
   rfftn(
     ...args:
@@ -2064,12 +2086,16 @@ export class Tensor extends TensorBase {
       | [s: readonly number[] | null, options?: RfftnOptions]
       | [s: readonly number[] | null, dim: number | readonly number[] | null, options?: RfftnOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.rfftn", [this, ...args]);
+    return callTensor(this[owner], "Tensor.rfftn", [this, ...args]);
   }
 
   /**
    * The inverse of `rfftn`; the last size of `s` is that of the result, by default 2 (size - 1). Throws
    * ShapeError, ArgumentError.
+   *
+   * ```js
+   * (await Tensor.ones(2, 4, 6).rfftn().irfftn().ready()).shape; // [2, 4, 6]
+   * ```
    */
   irfftn(
     ...args:
@@ -2077,52 +2103,80 @@ export class Tensor extends TensorBase {
       | [s: readonly number[] | null, options?: IrfftnOptions]
       | [s: readonly number[] | null, dim: number | readonly number[] | null, options?: IrfftnOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.irfftn", [this, ...args]);
+    return callTensor(this[owner], "Tensor.irfftn", [this, ...args]);
   }
 
-  /** `fftn` along two axes. Throws ShapeError, ArgumentError. */
+  /**
+   * `fftn` along two axes. Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([[[1, 0], [0, 0]]]).fft2().tolist(); // [[[1, 0], [1, 0]]]
+   * ```
+   */
   fft2(
     ...args:
       | [options?: Fft2Options]
       | [s: readonly number[] | null, options?: Fft2Options]
       | [s: readonly number[] | null, dim: readonly number[], options?: Fft2Options]
   ): Tensor {
-    return callTensor(this.session, "Tensor.fft2", [this, ...args]);
+    return callTensor(this[owner], "Tensor.fft2", [this, ...args]);
   }
 
-  /** `ifftn` along two axes. Throws ShapeError, ArgumentError. */
+  /**
+   * `ifftn` along two axes. Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([[[2, 1]]]).ifft2().tolist(); // [[[2, 1]]]
+   * ```
+   */
   ifft2(
     ...args:
       | [options?: Ifft2Options]
       | [s: readonly number[] | null, options?: Ifft2Options]
       | [s: readonly number[] | null, dim: readonly number[], options?: Ifft2Options]
   ): Tensor {
-    return callTensor(this.session, "Tensor.ifft2", [this, ...args]);
+    return callTensor(this[owner], "Tensor.ifft2", [this, ...args]);
   }
 
-  /** `rfftn` along two axes. Throws ShapeError, ArgumentError. */
+  /**
+   * `rfftn` along two axes. Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * (await new Tensor([[1, 0], [0, 0]]).rfft2().ready()).shape; // [2, 2, 2]
+   * ```
+   */
   rfft2(
     ...args:
       | [options?: Rfft2Options]
       | [s: readonly number[] | null, options?: Rfft2Options]
       | [s: readonly number[] | null, dim: readonly number[], options?: Rfft2Options]
   ): Tensor {
-    return callTensor(this.session, "Tensor.rfft2", [this, ...args]);
+    return callTensor(this[owner], "Tensor.rfft2", [this, ...args]);
   }
 
-  /** `irfftn` along two axes. Throws ShapeError, ArgumentError. */
+  /**
+   * `irfftn` along two axes. Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([[1, 2], [3, 4]]).rfft2().irfft2().round().tolist(); // [[1, 2], [3, 4]]
+   * ```
+   */
   irfft2(
     ...args:
       | [options?: Irfft2Options]
       | [s: readonly number[] | null, options?: Irfft2Options]
       | [s: readonly number[] | null, dim: readonly number[], options?: Irfft2Options]
   ): Tensor {
-    return callTensor(this.session, "Tensor.irfft2", [this, ...args]);
+    return callTensor(this[owner], "Tensor.irfft2", [this, ...args]);
   }
 
   /**
    * The transform, `n` real numbers, of a signal of which the second half is the conjugate of the
    * first. Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([[1, 0], [1, 0]]).hfft().tolist(); // [2, 0]
+   * ```
    */
   hfft(
     ...args:
@@ -2130,20 +2184,32 @@ export class Tensor extends TensorBase {
       | [n: number | null, options?: HfftOptions]
       | [n: number | null, dim: number, options?: HfftOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.hfft", [this, ...args]);
+    return callTensor(this[owner], "Tensor.hfft", [this, ...args]);
   }
 
-  /** The inverse of `hfft`: half a signal, in pairs. Throws ShapeError, ArgumentError. */
+  /**
+   * The inverse of `hfft`: half a signal, in pairs. Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([2, 0]).ihfft().tolist(); // [[1, 0], [1, 0]]
+   * ```
+   */
   ihfft(
     ...args:
       | [options?: IhfftOptions]
       | [n: number | null, options?: IhfftOptions]
       | [n: number | null, dim: number, options?: IhfftOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.ihfft", [this, ...args]);
+    return callTensor(this[owner], "Tensor.ihfft", [this, ...args]);
   }
 
-  /** The frequencies of the n results of `fft`, of samples that are `d` apart. Throws ArgumentError. */
+  /**
+   * The frequencies of the n results of `fft`, of samples that are `d` apart. Throws ArgumentError.
+   *
+   * ```js
+   * await Tensor.fftfreq(4).tolist(); // [0, 0.25, -0.5, -0.25]
+   * ```
+   */
   static fftfreq(
     ...args:
       | [n: number, options?: FftfreqOptions]
@@ -2153,7 +2219,13 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.fftfreq", [...args]);
   }
 
-  /** The frequencies of the floor(n / 2) + 1 results of `rfft`. Throws ArgumentError. */
+  /**
+   * The frequencies of the floor(n / 2) + 1 results of `rfft`. Throws ArgumentError.
+   *
+   * ```js
+   * await Tensor.rfftfreq(4).tolist(); // [0, 0.25, 0.5]
+   * ```
+   */
   static rfftfreq(
     ...args:
       | [n: number, options?: RfftfreqOptions]
@@ -2163,19 +2235,31 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.rfftfreq", [...args]);
   }
 
-  /** The frequency 0 moved to the middle of the axes `dim`, by default of all: of pairs, say which. */
+  /**
+   * The frequency 0 moved to the middle of the axes `dim`, by default of all: of pairs, say which.
+   *
+   * ```js
+   * await Tensor.fftfreq(4).fftshift().tolist(); // [-0.5, -0.25, 0, 0.25]
+   * ```
+   */
   fftshift(
     ...args: [options?: FftshiftOptions] | [dim: number | readonly number[] | null, options?: FftshiftOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.fftshift", [this, ...args]);
+    return callTensor(this[owner], "Tensor.fftshift", [this, ...args]);
   }
 
-  /** The inverse of `fftshift`. */
+  /**
+   * The inverse of `fftshift`.
+   *
+   * ```js
+   * await new Tensor([-0.5, -0.25, 0, 0.25]).ifftshift().tolist(); // [0, 0.25, -0.5, -0.25]
+   * ```
+   */
   ifftshift(
     ...args:
       [options?: IfftshiftOptions] | [dim: number | readonly number[] | null, options?: IfftshiftOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.ifftshift", [this, ...args]);
+    return callTensor(this[owner], "Tensor.ifftshift", [this, ...args]);
   }
 
   /**
@@ -2185,6 +2269,10 @@ export class Tensor extends TensorBase {
    * `window`, of `winLength` elements (nFft), in the middle. `center`: piece i is around element
    * i hopLength; the signal is padded as `padMode` says. `normalized`: divided by the root of nFft.
    * `onesided`: floor(nFft / 2) + 1 frequencies, else all. As torch's. Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * (await Tensor.ones(8).stft(4, { center: false }).ready()).shape; // [3, 5, 2]
+   * ```
    */
   stft(
     ...args:
@@ -2192,7 +2280,7 @@ export class Tensor extends TensorBase {
       | [nFft: number, hopLength: number | null, options?: StftOptions]
       | [nFft: number, hopLength: number | null, winLength: number | null, options?: StftOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.stft", [this, ...args]);
+    return callTensor(this[owner], "Tensor.stft", [this, ...args]);
   }
 
   /**
@@ -2200,6 +2288,10 @@ export class Tensor extends TensorBase {
    *
    * `length`: how many elements of it. Where pieces overlap it is the mean that is weighted by squared
    * windows (Griffin and Lim, 1984). Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await Tensor.ones(8).stft(4).istft(4).round().tolist(); // [1, 1, 1, 1, 1, 1, 1, 1]
+   * ```
    */
   istft(
     ...args:
@@ -2207,7 +2299,7 @@ export class Tensor extends TensorBase {
       | [nFft: number, hopLength: number | null, options?: IstftOptions]
       | [nFft: number, hopLength: number | null, winLength: number | null, options?: IstftOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.istft", [this, ...args]);
+    return callTensor(this[owner], "Tensor.istft", [this, ...args]);
   }
 
   /**
@@ -2215,6 +2307,10 @@ export class Tensor extends TensorBase {
    *
    * `n`: the size to cut or to pad with zeros to first. `norm`: 'backward' leaves the scale to `ifft`,
    * 'forward' divides by n, 'ortho' by its root. Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([[1, 0], [0, 0]]).fft().tolist(); // [[1, 0], [1, 0]]
+   * ```
    */
   fft(
     ...args:
@@ -2222,23 +2318,33 @@ export class Tensor extends TensorBase {
       | [n: number | null, options?: FftOptions]
       | [n: number | null, dim: number, options?: FftOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.fft", [this, ...args]);
+    return callTensor(this[owner], "Tensor.fft", [this, ...args]);
   }
 
-  /** The inverse of `fft`, with its arguments. Throws ShapeError, ArgumentError. */
+  /**
+   * The inverse of `fft`, with its arguments. Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([[1, 0], [0, 0]]).ifft().tolist(); // [[0.5, 0], [0.5, 0]]
+   * ```
+   */
   ifft(
     ...args:
       | [options?: IfftOptions]
       | [n: number | null, options?: IfftOptions]
       | [n: number | null, dim: number, options?: IfftOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.ifft", [this, ...args]);
+    return callTensor(this[owner], "Tensor.ifft", [this, ...args]);
   }
 
   /**
    * The Fourier transform of real numbers: floor(n / 2) + 1 complex ones, (..., floor(n / 2) + 1, 2).
    *
    * Arguments as of `fft`. Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([1, 0]).rfft().tolist(); // [[1, 0], [1, 0]]
+   * ```
    */
   rfft(
     ...args:
@@ -2246,13 +2352,17 @@ export class Tensor extends TensorBase {
       | [n: number | null, options?: RfftOptions]
       | [n: number | null, dim: number, options?: RfftOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.rfft", [this, ...args]);
+    return callTensor(this[owner], "Tensor.rfft", [this, ...args]);
   }
 
   /**
    * The inverse of `rfft`: `n` real numbers, by default 2 (size - 1).
    *
    * Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([[3, 0], [1, 0]]).irfft().tolist(); // [2, 1]
+   * ```
    */
   irfft(
     ...args:
@@ -2260,7 +2370,7 @@ export class Tensor extends TensorBase {
       | [n: number | null, options?: IrfftOptions]
       | [n: number | null, dim: number, options?: IrfftOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.irfft", [this, ...args]);
+    return callTensor(this[owner], "Tensor.irfft", [this, ...args]);
   }
 
   /**
@@ -2269,19 +2379,21 @@ export class Tensor extends TensorBase {
    * 20 rounds of Threefry-2x32 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
    */
   threefry(seed: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.threefry", [this, seed]);
+    return callTensor(this[owner], "Tensor.threefry", [this, seed]);
   }
 
   /**
    * `num` random words (uint32) of a key and a counter, two uint32 words each. Throws ArgumentError.
    *
    * The bits are tinygrad's.
+   *
+   * ```js
+   * (await Tensor.randomBits(new Tensor([1, 2], { dtype: "uint32" }), new Tensor([0, 0], { dtype: "uint32" }), 3).ready()).shape; // [3]
+   * ```
    */
   static randomBits(key: Tensor, counter: Tensor, num: number): Tensor {
     return callTensor(this.bound, "Tensor.random_bits", [key, counter, num]);
   }
-  /** `randomBits`, by its Python name. */
-  declare static random_bits: (typeof Tensor)["randomBits"];
 
   /**
    * The SHA-3 hash of the bytes of each row: (..., n) gives (..., size), uint8.
@@ -2292,41 +2404,57 @@ export class Tensor extends TensorBase {
   keccak(
     ...args: [options?: KeccakOptions] | [cfg: string | readonly number[], options?: KeccakOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.keccak", [this, ...args]);
+    return callTensor(this[owner], "Tensor.keccak", [this, ...args]);
   }
 
   /**
    * A hash of 16 bytes (uint8) of all bytes of this Tensor, in row-major order: tinygrad's.
    *
    * A tree of SHAKE128 over pieces of 4,096 bytes, padded with zeros to a multiple of 2**20.
+   *
+   * ```js
+   * (await new Tensor([1, 2, 3]).hash().ready()).shape; // [16]
+   * ```
    */
   hash(): Tensor {
-    return callTensor(this.session, "Tensor.hash", [this]);
+    return callTensor(this[owner], "Tensor.hash", [this]);
   }
 
   /**
    * x with this · x = b. this: (..., n, n), b: (..., n, m), or (n); batches broadcast.
    *
    * A singular matrix gives infinities or NaN; with `CHECK=1` it is a LinAlgError. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([[2, 0], [0, 4]]).solve(new Tensor([2, 2])).tolist(); // [1, 0.5]
+   * ```
    */
   solve(b: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.solve", [this, b]);
+    return callTensor(this[owner], "Tensor.solve", [this, b]);
   }
 
   /**
    * The inverse of each matrix (..., n, n); infinities or NaN for a singular one, which is a
    * LinAlgError with `CHECK=1`. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([[2, 0], [0, 4]]).inv().tolist(); // [[0.5, 0], [0, 0.25]]
+   * ```
    */
   inv(): Tensor {
-    return callTensor(this.session, "Tensor.inv", [this]);
+    return callTensor(this[owner], "Tensor.inv", [this]);
   }
 
   /**
    * The inverse of each matrix (..., n, n); infinities or NaN for a singular one, which is a
    * LinAlgError with `CHECK=1`. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([[2, 0], [0, 4]]).inv().tolist(); // [[0.5, 0], [0, 0.25]]
+   * ```
    */
   inverse(): Tensor {
-    return callTensor(this.session, "Tensor.inverse", [this]);
+    return callTensor(this[owner], "Tensor.inverse", [this]);
   }
 
   /**
@@ -2339,25 +2467,31 @@ export class Tensor extends TensorBase {
   invEx(
     ...args: [options?: InvExOptions] | [checkErrors: boolean, options?: InvExOptions]
   ): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.inv_ex", [this, ...args], 2) as [Tensor, Tensor];
+    return callTensors(this[owner], "Tensor.inv_ex", [this, ...args], 2) as [Tensor, Tensor];
   }
-  /** `invEx`, by its Python name. */
-  declare inv_ex: Tensor["invEx"];
 
-  /** The n-th power of each matrix; of its inverse if n is less than 0. Throws ShapeError. */
+  /**
+   * The n-th power of each matrix; of its inverse if n is less than 0. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([[1, 1], [0, 1]]).matrixPower(5).tolist(); // [[1, 5], [0, 1]]
+   * ```
+   */
   matrixPower(n: number): Tensor {
-    return callTensor(this.session, "Tensor.matrix_power", [this, n]);
+    return callTensor(this[owner], "Tensor.matrix_power", [this, n]);
   }
-  /** `matrixPower`, by its Python name. */
-  declare matrix_power: Tensor["matrixPower"];
 
   /**
    * The determinant of each matrix (..., n, n), (...). Throws ShapeError.
    *
    * Its gradient needs the inverse: that of a singular matrix is NaN.
+   *
+   * ```js
+   * await new Tensor([[2, 0], [1, 4]]).det().item(); // 8
+   * ```
    */
   det(): Tensor {
-    return callTensor(this.session, "Tensor.det", [this]);
+    return callTensor(this[owner], "Tensor.det", [this]);
   }
 
   /**
@@ -2365,21 +2499,27 @@ export class Tensor extends TensorBase {
    *
    * this: (..., n, n), b: (..., n, m), or (n); batches broadcast. A 0 on the diagonal gives infinities or
    * NaN; with `CHECK=1` it is a LinAlgError. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([[2, 0], [1, 1]]).triangularSolve(new Tensor([2, 3])).tolist(); // [1, 2]
+   * ```
    */
   triangularSolve(b: Tensor, options?: TriangularSolveOptions): Tensor {
-    return callTensor(this.session, "Tensor.triangular_solve", [this, b, options]);
+    return callTensor(this[owner], "Tensor.triangular_solve", [this, b, options]);
   }
-  /** `triangularSolve`, by its Python name. */
-  declare triangular_solve: Tensor["triangularSolve"];
 
   /**
    * The lower triangular L with L · Lᵀ = this, which is symmetric and positive definite (`upper`: Lᵀ).
    *
    * this: (..., n, n); only its lower triangle is used. The result is NaN where this is not positive
    * definite; with `CHECK=1` that is a LinAlgError. The gradient is symmetric. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([[4, 2], [2, 5]]).cholesky().tolist(); // [[2, 0], [1, 2]]
+   * ```
    */
   cholesky(...args: [options?: CholeskyOptions] | [upper: boolean, options?: CholeskyOptions]): Tensor {
-    return callTensor(this.session, "Tensor.cholesky", [this, ...args]);
+    return callTensor(this[owner], "Tensor.cholesky", [this, ...args]);
   }
 
   /**
@@ -2389,10 +2529,8 @@ export class Tensor extends TensorBase {
    * `checkErrors`: read the codes now, and throw LinAlgError if one is not 0. Throws ShapeError.
    */
   choleskyEx(options?: CholeskyExOptions): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.cholesky_ex", [this, options], 2) as [Tensor, Tensor];
+    return callTensors(this[owner], "Tensor.cholesky_ex", [this, options], 2) as [Tensor, Tensor];
   }
-  /** `choleskyEx`, by its Python name. */
-  declare cholesky_ex: Tensor["choleskyEx"];
 
   /**
    * Q, of orthonormal columns, and R, upper triangular, with Q · R = this (..., m, n).
@@ -2402,7 +2540,7 @@ export class Tensor extends TensorBase {
    * (GradientError). Throws ShapeError, ArgumentError.
    */
   qr(...args: [options?: QrOptions] | [mode: "reduced" | "complete", options?: QrOptions]): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.qr", [this, ...args], 2) as [Tensor, Tensor];
+    return callTensors(this[owner], "Tensor.qr", [this, ...args], 2) as [Tensor, Tensor];
   }
 
   /**
@@ -2413,7 +2551,7 @@ export class Tensor extends TensorBase {
    * Jacobi's method, n / 2 rotations at a time (Brent and Luk, 1985). Throws ShapeError.
    */
   eigh(): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.eigh", [this], 2) as [Tensor, Tensor];
+    return callTensors(this[owner], "Tensor.eigh", [this], 2) as [Tensor, Tensor];
   }
 
   /**
@@ -2427,7 +2565,7 @@ export class Tensor extends TensorBase {
   svd(
     ...args: [options?: SvdOptions] | [fullMatrices: boolean, options?: SvdOptions]
   ): [Tensor, Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.svd", [this, ...args], 3) as [Tensor, Tensor, Tensor];
+    return callTensors(this[owner], "Tensor.svd", [this, ...args], 3) as [Tensor, Tensor, Tensor];
   }
 
   /**
@@ -2435,47 +2573,86 @@ export class Tensor extends TensorBase {
    *
    * this (..., m, n) is first divided by its Frobenius norm + `eps`. With the parameters of Muon it leads
    * to the nearest orthogonal matrix. Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([[3, 0], [0, 1]]).newtonSchulz(20, [1.5, -0.5]).round().tolist(); // [[1, 0], [0, 1]]
+   * ```
    */
   newtonSchulz(
     ...args:
       | [steps: number, params: readonly number[], options?: NewtonSchulzOptions]
       | [steps: number, params: readonly number[], eps: number, options?: NewtonSchulzOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.newton_schulz", [this, ...args]);
+    return callTensor(this[owner], "Tensor.newton_schulz", [this, ...args]);
   }
-  /** `newtonSchulz`, by its Python name. */
-  declare newton_schulz: Tensor["newtonSchulz"];
 
   /**
    * The matrix product: (..., m, k) and (..., k, n) give (..., m, n); 1-D is a row or a column.
    *
    * Leading axes broadcast. `dtype`: to multiply and accumulate in, and of the result: of int8 operands,
    * int32 gives sums that do not wrap around at 127. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([[1, 2], [3, 4]]).dot(new Tensor([[1, 0], [1, 1]], { dtype: "int32" })).tolist(); // [[3, 2], [7, 4]]
+   * ```
    */
   dot(
     ...args: [w: Tensor, options?: DotOptions] | [w: Tensor, dtype: DTypeName | null, options?: DotOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.dot", [this, ...args]);
+    return callTensor(this[owner], "Tensor.dot", [this, ...args]);
   }
 
-  /** `dot`; x · this when `reverse`. */
-  matmul(x: Operand, options?: MatmulOptions): Tensor {
-    return callTensor(this.session, "Tensor.matmul", [this, x, options]);
+  /**
+   * `dot`.
+   *
+   * ```js
+   * await new Tensor([[1, 2]]).matmul(new Tensor([[3], [4]], { dtype: "int32" })).tolist(); // [[11]]
+   * ```
+   */
+  matmul(
+    ...args:
+      [x: Operand, options?: MatmulOptions] | [x: Operand, dtype: DTypeName | null, options?: MatmulOptions]
+  ): Tensor {
+    return callTensor(this[owner], "Tensor.matmul", [this, ...args]);
   }
 
-  /** `dot`; x · this when `reverse`. */
-  mm(x: Operand, options?: MmOptions): Tensor {
-    return callTensor(this.session, "Tensor.mm", [this, x, options]);
+  /**
+   * `dot`.
+   *
+   * ```js
+   * await new Tensor([[1, 2]]).matmul(new Tensor([[3], [4]], { dtype: "int32" })).tolist(); // [[11]]
+   * ```
+   */
+  mm(
+    ...args: [x: Operand, options?: MmOptions] | [x: Operand, dtype: DTypeName | null, options?: MmOptions]
+  ): Tensor {
+    return callTensor(this[owner], "Tensor.mm", [this, ...args]);
   }
 
-  /** `dot`; x · this when `reverse`. */
-  bmm(x: Operand, options?: BmmOptions): Tensor {
-    return callTensor(this.session, "Tensor.bmm", [this, x, options]);
+  /**
+   * `dot`.
+   *
+   * ```js
+   * await new Tensor([[1, 2]]).matmul(new Tensor([[3], [4]], { dtype: "int32" })).tolist(); // [[11]]
+   * ```
+   */
+  bmm(
+    ...args: [x: Operand, options?: BmmOptions] | [x: Operand, dtype: DTypeName | null, options?: BmmOptions]
+  ): Tensor {
+    return callTensor(this[owner], "Tensor.bmm", [this, ...args]);
   }
 
-  /** `dot`; x · this when `reverse`. */
-  mv(x: Operand, options?: MvOptions): Tensor {
-    return callTensor(this.session, "Tensor.mv", [this, x, options]);
+  /**
+   * `dot`.
+   *
+   * ```js
+   * await new Tensor([[1, 2]]).matmul(new Tensor([[3], [4]], { dtype: "int32" })).tolist(); // [[11]]
+   * ```
+   */
+  mv(
+    ...args: [x: Operand, options?: MvOptions] | [x: Operand, dtype: DTypeName | null, options?: MvOptions]
+  ): Tensor {
+    return callTensor(this[owner], "Tensor.mv", [this, ...args]);
   }
 
   /**
@@ -2484,6 +2661,10 @@ export class Tensor extends TensorBase {
    * `dtype`: all operands are cast to it first, so the result has it too.
    *
    * torch.nn.functional's weight is (out, in), as `nn.Linear`'s.
+   *
+   * ```js
+   * await new Tensor([[1, 2]]).linear(new Tensor([[1], [10]]), new Tensor([0.5])).tolist(); // [[21.5]]
+   * ```
    */
   linear(
     ...args:
@@ -2491,7 +2672,7 @@ export class Tensor extends TensorBase {
       | [weight: Tensor, bias: Tensor | null, options?: LinearOptions]
       | [weight: Tensor, bias: Tensor | null, dtype: DTypeName | null, options?: LinearOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.linear", [this, ...args]);
+    return callTensor(this[owner], "Tensor.linear", [this, ...args]);
   }
 
   /**
@@ -2499,6 +2680,10 @@ export class Tensor extends TensorBase {
    *
    * More than two operands are multiplied in the order that takes the fewest products. Throws
    * ArgumentError, ShapeError.
+   *
+   * ```js
+   * await Tensor.einsum("ij,j->i", new Tensor([[1, 2], [3, 4]], { dtype: "int32" }), new Tensor([1, 1], { dtype: "int32" })).tolist(); // [3, 7]
+   * ```
    */
   static einsum(
     ...args:
@@ -2508,130 +2693,224 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.einsum", [...args]);
   }
 
-  /** The products of all pairs of elements: (m) and (n) give (m, n). Throws ShapeError. */
+  /**
+   * The products of all pairs of elements: (m) and (n) give (m, n). Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([1, 2]).outer(new Tensor([3, 4], { dtype: "int32" })).tolist(); // [[3, 4], [6, 8]]
+   * ```
+   */
   outer(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.outer", [this, other]);
+    return callTensor(this[owner], "Tensor.outer", [this, other]);
   }
 
-  /** The products of all pairs of elements: (m) and (n) give (m, n). Throws ShapeError. */
+  /**
+   * The products of all pairs of elements: (m) and (n) give (m, n). Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([1, 2]).outer(new Tensor([3, 4], { dtype: "int32" })).tolist(); // [[3, 4], [6, 8]]
+   * ```
+   */
   ger(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.ger", [this, other]);
+    return callTensor(this[owner], "Tensor.ger", [this, other]);
   }
 
-  /** The Kronecker product: each element of this times the whole of `other`; sizes multiply. */
+  /**
+   * The Kronecker product: each element of this times the whole of `other`; sizes multiply.
+   *
+   * ```js
+   * await new Tensor([1, 2]).kron(new Tensor([1, 10], { dtype: "int32" })).tolist(); // [1, 10, 2, 20]
+   * ```
+   */
   kron(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.kron", [this, other]);
+    return callTensor(this[owner], "Tensor.kron", [this, other]);
   }
 
-  /** The cross product of vectors of 3 elements along `dim`; other axes broadcast. Throws ShapeError. */
+  /**
+   * The cross product of vectors of 3 elements along `dim`; other axes broadcast. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([1, 0, 0]).cross(new Tensor([0, 1, 0], { dtype: "int32" })).tolist(); // [0, 0, 1]
+   * ```
+   */
   cross(
     ...args: [other: Tensor, options?: CrossOptions] | [other: Tensor, dim: number, options?: CrossOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.cross", [this, ...args]);
+    return callTensor(this[owner], "Tensor.cross", [this, ...args]);
   }
 
-  /** The sum of the diagonal of the last two axes, `offset` above the main one. Throws ShapeError. */
+  /**
+   * The sum of the diagonal of the last two axes, `offset` above the main one. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([[1, 2], [3, 4]]).trace().item(); // 5
+   * ```
+   */
   trace(...args: [options?: TraceOptions] | [offset: number, options?: TraceOptions]): Tensor {
-    return callTensor(this.session, "Tensor.trace", [this, ...args]);
+    return callTensor(this[owner], "Tensor.trace", [this, ...args]);
   }
 
   /**
    * Distances between rows: (..., m, k) and (..., n, k) give (..., m, n), by the p-norm of differences.
    *
    * The gradient of a distance of 0 is 0. Throws ShapeError, ArgumentError for a negative p.
+   *
+   * ```js
+   * await new Tensor([[0, 0]]).cdist(new Tensor([[3, 4], [0, 1]])).tolist(); // [[5, 1]]
+   * ```
    */
   cdist(
     ...args: [other: Tensor, options?: CdistOptions] | [other: Tensor, p: number, options?: CdistOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.cdist", [this, ...args]);
+    return callTensor(this[owner], "Tensor.cdist", [this, ...args]);
   }
 
   /**
    * The Vandermonde matrix of a 1-D Tensor: `n` powers (default: as many as elements), descending.
    *
    * `increasing`: from the power 0 on. Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([1, 2, 3]).vander().tolist(); // [[1, 1, 1], [4, 2, 1], [9, 3, 1]]
+   * ```
    */
   vander(...args: [options?: VanderOptions] | [n: number | null, options?: VanderOptions]): Tensor {
-    return callTensor(this.session, "Tensor.vander", [this, ...args]);
+    return callTensor(this[owner], "Tensor.vander", [this, ...args]);
   }
 
   /**
    * The square matrix with this 1-D Tensor on its diagonal; of a matrix, its diagonal.
    *
    * Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([1, 2]).diag().tolist(); // [[1, 0], [0, 2]]
+   * ```
    */
   diag(): Tensor {
-    return callTensor(this.session, "Tensor.diag", [this]);
+    return callTensor(this[owner], "Tensor.diag", [this]);
   }
 
-  /** The upper triangle of the last two axes, from `diagonal` on; 0 below. */
-  triu(...args: [options?: TriuOptions] | [diagonal: number, options?: TriuOptions]): Tensor {
-    return callTensor(this.session, "Tensor.triu", [this, ...args]);
+  /**
+   * The upper triangle of the last two axes, from `diagonal` on; 0 below.
+   *
+   * ```js
+   * await Tensor.ones(2, 2).triu().tolist(); // [[1, 1], [0, 1]]
+   * ```
+   */
+  triu(...args: [options?: TriuOptions] | [diagonal: number, options?: TriuOptions]): Tensor<D> {
+    return callTensor(this[owner], "Tensor.triu", [this, ...args]);
   }
 
-  /** The lower triangle of the last two axes, up to `diagonal`; 0 above. */
-  tril(...args: [options?: TrilOptions] | [diagonal: number, options?: TrilOptions]): Tensor {
-    return callTensor(this.session, "Tensor.tril", [this, ...args]);
+  /**
+   * The lower triangle of the last two axes, up to `diagonal`; 0 above.
+   *
+   * ```js
+   * await Tensor.ones(2, 2).tril().tolist(); // [[1, 0], [1, 1]]
+   * ```
+   */
+  tril(...args: [options?: TrilOptions] | [diagonal: number, options?: TrilOptions]): Tensor<D> {
+    return callTensor(this[owner], "Tensor.tril", [this, ...args]);
   }
 
-  /** beta * this + alpha * mat1 · mat2. Throws ShapeError. */
+  /**
+   * beta * this + alpha * mat1 · mat2. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([[1]]).addmm(new Tensor([[2]]), new Tensor([[3]]), { beta: 0.5 }).tolist(); // [[6.5]]
+   * ```
+   */
   addmm(
     ...args:
       | [mat1: Tensor, mat2: Tensor, options?: AddmmOptions]
       | [mat1: Tensor, mat2: Tensor, beta: number, options?: AddmmOptions]
       | [mat1: Tensor, mat2: Tensor, beta: number, alpha: number, options?: AddmmOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.addmm", [this, ...args]);
+    return callTensor(this[owner], "Tensor.addmm", [this, ...args]);
   }
 
-  /** beta * this + alpha * mat1 · mat2. Throws ShapeError. */
+  /**
+   * beta * this + alpha * mat1 · mat2. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([[1]]).addmm(new Tensor([[2]]), new Tensor([[3]]), { beta: 0.5 }).tolist(); // [[6.5]]
+   * ```
+   */
   baddbmm(
     ...args:
       | [mat1: Tensor, mat2: Tensor, options?: BaddbmmOptions]
       | [mat1: Tensor, mat2: Tensor, beta: number, options?: BaddbmmOptions]
       | [mat1: Tensor, mat2: Tensor, beta: number, alpha: number, options?: BaddbmmOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.baddbmm", [this, ...args]);
+    return callTensor(this[owner], "Tensor.baddbmm", [this, ...args]);
   }
 
-  /** beta * this + alpha * mat1 · mat2. Throws ShapeError. */
+  /**
+   * beta * this + alpha * mat1 · mat2. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([[1]]).addmm(new Tensor([[2]]), new Tensor([[3]]), { beta: 0.5 }).tolist(); // [[6.5]]
+   * ```
+   */
   addmv(
     ...args:
       | [mat1: Tensor, mat2: Tensor, options?: AddmvOptions]
       | [mat1: Tensor, mat2: Tensor, beta: number, options?: AddmvOptions]
       | [mat1: Tensor, mat2: Tensor, beta: number, alpha: number, options?: AddmvOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.addmv", [this, ...args]);
+    return callTensor(this[owner], "Tensor.addmv", [this, ...args]);
   }
 
-  /** The sums over the last axes of both. Throws ShapeError. */
+  /**
+   * The sums over the last axes of both. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([1, 2]).inner(new Tensor([3, 4], { dtype: "int32" })).item(); // 11
+   * ```
+   */
   inner(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.inner", [this, other]);
+    return callTensor(this[owner], "Tensor.inner", [this, other]);
   }
 
-  /** The sums over the last axes of both. Throws ShapeError. */
+  /**
+   * The sums over the last axes of both. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([1, 2]).inner(new Tensor([3, 4], { dtype: "int32" })).item(); // 11
+   * ```
+   */
   vdot(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.vdot", [this, other]);
+    return callTensor(this[owner], "Tensor.vdot", [this, other]);
   }
 
-  /** The p-norm of the difference. */
+  /**
+   * The p-norm of the difference.
+   *
+   * ```js
+   * await new Tensor([1, 2]).dist(new Tensor([4, 6])).item(); // 5
+   * ```
+   */
   dist(
     ...args: [other: Tensor, options?: DistOptions] | [other: Tensor, p: number, options?: DistOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.dist", [this, ...args]);
+    return callTensor(this[owner], "Tensor.dist", [this, ...args]);
   }
 
-  /** The p-norms of this - other + eps along the last axis. */
+  /**
+   * The p-norms of this - other + eps along the last axis.
+   *
+   * ```js
+   * await new Tensor([[0, 0]]).pairwiseDistance(new Tensor([[3, 4]]), { eps: 0 }).tolist(); // [5]
+   * ```
+   */
   pairwiseDistance(
     ...args:
       | [other: Tensor, options?: PairwiseDistanceOptions]
       | [other: Tensor, p: number, options?: PairwiseDistanceOptions]
       | [other: Tensor, p: number, eps: number, options?: PairwiseDistanceOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.pairwise_distance", [this, ...args]);
+    return callTensor(this[owner], "Tensor.pairwise_distance", [this, ...args]);
   }
-  /** `pairwiseDistance`, by its Python name. */
-  declare pairwise_distance: Tensor["pairwiseDistance"];
 
   /**
    * The cosine of the angle between vectors along `dim`; each length counts as at least `eps`.
@@ -2644,17 +2923,19 @@ export class Tensor extends TensorBase {
       | [other: Tensor, dim: number, options?: CosineSimilarityOptions]
       | [other: Tensor, dim: number, eps: number, options?: CosineSimilarityOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.cosine_similarity", [this, ...args]);
+    return callTensor(this[owner], "Tensor.cosine_similarity", [this, ...args]);
   }
-  /** `cosineSimilarity`, by its Python name. */
-  declare cosine_similarity: Tensor["cosineSimilarity"];
 
-  /** Matrices with the last axis on their diagonals. */
+  /**
+   * Matrices with the last axis on their diagonals.
+   *
+   * ```js
+   * await new Tensor([1, 2]).diagEmbed().tolist(); // [[1, 0], [0, 2]]
+   * ```
+   */
   diagEmbed(): Tensor {
-    return callTensor(this.session, "Tensor.diag_embed", [this]);
+    return callTensor(this[owner], "Tensor.diag_embed", [this]);
   }
-  /** `diagEmbed`, by its Python name. */
-  declare diag_embed: Tensor["diagEmbed"];
 
   /**
    * The cross-entropy of these logits, classes along axis 1 (0 when 1-D).
@@ -2670,11 +2951,9 @@ export class Tensor extends TensorBase {
       | [Y: Tensor, options?: CrossEntropyOptions]
       | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: CrossEntropyOptions]
       | [Y: Tensor, reduction: "mean" | "sum" | "none", labelSmoothing: number, options?: CrossEntropyOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.cross_entropy", [this, ...args]);
+  ): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.cross_entropy", [this, ...args]);
   }
-  /** `crossEntropy`, by its Python name. */
-  declare cross_entropy: Tensor["crossEntropy"];
 
   /**
    * The Kullback-Leibler divergence of these log-probabilities from the probabilities Y, by element.
@@ -2686,16 +2965,18 @@ export class Tensor extends TensorBase {
     ...args:
       | [Y: Tensor, options?: KlDivOptions]
       | [Y: Tensor, reduction: "mean" | "sum" | "none" | "batchmean", options?: KlDivOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.kl_div", [this, ...args]);
+  ): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.kl_div", [this, ...args]);
   }
-  /** `klDiv`, by its Python name. */
-  declare kl_div: Tensor["klDiv"];
 
   /**
    * d² / 2 where |d| is up to `delta`, and delta (|d| - delta / 2) beyond, for d = this - Y.
    *
    * Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([0.5, 3]).huberLoss(new Tensor([0, 0])).item(); // 1.3125
+   * ```
    */
   huberLoss(
     ...args:
@@ -2703,10 +2984,8 @@ export class Tensor extends TensorBase {
       | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: HuberLossOptions]
       | [Y: Tensor, reduction: "mean" | "sum" | "none", delta: number, options?: HuberLossOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.huber_loss", [this, ...args]);
+    return callTensor(this[owner], "Tensor.huber_loss", [this, ...args]);
   }
-  /** `huberLoss`, by its Python name. */
-  declare huber_loss: Tensor["huberLoss"];
 
   /**
    * The cross-entropy of these logits, classes along the last axis, with the integers Y.
@@ -2725,10 +3004,8 @@ export class Tensor extends TensorBase {
           options?: SparseCategoricalCrossentropyOptions,
         ]
   ): Tensor {
-    return callTensor(this.session, "Tensor.sparse_categorical_crossentropy", [this, ...args]);
+    return callTensor(this[owner], "Tensor.sparse_categorical_crossentropy", [this, ...args]);
   }
-  /** `sparseCategoricalCrossentropy`, by its Python name. */
-  declare sparse_categorical_crossentropy: Tensor["sparseCategoricalCrossentropy"];
 
   /**
    * The negative log-likelihood of these log-probabilities with integers Y; classes on axis 1 (or 0).
@@ -2740,33 +3017,33 @@ export class Tensor extends TensorBase {
       | [Y: Tensor, options?: NllLossOptions]
       | [Y: Tensor, weight: Tensor | null, options?: NllLossOptions]
       | [Y: Tensor, weight: Tensor | null, ignoreIndex: number | null, options?: NllLossOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.nll_loss", [this, ...args]);
+  ): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.nll_loss", [this, ...args]);
   }
-  /** `nllLoss`, by its Python name. */
-  declare nll_loss: Tensor["nllLoss"];
 
   /** The cross-entropy of these probabilities (between 0 and 1) with the labels Y, of the same shape. */
   binaryCrossentropy(
     ...args:
       | [Y: Tensor, options?: BinaryCrossentropyOptions]
       | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: BinaryCrossentropyOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.binary_crossentropy", [this, ...args]);
+  ): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.binary_crossentropy", [this, ...args]);
   }
-  /** `binaryCrossentropy`, by its Python name. */
-  declare binary_crossentropy: Tensor["binaryCrossentropy"];
 
-  /** `binaryCrossentropy` whose logarithms are at least -100, as torch's: finite for 0 and 1. */
+  /**
+   * `binaryCrossentropy` whose logarithms are at least -100, as torch's: finite for 0 and 1.
+   *
+   * ```js
+   * await new Tensor([1, 0]).binaryCrossEntropy(new Tensor([1, 1]), "none").tolist(); // [0, 100]
+   * ```
+   */
   binaryCrossEntropy(
     ...args:
       | [Y: Tensor, options?: BinaryCrossEntropyOptions]
       | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: BinaryCrossEntropyOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.binary_cross_entropy", [this, ...args]);
+    return callTensor(this[owner], "Tensor.binary_cross_entropy", [this, ...args]);
   }
-  /** `binaryCrossEntropy`, by its Python name. */
-  declare binary_cross_entropy: Tensor["binaryCrossEntropy"];
 
   /**
    * The cross-entropy of sigmoid(this) with the labels Y, without overflow.
@@ -2783,11 +3060,9 @@ export class Tensor extends TensorBase {
           posWeight: Tensor | null,
           options?: BinaryCrossentropyLogitsOptions,
         ]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.binary_crossentropy_logits", [this, ...args]);
+  ): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.binary_crossentropy_logits", [this, ...args]);
   }
-  /** `binaryCrossentropyLogits`, by its Python name. */
-  declare binary_crossentropy_logits: Tensor["binaryCrossentropyLogits"];
 
   /**
    * The cross-entropy of sigmoid(this) with the labels Y, without overflow.
@@ -2805,37 +3080,47 @@ export class Tensor extends TensorBase {
           options?: BinaryCrossEntropyWithLogitsOptions,
         ]
   ): Tensor {
-    return callTensor(this.session, "Tensor.binary_cross_entropy_with_logits", [this, ...args]);
+    return callTensor(this[owner], "Tensor.binary_cross_entropy_with_logits", [this, ...args]);
   }
-  /** `binaryCrossEntropyWithLogits`, by its Python name. */
-  declare binary_cross_entropy_with_logits: Tensor["binaryCrossEntropyWithLogits"];
 
-  /** The squared difference from Y. Throws ShapeError, ArgumentError. */
+  /**
+   * The squared difference from Y. Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([1, 4]).mseLoss(new Tensor([1, 2])).item(); // 2
+   * ```
+   */
   mseLoss(
     ...args:
       | [Y: Tensor, options?: MseLossOptions]
       | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: MseLossOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.mse_loss", [this, ...args]);
+  ): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.mse_loss", [this, ...args]);
   }
-  /** `mseLoss`, by its Python name. */
-  declare mse_loss: Tensor["mseLoss"];
 
-  /** The magnitude of the difference from Y. Throws ShapeError, ArgumentError. */
+  /**
+   * The magnitude of the difference from Y. Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([1, 4]).l1Loss(new Tensor([1, 2])).item(); // 1
+   * ```
+   */
   l1Loss(
     ...args:
       | [Y: Tensor, options?: L1LossOptions]
       | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: L1LossOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.l1_loss", [this, ...args]);
+  ): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.l1_loss", [this, ...args]);
   }
-  /** `l1Loss`, by its Python name. */
-  declare l1_loss: Tensor["l1Loss"];
 
   /**
    * d² / (2 beta) where |d| is less than `beta`, and |d| - beta / 2 beyond, for d = this - Y.
    *
    * Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([0.5, 3]).smoothL1Loss(new Tensor([0, 0])).item(); // 1.3125
+   * ```
    */
   smoothL1Loss(
     ...args:
@@ -2843,10 +3128,8 @@ export class Tensor extends TensorBase {
       | [Y: Tensor, reduction: "mean" | "sum" | "none", options?: SmoothL1LossOptions]
       | [Y: Tensor, reduction: "mean" | "sum" | "none", beta: number, options?: SmoothL1LossOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.smooth_l1_loss", [this, ...args]);
+    return callTensor(this[owner], "Tensor.smooth_l1_loss", [this, ...args]);
   }
-  /** `smoothL1Loss`, by its Python name. */
-  declare smooth_l1_loss: Tensor["smoothL1Loss"];
 
   /**
    * Y's negative log-likelihood under normal distributions with these means and variances.
@@ -2856,10 +3139,8 @@ export class Tensor extends TensorBase {
    * one that broadcasts to it. Throws ShapeError, ArgumentError.
    */
   gaussianNllLoss(Y: Tensor, variance: Tensor, options?: GaussianNllLossOptions): Tensor {
-    return callTensor(this.session, "Tensor.gaussian_nll_loss", [this, Y, variance, options]);
+    return callTensor(this[owner], "Tensor.gaussian_nll_loss", [this, Y, variance, options]);
   }
-  /** `gaussianNllLoss`, by its Python name. */
-  declare gaussian_nll_loss: Tensor["gaussianNllLoss"];
 
   /**
    * Y's negative log-likelihood under Poisson distributions with means exp(this), or this without
@@ -2867,12 +3148,14 @@ export class Tensor extends TensorBase {
    *
    * `full`: with Stirling's approximation of log(Y!), where Y is above 1.
    * Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([0]).poissonNllLoss(new Tensor([2])).item(); // 1
+   * ```
    */
   poissonNllLoss(Y: Tensor, options?: PoissonNllLossOptions): Tensor {
-    return callTensor(this.session, "Tensor.poisson_nll_loss", [this, Y, options]);
+    return callTensor(this[owner], "Tensor.poisson_nll_loss", [this, Y, options]);
   }
-  /** `poissonNllLoss`, by its Python name. */
-  declare poisson_nll_loss: Tensor["poissonNllLoss"];
 
   /**
    * Connectionist temporal classification (Graves et al., 2006) of log-probabilities.
@@ -2903,23 +3186,31 @@ export class Tensor extends TensorBase {
           options?: CtcLossOptions,
         ]
   ): Tensor {
-    return callTensor(this.session, "Tensor.ctc_loss", [this, ...args]);
+    return callTensor(this[owner], "Tensor.ctc_loss", [this, ...args]);
   }
-  /** `ctcLoss`, by its Python name. */
-  declare ctc_loss: Tensor["ctcLoss"];
 
   /**
    * The elements along `dim` in order, stably, and their positions (int32). NaN is the greatest.
    *
    * Equal elements have gradients of their own, as torch's; tinygrad's share them.
+   *
+   * ```js
+   * await Promise.all(new Tensor([3, 1, 2]).sort().map((t) => t.tolist())); // [[1, 2, 3], [1, 2, 0]]
+   * ```
    */
   sort(...args: [options?: SortOptions] | [dim: number, options?: SortOptions]): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.sort", [this, ...args], 2) as [Tensor, Tensor];
+    return callTensors(this[owner], "Tensor.sort", [this, ...args], 2) as [Tensor, Tensor];
   }
 
-  /** The positions (int32) that sort `dim`. */
-  argsort(...args: [options?: ArgsortOptions] | [dim: number, options?: ArgsortOptions]): Tensor {
-    return callTensor(this.session, "Tensor.argsort", [this, ...args]);
+  /**
+   * The positions (int32) that sort `dim`.
+   *
+   * ```js
+   * await new Tensor([3, 1, 2]).argsort().tolist(); // [1, 2, 0]
+   * ```
+   */
+  argsort(...args: [options?: ArgsortOptions] | [dim: number, options?: ArgsortOptions]): Tensor<"int32"> {
+    return callTensor(this[owner], "Tensor.argsort", [this, ...args]);
   }
 
   /**
@@ -2927,13 +3218,17 @@ export class Tensor extends TensorBase {
    *
    * Between two elements: `interpolation` 'linear', 'lower', 'higher', 'nearest' (halves to the even
    * position) or 'midpoint'. NaN where there is one. Throws ArgumentError, ShapeError.
+   *
+   * ```js
+   * await new Tensor([1, 2, 3, 4]).quantile(0.5).item(); // 2.5
+   * ```
    */
   quantile(
     ...args:
       | [q: number | readonly number[], options?: QuantileOptions]
       | [q: number | readonly number[], axis: number | null, options?: QuantileOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.quantile", [this, ...args]);
+    return callTensor(this[owner], "Tensor.quantile", [this, ...args]);
   }
 
   /**
@@ -2943,27 +3238,35 @@ export class Tensor extends TensorBase {
    * the two middle ones, is `quantile(0.5, axis)`. NaN where there is one. Throws AxisError, ShapeError.
    */
   median(...args: [options?: MedianOptions] | [keepdim: boolean, options?: MedianOptions]): Tensor {
-    return callTensor(this.session, "Tensor.median", [this, ...args]);
+    return callTensor(this[owner], "Tensor.median", [this, ...args]);
   }
 
   /**
    * The k-th least element (1 is the least) along `dim`, and its position (int32). NaN is the greatest.
    *
    * Throws AxisError, ArgumentError.
+   *
+   * ```js
+   * await Promise.all(new Tensor([3, 1, 2]).kthvalue(2).map((t) => t.item())); // [2, 2]
+   * ```
    */
   kthvalue(
     ...args: [k: number, options?: KthvalueOptions] | [k: number, dim: number, options?: KthvalueOptions]
   ): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.kthvalue", [this, ...args], 2) as [Tensor, Tensor];
+    return callTensors(this[owner], "Tensor.kthvalue", [this, ...args], 2) as [Tensor, Tensor];
   }
 
   /**
    * The most frequent element along `dim`, the least of several, and its last position (int32).
    *
    * Throws AxisError, ShapeError.
+   *
+   * ```js
+   * await Promise.all(new Tensor([2, 3, 1, 3, 2]).mode().map((t) => t.item())); // [2, 4]
+   * ```
    */
   mode(...args: [options?: ModeOptions] | [dim: number, options?: ModeOptions]): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.mode", [this, ...args], 2) as [Tensor, Tensor];
+    return callTensors(this[owner], "Tensor.mode", [this, ...args], 2) as [Tensor, Tensor];
   }
 
   /**
@@ -2971,9 +3274,13 @@ export class Tensor extends TensorBase {
    * elements.
    *
    * `right`: behind them. A 1-D Tensor serves values of any shape. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([1, 3, 5]).searchsorted(new Tensor([3, 4], { dtype: "int32" })).tolist(); // [1, 2]
+   * ```
    */
   searchsorted(values: Operand, options?: SearchsortedOptions): Tensor {
-    return callTensor(this.session, "Tensor.searchsorted", [this, values, options]);
+    return callTensor(this[owner], "Tensor.searchsorted", [this, values, options]);
   }
 
   /**
@@ -2981,6 +3288,10 @@ export class Tensor extends TensorBase {
    *
    * `weights`, of its shape, are summed instead of counts. `minlength`: the least number of counts. The
    * greatest element is read now. Throws ShapeError, DTypeError, ArgumentError for a negative element.
+   *
+   * ```js
+   * await new Tensor([0, 2, 2], { dtype: "int32" }).bincount().tolist(); // [1, 0, 2]
+   * ```
    */
   bincount(
     ...args:
@@ -2988,7 +3299,7 @@ export class Tensor extends TensorBase {
       | [weights: Tensor | null, options?: BincountOptions]
       | [weights: Tensor | null, minlength: number, options?: BincountOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.bincount", [this, ...args]);
+    return callTensor(this[owner], "Tensor.bincount", [this, ...args]);
   }
 
   /**
@@ -2996,6 +3307,10 @@ export class Tensor extends TensorBase {
    *
    * Both 0: from the least to the greatest element. Elements outside, and NaN, are not counted; `max`
    * itself is in the last interval. Throws ArgumentError.
+   *
+   * ```js
+   * await new Tensor([1, 2, 1]).histc(2, 0, 4).tolist(); // [2, 1]
+   * ```
    */
   histc(
     ...args:
@@ -3003,44 +3318,76 @@ export class Tensor extends TensorBase {
       | [bins: number, options?: HistcOptions]
       | [bins: number, min: number, options?: HistcOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.histc", [this, ...args]);
+    return callTensor(this[owner], "Tensor.histc", [this, ...args]);
   }
 
-  /** The k greatest (least) along `dim`, in order, and their positions. Throws ArgumentError. */
+  /**
+   * The k greatest (least) along `dim`, in order, and their positions. Throws ArgumentError.
+   *
+   * ```js
+   * await Promise.all(new Tensor([1, 5, 3]).topk(2).map((t) => t.tolist())); // [[5, 3], [1, 2]]
+   * ```
+   */
   topk(
     ...args: [k: number, options?: TopkOptions] | [k: number, dim: number, options?: TopkOptions]
   ): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.topk", [this, ...args], 2) as [Tensor, Tensor];
+    return callTensors(this[owner], "Tensor.topk", [this, ...args], 2) as [Tensor, Tensor];
   }
 
-  /** Whether each element is one of `elements`. */
-  isin(elements: Operand): Tensor {
-    return callTensor(this.session, "Tensor.isin", [this, elements]);
+  /**
+   * Whether each element is one of `elements`.
+   *
+   * ```js
+   * await new Tensor([1, 2, 3]).isin([3, 1]).tolist(); // [true, false, true]
+   * ```
+   */
+  isin(elements: Operand): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.isin", [this, elements]);
   }
 
-  /** The slice at `index` along `dim`, without that axis: a view. Throws AxisError. */
-  select(dim: number, index: number): Tensor {
-    return callTensor(this.session, "Tensor.select", [this, dim, index]);
+  /**
+   * The slice at `index` along `dim`, without that axis: a view. Throws AxisError.
+   *
+   * ```js
+   * await new Tensor([[1, 2], [3, 4]]).select(1, 0).tolist(); // [1, 3]
+   * ```
+   */
+  select(dim: number, index: number): Tensor<D> {
+    return callTensor(this[owner], "Tensor.select", [this, dim, index]);
   }
 
-  /** The slices along `dim`, each without that axis. Throws AxisError. */
+  /**
+   * The slices along `dim`, each without that axis. Throws AxisError.
+   *
+   * ```js
+   * await Promise.all((await new Tensor([[1, 2], [3, 4]]).unbind()).map((t) => t.tolist())); // [[1, 2], [3, 4]]
+   * ```
+   */
   unbind(...args: [options?: UnbindOptions] | [dim: number, options?: UnbindOptions]): Promise<Tensor[]> {
-    return callTensorList(this.session, "Tensor.unbind", [this, ...args]);
+    return callTensorList(this[owner], "Tensor.unbind", [this, ...args]);
   }
 
   /**
    * The slices at the positions `index` (one axis of integers) along `dim`. Throws AxisError,
    * ShapeError.
+   *
+   * ```js
+   * await new Tensor([[1, 2, 3], [4, 5, 6]]).indexSelect(1, new Tensor([2, 0], { dtype: "int32" })).tolist(); // [[3, 1], [6, 4]]
+   * ```
    */
-  indexSelect(dim: number, index: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.index_select", [this, dim, index]);
+  indexSelect(dim: number, index: Tensor): Tensor<D> {
+    return callTensor(this[owner], "Tensor.index_select", [this, dim, index]);
   }
-  /** `indexSelect`, by its Python name. */
-  declare index_select: Tensor["indexSelect"];
 
-  /** The elements at positions counted over the whole Tensor, in the shape of `index`. */
-  take(index: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.take", [this, index]);
+  /**
+   * The elements at positions counted over the whole Tensor, in the shape of `index`.
+   *
+   * ```js
+   * await new Tensor([[1, 2], [3, 4]]).take(new Tensor([3, 0], { dtype: "int32" })).tolist(); // [4, 1]
+   * ```
+   */
+  take(index: Tensor): Tensor<D> {
+    return callTensor(this[owner], "Tensor.take", [this, index]);
   }
 
   /**
@@ -3048,6 +3395,10 @@ export class Tensor extends TensorBase {
    *
    * Without `size`, the count is read from the device. With it, the result has `size` elements: the first
    * ones, padded with `fillValue`. Throws DTypeError, ShapeError.
+   *
+   * ```js
+   * await new Tensor([1, 2, 3]).maskedSelect(new Tensor([true, false, true])).tolist(); // [1, 3]
+   * ```
    */
   maskedSelect(
     ...args:
@@ -3055,16 +3406,18 @@ export class Tensor extends TensorBase {
       | [mask: Tensor, size: number | null, options?: MaskedSelectOptions]
       | [mask: Tensor, size: number | null, fillValue: Scalar, options?: MaskedSelectOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.masked_select", [this, ...args]);
+    return callTensor(this[owner], "Tensor.masked_select", [this, ...args]);
   }
-  /** `maskedSelect`, by its Python name. */
-  declare masked_select: Tensor["maskedSelect"];
 
   /**
    * The positions of elements that are not 0, in row-major order: (count, axes), int32.
    *
    * Without `size`, the count is read from the device. With it, the result has `size` rows: the first
    * ones, padded with `fillValue`.
+   *
+   * ```js
+   * await new Tensor([[0, 1], [2, 0]]).nonzero().tolist(); // [[0, 1], [1, 0]]
+   * ```
    */
   nonzero(
     ...args:
@@ -3072,7 +3425,7 @@ export class Tensor extends TensorBase {
       | [size: number | null, options?: NonzeroOptions]
       | [size: number | null, fillValue: number, options?: NonzeroOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.nonzero", [this, ...args]);
+    return callTensor(this[owner], "Tensor.nonzero", [this, ...args]);
   }
 
   /**
@@ -3080,6 +3433,10 @@ export class Tensor extends TensorBase {
    *
    * Without `size`, the count is read from the device. With it, the result has `size` rows: the first
    * ones, padded with `fillValue`.
+   *
+   * ```js
+   * await new Tensor([[0, 1], [2, 0]]).nonzero().tolist(); // [[0, 1], [1, 0]]
+   * ```
    */
   argwhere(
     ...args:
@@ -3087,7 +3444,7 @@ export class Tensor extends TensorBase {
       | [size: number | null, options?: ArgwhereOptions]
       | [size: number | null, fillValue: number, options?: ArgwhereOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.argwhere", [this, ...args]);
+    return callTensor(this[owner], "Tensor.argwhere", [this, ...args]);
   }
 
   /**
@@ -3095,31 +3452,41 @@ export class Tensor extends TensorBase {
    *
    * The result has the shape of `index`, which may be smaller than this on the other axes. Throws
    * ShapeError, DTypeError.
+   *
+   * ```js
+   * await new Tensor([[1, 2], [3, 4]]).gather(1, new Tensor([[1], [0]], { dtype: "int32" })).tolist(); // [[2], [3]]
+   * ```
    */
-  gather(dim: number, index: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.gather", [this, dim, index]);
+  gather(dim: number, index: Tensor): Tensor<D> {
+    return callTensor(this[owner], "Tensor.gather", [this, dim, index]);
   }
 
   /**
    * The elements at `indices` along `dim`, of broadcast shapes; null: over the whole Tensor.
    *
    * Throws AxisError, ShapeError.
+   *
+   * ```js
+   * await new Tensor([[3, 1], [2, 4]]).takeAlongDim(new Tensor([[1], [0]], { dtype: "int32" }), 1).tolist(); // [[1], [2]]
+   * ```
    */
   takeAlongDim(
     ...args:
       | [indices: Tensor, options?: TakeAlongDimOptions]
       | [indices: Tensor, dim: number | null, options?: TakeAlongDimOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.take_along_dim", [this, ...args]);
+    return callTensor(this[owner], "Tensor.take_along_dim", [this, ...args]);
   }
-  /** `takeAlongDim`, by its Python name. */
-  declare take_along_dim: Tensor["takeAlongDim"];
 
   /**
    * this with src[..., i, ...] written at index[..., i, ...] along `dim`; the last writer wins.
    *
    * `reduce`: 'add' or 'multiply' combine with the old elements. src: a Tensor or a scalar. Throws
    * ShapeError, DTypeError, ArgumentError.
+   *
+   * ```js
+   * await Tensor.zeros(3).scatter(0, new Tensor([2, 0], { dtype: "int32" }), new Tensor([5, 6])).tolist(); // [6, 0, 5]
+   * ```
    */
   scatter(
     ...args:
@@ -3132,13 +3499,17 @@ export class Tensor extends TensorBase {
           options?: ScatterOptions,
         ]
   ): Tensor {
-    return callTensor(this.session, "Tensor.scatter", [this, ...args]);
+    return callTensor(this[owner], "Tensor.scatter", [this, ...args]);
   }
 
   /**
    * `scatter` with all writers combined: `reduce` is 'sum', 'prod', 'mean', 'amax' or 'amin'.
    *
    * `includeSelf`: combine with the old elements too. Throws ShapeError, DTypeError, ArgumentError.
+   *
+   * ```js
+   * await Tensor.zeros(2).scatterReduce(0, new Tensor([0, 0], { dtype: "int32" }), new Tensor([5, 6]), "sum").tolist(); // [11, 0]
+   * ```
    */
   scatterReduce(
     dim: number,
@@ -3147,62 +3518,74 @@ export class Tensor extends TensorBase {
     reduce: "sum" | "prod" | "mean" | "amax" | "amin",
     options?: ScatterReduceOptions,
   ): Tensor {
-    return callTensor(this.session, "Tensor.scatter_reduce", [this, dim, index, src, reduce, options]);
+    return callTensor(this[owner], "Tensor.scatter_reduce", [this, dim, index, src, reduce, options]);
   }
-  /** `scatterReduce`, by its Python name. */
-  declare scatter_reduce: Tensor["scatterReduce"];
 
   /**
    * this, with the elements of `src` added at the positions `index` along `dim`.
    *
    * Throws AxisError, ShapeError.
+   *
+   * ```js
+   * await new Tensor([1, 1]).scatterAdd(0, new Tensor([1, 1], { dtype: "int32" }), new Tensor([2, 3])).tolist(); // [1, 6]
+   * ```
    */
   scatterAdd(dim: number, index: Tensor, src: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.scatter_add", [this, dim, index, src]);
+    return callTensor(this[owner], "Tensor.scatter_add", [this, dim, index, src]);
   }
-  /** `scatterAdd`, by its Python name. */
-  declare scatter_add: Tensor["scatterAdd"];
 
   /**
    * this, with alpha * source's slices along `dim` added to the slices at the positions `index`.
    *
    * Throws AxisError, ShapeError.
+   *
+   * ```js
+   * await new Tensor([[1], [1]]).indexAdd(0, new Tensor([1, 1], { dtype: "int32" }), new Tensor([[2], [3]])).tolist(); // [[1], [6]]
+   * ```
    */
   indexAdd(
     ...args:
       | [dim: number, index: Tensor, source: Tensor, options?: IndexAddOptions]
       | [dim: number, index: Tensor, source: Tensor, alpha: number, options?: IndexAddOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.index_add", [this, ...args]);
+    return callTensor(this[owner], "Tensor.index_add", [this, ...args]);
   }
-  /** `indexAdd`, by its Python name. */
-  declare index_add: Tensor["indexAdd"];
 
-  /** this, with `value` in the slices along `dim` at the positions `index`. Throws AxisError. */
+  /**
+   * this, with `value` in the slices along `dim` at the positions `index`. Throws AxisError.
+   *
+   * ```js
+   * await new Tensor([[1, 2], [3, 4]]).indexFill(1, new Tensor([0], { dtype: "int32" }), 9).tolist(); // [[9, 2], [9, 4]]
+   * ```
+   */
   indexFill(dim: number, index: Tensor, value: number): Tensor {
-    return callTensor(this.session, "Tensor.index_fill", [this, dim, index, value]);
+    return callTensor(this[owner], "Tensor.index_fill", [this, dim, index, value]);
   }
-  /** `indexFill`, by its Python name. */
-  declare index_fill: Tensor["indexFill"];
 
-  /** Whether each integer equals class j: bool, with j along a new axis `axis` of the result. */
+  /**
+   * Whether each integer equals class j: bool, with j along a new axis `axis` of the result.
+   *
+   * ```js
+   * await new Tensor([0, 2], { dtype: "int32" }).isClass(3, -1).tolist(); // [[true, false, false], [false, false, true]]
+   * ```
+   */
   isClass(numClasses: Size, axis: number): Tensor {
-    return callTensor(this.session, "Tensor.is_class", [this, numClasses, axis]);
+    return callTensor(this[owner], "Tensor.is_class", [this, numClasses, axis]);
   }
-  /** `isClass`, by its Python name. */
-  declare is_class: Tensor["isClass"];
 
   /**
    * 1 (int32) at the class of each integer, along a new last axis. An integer out of range gives zeros;
    * torch refuses it.
    *
    * Throws DTypeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([0, 2], { dtype: "int32" }).oneHot(3).tolist(); // [[1, 0, 0], [0, 0, 1]]
+   * ```
    */
   oneHot(numClasses: number): Tensor {
-    return callTensor(this.session, "Tensor.one_hot", [this, numClasses]);
+    return callTensor(this[owner], "Tensor.one_hot", [this, numClasses]);
   }
-  /** `oneHot`, by its Python name. */
-  declare one_hot: Tensor["oneHot"];
 
   /** Restart all random numbers: the same seed gives the same bits, on every device. */
   static manualSeed(
@@ -3210,14 +3593,28 @@ export class Tensor extends TensorBase {
   ): void {
     callVoid(this.bound, "Tensor.manual_seed", [...args]);
   }
-  /** `manualSeed`, by its Python name. */
-  declare static manual_seed: (typeof Tensor)["manualSeed"];
 
   /**
    * Uniform in [0, 1): every multiple of 2^-24 (float32) is equally likely.
    *
    * Throws DTypeError, ShapeError.
+   *
+   * ```js
+   * (await Tensor.rand(2, 3).ready()).shape; // [2, 3]
+   * ```
    */
+  static rand(
+    ...args:
+      | [shape: readonly Size[], options?: Undetermined<RandOptions>]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: Undetermined<RandOptions>]
+  ): Tensor<"float32">;
+  static rand(
+    ...args:
+      | [shape: readonly Size[], options?: RandOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: RandOptions]
+  ): Tensor;
   static rand(
     ...args:
       | [shape: readonly Size[], options?: RandOptions]
@@ -3231,7 +3628,23 @@ export class Tensor extends TensorBase {
    * Normal with mean 0 and variance 1 (Box and Muller, 1958).
    *
    * A number of up to 32 bits takes one draw of 64 bits, a float64 two.
+   *
+   * ```js
+   * (await Tensor.randn(2, 3).ready()).shape; // [2, 3]
+   * ```
    */
+  static randn(
+    ...args:
+      | [shape: readonly Size[], options?: Undetermined<RandnOptions>]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: Undetermined<RandnOptions>]
+  ): Tensor<"float32">;
+  static randn(
+    ...args:
+      | [shape: readonly Size[], options?: RandnOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: RandnOptions]
+  ): Tensor;
   static randn(
     ...args:
       | [shape: readonly Size[], options?: RandnOptions]
@@ -3245,6 +3658,10 @@ export class Tensor extends TensorBase {
    * Integers uniform in [low, high). The bias of a range of n is below n / 2^32 (n / 2^64 above 2^31).
    *
    * Throws ArgumentError for an empty range or one that does not fit, DTypeError.
+   *
+   * ```js
+   * await Tensor.randint(4, { low: 7, high: 8 }).tolist(); // [7, 7, 7, 7]
+   * ```
    */
   static randint(
     ...args:
@@ -3255,7 +3672,25 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.randint", [...args]);
   }
 
-  /** Normal with `mean` and standard deviation `std`. Throws ArgumentError for a negative one. */
+  /**
+   * Normal with `mean` and standard deviation `std`. Throws ArgumentError for a negative one.
+   *
+   * ```js
+   * (await Tensor.normal(2, 3, { mean: 1, std: 2 }).ready()).shape; // [2, 3]
+   * ```
+   */
+  static normal(
+    ...args:
+      | [shape: readonly Size[], options?: Undetermined<NormalOptions>]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: Undetermined<NormalOptions>]
+  ): Tensor<"float32">;
+  static normal(
+    ...args:
+      | [shape: readonly Size[], options?: NormalOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: NormalOptions]
+  ): Tensor;
   static normal(
     ...args:
       | [shape: readonly Size[], options?: NormalOptions]
@@ -3269,7 +3704,23 @@ export class Tensor extends TensorBase {
    * Uniform in [low, high); of an integer dtype, rounded towards 0.
    *
    * Throws ArgumentError where low > high.
+   *
+   * ```js
+   * (await Tensor.uniform(2, 3, { low: -1, high: 1 }).ready()).shape; // [2, 3]
+   * ```
    */
+  static uniform(
+    ...args:
+      | [shape: readonly Size[], options?: Undetermined<UniformOptions>]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: Undetermined<UniformOptions>]
+  ): Tensor<"float32">;
+  static uniform(
+    ...args:
+      | [shape: readonly Size[], options?: UniformOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: UniformOptions]
+  ): Tensor;
   static uniform(
     ...args:
       | [shape: readonly Size[], options?: UniformOptions]
@@ -3279,7 +3730,13 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.uniform", [...args]);
   }
 
-  /** Uniform in ±1 / sqrt(number of elements). */
+  /**
+   * Uniform in ±1 / sqrt(number of elements).
+   *
+   * ```js
+   * (await Tensor.scaledUniform(2, 3).ready()).shape; // [2, 3]
+   * ```
+   */
   static scaledUniform(
     ...args:
       | [shape: readonly Size[], options?: ScaledUniformOptions]
@@ -3288,10 +3745,26 @@ export class Tensor extends TensorBase {
   ): Tensor {
     return callTensor(this.bound, "Tensor.scaled_uniform", [...args]);
   }
-  /** `scaledUniform`, by its Python name. */
-  declare static scaled_uniform: (typeof Tensor)["scaledUniform"];
 
-  /** Uniform in ±sqrt(6 / (fan in + fan out)) (Glorot and Bengio, 2010). */
+  /**
+   * Uniform in ±sqrt(6 / (fan in + fan out)) (Glorot and Bengio, 2010).
+   *
+   * ```js
+   * (await Tensor.glorotUniform(2, 3).ready()).shape; // [2, 3]
+   * ```
+   */
+  static glorotUniform(
+    ...args:
+      | [shape: readonly Size[], options?: Undetermined<GlorotUniformOptions>]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: Undetermined<GlorotUniformOptions>]
+  ): Tensor<"float32">;
+  static glorotUniform(
+    ...args:
+      | [shape: readonly Size[], options?: GlorotUniformOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: GlorotUniformOptions]
+  ): Tensor;
   static glorotUniform(
     ...args:
       | [shape: readonly Size[], options?: GlorotUniformOptions]
@@ -3300,10 +3773,26 @@ export class Tensor extends TensorBase {
   ): Tensor {
     return callTensor(this.bound, "Tensor.glorot_uniform", [...args]);
   }
-  /** `glorotUniform`, by its Python name. */
-  declare static glorot_uniform: (typeof Tensor)["glorotUniform"];
 
-  /** Uniform in ±sqrt(6 / (1 + a²) / fan in) (He et al., 2015). */
+  /**
+   * Uniform in ±sqrt(6 / (1 + a²) / fan in) (He et al., 2015).
+   *
+   * ```js
+   * (await Tensor.kaimingUniform(2, 3).ready()).shape; // [2, 3]
+   * ```
+   */
+  static kaimingUniform(
+    ...args:
+      | [shape: readonly Size[], options?: Undetermined<KaimingUniformOptions>]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: Undetermined<KaimingUniformOptions>]
+  ): Tensor<"float32">;
+  static kaimingUniform(
+    ...args:
+      | [shape: readonly Size[], options?: KaimingUniformOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: KaimingUniformOptions]
+  ): Tensor;
   static kaimingUniform(
     ...args:
       | [shape: readonly Size[], options?: KaimingUniformOptions]
@@ -3312,10 +3801,14 @@ export class Tensor extends TensorBase {
   ): Tensor {
     return callTensor(this.bound, "Tensor.kaiming_uniform", [...args]);
   }
-  /** `kaimingUniform`, by its Python name. */
-  declare static kaiming_uniform: (typeof Tensor)["kaimingUniform"];
 
-  /** Normal with variance 2 / (1 + a²) / fan in (He et al., 2015). */
+  /**
+   * Normal with variance 2 / (1 + a²) / fan in (He et al., 2015).
+   *
+   * ```js
+   * (await Tensor.kaimingNormal(2, 3).ready()).shape; // [2, 3]
+   * ```
+   */
   static kaimingNormal(
     ...args:
       | [shape: readonly Size[], options?: KaimingNormalOptions]
@@ -3324,24 +3817,30 @@ export class Tensor extends TensorBase {
   ): Tensor {
     return callTensor(this.bound, "Tensor.kaiming_normal", [...args]);
   }
-  /** `kaimingNormal`, by its Python name. */
-  declare static kaiming_normal: (typeof Tensor)["kaimingNormal"];
 
-  /** `rand` in this Tensor's shape, by default with its dtype and on its device. */
+  /**
+   * `rand` in this Tensor's shape, by default with its dtype and on its device.
+   *
+   * ```js
+   * (await Tensor.zeros(2, 3).randLike().ready()).shape; // [2, 3]
+   * ```
+   */
   randLike(options?: RandLikeOptions): Tensor {
-    return callTensor(this.session, "Tensor.rand_like", [this, options]);
+    return callTensor(this[owner], "Tensor.rand_like", [this, options]);
   }
-  /** `randLike`, by its Python name. */
-  declare rand_like: Tensor["randLike"];
 
-  /** `randn` in this Tensor's shape, by default with its dtype and on its device. */
+  /**
+   * `randn` in this Tensor's shape, by default with its dtype and on its device.
+   *
+   * ```js
+   * (await Tensor.zeros(2, 3).randnLike().ready()).shape; // [2, 3]
+   * ```
+   */
   randnLike(
     ...args: [options?: RandnLikeOptions] | [dtype: DTypeName | null, options?: RandnLikeOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.randn_like", [this, ...args]);
+    return callTensor(this[owner], "Tensor.randn_like", [this, ...args]);
   }
-  /** `randnLike`, by its Python name. */
-  declare randn_like: Tensor["randnLike"];
 
   /**
    * A random order of 0..n-1: the rank of each of n draws. Work grows with n². 1-D.
@@ -3362,26 +3861,48 @@ export class Tensor extends TensorBase {
    *
    * Without `replacement` they are different, and there must be as many probabilities above 0 (an
    * ArgumentError with `CHECK=1`; else those of 0 come last). Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([0, 1]).multinomial().tolist(); // [1]
+   * ```
    */
   multinomial(
     ...args: [options?: MultinomialOptions] | [numSamples: number, options?: MultinomialOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.multinomial", [this, ...args]);
+    return callTensor(this[owner], "Tensor.multinomial", [this, ...args]);
   }
 
-  /** 1 with these probabilities, else 0, in this dtype. */
+  /**
+   * 1 with these probabilities, else 0, in this dtype.
+   *
+   * ```js
+   * await new Tensor([0, 1]).bernoulli().tolist(); // [0, 1]
+   * ```
+   */
   bernoulli(): Tensor {
-    return callTensor(this.session, "Tensor.bernoulli", [this]);
+    return callTensor(this[owner], "Tensor.bernoulli", [this]);
   }
 
-  /** Running sums along `axis`. */
+  /**
+   * Running sums along `axis`.
+   *
+   * ```js
+   * await new Tensor([1, 2, 3]).cumsum().tolist(); // [1, 3, 6]
+   * ```
+   */
   cumsum(...args: [options?: CumsumOptions] | [axis: number, options?: CumsumOptions]): Tensor {
-    return callTensor(this.session, "Tensor.cumsum", [this, ...args]);
+    return callTensor(this[owner], "Tensor.cumsum", [this, ...args]);
   }
 
-  /** Running products along `axis`. */
+  /**
+   * Running products along `axis`.
+   *
+   * ```js
+   * await new Tensor([1, 2, 3]).cumprod(0).tolist(); // [1, 2, 6]
+   * ```
+   */
   cumprod(axis: number): Tensor {
-    return callTensor(this.session, "Tensor.cumprod", [this, axis]);
+    return callTensor(this[owner], "Tensor.cumprod", [this, axis]);
   }
 
   /**
@@ -3390,9 +3911,13 @@ export class Tensor extends TensorBase {
    * NaN is the greatest.
    *
    * Of equals tinygrad takes the first position, torch the last, as here.
+   *
+   * ```js
+   * await Promise.all(new Tensor([1, 3, 2, 5]).cummax().map((t) => t.tolist())); // [[1, 3, 3, 5], [0, 1, 1, 3]]
+   * ```
    */
   cummax(...args: [options?: CummaxOptions] | [axis: number, options?: CummaxOptions]): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.cummax", [this, ...args], 2) as [Tensor, Tensor];
+    return callTensors(this[owner], "Tensor.cummax", [this, ...args], 2) as [Tensor, Tensor];
   }
 
   /**
@@ -3401,83 +3926,129 @@ export class Tensor extends TensorBase {
    * NaN is the least.
    *
    * Of equals tinygrad takes the first position, torch the last, as here.
+   *
+   * ```js
+   * await Promise.all(new Tensor([4, 3, 5, 1]).cummin().map((t) => t.tolist())); // [[4, 3, 3, 1], [0, 1, 1, 3]]
+   * ```
    */
   cummin(...args: [options?: CumminOptions] | [axis: number, options?: CumminOptions]): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.cummin", [this, ...args], 2) as [Tensor, Tensor];
+    return callTensors(this[owner], "Tensor.cummin", [this, ...args], 2) as [Tensor, Tensor];
   }
 
   /** Running logsumexp along `axis`. */
   logcumsumexp(
     ...args: [options?: LogcumsumexpOptions] | [axis: number, options?: LogcumsumexpOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.logcumsumexp", [this, ...args]);
+    return callTensor(this[owner], "Tensor.logcumsumexp", [this, ...args]);
   }
 
-  /** The differences between neighbours along `dim`, n times over. Throws ArgumentError, AxisError. */
+  /**
+   * The differences between neighbours along `dim`, n times over. Throws ArgumentError, AxisError.
+   *
+   * ```js
+   * await new Tensor([1, 4, 9]).diff().tolist(); // [3, 5]
+   * ```
+   */
   diff(
     ...args:
       | [options?: DiffOptions]
       | [n: number, options?: DiffOptions]
       | [n: number, dim: number, options?: DiffOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.diff", [this, ...args]);
+    return callTensor(this[owner], "Tensor.diff", [this, ...args]);
   }
 
-  /** max(this, 0), and NaN of NaN; its gradient at 0 is 0. */
-  relu(): Tensor {
-    return callTensor(this.session, "Tensor.relu", [this]);
+  /**
+   * max(this, 0), and NaN of NaN; its gradient at 0 is 0.
+   *
+   * ```js
+   * await new Tensor([-1, 2]).relu().tolist(); // [0, 2]
+   * ```
+   */
+  relu(): Tensor<WithNumber[D]> {
+    return callTensor(this[owner], "Tensor.relu", [this]);
   }
 
-  /** this clipped to 0..6. */
+  /**
+   * this clipped to 0..6.
+   *
+   * ```js
+   * await new Tensor([-1, 8]).relu6().tolist(); // [0, 6]
+   * ```
+   */
   relu6(): Tensor {
-    return callTensor(this.session, "Tensor.relu6", [this]);
+    return callTensor(this[owner], "Tensor.relu6", [this]);
   }
 
-  /** this where positive, else `negSlope` * this. */
-  leakyRelu(...args: [options?: LeakyReluOptions] | [negSlope: number, options?: LeakyReluOptions]): Tensor {
-    return callTensor(this.session, "Tensor.leaky_relu", [this, ...args]);
+  /**
+   * this where positive, else `negSlope` * this.
+   *
+   * ```js
+   * await new Tensor([1, -1]).leakyRelu(0.5).tolist(); // [1, -0.5]
+   * ```
+   */
+  leakyRelu(
+    ...args: [options?: LeakyReluOptions] | [negSlope: number, options?: LeakyReluOptions]
+  ): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.leaky_relu", [this, ...args]);
   }
-  /** `leakyRelu`, by its Python name. */
-  declare leaky_relu: Tensor["leakyRelu"];
 
-  /** this clipped to `minVal`..`maxVal`; the gradient is 0 at both. */
+  /**
+   * this clipped to `minVal`..`maxVal`; the gradient is 0 at both.
+   *
+   * ```js
+   * await new Tensor([-2, 0.5]).hardtanh().tolist(); // [-1, 0.5]
+   * ```
+   */
   hardtanh(
     ...args:
       | [options?: HardtanhOptions]
       | [minVal: number, options?: HardtanhOptions]
       | [minVal: number, maxVal: number, options?: HardtanhOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.hardtanh", [this, ...args]);
+    return callTensor(this[owner], "Tensor.hardtanh", [this, ...args]);
   }
 
-  /** alpha * this + beta clipped to 0..1. */
+  /**
+   * alpha * this + beta clipped to 0..1.
+   *
+   * ```js
+   * await new Tensor([-6, 0, 6]).hardsigmoid().tolist(); // [0, 0.5, 1]
+   * ```
+   */
   hardsigmoid(
     ...args:
       | [options?: HardsigmoidOptions]
       | [alpha: number, options?: HardsigmoidOptions]
       | [alpha: number, beta: number, options?: HardsigmoidOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.hardsigmoid", [this, ...args]);
+    return callTensor(this[owner], "Tensor.hardsigmoid", [this, ...args]);
   }
 
-  /** this * relu6(this + 3) / 6. */
+  /**
+   * this * relu6(this + 3) / 6.
+   *
+   * ```js
+   * await new Tensor([-6, 6]).hardswish().tolist(); // [0, 6]
+   * ```
+   */
   hardswish(): Tensor {
-    return callTensor(this.session, "Tensor.hardswish", [this]);
+    return callTensor(this[owner], "Tensor.hardswish", [this]);
   }
 
   /** 1 / (1 + exp(-this)). */
-  sigmoid(): Tensor {
-    return callTensor(this.session, "Tensor.sigmoid", [this]);
+  sigmoid(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.sigmoid", [this]);
   }
 
   /** log(sigmoid(this)), without overflow. */
   logsigmoid(): Tensor {
-    return callTensor(this.session, "Tensor.logsigmoid", [this]);
+    return callTensor(this[owner], "Tensor.logsigmoid", [this]);
   }
 
   /** The hyperbolic tangent, within 4 ulp. */
-  tanh(): Tensor {
-    return callTensor(this.session, "Tensor.tanh", [this]);
+  tanh(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.tanh", [this]);
   }
 
   /**
@@ -3485,35 +4056,35 @@ export class Tensor extends TensorBase {
    *
    * 'tanh' is tinygrad's default; torch's is 'none'.
    */
-  gelu(...args: [options?: GeluOptions] | [approximate: "tanh" | "none", options?: GeluOptions]): Tensor {
-    return callTensor(this.session, "Tensor.gelu", [this, ...args]);
+  gelu(
+    ...args: [options?: GeluOptions] | [approximate: "tanh" | "none", options?: GeluOptions]
+  ): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.gelu", [this, ...args]);
   }
 
   /** this * sigmoid(1.702 this). */
   quickGelu(): Tensor {
-    return callTensor(this.session, "Tensor.quick_gelu", [this]);
-  }
-  /** `quickGelu`, by its Python name. */
-  declare quick_gelu: Tensor["quickGelu"];
-
-  /** this * sigmoid(this). */
-  swish(): Tensor {
-    return callTensor(this.session, "Tensor.swish", [this]);
+    return callTensor(this[owner], "Tensor.quick_gelu", [this]);
   }
 
   /** this * sigmoid(this). */
-  silu(): Tensor {
-    return callTensor(this.session, "Tensor.silu", [this]);
+  swish(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.swish", [this]);
+  }
+
+  /** this * sigmoid(this). */
+  silu(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.silu", [this]);
   }
 
   /** this where positive, else alpha * (exp(this) - 1), by `expm1`. */
-  elu(...args: [options?: EluOptions] | [alpha: number, options?: EluOptions]): Tensor {
-    return callTensor(this.session, "Tensor.elu", [this, ...args]);
+  elu(...args: [options?: EluOptions] | [alpha: number, options?: EluOptions]): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.elu", [this, ...args]);
   }
 
   /** max(this, 0) + min(0, alpha * (exp(this / alpha) - 1)). */
   celu(...args: [options?: CeluOptions] | [alpha: number, options?: CeluOptions]): Tensor {
-    return callTensor(this.session, "Tensor.celu", [this, ...args]);
+    return callTensor(this[owner], "Tensor.celu", [this, ...args]);
   }
 
   /** gamma * (this where positive, else alpha * (exp(this) - 1)). */
@@ -3523,92 +4094,160 @@ export class Tensor extends TensorBase {
       | [alpha: number, options?: SeluOptions]
       | [alpha: number, gamma: number, options?: SeluOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.selu", [this, ...args]);
+    return callTensor(this[owner], "Tensor.selu", [this, ...args]);
   }
 
   /** log(1 + exp(beta * this)) / beta, without overflow. */
-  softplus(...args: [options?: SoftplusOptions] | [beta: number, options?: SoftplusOptions]): Tensor {
-    return callTensor(this.session, "Tensor.softplus", [this, ...args]);
+  softplus(
+    ...args: [options?: SoftplusOptions] | [beta: number, options?: SoftplusOptions]
+  ): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.softplus", [this, ...args]);
   }
 
   /** this * tanh(softplus(this)). */
-  mish(): Tensor {
-    return callTensor(this.session, "Tensor.mish", [this]);
+  mish(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.mish", [this]);
   }
 
-  /** this / (1 + |this|). */
+  /**
+   * this / (1 + |this|).
+   *
+   * ```js
+   * await new Tensor([1, -3]).softsign().tolist(); // [0.5, -0.75]
+   * ```
+   */
   softsign(): Tensor {
-    return callTensor(this.session, "Tensor.softsign", [this]);
+    return callTensor(this[owner], "Tensor.softsign", [this]);
   }
 
-  /** 0 where the magnitude is at most `lambd`. */
+  /**
+   * 0 where the magnitude is at most `lambd`.
+   *
+   * ```js
+   * await new Tensor([-1, 0.25]).hardshrink().tolist(); // [-1, 0]
+   * ```
+   */
   hardshrink(...args: [options?: HardshrinkOptions] | [lambd: number, options?: HardshrinkOptions]): Tensor {
-    return callTensor(this.session, "Tensor.hardshrink", [this, ...args]);
+    return callTensor(this[owner], "Tensor.hardshrink", [this, ...args]);
   }
 
-  /** `lambd` nearer to 0, and 0 where the magnitude is at most that. */
+  /**
+   * `lambd` nearer to 0, and 0 where the magnitude is at most that.
+   *
+   * ```js
+   * await new Tensor([-1, 0.25]).softshrink().tolist(); // [-0.5, 0]
+   * ```
+   */
   softshrink(...args: [options?: SoftshrinkOptions] | [lambd: number, options?: SoftshrinkOptions]): Tensor {
-    return callTensor(this.session, "Tensor.softshrink", [this, ...args]);
+    return callTensor(this[owner], "Tensor.softshrink", [this, ...args]);
   }
 
   /** this - tanh(this). */
   tanhshrink(): Tensor {
-    return callTensor(this.session, "Tensor.tanhshrink", [this]);
+    return callTensor(this[owner], "Tensor.tanhshrink", [this]);
   }
 
-  /** `value` where this is not greater than `threshold`. */
+  /**
+   * `value` where this is not greater than `threshold`.
+   *
+   * ```js
+   * await new Tensor([0.5, 2]).threshold(1, 9).tolist(); // [9, 2]
+   * ```
+   */
   threshold(threshold: number, value: number): Tensor {
-    return callTensor(this.session, "Tensor.threshold", [this, threshold, value]);
+    return callTensor(this[owner], "Tensor.threshold", [this, threshold, value]);
   }
 
   /**
    * this where it is at least 0, else this * weight: one, or one for each channel (axis 1).
    *
    * Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([-2, 3]).prelu(new Tensor([0.25])).tolist(); // [-0.5, 3]
+   * ```
    */
   prelu(weight: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.prelu", [this, weight]);
+    return callTensor(this[owner], "Tensor.prelu", [this, weight]);
   }
 
-  /** exp(this) / sum(exp(this)) along `axis`, without overflow. `dtype`: of the result. */
+  /**
+   * exp(this) / sum(exp(this)) along `axis`, without overflow. `dtype`: of the result.
+   *
+   * ```js
+   * await new Tensor([0, 0]).softmax().tolist(); // [0.5, 0.5]
+   * ```
+   */
+  softmax(
+    ...args:
+      | [options?: Undetermined<SoftmaxOptions>]
+      | [axis: number | readonly number[] | null, options?: Undetermined<SoftmaxOptions>]
+      | [axis: number | readonly number[] | null, dtype: null, options?: Undetermined<SoftmaxOptions>]
+  ): Tensor<FloatOf[D]>;
+  softmax(
+    ...args:
+      | [options?: SoftmaxOptions]
+      | [axis: number | readonly number[] | null, options?: SoftmaxOptions]
+      | [axis: number | readonly number[] | null, dtype: DTypeName | null, options?: SoftmaxOptions]
+  ): Tensor;
   softmax(
     ...args:
       | [options?: SoftmaxOptions]
       | [axis: number | readonly number[] | null, options?: SoftmaxOptions]
       | [axis: number | readonly number[] | null, dtype: DTypeName | null, options?: SoftmaxOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.softmax", [this, ...args]);
+    return callTensor(this[owner], "Tensor.softmax", [this, ...args]);
   }
 
   /** The logarithm of softmax, without overflow. */
+  logSoftmax(
+    ...args:
+      | [options?: Undetermined<LogSoftmaxOptions>]
+      | [axis: number | readonly number[] | null, options?: Undetermined<LogSoftmaxOptions>]
+      | [axis: number | readonly number[] | null, dtype: null, options?: Undetermined<LogSoftmaxOptions>]
+  ): Tensor<FloatOf[D]>;
+  logSoftmax(
+    ...args:
+      | [options?: LogSoftmaxOptions]
+      | [axis: number | readonly number[] | null, options?: LogSoftmaxOptions]
+      | [axis: number | readonly number[] | null, dtype: DTypeName | null, options?: LogSoftmaxOptions]
+  ): Tensor;
   logSoftmax(
     ...args:
       | [options?: LogSoftmaxOptions]
       | [axis: number | readonly number[] | null, options?: LogSoftmaxOptions]
       | [axis: number | readonly number[] | null, dtype: DTypeName | null, options?: LogSoftmaxOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.log_softmax", [this, ...args]);
+    return callTensor(this[owner], "Tensor.log_softmax", [this, ...args]);
   }
-  /** `logSoftmax`, by its Python name. */
-  declare log_softmax: Tensor["logSoftmax"];
 
-  /** softmax of -this. */
+  /**
+   * softmax of -this.
+   *
+   * ```js
+   * await new Tensor([0, 0]).softmin().tolist(); // [0.5, 0.5]
+   * ```
+   */
   softmin(
     ...args:
       | [options?: SoftminOptions]
       | [axis: number | readonly number[] | null, options?: SoftminOptions]
       | [axis: number | readonly number[] | null, dtype: DTypeName | null, options?: SoftminOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.softmin", [this, ...args]);
+    return callTensor(this[owner], "Tensor.softmin", [this, ...args]);
   }
 
   /**
    * The first half along `dim` times the sigmoid of the second (Dauphin et al., 2017).
    *
    * Throws AxisError, ShapeError for an odd size.
+   *
+   * ```js
+   * await new Tensor([3, 0]).glu().tolist(); // [1.5]
+   * ```
    */
   glu(...args: [options?: GluOptions] | [dim: number, options?: GluOptions]): Tensor {
-    return callTensor(this.session, "Tensor.glu", [this, ...args]);
+    return callTensor(this[owner], "Tensor.glu", [this, ...args]);
   }
 
   /**
@@ -3616,25 +4255,57 @@ export class Tensor extends TensorBase {
    *
    * Small integers add up in int32 or uint32, 16-bit floats in float32 (the result is 16-bit again).
    * `dtype`: of the result.
+   *
+   * ```js
+   * await new Tensor([[1, 2], [3, 4]]).sum(0).tolist(); // [4, 6]
+   * ```
    */
+  sum(
+    ...args:
+      | [options?: Undetermined<SumOptions>]
+      | [axis: number | readonly number[] | null, options?: Undetermined<SumOptions>]
+  ): Tensor<ReducedDType[D]>;
+  sum(
+    ...args: [options?: SumOptions] | [axis: number | readonly number[] | null, options?: SumOptions]
+  ): Tensor;
   sum(
     ...args: [options?: SumOptions] | [axis: number | readonly number[] | null, options?: SumOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.sum", [this, ...args]);
+    return callTensor(this[owner], "Tensor.sum", [this, ...args]);
   }
 
-  /** The sum of all elements except NaN. Throws AxisError. */
+  /**
+   * The sum of all elements except NaN. Throws AxisError.
+   *
+   * ```js
+   * await new Tensor([1, NaN, 2]).nansum().item(); // 3
+   * ```
+   */
   nansum(
     ...args: [options?: NansumOptions] | [axis: number | readonly number[] | null, options?: NansumOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.nansum", [this, ...args]);
+    return callTensor(this[owner], "Tensor.nansum", [this, ...args]);
   }
 
-  /** The product, in the dtype of a sum. */
+  /**
+   * The product, in the dtype of a sum.
+   *
+   * ```js
+   * await new Tensor([2, 3, 4]).prod().item(); // 24
+   * ```
+   */
+  prod(
+    ...args:
+      | [options?: Undetermined<ProdOptions>]
+      | [axis: number | readonly number[] | null, options?: Undetermined<ProdOptions>]
+  ): Tensor<ReducedDType[D]>;
+  prod(
+    ...args: [options?: ProdOptions] | [axis: number | readonly number[] | null, options?: ProdOptions]
+  ): Tensor;
   prod(
     ...args: [options?: ProdOptions] | [axis: number | readonly number[] | null, options?: ProdOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.prod", [this, ...args]);
+    return callTensor(this[owner], "Tensor.prod", [this, ...args]);
   }
 
   /**
@@ -3643,11 +4314,15 @@ export class Tensor extends TensorBase {
    * Throws ShapeError.
    *
    * Values alone, as tinygrad's; torch's `max(axis)` is `(x.max(axis), x.argmax(axis))`.
+   *
+   * ```js
+   * await new Tensor([[1, 5], [7, 2]]).max(1).tolist(); // [5, 7]
+   * ```
    */
   max(
     ...args: [options?: MaxOptions] | [axis: number | readonly number[] | null, options?: MaxOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.max", [this, ...args]);
+  ): Tensor<D> {
+    return callTensor(this[owner], "Tensor.max", [this, ...args]);
   }
 
   /**
@@ -3656,183 +4331,271 @@ export class Tensor extends TensorBase {
    * Throws ShapeError.
    *
    * Values alone, as tinygrad's; torch's `max(axis)` is `(x.max(axis), x.argmax(axis))`.
+   *
+   * ```js
+   * await new Tensor([[1, 5], [7, 2]]).max(1).tolist(); // [5, 7]
+   * ```
    */
   amax(
     ...args: [options?: AmaxOptions] | [axis: number | readonly number[] | null, options?: AmaxOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.amax", [this, ...args]);
+  ): Tensor<D> {
+    return callTensor(this[owner], "Tensor.amax", [this, ...args]);
   }
 
   /**
    * The least element; NaN if there is one. Throws ShapeError.
    *
    * Values alone, as tinygrad's; torch's `min(axis)` is `(x.min(axis), x.argmin(axis))`.
+   *
+   * ```js
+   * await new Tensor([[1, 5], [7, 2]]).min(1).tolist(); // [1, 2]
+   * ```
    */
   min(
     ...args: [options?: MinOptions] | [axis: number | readonly number[] | null, options?: MinOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.min", [this, ...args]);
+  ): Tensor<D> {
+    return callTensor(this[owner], "Tensor.min", [this, ...args]);
   }
 
   /**
    * The least element; NaN if there is one. Throws ShapeError.
    *
    * Values alone, as tinygrad's; torch's `min(axis)` is `(x.min(axis), x.argmin(axis))`.
+   *
+   * ```js
+   * await new Tensor([[1, 5], [7, 2]]).min(1).tolist(); // [1, 2]
+   * ```
    */
   amin(
     ...args: [options?: AminOptions] | [axis: number | readonly number[] | null, options?: AminOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.amin", [this, ...args]);
+  ): Tensor<D> {
+    return callTensor(this[owner], "Tensor.amin", [this, ...args]);
   }
 
-  /** The least and the greatest element. Throws ShapeError, AxisError. */
+  /**
+   * The least and the greatest element. Throws ShapeError, AxisError.
+   *
+   * ```js
+   * await Promise.all(new Tensor([3, 1, 2]).aminmax().map((t) => t.item())); // [1, 3]
+   * ```
+   */
   aminmax(
     ...args: [options?: AminmaxOptions] | [axis: number | readonly number[] | null, options?: AminmaxOptions]
   ): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.aminmax", [this, ...args], 2) as [Tensor, Tensor];
+    return callTensors(this[owner], "Tensor.aminmax", [this, ...args], 2) as [Tensor, Tensor];
   }
 
-  /** Whether any element is not 0 (bool). */
+  /**
+   * Whether any element is not 0 (bool).
+   *
+   * ```js
+   * await new Tensor([[0, 0], [1, 0]]).any(1).tolist(); // [false, true]
+   * ```
+   */
   any(
     ...args: [options?: AnyOptions] | [axis: number | readonly number[] | null, options?: AnyOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.any", [this, ...args]);
+  ): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.any", [this, ...args]);
   }
 
-  /** Whether every element is not 0 (bool). */
+  /**
+   * Whether every element is not 0 (bool).
+   *
+   * ```js
+   * await new Tensor([[1, 1], [1, 0]]).all(1).tolist(); // [true, false]
+   * ```
+   */
   all(
     ...args: [options?: AllOptions] | [axis: number | readonly number[] | null, options?: AllOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.all", [this, ...args]);
+  ): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.all", [this, ...args]);
   }
 
-  /** How many elements are other than 0. Throws AxisError. */
+  /**
+   * How many elements are other than 0. Throws AxisError.
+   *
+   * ```js
+   * await new Tensor([[0, 2], [3, 4]]).countNonzero(0).tolist(); // [1, 2]
+   * ```
+   */
   countNonzero(
     ...args:
       | [options?: CountNonzeroOptions]
       | [axis: number | readonly number[] | null, options?: CountNonzeroOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.count_nonzero", [this, ...args]);
+    return callTensor(this[owner], "Tensor.count_nonzero", [this, ...args]);
   }
-  /** `countNonzero`, by its Python name. */
-  declare count_nonzero: Tensor["countNonzero"];
 
   /** log(sum(exp(this))) along `axis`, without overflow. */
   logsumexp(
     ...args:
       [options?: LogsumexpOptions] | [axis: number | readonly number[] | null, options?: LogsumexpOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.logsumexp", [this, ...args]);
+  ): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.logsumexp", [this, ...args]);
   }
 
-  /** |this - other| <= atol + rtol * |other|; equal infinities are close, NaNs when `equalNan`. */
+  /**
+   * |this - other| <= atol + rtol * |other|; equal infinities are close, NaNs when `equalNan`.
+   *
+   * ```js
+   * await new Tensor([1, 2]).isclose(new Tensor([1, 2.1])).tolist(); // [true, false]
+   * ```
+   */
   isclose(
     ...args:
       | [other: Operand, options?: IscloseOptions]
       | [other: Operand, rtol: number, options?: IscloseOptions]
       | [other: Operand, rtol: number, atol: number, options?: IscloseOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.isclose", [this, ...args]);
+  ): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.isclose", [this, ...args]);
   }
 
   /**
    * Whether all elements are close (bool, shape ()): see `isclose`.
    *
    * A Tensor, as tinygrad's; torch's is a bool.
+   *
+   * ```js
+   * await new Tensor([1, 2]).allclose(new Tensor([1, 2.0000001])).item(); // true
+   * ```
    */
   allclose(
     ...args:
       | [other: Operand, options?: AllcloseOptions]
       | [other: Operand, rtol: number, options?: AllcloseOptions]
       | [other: Operand, rtol: number, atol: number, options?: AllcloseOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.allclose", [this, ...args]);
+  ): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.allclose", [this, ...args]);
   }
 
   /**
    * (sum |x|^p)^(1/p); the greatest or least |x| for Infinity and -Infinity, how many are not 0 for 0.
    *
    * The gradient of a norm that is 0 is 0. Throws AxisError.
+   *
+   * ```js
+   * await new Tensor([3, 4]).norm().item(); // 5
+   * ```
    */
   norm(
     ...args:
       | [options?: NormOptions]
       | [p: number, options?: NormOptions]
       | [p: number, axis: number | readonly number[] | null, options?: NormOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.norm", [this, ...args]);
+  ): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.norm", [this, ...args]);
   }
 
-  /** The mean, in floats. */
+  /**
+   * The mean, in floats.
+   *
+   * ```js
+   * await new Tensor([1, 2, 6]).mean().item(); // 3
+   * ```
+   */
   mean(
     ...args: [options?: MeanOptions] | [axis: number | readonly number[] | null, options?: MeanOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.mean", [this, ...args]);
+  ): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.mean", [this, ...args]);
   }
 
-  /** The mean of all elements except NaN. Throws AxisError. */
+  /**
+   * The mean of all elements except NaN. Throws AxisError.
+   *
+   * ```js
+   * await new Tensor([1, NaN, 2]).nanmean().item(); // 1.5
+   * ```
+   */
   nanmean(
     ...args: [options?: NanmeanOptions] | [axis: number | readonly number[] | null, options?: NanmeanOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.nanmean", [this, ...args]);
+    return callTensor(this[owner], "Tensor.nanmean", [this, ...args]);
   }
 
   /**
    * The variance, divided by count - `correction`.
    *
    * The second argument is `keepdim`, as tinygrad's; torch's is `unbiased`.
+   *
+   * ```js
+   * await new Tensor([1, 3]).var({ correction: 0 }).item(); // 1
+   * ```
    */
   var(
     ...args: [options?: VarOptions] | [axis: number | readonly number[] | null, options?: VarOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.var", [this, ...args]);
+  ): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.var", [this, ...args]);
   }
 
-  /** The variance and the mean. */
+  /**
+   * The variance and the mean.
+   *
+   * ```js
+   * await Promise.all(new Tensor([1, 3]).varMean({ correction: 0 }).map((t) => t.item())); // [1, 2]
+   * ```
+   */
   varMean(
     ...args: [options?: VarMeanOptions] | [axis: number | readonly number[] | null, options?: VarMeanOptions]
   ): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.var_mean", [this, ...args], 2) as [Tensor, Tensor];
+    return callTensors(this[owner], "Tensor.var_mean", [this, ...args], 2) as [Tensor, Tensor];
   }
-  /** `varMean`, by its Python name. */
-  declare var_mean: Tensor["varMean"];
 
   /**
    * The standard deviation; its gradient is 0 where it is 0.
    *
    * The second argument is `keepdim`, as tinygrad's; torch's is `unbiased`.
+   *
+   * ```js
+   * await new Tensor([1, 3]).std({ correction: 0 }).item(); // 1
+   * ```
    */
   std(
     ...args: [options?: StdOptions] | [axis: number | readonly number[] | null, options?: StdOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.std", [this, ...args]);
+  ): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.std", [this, ...args]);
   }
 
-  /** The standard deviation and the mean. */
+  /**
+   * The standard deviation and the mean.
+   *
+   * ```js
+   * await Promise.all(new Tensor([1, 3]).stdMean({ correction: 0 }).map((t) => t.item())); // [1, 2]
+   * ```
+   */
   stdMean(
     ...args: [options?: StdMeanOptions] | [axis: number | readonly number[] | null, options?: StdMeanOptions]
   ): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.std_mean", [this, ...args], 2) as [Tensor, Tensor];
+    return callTensors(this[owner], "Tensor.std_mean", [this, ...args], 2) as [Tensor, Tensor];
   }
-  /** `stdMean`, by its Python name. */
-  declare std_mean: Tensor["stdMean"];
 
   /**
    * The position (int32) of the greatest element, the first of equals; of the first NaN, if any.
    *
    * Of the flattened Tensor when null.
+   *
+   * ```js
+   * await new Tensor([1, 5, 3]).argmax().item(); // 1
+   * ```
    */
-  argmax(...args: [options?: ArgmaxOptions] | [axis: number | null, options?: ArgmaxOptions]): Tensor {
-    return callTensor(this.session, "Tensor.argmax", [this, ...args]);
+  argmax(
+    ...args: [options?: ArgmaxOptions] | [axis: number | null, options?: ArgmaxOptions]
+  ): Tensor<"int32"> {
+    return callTensor(this[owner], "Tensor.argmax", [this, ...args]);
   }
 
   /**
    * The position (int32) of the least element, the first of equals; of the first NaN, if any.
    *
    * Of the flattened Tensor when null.
+   *
+   * ```js
+   * await new Tensor([4, 5, 3]).argmin().item(); // 2
+   * ```
    */
-  argmin(...args: [options?: ArgminOptions] | [axis: number | null, options?: ArgminOptions]): Tensor {
-    return callTensor(this.session, "Tensor.argmin", [this, ...args]);
+  argmin(
+    ...args: [options?: ArgminOptions] | [axis: number | null, options?: ArgminOptions]
+  ): Tensor<"int32"> {
+    return callTensor(this[owner], "Tensor.argmin", [this, ...args]);
   }
 
   /**
@@ -3857,29 +4620,37 @@ export class Tensor extends TensorBase {
           value: Scalar,
           options?: PadOptions,
         ]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.pad", [this, ...args]);
+  ): Tensor<D> {
+    return callTensor(this[owner], "Tensor.pad", [this, ...args]);
   }
 
-  /** `value` added behind each axis up to `shape`; null keeps an axis. Throws ShapeError. */
+  /**
+   * `value` added behind each axis up to `shape`; null keeps an axis. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([1, 2]).padTo(4).tolist(); // [1, 2, 0, 0]
+   * ```
+   */
   padTo(
     ...args:
       | [shape: readonly Size[], options?: PadToOptions]
       | [...shape: (Size | null)[]]
       | [...shape: (Size | null)[], options: PadToOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.pad_to", [this, ...args]);
+    return callTensor(this[owner], "Tensor.pad_to", [this, ...args]);
   }
-  /** `padTo`, by its Python name. */
-  declare pad_to: Tensor["padTo"];
 
   /**
    * This Tensor and `args` one after the other along `dim`; `Tensor.cat((a, b), 1)` does too.
    *
    * Throws ShapeError, DeviceError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([[1, 2]]).cat(new Tensor([[3, 4]], { dtype: "int32" }), { dim: 1 }).tolist(); // [[1, 2, 3, 4]]
+   * ```
    */
   cat(...args: [...others: Tensor[]] | [...others: Tensor[], options: CatOptions]): Tensor {
-    return callTensor(this.session, "Tensor.cat", [this, ...args]);
+    return callTensor(this[owner], "Tensor.cat", [this, ...args]);
   }
   /** `cat` of the tensors in an array. */
   static cat(tensors: readonly Tensor[], options: CatOptions = {}): Tensor {
@@ -3890,9 +4661,13 @@ export class Tensor extends TensorBase {
    * This Tensor and `args`, of one shape, along a new axis `dim`; `Tensor.stack((a, b), 1)` does too.
    *
    * Throws ShapeError, DeviceError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([1, 2]).stack(new Tensor([3, 4], { dtype: "int32" })).tolist(); // [[1, 2], [3, 4]]
+   * ```
    */
   stack(...args: [...others: Tensor[]] | [...others: Tensor[], options: StackOptions]): Tensor {
-    return callTensor(this.session, "Tensor.stack", [this, ...args]);
+    return callTensor(this[owner], "Tensor.stack", [this, ...args]);
   }
   /** `stack` of the tensors in an array. */
   static stack(tensors: readonly Tensor[], options: StackOptions = {}): Tensor {
@@ -3903,65 +4678,97 @@ export class Tensor extends TensorBase {
    * Pieces along `dim`: of `sizes` elements each (the last may be smaller), or of the sizes listed.
    *
    * Throws ShapeError.
+   *
+   * ```js
+   * await Promise.all((await Tensor.arange(5).split(2)).map((t) => t.tolist())); // [[0, 1], [2, 3], [4]]
+   * ```
    */
   split(
     ...args:
       | [sizes: Size | readonly Size[], options?: SplitOptions]
       | [sizes: Size | readonly Size[], dim: number, options?: SplitOptions]
   ): Promise<Tensor[]> {
-    return callTensorList(this.session, "Tensor.split", [this, ...args]);
+    return callTensorList(this[owner], "Tensor.split", [this, ...args]);
   }
 
   /**
    * At most `chunks` pieces of equal size (the last may be smaller) along `dim`.
    *
    * Throws ArgumentError.
+   *
+   * ```js
+   * await Promise.all((await Tensor.arange(5).chunk(2)).map((t) => t.tolist())); // [[0, 1, 2], [3, 4]]
+   * ```
    */
   chunk(
     ...args: [chunks: number, options?: ChunkOptions] | [chunks: number, dim: number, options?: ChunkOptions]
   ): Promise<Tensor[]> {
-    return callTensorList(this.session, "Tensor.chunk", [this, ...args]);
+    return callTensorList(this[owner], "Tensor.chunk", [this, ...args]);
   }
 
-  /** The whole repeated `repeats[i]` times along axis i; further counts add axes in front. */
-  repeat(...args: [repeats: readonly Size[]] | [...repeats: Size[]]): Tensor {
-    return callTensor(this.session, "Tensor.repeat", [this, ...args]);
+  /**
+   * The whole repeated `repeats[i]` times along axis i; further counts add axes in front.
+   *
+   * ```js
+   * await new Tensor([1, 2]).repeat(2).tolist(); // [1, 2, 1, 2]
+   * ```
+   */
+  repeat(...args: [repeats: readonly Size[]] | [...repeats: Size[]]): Tensor<D> {
+    return callTensor(this[owner], "Tensor.repeat", [this, ...args]);
   }
 
   /**
    * Repeated along each axis; axes that `dims` (numbers, or an array) does not name are the first ones.
+   *
+   * ```js
+   * await new Tensor([1, 2]).tile(2).tolist(); // [1, 2, 1, 2]
+   * ```
    */
-  tile(...args: [dims: readonly Size[]] | [...dims: Size[]]): Tensor {
-    return callTensor(this.session, "Tensor.tile", [this, ...args]);
+  tile(...args: [dims: readonly Size[]] | [...dims: Size[]]): Tensor<D> {
+    return callTensor(this[owner], "Tensor.tile", [this, ...args]);
   }
 
-  /** Each element repeated along `dim`; of the flattened Tensor when null. */
+  /**
+   * Each element repeated along `dim`; of the flattened Tensor when null.
+   *
+   * ```js
+   * await new Tensor([1, 2]).repeatInterleave(2).tolist(); // [1, 1, 2, 2]
+   * ```
+   */
   repeatInterleave(
     ...args:
       | [repeats: number, options?: RepeatInterleaveOptions]
       | [repeats: number, dim: number | null, options?: RepeatInterleaveOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.repeat_interleave", [this, ...args]);
+  ): Tensor<D> {
+    return callTensor(this[owner], "Tensor.repeat_interleave", [this, ...args]);
   }
-  /** `repeatInterleave`, by its Python name. */
-  declare repeat_interleave: Tensor["repeatInterleave"];
 
   /**
    * Elements shifted cyclically by `shifts` along `dims`.
    *
    * Of the flattened Tensor when null.
+   *
+   * ```js
+   * await new Tensor([1, 2, 3]).roll(1).tolist(); // [3, 1, 2]
+   * ```
    */
   roll(
     ...args:
       | [shifts: Size | readonly Size[], options?: RollOptions]
       | [shifts: Size | readonly Size[], dims: number | readonly number[] | null, options?: RollOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.roll", [this, ...args]);
+  ): Tensor<D> {
+    return callTensor(this[owner], "Tensor.roll", [this, ...args]);
   }
 
-  /** Coordinate grids of 1-D Tensors; `indexing` 'ij' or 'xy'. Throws ArgumentError. */
+  /**
+   * Coordinate grids of 1-D Tensors; `indexing` 'ij' or 'xy'. Throws ArgumentError.
+   *
+   * ```js
+   * await Promise.all(new Tensor([1, 2]).meshgrid(new Tensor([3, 4], { dtype: "int32" })).map((t) => t.tolist())); // [[[1, 1], [2, 2]], [[3, 4], [3, 4]]]
+   * ```
+   */
   meshgrid(...args: [...others: Tensor[]] | [...others: Tensor[], options: MeshgridOptions]): Tensor[] {
-    return callTensors(this.session, "Tensor.meshgrid", [this, ...args], "arguments + 1");
+    return callTensors(this[owner], "Tensor.meshgrid", [this, ...args], "arguments + 1");
   }
   /** `meshgrid` of the tensors in an array. */
   static meshgrid(tensors: readonly Tensor[], options: MeshgridOptions = {}): Tensor[] {
@@ -3976,202 +4783,340 @@ export class Tensor extends TensorBase {
    *
    * The result is always a view: a write through it changes the original. torch copies a Tensor that
    * is not contiguous.
+   *
+   * ```js
+   * await new Tensor([1, 2, 3, 4]).reshape(2, -1).tolist(); // [[1, 2], [3, 4]]
+   * ```
    */
-  reshape(...args: [shape: readonly Size[]] | [...shape: (Size | null)[]]): Tensor {
-    return callTensor(this.session, "Tensor.reshape", [this, ...args]);
+  reshape(...args: [shape: readonly Size[]] | [...shape: (Size | null)[]]): Tensor<D> {
+    return callTensor(this[owner], "Tensor.reshape", [this, ...args]);
   }
 
-  /** `reshape`. */
-  view(...args: [shape: readonly Size[]] | [...shape: (Size | null)[]]): Tensor {
-    return callTensor(this.session, "Tensor.view", [this, ...args]);
+  /**
+   * `reshape`.
+   *
+   * ```js
+   * await new Tensor([1, 2, 3, 4]).view(2, 2).tolist(); // [[1, 2], [3, 4]]
+   * ```
+   */
+  view(...args: [shape: readonly Size[]] | [...shape: (Size | null)[]]): Tensor<D> {
+    return callTensor(this[owner], "Tensor.view", [this, ...args]);
   }
 
   /**
    * Axes of size 1 repeated to `shape`, new ones in front; -1 or null keeps a size.
    *
    * Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([[1], [2]]).expand(2, 3).tolist(); // [[1, 1, 1], [2, 2, 2]]
+   * ```
    */
-  expand(...args: [shape: readonly Size[]] | [...shape: Size[]]): Tensor {
-    return callTensor(this.session, "Tensor.expand", [this, ...args]);
+  expand(...args: [shape: readonly Size[]] | [...shape: Size[]]): Tensor<D> {
+    return callTensor(this[owner], "Tensor.expand", [this, ...args]);
   }
 
   /**
    * Axes of size 1 repeated to `shape`, new ones in front; -1 or null keeps a size.
    *
    * Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([[1], [2]]).expand(2, 3).tolist(); // [[1, 1, 1], [2, 2, 2]]
+   * ```
    */
-  broadcastTo(...args: [shape: readonly Size[]] | [...shape: Size[]]): Tensor {
-    return callTensor(this.session, "Tensor.broadcast_to", [this, ...args]);
-  }
-  /** `broadcastTo`, by its Python name. */
-  declare broadcast_to: Tensor["broadcastTo"];
-
-  /** Axis i of the result is axis `order[i]`. Throws ArgumentError unless every axis is named once. */
-  permute(order: number | readonly number[], ...others: number[]): Tensor {
-    return callTensor(this.session, "Tensor.permute", [this, order, ...others]);
+  broadcastTo(...args: [shape: readonly Size[]] | [...shape: Size[]]): Tensor<D> {
+    return callTensor(this[owner], "Tensor.broadcast_to", [this, ...args]);
   }
 
-  /** The named axes reversed. Throws AxisError. */
-  flip(axis: number | readonly number[], ...others: number[]): Tensor {
-    return callTensor(this.session, "Tensor.flip", [this, axis, ...others]);
+  /**
+   * Axis i of the result is axis `order[i]`. Throws ArgumentError unless every axis is named once.
+   *
+   * ```js
+   * (await Tensor.zeros(2, 3, 4).permute(2, 0, 1).ready()).shape; // [4, 2, 3]
+   * ```
+   */
+  permute(order: number | readonly number[], ...others: number[]): Tensor<D> {
+    return callTensor(this[owner], "Tensor.permute", [this, order, ...others]);
   }
 
-  /** Elements lo (included) to hi (not) of each axis; null keeps an axis. Throws ShapeError. */
-  shrink(arg: readonly (readonly [Size, Size] | null)[]): Tensor {
-    return callTensor(this.session, "Tensor.shrink", [this, arg]);
+  /**
+   * The named axes reversed. Throws AxisError.
+   *
+   * ```js
+   * await new Tensor([[1, 2], [3, 4]]).flip(0).tolist(); // [[3, 4], [1, 2]]
+   * ```
+   */
+  flip(axis: number | readonly number[], ...others: number[]): Tensor<D> {
+    return callTensor(this[owner], "Tensor.flip", [this, axis, ...others]);
   }
 
-  /** Two axes swapped. */
+  /**
+   * Elements lo (included) to hi (not) of each axis; null keeps an axis. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([1, 2, 3, 4]).shrink([[1, 3]]).tolist(); // [2, 3]
+   * ```
+   */
+  shrink(arg: readonly (readonly [Size, Size] | null)[]): Tensor<D> {
+    return callTensor(this[owner], "Tensor.shrink", [this, arg]);
+  }
+
+  /**
+   * Two axes swapped.
+   *
+   * ```js
+   * await new Tensor([[1, 2], [3, 4]]).transpose(0, 1).tolist(); // [[1, 3], [2, 4]]
+   * ```
+   */
   transpose(
     ...args:
       | [options?: TransposeOptions]
       | [dim0: number, options?: TransposeOptions]
       | [dim0: number, dim1: number, options?: TransposeOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.transpose", [this, ...args]);
+  ): Tensor<D> {
+    return callTensor(this[owner], "Tensor.transpose", [this, ...args]);
   }
 
-  /** Two axes swapped. */
+  /**
+   * Two axes swapped.
+   *
+   * ```js
+   * await new Tensor([[1, 2], [3, 4]]).transpose(0, 1).tolist(); // [[1, 3], [2, 4]]
+   * ```
+   */
   swapaxes(
     ...args:
       | [options?: SwapaxesOptions]
       | [dim0: number, options?: SwapaxesOptions]
       | [dim0: number, dim1: number, options?: SwapaxesOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.swapaxes", [this, ...args]);
+  ): Tensor<D> {
+    return callTensor(this[owner], "Tensor.swapaxes", [this, ...args]);
   }
 
-  /** Two axes swapped. */
+  /**
+   * Two axes swapped.
+   *
+   * ```js
+   * await new Tensor([[1, 2], [3, 4]]).transpose(0, 1).tolist(); // [[1, 3], [2, 4]]
+   * ```
+   */
   swapdims(
     ...args:
       | [options?: SwapdimsOptions]
       | [dim0: number, options?: SwapdimsOptions]
       | [dim0: number, dim1: number, options?: SwapdimsOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.swapdims", [this, ...args]);
+  ): Tensor<D> {
+    return callTensor(this[owner], "Tensor.swapdims", [this, ...args]);
   }
 
-  /** The transpose of a matrix; fewer axes stay as they are. Throws ShapeError for more than 2. */
-  t(): Tensor {
-    return callTensor(this.session, "Tensor.t", [this]);
+  /**
+   * The transpose of a matrix; fewer axes stay as they are. Throws ShapeError for more than 2.
+   *
+   * ```js
+   * await new Tensor([[1, 2], [3, 4]]).t().tolist(); // [[1, 3], [2, 4]]
+   * ```
+   */
+  t(): Tensor<D> {
+    return callTensor(this[owner], "Tensor.t", [this]);
   }
 
   /**
    * Axes `source` at the places `destination`, the others in their order.
    *
    * Throws ArgumentError for axes that are not as many or occur twice, AxisError.
+   *
+   * ```js
+   * (await Tensor.zeros(2, 3, 4).movedim(0, -1).ready()).shape; // [3, 4, 2]
+   * ```
    */
-  movedim(source: number | readonly number[], destination: number | readonly number[]): Tensor {
-    return callTensor(this.session, "Tensor.movedim", [this, source, destination]);
+  movedim(source: number | readonly number[], destination: number | readonly number[]): Tensor<D> {
+    return callTensor(this[owner], "Tensor.movedim", [this, source, destination]);
   }
 
   /**
    * Axes `source` at the places `destination`, the others in their order.
    *
    * Throws ArgumentError for axes that are not as many or occur twice, AxisError.
+   *
+   * ```js
+   * (await Tensor.zeros(2, 3, 4).movedim(0, -1).ready()).shape; // [3, 4, 2]
+   * ```
    */
-  moveaxis(source: number | readonly number[], destination: number | readonly number[]): Tensor {
-    return callTensor(this.session, "Tensor.moveaxis", [this, source, destination]);
+  moveaxis(source: number | readonly number[], destination: number | readonly number[]): Tensor<D> {
+    return callTensor(this[owner], "Tensor.moveaxis", [this, source, destination]);
   }
 
-  /** The first axis in reverse. */
-  flipud(): Tensor {
-    return callTensor(this.session, "Tensor.flipud", [this]);
+  /**
+   * The first axis in reverse.
+   *
+   * ```js
+   * await new Tensor([[1, 2], [3, 4]]).flipud().tolist(); // [[3, 4], [1, 2]]
+   * ```
+   */
+  flipud(): Tensor<D> {
+    return callTensor(this[owner], "Tensor.flipud", [this]);
   }
 
-  /** The second axis in reverse. Throws AxisError. */
-  fliplr(): Tensor {
-    return callTensor(this.session, "Tensor.fliplr", [this]);
+  /**
+   * The second axis in reverse. Throws AxisError.
+   *
+   * ```js
+   * await new Tensor([[1, 2], [3, 4]]).fliplr().tolist(); // [[2, 1], [4, 3]]
+   * ```
+   */
+  fliplr(): Tensor<D> {
+    return callTensor(this[owner], "Tensor.fliplr", [this]);
   }
 
   /**
    * Rotated by k quarter turns, from the first of `dims` towards the second. Throws ArgumentError,
    * AxisError.
+   *
+   * ```js
+   * await new Tensor([[1, 2], [3, 4]]).rot90().tolist(); // [[2, 4], [1, 3]]
+   * ```
    */
   rot90(
     ...args:
       | [options?: Rot90Options]
       | [k: number, options?: Rot90Options]
       | [k: number, dims: readonly number[], options?: Rot90Options]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.rot90", [this, ...args]);
+  ): Tensor<D> {
+    return callTensor(this[owner], "Tensor.rot90", [this, ...args]);
   }
 
-  /** Axes of size 1 dropped; only `dim`, if given. */
-  squeeze(...args: [options?: SqueezeOptions] | [dim: number | null, options?: SqueezeOptions]): Tensor {
-    return callTensor(this.session, "Tensor.squeeze", [this, ...args]);
+  /**
+   * Axes of size 1 dropped; only `dim`, if given.
+   *
+   * ```js
+   * (await Tensor.zeros(1, 2, 1).squeeze().ready()).shape; // [2]
+   * ```
+   */
+  squeeze(...args: [options?: SqueezeOptions] | [dim: number | null, options?: SqueezeOptions]): Tensor<D> {
+    return callTensor(this[owner], "Tensor.squeeze", [this, ...args]);
   }
 
-  /** A new axis of size 1 at `dim`. */
-  unsqueeze(dim: number): Tensor {
-    return callTensor(this.session, "Tensor.unsqueeze", [this, dim]);
+  /**
+   * A new axis of size 1 at `dim`.
+   *
+   * ```js
+   * (await new Tensor([1, 2]).unsqueeze(0).ready()).shape; // [1, 2]
+   * ```
+   */
+  unsqueeze(dim: number): Tensor<D> {
+    return callTensor(this[owner], "Tensor.unsqueeze", [this, dim]);
   }
 
-  /** Axes `startDim` to `endDim` made one. Throws ArgumentError. */
+  /**
+   * Axes `startDim` to `endDim` made one. Throws ArgumentError.
+   *
+   * ```js
+   * await new Tensor([[1, 2], [3, 4]]).flatten().tolist(); // [1, 2, 3, 4]
+   * ```
+   */
   flatten(
     ...args:
       | [options?: FlattenOptions]
       | [startDim: number, options?: FlattenOptions]
       | [startDim: number, endDim: number, options?: FlattenOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.flatten", [this, ...args]);
+  ): Tensor<D> {
+    return callTensor(this[owner], "Tensor.flatten", [this, ...args]);
   }
 
-  /** One axis of all elements. */
-  ravel(): Tensor {
-    return callTensor(this.session, "Tensor.ravel", [this]);
+  /**
+   * One axis of all elements.
+   *
+   * ```js
+   * await new Tensor([[1, 2], [3, 4]]).ravel().tolist(); // [1, 2, 3, 4]
+   * ```
+   */
+  ravel(): Tensor<D> {
+    return callTensor(this[owner], "Tensor.ravel", [this]);
   }
 
-  /** Axis `dim` split into `sizes`, one of which may be -1. Throws ShapeError. */
-  unflatten(dim: number, sizes: readonly number[]): Tensor {
-    return callTensor(this.session, "Tensor.unflatten", [this, dim, sizes]);
+  /**
+   * Axis `dim` split into `sizes`, one of which may be -1. Throws ShapeError.
+   *
+   * ```js
+   * (await Tensor.zeros(6).unflatten(0, [2, 3]).ready()).shape; // [2, 3]
+   * ```
+   */
+  unflatten(dim: number, sizes: readonly number[]): Tensor<D> {
+    return callTensor(this[owner], "Tensor.unflatten", [this, dim, sizes]);
   }
 
-  /** Expanded to the shape of `other`. Throws ShapeError. */
-  expandAs(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.expand_as", [this, other]);
+  /**
+   * Expanded to the shape of `other`. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([1, 2]).expandAs(Tensor.zeros(2, 2)).tolist(); // [[1, 2], [1, 2]]
+   * ```
+   */
+  expandAs(other: Tensor): Tensor<D> {
+    return callTensor(this[owner], "Tensor.expand_as", [this, other]);
   }
-  /** `expandAs`, by its Python name. */
-  declare expand_as: Tensor["expandAs"];
 
-  /** In the shape of `other`. Throws ShapeError. */
-  reshapeAs(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.reshape_as", [this, other]);
+  /**
+   * In the shape of `other`. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([1, 2]).reshapeAs(Tensor.zeros(2, 1)).tolist(); // [[1], [2]]
+   * ```
+   */
+  reshapeAs(other: Tensor): Tensor<D> {
+    return callTensor(this[owner], "Tensor.reshape_as", [this, other]);
   }
-  /** `reshapeAs`, by its Python name. */
-  declare reshape_as: Tensor["reshapeAs"];
 
-  /** In the shape of `other`. Throws ShapeError. */
-  viewAs(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.view_as", [this, other]);
+  /**
+   * In the shape of `other`. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([1, 2]).reshapeAs(Tensor.zeros(2, 1)).tolist(); // [[1], [2]]
+   * ```
+   */
+  viewAs(other: Tensor): Tensor<D> {
+    return callTensor(this[owner], "Tensor.view_as", [this, other]);
   }
-  /** `viewAs`, by its Python name. */
-  declare view_as: Tensor["viewAs"];
 
-  /** The first elements of each axis, as many as `shape` says; null keeps an axis. */
-  shrinkTo(...args: [shape: readonly Size[]] | [...shape: (Size | null)[]]): Tensor {
-    return callTensor(this.session, "Tensor.shrink_to", [this, ...args]);
+  /**
+   * The first elements of each axis, as many as `shape` says; null keeps an axis.
+   *
+   * ```js
+   * await new Tensor([1, 2, 3]).shrinkTo(2).tolist(); // [1, 2]
+   * ```
+   */
+  shrinkTo(...args: [shape: readonly Size[]] | [...shape: (Size | null)[]]): Tensor<D> {
+    return callTensor(this[owner], "Tensor.shrink_to", [this, ...args]);
   }
-  /** `shrinkTo`, by its Python name. */
-  declare shrink_to: Tensor["shrinkTo"];
 
-  /** `length` elements along `dim`, from `start` on: a view. Throws AxisError, ShapeError. */
-  narrow(dim: number, start: number, length: number): Tensor {
-    return callTensor(this.session, "Tensor.narrow", [this, dim, start, length]);
+  /**
+   * `length` elements along `dim`, from `start` on: a view. Throws AxisError, ShapeError.
+   *
+   * ```js
+   * await new Tensor([1, 2, 3, 4]).narrow(0, 1, 2).tolist(); // [2, 3]
+   * ```
+   */
+  narrow(dim: number, start: number, length: number): Tensor<D> {
+    return callTensor(this[owner], "Tensor.narrow", [this, dim, start, length]);
   }
 
   /**
    * The diagonal of axes `dim1` and `dim2`, as the last axis, `offset` above the main one.
    *
    * Throws ArgumentError.
+   *
+   * ```js
+   * await new Tensor([[1, 2], [3, 4]]).diagonal().tolist(); // [1, 4]
+   * ```
    */
   diagonal(
     ...args:
       | [options?: DiagonalOptions]
       | [offset: number, options?: DiagonalOptions]
       | [offset: number, dim1: number, options?: DiagonalOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.diagonal", [this, ...args]);
+  ): Tensor<D> {
+    return callTensor(this[owner], "Tensor.diagonal", [this, ...args]);
   }
 
   /**
@@ -4180,9 +5125,13 @@ export class Tensor extends TensorBase {
    * Throws ArgumentError.
    *
    * As torch.Tensor's; torch.nn.functional's takes blocks of images, which are `pool` here.
+   *
+   * ```js
+   * await new Tensor([1, 2, 3, 4]).unfold(0, 2, 1).tolist(); // [[1, 2], [2, 3], [3, 4]]
+   * ```
    */
-  unfold(dim: number, size: number, step: number): Tensor {
-    return callTensor(this.session, "Tensor.unfold", [this, dim, size, step]);
+  unfold(dim: number, size: number, step: number): Tensor<D> {
+    return callTensor(this[owner], "Tensor.unfold", [this, dim, size, step]);
   }
 
   /**
@@ -4190,6 +5139,10 @@ export class Tensor extends TensorBase {
    *
    * It is made of movement ops alone: each axis is repeated and sheared, so that every repetition starts
    * `dilation` elements later. Throws ArgumentError when a window is larger than its axis.
+   *
+   * ```js
+   * await new Tensor([1, 2, 3]).pool([2]).tolist(); // [[1, 2], [2, 3]]
+   * ```
    */
   pool(
     ...args:
@@ -4202,7 +5155,7 @@ export class Tensor extends TensorBase {
           options?: PoolOptions,
         ]
   ): Tensor {
-    return callTensor(this.session, "Tensor.pool", [this, ...args]);
+    return callTensor(this[owner], "Tensor.pool", [this, ...args]);
   }
 
   /**
@@ -4211,8 +5164,8 @@ export class Tensor extends TensorBase {
    * In float32: x p(x²) where |x| < 0.85, else 1 - 2^(-|x| q(|x|)): polynomials fitted to the least
    * relative error, no division. From 4 up it is 1. In float64: Cody's rational functions, see `erfc`.
    */
-  erf(): Tensor {
-    return callTensor(this.session, "Tensor.erf", [this]);
+  erf(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.erf", [this]);
   }
 
   /**
@@ -4221,7 +5174,7 @@ export class Tensor extends TensorBase {
    * Rational functions of W. J. Cody, "Rational Chebyshev approximations for the error function" (1969).
    */
   erfc(): Tensor {
-    return callTensor(this.session, "Tensor.erfc", [this]);
+    return callTensor(this[owner], "Tensor.erfc", [this]);
   }
 
   /**
@@ -4230,7 +5183,7 @@ export class Tensor extends TensorBase {
    * Giles, "Approximating the erfinv function" (2010), and a step of Newton's method (two in float64).
    */
   erfinv(): Tensor {
-    return callTensor(this.session, "Tensor.erfinv", [this]);
+    return callTensor(this[owner], "Tensor.erfinv", [this]);
   }
 
   /**
@@ -4240,14 +5193,14 @@ export class Tensor extends TensorBase {
    * 1/2. In float32 within 8 ulp, or 1e-5 near zeros at negative numbers. The gradient is `digamma`.
    */
   lgamma(): Tensor {
-    return callTensor(this.session, "Tensor.lgamma", [this]);
+    return callTensor(this[owner], "Tensor.lgamma", [this]);
   }
 
   /**
    * The derivative of lgamma; NaN at the negative integers, -Infinity at 0 and Infinity at -0, as torch's.
    */
   digamma(): Tensor {
-    return callTensor(this.session, "Tensor.digamma", [this]);
+    return callTensor(this[owner], "Tensor.digamma", [this]);
   }
 
   /**
@@ -4256,24 +5209,24 @@ export class Tensor extends TensorBase {
    * Throws ArgumentError for p less than 1.
    */
   mvlgamma(p: number): Tensor {
-    return callTensor(this.session, "Tensor.mvlgamma", [this, p]);
+    return callTensor(this[owner], "Tensor.mvlgamma", [this, p]);
   }
 
   /**
    * The n-th derivative of digamma; Infinity or NaN at the integers up to 0. Throws ArgumentError for n < 0.
    */
   polygamma(n: number): Tensor {
-    return callTensor(this.session, "Tensor.polygamma", [this, n]);
+    return callTensor(this[owner], "Tensor.polygamma", [this, n]);
   }
 
   /** The modified Bessel function of the first kind, of order 0. */
   i0(): Tensor {
-    return callTensor(this.session, "Tensor.i0", [this]);
+    return callTensor(this[owner], "Tensor.i0", [this]);
   }
 
   /** The sine of radians. */
-  sin(): Tensor {
-    return callTensor(this.session, "Tensor.sin", [this]);
+  sin(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.sin", [this]);
   }
 
   /**
@@ -4281,128 +5234,152 @@ export class Tensor extends TensorBase {
    *
    * The bound is absolute: near pi/2 and the other zeros fewer digits are correct.
    */
-  cos(): Tensor {
-    return callTensor(this.session, "Tensor.cos", [this]);
+  cos(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.cos", [this]);
   }
 
   /** The tangent of radians, as sin / cos: near its poles it has as few right digits as `cos`. */
-  tan(): Tensor {
-    return callTensor(this.session, "Tensor.tan", [this]);
+  tan(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.tan", [this]);
   }
 
   /** The arc sine; NaN outside -1 to 1. Within 3 ulp. */
-  asin(): Tensor {
-    return callTensor(this.session, "Tensor.asin", [this]);
+  asin(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.asin", [this]);
   }
 
   /** The arc sine; NaN outside -1 to 1. Within 3 ulp. */
   arcsin(): Tensor {
-    return callTensor(this.session, "Tensor.arcsin", [this]);
+    return callTensor(this[owner], "Tensor.arcsin", [this]);
   }
 
   /** The arc cosine; NaN outside -1 to 1. Within 3 ulp. */
-  acos(): Tensor {
-    return callTensor(this.session, "Tensor.acos", [this]);
+  acos(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.acos", [this]);
   }
 
   /** The arc cosine; NaN outside -1 to 1. Within 3 ulp. */
   arccos(): Tensor {
-    return callTensor(this.session, "Tensor.arccos", [this]);
+    return callTensor(this[owner], "Tensor.arccos", [this]);
   }
 
   /** The arc tangent, within 3 ulp. */
-  atan(): Tensor {
-    return callTensor(this.session, "Tensor.atan", [this]);
+  atan(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.atan", [this]);
   }
 
   /** The arc tangent, within 3 ulp. */
   arctan(): Tensor {
-    return callTensor(this.session, "Tensor.arctan", [this]);
+    return callTensor(this[owner], "Tensor.arctan", [this]);
   }
 
   /** The angle of the point (other, this), -pi to pi, as C's atan2. */
   atan2(other: Operand): Tensor {
-    return callTensor(this.session, "Tensor.atan2", [this, other]);
+    return callTensor(this[owner], "Tensor.atan2", [this, other]);
   }
 
   /** The angle of the point (other, this), -pi to pi, as C's atan2. */
   arctan2(other: Operand): Tensor {
-    return callTensor(this.session, "Tensor.arctan2", [this, other]);
+    return callTensor(this[owner], "Tensor.arctan2", [this, other]);
   }
 
   /** sin(pi x) / (pi x), and 1 at 0. */
   sinc(): Tensor {
-    return callTensor(this.session, "Tensor.sinc", [this]);
+    return callTensor(this[owner], "Tensor.sinc", [this]);
   }
 
   /** Degrees as radians. */
   deg2rad(): Tensor {
-    return callTensor(this.session, "Tensor.deg2rad", [this]);
+    return callTensor(this[owner], "Tensor.deg2rad", [this]);
   }
 
   /** Radians as degrees. */
   rad2deg(): Tensor {
-    return callTensor(this.session, "Tensor.rad2deg", [this]);
+    return callTensor(this[owner], "Tensor.rad2deg", [this]);
   }
 
   /** The hyperbolic sine, within 5 ulp. */
-  sinh(): Tensor {
-    return callTensor(this.session, "Tensor.sinh", [this]);
+  sinh(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.sinh", [this]);
   }
 
   /** The hyperbolic cosine, within 5 ulp. */
-  cosh(): Tensor {
-    return callTensor(this.session, "Tensor.cosh", [this]);
+  cosh(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.cosh", [this]);
   }
 
   /** The inverse hyperbolic sine, within 4 ulp. */
   asinh(): Tensor {
-    return callTensor(this.session, "Tensor.asinh", [this]);
+    return callTensor(this[owner], "Tensor.asinh", [this]);
   }
 
   /** The inverse hyperbolic sine, within 4 ulp. */
   arcsinh(): Tensor {
-    return callTensor(this.session, "Tensor.arcsinh", [this]);
+    return callTensor(this[owner], "Tensor.arcsinh", [this]);
   }
 
   /** The inverse hyperbolic cosine; NaN below 1. Within 4 ulp. */
   acosh(): Tensor {
-    return callTensor(this.session, "Tensor.acosh", [this]);
+    return callTensor(this[owner], "Tensor.acosh", [this]);
   }
 
   /** The inverse hyperbolic cosine; NaN below 1. Within 4 ulp. */
   arccosh(): Tensor {
-    return callTensor(this.session, "Tensor.arccosh", [this]);
+    return callTensor(this[owner], "Tensor.arccosh", [this]);
   }
 
   /** The inverse hyperbolic tangent; NaN outside -1 to 1. Within 4 ulp. */
   atanh(): Tensor {
-    return callTensor(this.session, "Tensor.atanh", [this]);
+    return callTensor(this[owner], "Tensor.atanh", [this]);
   }
 
   /** The inverse hyperbolic tangent; NaN outside -1 to 1. Within 4 ulp. */
   arctanh(): Tensor {
-    return callTensor(this.session, "Tensor.arctanh", [this]);
+    return callTensor(this[owner], "Tensor.arctanh", [this]);
   }
 
-  /** this * this. */
+  /**
+   * this * this.
+   *
+   * ```js
+   * await new Tensor([3, -4]).square().tolist(); // [9, 16]
+   * ```
+   */
   square(): Tensor {
-    return callTensor(this.session, "Tensor.square", [this]);
+    return callTensor(this[owner], "Tensor.square", [this]);
   }
 
-  /** The square root; NaN below 0. */
-  sqrt(): Tensor {
-    return callTensor(this.session, "Tensor.sqrt", [this]);
+  /**
+   * The square root; NaN below 0.
+   *
+   * ```js
+   * await new Tensor([4, 9]).sqrt().tolist(); // [2, 3]
+   * ```
+   */
+  sqrt(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.sqrt", [this]);
   }
 
-  /** 1 / sqrt(this). */
-  rsqrt(): Tensor {
-    return callTensor(this.session, "Tensor.rsqrt", [this]);
+  /**
+   * 1 / sqrt(this).
+   *
+   * ```js
+   * await new Tensor([4]).rsqrt().tolist(); // [0.5]
+   * ```
+   */
+  rsqrt(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.rsqrt", [this]);
   }
 
-  /** sqrt(this² + x²), without overflow on the way. */
+  /**
+   * sqrt(this² + x²), without overflow on the way.
+   *
+   * ```js
+   * await new Tensor([3]).hypot(new Tensor([4])).tolist(); // [5]
+   * ```
+   */
   hypot(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.hypot", [this, x]);
+    return callTensor(this[owner], "Tensor.hypot", [this, x]);
   }
 
   /**
@@ -4412,183 +5389,319 @@ export class Tensor extends TensorBase {
    * constant whole or half exponent becomes multiplications (and a square root); the rest is within 2 ulp
    * in float32 and float64. Integers go through float64: exact up to 2**53. Throws ArgumentError for an
    * integer base with a negative constant integer exponent.
+   *
+   * ```js
+   * await new Tensor([2, 3]).pow(2).tolist(); // [4, 9]
+   * ```
    */
-  pow(x: Operand, options?: PowOptions): Tensor {
-    return callTensor(this.session, "Tensor.pow", [this, x, options]);
+  pow<X extends Operand>(x: X): Tensor<Operated<D, X>> {
+    return callTensor(this[owner], "Tensor.pow", [this, x]);
   }
 
-  /** 2 to the power of this. */
-  exp2(): Tensor {
-    return callTensor(this.session, "Tensor.exp2", [this]);
+  /**
+   * 2 to the power of this.
+   *
+   * ```js
+   * await new Tensor([0, 3]).exp2().tolist(); // [1, 8]
+   * ```
+   */
+  exp2(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.exp2", [this]);
   }
 
   /** e to the power of this, as 2 to the power of this / ln 2; within 1 ulp in optimised kernels. */
-  exp(): Tensor {
-    return callTensor(this.session, "Tensor.exp", [this]);
+  exp(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.exp", [this]);
   }
 
-  /** The logarithm to base 2; -Infinity of 0, NaN below. */
-  log2(): Tensor {
-    return callTensor(this.session, "Tensor.log2", [this]);
+  /**
+   * The logarithm to base 2; -Infinity of 0, NaN below.
+   *
+   * ```js
+   * await new Tensor([8]).log2().tolist(); // [3]
+   * ```
+   */
+  log2(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.log2", [this]);
   }
 
   /** The natural logarithm; -Infinity of 0, NaN below. */
-  log(): Tensor {
-    return callTensor(this.session, "Tensor.log", [this]);
+  log(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.log", [this]);
   }
 
-  /** The logarithm to base 10; -Infinity of 0, NaN below. */
-  log10(): Tensor {
-    return callTensor(this.session, "Tensor.log10", [this]);
+  /**
+   * The logarithm to base 10; -Infinity of 0, NaN below.
+   *
+   * ```js
+   * await new Tensor([100]).log10().tolist(); // [2]
+   * ```
+   */
+  log10(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.log10", [this]);
   }
 
   /** exp(this) - 1, exact to a few ulp near 0 too. */
-  expm1(): Tensor {
-    return callTensor(this.session, "Tensor.expm1", [this]);
+  expm1(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.expm1", [this]);
   }
 
   /** log(1 + this), exact to a few ulp near 0 too; NaN below -1. */
-  log1p(): Tensor {
-    return callTensor(this.session, "Tensor.log1p", [this]);
+  log1p(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.log1p", [this]);
   }
 
-  /** this * log(other), and 0 where this is 0 and `other` no NaN. */
+  /**
+   * this * log(other), and 0 where this is 0 and `other` no NaN.
+   *
+   * ```js
+   * await new Tensor([0, 2]).xlogy(new Tensor([0, 1])).tolist(); // [0, 0]
+   * ```
+   */
   xlogy(other: Operand): Tensor {
-    return callTensor(this.session, "Tensor.xlogy", [this, other]);
+    return callTensor(this[owner], "Tensor.xlogy", [this, other]);
   }
 
   /** log(this / (1 - this)), the inverse of sigmoid; this is first clipped to eps..1 - eps, if given. */
   logit(...args: [options?: LogitOptions] | [eps: number | null, options?: LogitOptions]): Tensor {
-    return callTensor(this.session, "Tensor.logit", [this, ...args]);
+    return callTensor(this[owner], "Tensor.logit", [this, ...args]);
   }
 
   /** log(exp(this) + exp(other)), without overflow. */
   logaddexp(other: Operand): Tensor {
-    return callTensor(this.session, "Tensor.logaddexp", [this, other]);
+    return callTensor(this[owner], "Tensor.logaddexp", [this, other]);
   }
 
-  /** log2(2**this + 2**x), without overflow. */
+  /**
+   * log2(2**this + 2**x), without overflow.
+   *
+   * ```js
+   * await new Tensor([3]).logaddexp2(new Tensor([3])).tolist(); // [4]
+   * ```
+   */
   logaddexp2(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.logaddexp2", [this, x]);
+    return callTensor(this[owner], "Tensor.logaddexp2", [this, x]);
   }
 
-  /** Rounded towards 0; integers as they are. */
+  /**
+   * Rounded towards 0; integers as they are.
+   *
+   * ```js
+   * await new Tensor([1.7, -1.7]).trunc().tolist(); // [1, -1]
+   * ```
+   */
   trunc(): Tensor {
-    return callTensor(this.session, "Tensor.trunc", [this]);
+    return callTensor(this[owner], "Tensor.trunc", [this]);
   }
 
-  /** Rounded towards 0; integers as they are. */
+  /**
+   * Rounded towards 0; integers as they are.
+   *
+   * ```js
+   * await new Tensor([1.7, -1.7]).trunc().tolist(); // [1, -1]
+   * ```
+   */
   fix(): Tensor {
-    return callTensor(this.session, "Tensor.fix", [this]);
+    return callTensor(this[owner], "Tensor.fix", [this]);
   }
 
-  /** Rounded towards minus infinity; integers as they are. */
+  /**
+   * Rounded towards minus infinity; integers as they are.
+   *
+   * ```js
+   * await new Tensor([1.7, -1.2]).floor().tolist(); // [1, -2]
+   * ```
+   */
   floor(): Tensor {
-    return callTensor(this.session, "Tensor.floor", [this]);
+    return callTensor(this[owner], "Tensor.floor", [this]);
   }
 
-  /** Rounded towards infinity; integers as they are. */
+  /**
+   * Rounded towards infinity; integers as they are.
+   *
+   * ```js
+   * await new Tensor([1.2, -1.2]).ceil().tolist(); // [2, -1]
+   * ```
+   */
   ceil(): Tensor {
-    return callTensor(this.session, "Tensor.ceil", [this]);
+    return callTensor(this[owner], "Tensor.ceil", [this]);
   }
 
-  /** Rounded to the nearest integer, halves to the even one; integers as they are. */
+  /**
+   * Rounded to the nearest integer, halves to the even one; integers as they are.
+   *
+   * ```js
+   * await new Tensor([0.5, 1.5, 2.6]).round().tolist(); // [0, 2, 3]
+   * ```
+   */
   round(): Tensor {
-    return callTensor(this.session, "Tensor.round", [this]);
+    return callTensor(this[owner], "Tensor.round", [this]);
   }
 
-  /** The fractional part, with the sign of this. */
+  /**
+   * The fractional part, with the sign of this.
+   *
+   * ```js
+   * await new Tensor([2.5, -2.25]).frac().tolist(); // [0.5, -0.25]
+   * ```
+   */
   frac(): Tensor {
-    return callTensor(this.session, "Tensor.frac", [this]);
+    return callTensor(this[owner], "Tensor.frac", [this]);
   }
 
   /**
    * -1, 0 or 1; NaN of NaN.
    *
    * torch's is 0 of NaN.
+   *
+   * ```js
+   * await new Tensor([-2, 0, 3]).sign().tolist(); // [-1, 0, 1]
+   * ```
    */
   sign(): Tensor {
-    return callTensor(this.session, "Tensor.sign", [this]);
+    return callTensor(this[owner], "Tensor.sign", [this]);
   }
 
-  /** Whether the sign is negative, that of -0.0 too. */
-  signbit(): Tensor {
-    return callTensor(this.session, "Tensor.signbit", [this]);
+  /**
+   * Whether the sign is negative, that of -0.0 too.
+   *
+   * ```js
+   * await new Tensor([-0, 0, -2]).signbit().tolist(); // [true, false, true]
+   * ```
+   */
+  signbit(): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.signbit", [this]);
   }
 
-  /** The magnitude of this with the sign of `other` (of -0.0 too). */
+  /**
+   * The magnitude of this with the sign of `other` (of -0.0 too).
+   *
+   * ```js
+   * await new Tensor([1, -2]).copysign(new Tensor([-0, 3])).tolist(); // [-1, 2]
+   * ```
+   */
   copysign(other: Operand): Tensor {
-    return callTensor(this.session, "Tensor.copysign", [this, other]);
+    return callTensor(this[owner], "Tensor.copysign", [this, other]);
   }
 
-  /** The magnitude; its gradient at 0 is 0. */
-  abs(): Tensor {
-    return callTensor(this.session, "Tensor.abs", [this]);
+  /**
+   * The magnitude; its gradient at 0 is 0.
+   *
+   * ```js
+   * await new Tensor([-1.5, 2]).abs().tolist(); // [1.5, 2]
+   * ```
+   */
+  abs(): Tensor<D> {
+    return callTensor(this[owner], "Tensor.abs", [this]);
   }
 
-  /** The magnitude; its gradient at 0 is 0. */
-  absolute(): Tensor {
-    return callTensor(this.session, "Tensor.absolute", [this]);
+  /**
+   * The magnitude; its gradient at 0 is 0.
+   *
+   * ```js
+   * await new Tensor([-1.5, 2]).abs().tolist(); // [1.5, 2]
+   * ```
+   */
+  absolute(): Tensor<D> {
+    return callTensor(this[owner], "Tensor.absolute", [this]);
   }
 
   /**
    * The mantissa, of a magnitude in [1/2, 1), and the exponent (int32): this = mantissa * 2**exponent.
    *
    * 0, infinities and NaN are their own mantissas, with exponent 0.
+   *
+   * ```js
+   * await Promise.all(new Tensor([8, -0.375]).frexp().map((t) => t.tolist())); // [[0.5, -0.75], [4, -1]]
+   * ```
    */
   frexp(): [Tensor, Tensor] {
-    return callTensors(this.session, "Tensor.frexp", [this], 2) as [Tensor, Tensor];
+    return callTensors(this[owner], "Tensor.frexp", [this], 2) as [Tensor, Tensor];
   }
 
   /** The next float of the dtype from this towards `other`; `other` where both are equal. No gradient. */
   nextafter(other: Operand): Tensor {
-    return callTensor(this.session, "Tensor.nextafter", [this, other]);
+    return callTensor(this[owner], "Tensor.nextafter", [this, other]);
   }
 
   /**
    * `x` where this (bool) Tensor holds, else `y`; all three broadcast. x and y: Tensors or scalars.
    *
    * As tinygrad's: `condition.where(x, y)`. torch's `x.where(condition, y)` has the condition second.
+   *
+   * ```js
+   * await new Tensor([true, false]).where(1, 0).tolist(); // [1, 0]
+   * ```
    */
   where(x: Operand, y: Operand): Tensor {
-    return callTensor(this.session, "Tensor.where", [this, x, y]);
+    return callTensor(this[owner], "Tensor.where", [this, x, y]);
   }
 
   /**
    * `value` where `mask` holds, this elsewhere.
    *
    * A float in integers makes floats; torch rounds it to an integer.
+   *
+   * ```js
+   * await new Tensor([1, 2]).maskedFill(new Tensor([true, false]), 0).tolist(); // [0, 2]
+   * ```
    */
   maskedFill(mask: Tensor, value: Operand): Tensor {
-    return callTensor(this.session, "Tensor.masked_fill", [this, mask, value]);
-  }
-  /** `maskedFill`, by its Python name. */
-  declare masked_fill: Tensor["maskedFill"];
-
-  /** The greater of this and x; NaN where either is. */
-  maximum(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.maximum", [this, x]);
+    return callTensor(this[owner], "Tensor.masked_fill", [this, mask, value]);
   }
 
-  /** The lesser of this and x; NaN where either is. */
-  minimum(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.minimum", [this, x]);
+  /**
+   * The greater of this and x; NaN where either is.
+   *
+   * ```js
+   * await new Tensor([1, 5]).maximum(3).tolist(); // [3, 5]
+   * ```
+   */
+  maximum<X extends Operand>(x: X): Tensor<Operated<D, X>> {
+    return callTensor(this[owner], "Tensor.maximum", [this, x]);
   }
 
-  /** The greater of both; of a NaN and a number, the number. Of equal values, this gets the gradient. */
+  /**
+   * The lesser of this and x; NaN where either is.
+   *
+   * ```js
+   * await new Tensor([1, 5]).minimum(3).tolist(); // [1, 3]
+   * ```
+   */
+  minimum<X extends Operand>(x: X): Tensor<Operated<D, X>> {
+    return callTensor(this[owner], "Tensor.minimum", [this, x]);
+  }
+
+  /**
+   * The greater of both; of a NaN and a number, the number. Of equal values, this gets the gradient.
+   *
+   * ```js
+   * await new Tensor([1, NaN]).fmax(new Tensor([2, 3])).tolist(); // [2, 3]
+   * ```
+   */
   fmax(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.fmax", [this, x]);
+    return callTensor(this[owner], "Tensor.fmax", [this, x]);
   }
 
-  /** The lesser of both; of a NaN and a number, the number. Of equal values, this gets the gradient. */
+  /**
+   * The lesser of both; of a NaN and a number, the number. Of equal values, this gets the gradient.
+   *
+   * ```js
+   * await new Tensor([1, NaN]).fmin(new Tensor([2, 3])).tolist(); // [1, 3]
+   * ```
+   */
   fmin(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.fmin", [this, x]);
+    return callTensor(this[owner], "Tensor.fmin", [this, x]);
   }
 
   /**
    * this, at least `min` and at most `max`. The gradient flows where this is within.
    *
    * Throws ArgumentError.
+   *
+   * ```js
+   * await new Tensor([-2, 0, 7]).clamp(-1, 5).tolist(); // [-1, 0, 5]
+   * ```
    */
   clamp(
     ...args:
@@ -4596,13 +5709,17 @@ export class Tensor extends TensorBase {
       | [min: Operand | null, options?: ClampOptions]
       | [min: Operand | null, max: Operand | null, options?: ClampOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.clamp", [this, ...args]);
+    return callTensor(this[owner], "Tensor.clamp", [this, ...args]);
   }
 
   /**
    * this, at least `min` and at most `max`. The gradient flows where this is within.
    *
    * Throws ArgumentError.
+   *
+   * ```js
+   * await new Tensor([-2, 0, 7]).clamp(-1, 5).tolist(); // [-1, 0, 5]
+   * ```
    */
   clip(
     ...args:
@@ -4610,27 +5727,39 @@ export class Tensor extends TensorBase {
       | [min: Operand | null, options?: ClipOptions]
       | [min: Operand | null, max: Operand | null, options?: ClipOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.clip", [this, ...args]);
+    return callTensor(this[owner], "Tensor.clip", [this, ...args]);
   }
 
-  /** Not less than `min`. */
+  /**
+   * Not less than `min`.
+   *
+   * ```js
+   * await new Tensor([-1, 2]).clampMin(0).tolist(); // [0, 2]
+   * ```
+   */
   clampMin(min: Operand): Tensor {
-    return callTensor(this.session, "Tensor.clamp_min", [this, min]);
+    return callTensor(this[owner], "Tensor.clamp_min", [this, min]);
   }
-  /** `clampMin`, by its Python name. */
-  declare clamp_min: Tensor["clampMin"];
 
-  /** Not more than `max`. */
+  /**
+   * Not more than `max`.
+   *
+   * ```js
+   * await new Tensor([-1, 2]).clampMax(0).tolist(); // [-1, 0]
+   * ```
+   */
   clampMax(max: Operand): Tensor {
-    return callTensor(this.session, "Tensor.clamp_max", [this, max]);
+    return callTensor(this[owner], "Tensor.clamp_max", [this, max]);
   }
-  /** `clampMax`, by its Python name. */
-  declare clamp_max: Tensor["clampMax"];
 
   /**
    * NaN replaced by `nan`, infinities by `posinf` and `neginf`; integers as they are.
    *
    * By default the dtype's greatest and least numbers stand for infinities.
+   *
+   * ```js
+   * await new Tensor([1, NaN]).nanToNum().tolist(); // [1, 0]
+   * ```
    */
   nanToNum(
     ...args:
@@ -4638,89 +5767,183 @@ export class Tensor extends TensorBase {
       | [nan: number, options?: NanToNumOptions]
       | [nan: number, posinf: number | null, options?: NanToNumOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.nan_to_num", [this, ...args]);
+    return callTensor(this[owner], "Tensor.nan_to_num", [this, ...args]);
   }
-  /** `nanToNum`, by its Python name. */
-  declare nan_to_num: Tensor["nanToNum"];
 
-  /** 0 below 0 and of NaN, 1 above 0, and `values` at 0. */
+  /**
+   * 0 below 0 and of NaN, 1 above 0, and `values` at 0.
+   *
+   * ```js
+   * await new Tensor([-1, 0, 2]).heaviside(0.5).tolist(); // [0, 0.5, 1]
+   * ```
+   */
   heaviside(values: Operand): Tensor {
-    return callTensor(this.session, "Tensor.heaviside", [this, values]);
+    return callTensor(this[owner], "Tensor.heaviside", [this, values]);
   }
 
-  /** Whether each element is NaN. */
-  isnan(): Tensor {
-    return callTensor(this.session, "Tensor.isnan", [this]);
+  /**
+   * Whether each element is NaN.
+   *
+   * ```js
+   * await new Tensor([1, NaN]).isnan().tolist(); // [false, true]
+   * ```
+   */
+  isnan(): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.isnan", [this]);
   }
 
-  /** Whether each element is +Infinity (`detectPositive`) or -Infinity (`detectNegative`). */
-  isinf(options?: IsinfOptions): Tensor {
-    return callTensor(this.session, "Tensor.isinf", [this, options]);
+  /**
+   * Whether each element is +Infinity (`detectPositive`) or -Infinity (`detectNegative`).
+   *
+   * ```js
+   * await new Tensor([1, -Infinity]).isinf().tolist(); // [false, true]
+   * ```
+   */
+  isinf(options?: IsinfOptions): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.isinf", [this, options]);
   }
 
-  /** Whether each element is positive infinity. */
-  isposinf(): Tensor {
-    return callTensor(this.session, "Tensor.isposinf", [this]);
+  /**
+   * Whether each element is positive infinity.
+   *
+   * ```js
+   * await new Tensor([Infinity, -Infinity, 1]).isposinf().tolist(); // [true, false, false]
+   * ```
+   */
+  isposinf(): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.isposinf", [this]);
   }
 
-  /** Whether each element is negative infinity. */
-  isneginf(): Tensor {
-    return callTensor(this.session, "Tensor.isneginf", [this]);
+  /**
+   * Whether each element is negative infinity.
+   *
+   * ```js
+   * await new Tensor([Infinity, -Infinity, 1]).isneginf().tolist(); // [false, true, false]
+   * ```
+   */
+  isneginf(): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.isneginf", [this]);
   }
 
-  /** Whether each element is neither infinite nor NaN. */
-  isfinite(): Tensor {
-    return callTensor(this.session, "Tensor.isfinite", [this]);
+  /**
+   * Whether each element is neither infinite nor NaN.
+   *
+   * ```js
+   * await new Tensor([1, Infinity]).isfinite().tolist(); // [true, false]
+   * ```
+   */
+  isfinite(): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.isfinite", [this]);
   }
 
-  /** this + x. */
-  add(x: Operand, options?: AddOptions): Tensor {
-    return callTensor(this.session, "Tensor.add", [this, x, options]);
+  /**
+   * this + x.
+   *
+   * ```js
+   * await new Tensor([1, 2]).add(3).tolist(); // [4, 5]
+   * ```
+   */
+  add<X extends Operand>(x: X): Tensor<Operated<D, X>> {
+    return callTensor(this[owner], "Tensor.add", [this, x]);
   }
 
-  /** this - x. Throws DTypeError for two bools. */
-  sub(x: Operand, options?: SubOptions): Tensor {
-    return callTensor(this.session, "Tensor.sub", [this, x, options]);
+  /**
+   * this - x. Throws DTypeError for two bools.
+   *
+   * ```js
+   * await new Tensor([5, 6]).sub(2).tolist(); // [3, 4]
+   * ```
+   */
+  sub<X extends Operand>(x: X): Tensor<Operated<D, X>> {
+    return callTensor(this[owner], "Tensor.sub", [this, x]);
   }
 
-  /** this - x. Throws DTypeError for two bools. */
-  subtract(x: Operand, options?: SubtractOptions): Tensor {
-    return callTensor(this.session, "Tensor.subtract", [this, x, options]);
+  /**
+   * this - x. Throws DTypeError for two bools.
+   *
+   * ```js
+   * await new Tensor([5, 6]).sub(2).tolist(); // [3, 4]
+   * ```
+   */
+  subtract<X extends Operand>(x: X): Tensor<Operated<D, X>> {
+    return callTensor(this[owner], "Tensor.subtract", [this, x]);
   }
 
-  /** this * x. */
-  mul(x: Operand, options?: MulOptions): Tensor {
-    return callTensor(this.session, "Tensor.mul", [this, x, options]);
+  /**
+   * this * x.
+   *
+   * ```js
+   * await new Tensor([1, 2]).mul(3).tolist(); // [3, 6]
+   * ```
+   */
+  mul<X extends Operand>(x: X): Tensor<Operated<D, X>> {
+    return callTensor(this[owner], "Tensor.mul", [this, x]);
   }
 
-  /** this * x. */
-  multiply(x: Operand, options?: MultiplyOptions): Tensor {
-    return callTensor(this.session, "Tensor.multiply", [this, x, options]);
+  /**
+   * this * x.
+   *
+   * ```js
+   * await new Tensor([1, 2]).mul(3).tolist(); // [3, 6]
+   * ```
+   */
+  multiply<X extends Operand>(x: X): Tensor<Operated<D, X>> {
+    return callTensor(this[owner], "Tensor.multiply", [this, x]);
   }
 
-  /** this + x for each of `xs`, Tensors or numbers, or one sequence of them; `|` of bools. */
+  /**
+   * this + x for each of `xs`, Tensors or numbers, or one sequence of them; `|` of bools.
+   *
+   * ```js
+   * await new Tensor([1, 2]).usum(3, new Tensor([4, 5], { dtype: "int32" })).tolist(); // [8, 10]
+   * ```
+   */
   usum(...xs: Operand[]): Tensor {
-    return callTensor(this.session, "Tensor.usum", [this, ...xs]);
+    return callTensor(this[owner], "Tensor.usum", [this, ...xs]);
   }
 
-  /** this * x for each of `xs`, Tensors or numbers, or one sequence of them; `&` of bools. */
+  /**
+   * this * x for each of `xs`, Tensors or numbers, or one sequence of them; `&` of bools.
+   *
+   * ```js
+   * await new Tensor([1, 2]).uprod(3, new Tensor([4, 5], { dtype: "int32" })).tolist(); // [12, 30]
+   * ```
+   */
   uprod(...xs: Operand[]): Tensor {
-    return callTensor(this.session, "Tensor.uprod", [this, ...xs]);
+    return callTensor(this[owner], "Tensor.uprod", [this, ...xs]);
   }
 
-  /** -this; of bools, logicalNot. */
-  neg(): Tensor {
-    return callTensor(this.session, "Tensor.neg", [this]);
+  /**
+   * -this; of bools, logicalNot.
+   *
+   * ```js
+   * await new Tensor([1, -2]).neg().tolist(); // [-1, 2]
+   * ```
+   */
+  neg(): Tensor<D> {
+    return callTensor(this[owner], "Tensor.neg", [this]);
   }
 
-  /** -this; of bools, logicalNot. */
-  negative(): Tensor {
-    return callTensor(this.session, "Tensor.negative", [this]);
+  /**
+   * -this; of bools, logicalNot.
+   *
+   * ```js
+   * await new Tensor([1, -2]).neg().tolist(); // [-1, 2]
+   * ```
+   */
+  negative(): Tensor<D> {
+    return callTensor(this[owner], "Tensor.negative", [this]);
   }
 
-  /** 1 / this. */
-  reciprocal(): Tensor {
-    return callTensor(this.session, "Tensor.reciprocal", [this]);
+  /**
+   * 1 / this.
+   *
+   * ```js
+   * await new Tensor([2, 4]).reciprocal().tolist(); // [0.5, 0.25]
+   * ```
+   */
+  reciprocal(): Tensor<FloatOf[D]> {
+    return callTensor(this[owner], "Tensor.reciprocal", [this]);
   }
 
   /**
@@ -4728,8 +5951,11 @@ export class Tensor extends TensorBase {
    *
    * With `roundingMode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
    */
-  div(x: Operand, options?: DivOptions): Tensor {
-    return callTensor(this.session, "Tensor.div", [this, x, options]);
+  div<X extends Operand>(
+    ...args:
+      [x: X, options?: DivOptions] | [x: X, roundingMode: "trunc" | "floor" | null, options?: DivOptions]
+  ): Tensor<Operated<D, X>> {
+    return callTensor(this[owner], "Tensor.div", [this, ...args]);
   }
 
   /**
@@ -4737,8 +5963,12 @@ export class Tensor extends TensorBase {
    *
    * With `roundingMode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
    */
-  divide(x: Operand, options?: DivideOptions): Tensor {
-    return callTensor(this.session, "Tensor.divide", [this, x, options]);
+  divide<X extends Operand>(
+    ...args:
+      | [x: X, options?: DivideOptions]
+      | [x: X, roundingMode: "trunc" | "floor" | null, options?: DivideOptions]
+  ): Tensor<Operated<D, X>> {
+    return callTensor(this[owner], "Tensor.divide", [this, ...args]);
   }
 
   /**
@@ -4746,205 +5976,353 @@ export class Tensor extends TensorBase {
    *
    * With `roundingMode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
    */
-  trueDivide(x: Operand, options?: TrueDivideOptions): Tensor {
-    return callTensor(this.session, "Tensor.true_divide", [this, x, options]);
+  trueDivide<X extends Operand>(
+    ...args:
+      | [x: X, options?: TrueDivideOptions]
+      | [x: X, roundingMode: "trunc" | "floor" | null, options?: TrueDivideOptions]
+  ): Tensor<Operated<D, X>> {
+    return callTensor(this[owner], "Tensor.true_divide", [this, ...args]);
   }
-  /** `trueDivide`, by its Python name. */
-  declare true_divide: Tensor["trueDivide"];
 
-  /** The quotient, rounded down. */
+  /**
+   * The quotient, rounded down.
+   *
+   * ```js
+   * await new Tensor([7, -7]).floorDivide(2).tolist(); // [3, -4]
+   * ```
+   */
   floorDivide(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.floor_divide", [this, x]);
-  }
-  /** `floorDivide`, by its Python name. */
-  declare floor_divide: Tensor["floorDivide"];
-
-  /** The remainder with the sign of the divisor, as Python's %; of integers by 0, 0. */
-  mod(x: Operand, options?: ModOptions): Tensor {
-    return callTensor(this.session, "Tensor.mod", [this, x, options]);
+    return callTensor(this[owner], "Tensor.floor_divide", [this, x]);
   }
 
-  /** The remainder with the sign of the divisor, as Python's %; of integers by 0, 0. */
-  remainder(x: Operand, options?: RemainderOptions): Tensor {
-    return callTensor(this.session, "Tensor.remainder", [this, x, options]);
+  /**
+   * The remainder with the sign of the divisor, as Python's %; of integers by 0, 0.
+   *
+   * ```js
+   * await new Tensor([7, -7]).mod(3).tolist(); // [1, 2]
+   * ```
+   */
+  mod<X extends Operand>(x: X): Tensor<Operated<D, X>> {
+    return callTensor(this[owner], "Tensor.mod", [this, x]);
   }
 
-  /** The remainder with the sign of the dividend, as C's fmod. */
+  /**
+   * The remainder with the sign of the divisor, as Python's %; of integers by 0, 0.
+   *
+   * ```js
+   * await new Tensor([7, -7]).mod(3).tolist(); // [1, 2]
+   * ```
+   */
+  remainder(x: Operand): Tensor {
+    return callTensor(this[owner], "Tensor.remainder", [this, x]);
+  }
+
+  /**
+   * The remainder with the sign of the dividend, as C's fmod.
+   *
+   * ```js
+   * await new Tensor([7, -7]).fmod(3).tolist(); // [1, -1]
+   * ```
+   */
   fmod(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.fmod", [this, x]);
+    return callTensor(this[owner], "Tensor.fmod", [this, x]);
   }
 
   /**
    * The greatest common divisor of integers, at least 0; gcd(0, 0) is 0. Throws DTypeError.
    *
    * By Euclid's algorithm, of as many steps as the dtype can need.
+   *
+   * ```js
+   * await new Tensor([12, -7, 0], { dtype: "int32" }).gcd(new Tensor([18, 14, 5], { dtype: "int32" })).tolist(); // [6, 7, 5]
+   * ```
    */
   gcd(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.gcd", [this, x]);
+    return callTensor(this[owner], "Tensor.gcd", [this, x]);
   }
 
-  /** The least common multiple of integers, at least 0; 0 if one is 0. Throws DTypeError. */
+  /**
+   * The least common multiple of integers, at least 0; 0 if one is 0. Throws DTypeError.
+   *
+   * ```js
+   * await new Tensor([4, -6, 0], { dtype: "int32" }).lcm(new Tensor([6, 8, 5], { dtype: "int32" })).tolist(); // [12, 24, 0]
+   * ```
+   */
   lcm(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.lcm", [this, x]);
+    return callTensor(this[owner], "Tensor.lcm", [this, x]);
   }
 
-  /** this + (end - this) * weight. */
+  /**
+   * this + (end - this) * weight.
+   *
+   * ```js
+   * await new Tensor([0, 10]).lerp(new Tensor([1, 20]), 0.5).tolist(); // [0.5, 15]
+   * ```
+   */
   lerp(end: Operand, weight: Operand): Tensor {
-    return callTensor(this.session, "Tensor.lerp", [this, end, weight]);
+    return callTensor(this[owner], "Tensor.lerp", [this, end, weight]);
   }
 
-  /** this + value * tensor1 * tensor2. */
+  /**
+   * this + value * tensor1 * tensor2.
+   *
+   * ```js
+   * await new Tensor([1]).addcmul(new Tensor([2]), new Tensor([3]), { value: 0.5 }).tolist(); // [4]
+   * ```
+   */
   addcmul(
     ...args:
       | [tensor1: Tensor, tensor2: Tensor, options?: AddcmulOptions]
       | [tensor1: Tensor, tensor2: Tensor, value: number, options?: AddcmulOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.addcmul", [this, ...args]);
+    return callTensor(this[owner], "Tensor.addcmul", [this, ...args]);
   }
 
-  /** this + value * tensor1 / tensor2. */
+  /**
+   * this + value * tensor1 / tensor2.
+   *
+   * ```js
+   * await new Tensor([1]).addcdiv(new Tensor([6]), new Tensor([3]), { value: 0.5 }).tolist(); // [2]
+   * ```
+   */
   addcdiv(
     ...args:
       | [tensor1: Tensor, tensor2: Tensor, options?: AddcdivOptions]
       | [tensor1: Tensor, tensor2: Tensor, value: number, options?: AddcdivOptions]
   ): Tensor {
-    return callTensor(this.session, "Tensor.addcdiv", [this, ...args]);
+    return callTensor(this[owner], "Tensor.addcdiv", [this, ...args]);
   }
 
-  /** this & x of integers or bools. */
-  bitwiseAnd(x: Operand, options?: BitwiseAndOptions): Tensor {
-    return callTensor(this.session, "Tensor.bitwise_and", [this, x, options]);
+  /**
+   * this & x of integers or bools.
+   *
+   * ```js
+   * await new Tensor([6, 5], { dtype: "int32" }).bitwiseAnd(3).tolist(); // [2, 1]
+   * ```
+   */
+  bitwiseAnd(x: Operand): Tensor {
+    return callTensor(this[owner], "Tensor.bitwise_and", [this, x]);
   }
-  /** `bitwiseAnd`, by its Python name. */
-  declare bitwise_and: Tensor["bitwiseAnd"];
 
-  /** this | x of integers or bools. */
-  bitwiseOr(x: Operand, options?: BitwiseOrOptions): Tensor {
-    return callTensor(this.session, "Tensor.bitwise_or", [this, x, options]);
+  /**
+   * this | x of integers or bools.
+   *
+   * ```js
+   * await new Tensor([6, 5], { dtype: "int32" }).bitwiseOr(3).tolist(); // [7, 7]
+   * ```
+   */
+  bitwiseOr(x: Operand): Tensor {
+    return callTensor(this[owner], "Tensor.bitwise_or", [this, x]);
   }
-  /** `bitwiseOr`, by its Python name. */
-  declare bitwise_or: Tensor["bitwiseOr"];
 
-  /** this ^ x of integers or bools. */
-  bitwiseXor(x: Operand, options?: BitwiseXorOptions): Tensor {
-    return callTensor(this.session, "Tensor.bitwise_xor", [this, x, options]);
+  /**
+   * this ^ x of integers or bools.
+   *
+   * ```js
+   * await new Tensor([6, 5], { dtype: "int32" }).bitwiseXor(3).tolist(); // [5, 6]
+   * ```
+   */
+  bitwiseXor(x: Operand): Tensor {
+    return callTensor(this[owner], "Tensor.bitwise_xor", [this, x]);
   }
-  /** `bitwiseXor`, by its Python name. */
-  declare bitwise_xor: Tensor["bitwiseXor"];
 
-  /** ~this of integers; of bools, logicalNot. */
+  /**
+   * ~this of integers; of bools, logicalNot.
+   *
+   * ```js
+   * await new Tensor([0, 5], { dtype: "int32" }).bitwiseNot().tolist(); // [-1, -6]
+   * ```
+   */
   bitwiseNot(): Tensor {
-    return callTensor(this.session, "Tensor.bitwise_not", [this]);
+    return callTensor(this[owner], "Tensor.bitwise_not", [this]);
   }
-  /** `bitwiseNot`, by its Python name. */
-  declare bitwise_not: Tensor["bitwiseNot"];
 
   /** this << x of integers. 0 where x is negative, or no less than the number of bits, as in torch. */
-  lshift(x: Operand, options?: LshiftOptions): Tensor {
-    return callTensor(this.session, "Tensor.lshift", [this, x, options]);
+  lshift(x: Operand): Tensor {
+    return callTensor(this[owner], "Tensor.lshift", [this, x]);
   }
 
   /**
    * this >> x of integers; arithmetic for signed ones. Where x is negative, or no less than the number
    * of bits, only the sign is left, as in torch: 0 or -1.
    */
-  rshift(x: Operand, options?: RshiftOptions): Tensor {
-    return callTensor(this.session, "Tensor.rshift", [this, x, options]);
+  rshift(x: Operand): Tensor {
+    return callTensor(this[owner], "Tensor.rshift", [this, x]);
   }
 
-  /** this < x. */
-  lt(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.lt", [this, x]);
+  /**
+   * this < x.
+   *
+   * ```js
+   * await new Tensor([1, 2]).lt(2).tolist(); // [true, false]
+   * ```
+   */
+  lt(x: Operand): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.lt", [this, x]);
   }
 
-  /** this < x. */
-  less(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.less", [this, x]);
+  /**
+   * this < x.
+   *
+   * ```js
+   * await new Tensor([1, 2]).lt(2).tolist(); // [true, false]
+   * ```
+   */
+  less(x: Operand): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.less", [this, x]);
   }
 
-  /** this > x. */
-  gt(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.gt", [this, x]);
+  /**
+   * this > x.
+   *
+   * ```js
+   * await new Tensor([1, 2]).gt(1).tolist(); // [false, true]
+   * ```
+   */
+  gt(x: Operand): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.gt", [this, x]);
   }
 
-  /** this > x. */
-  greater(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.greater", [this, x]);
+  /**
+   * this > x.
+   *
+   * ```js
+   * await new Tensor([1, 2]).gt(1).tolist(); // [false, true]
+   * ```
+   */
+  greater(x: Operand): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.greater", [this, x]);
   }
 
-  /** this >= x; false where either is NaN. */
-  ge(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.ge", [this, x]);
+  /**
+   * this >= x; false where either is NaN.
+   *
+   * ```js
+   * await new Tensor([1, 2]).ge(2).tolist(); // [false, true]
+   * ```
+   */
+  ge(x: Operand): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.ge", [this, x]);
   }
 
-  /** this >= x; false where either is NaN. */
-  greaterEqual(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.greater_equal", [this, x]);
-  }
-  /** `greaterEqual`, by its Python name. */
-  declare greater_equal: Tensor["greaterEqual"];
-
-  /** this <= x; false where either is NaN. */
-  le(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.le", [this, x]);
-  }
-
-  /** this <= x; false where either is NaN. */
-  lessEqual(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.less_equal", [this, x]);
-  }
-  /** `lessEqual`, by its Python name. */
-  declare less_equal: Tensor["lessEqual"];
-
-  /** this == x. */
-  eq(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.eq", [this, x]);
+  /**
+   * this >= x; false where either is NaN.
+   *
+   * ```js
+   * await new Tensor([1, 2]).ge(2).tolist(); // [false, true]
+   * ```
+   */
+  greaterEqual(x: Operand): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.greater_equal", [this, x]);
   }
 
-  /** this != x. */
-  ne(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.ne", [this, x]);
+  /**
+   * this <= x; false where either is NaN.
+   *
+   * ```js
+   * await new Tensor([1, 2]).le(1).tolist(); // [true, false]
+   * ```
+   */
+  le(x: Operand): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.le", [this, x]);
   }
 
-  /** this != x. */
-  notEqual(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.not_equal", [this, x]);
+  /**
+   * this <= x; false where either is NaN.
+   *
+   * ```js
+   * await new Tensor([1, 2]).le(1).tolist(); // [true, false]
+   * ```
+   */
+  lessEqual(x: Operand): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.less_equal", [this, x]);
   }
-  /** `notEqual`, by its Python name. */
-  declare not_equal: Tensor["notEqual"];
 
-  /** Whether each element is 0 (false). */
-  logicalNot(): Tensor {
-    return callTensor(this.session, "Tensor.logical_not", [this]);
+  /**
+   * this == x.
+   *
+   * ```js
+   * await new Tensor([1, 2]).eq(2).tolist(); // [false, true]
+   * ```
+   */
+  eq(x: Operand): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.eq", [this, x]);
   }
-  /** `logicalNot`, by its Python name. */
-  declare logical_not: Tensor["logicalNot"];
 
-  /** Whether both are other than 0. */
-  logicalAnd(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.logical_and", [this, x]);
+  /**
+   * this != x.
+   *
+   * ```js
+   * await new Tensor([1, 2]).ne(2).tolist(); // [true, false]
+   * ```
+   */
+  ne(x: Operand): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.ne", [this, x]);
   }
-  /** `logicalAnd`, by its Python name. */
-  declare logical_and: Tensor["logicalAnd"];
 
-  /** Whether at least one of both is other than 0. */
-  logicalOr(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.logical_or", [this, x]);
+  /**
+   * this != x.
+   *
+   * ```js
+   * await new Tensor([1, 2]).ne(2).tolist(); // [true, false]
+   * ```
+   */
+  notEqual(x: Operand): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.not_equal", [this, x]);
   }
-  /** `logicalOr`, by its Python name. */
-  declare logical_or: Tensor["logicalOr"];
 
-  /** Whether exactly one of both is other than 0. */
-  logicalXor(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.logical_xor", [this, x]);
+  /**
+   * Whether each element is 0 (false).
+   *
+   * ```js
+   * await new Tensor([0, 3]).logicalNot().tolist(); // [true, false]
+   * ```
+   */
+  logicalNot(): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.logical_not", [this]);
   }
-  /** `logicalXor`, by its Python name. */
-  declare logical_xor: Tensor["logicalXor"];
+
+  /**
+   * Whether both are other than 0.
+   *
+   * ```js
+   * await new Tensor([0, 2]).logicalAnd(new Tensor([1, 1], { dtype: "int32" })).tolist(); // [false, true]
+   * ```
+   */
+  logicalAnd(x: Operand): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.logical_and", [this, x]);
+  }
+
+  /**
+   * Whether at least one of both is other than 0.
+   *
+   * ```js
+   * await new Tensor([0, 2]).logicalOr(new Tensor([0, 0], { dtype: "int32" })).tolist(); // [false, true]
+   * ```
+   */
+  logicalOr(x: Operand): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.logical_or", [this, x]);
+  }
+
+  /**
+   * Whether exactly one of both is other than 0.
+   *
+   * ```js
+   * await new Tensor([0, 2]).logicalXor(new Tensor([1, 1], { dtype: "int32" })).tolist(); // [true, false]
+   * ```
+   */
+  logicalXor(x: Operand): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.logical_xor", [this, x]);
+  }
 
   /**
    * The constant `value` as a Tensor of shape (), or of shape (n) for an array of n constants.
    *
    * `dtype`: by default that of the Python integer, float or bool. Throws DTypeError, OverflowError.
+   *
+   * ```js
+   * await Tensor.const(2.5).item(); // 2.5
+   * ```
    */
   static const(
     ...args:
@@ -4954,7 +6332,25 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.const", [...args]);
   }
 
-  /** 0 everywhere. Options: dtype, device, requiresGrad. */
+  /**
+   * 0 everywhere. Options: dtype, device, requiresGrad.
+   *
+   * ```js
+   * await Tensor.zeros(2, 2).tolist(); // [[0, 0], [0, 0]]
+   * ```
+   */
+  static zeros(
+    ...args:
+      | [shape: readonly Size[], options?: Undetermined<ZerosOptions>]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: Undetermined<ZerosOptions>]
+  ): Tensor<"float32">;
+  static zeros(
+    ...args:
+      | [shape: readonly Size[], options?: ZerosOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: ZerosOptions]
+  ): Tensor;
   static zeros(
     ...args:
       | [shape: readonly Size[], options?: ZerosOptions]
@@ -4964,7 +6360,25 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.zeros", [...args]);
   }
 
-  /** 1 everywhere. Options: dtype, device, requiresGrad. */
+  /**
+   * 1 everywhere. Options: dtype, device, requiresGrad.
+   *
+   * ```js
+   * await Tensor.ones(2, 2).tolist(); // [[1, 1], [1, 1]]
+   * ```
+   */
+  static ones(
+    ...args:
+      | [shape: readonly Size[], options?: Undetermined<OnesOptions>]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: Undetermined<OnesOptions>]
+  ): Tensor<"float32">;
+  static ones(
+    ...args:
+      | [shape: readonly Size[], options?: OnesOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: OnesOptions]
+  ): Tensor;
   static ones(
     ...args:
       | [shape: readonly Size[], options?: OnesOptions]
@@ -4974,7 +6388,25 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.ones", [...args]);
   }
 
-  /** A Tensor whose elements do not matter: zeros. Options: dtype, device, requiresGrad. */
+  /**
+   * A Tensor whose elements do not matter: zeros. Options: dtype, device, requiresGrad.
+   *
+   * ```js
+   * (await Tensor.empty(2, 3).ready()).shape; // [2, 3]
+   * ```
+   */
+  static empty(
+    ...args:
+      | [shape: readonly Size[], options?: Undetermined<EmptyOptions>]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: Undetermined<EmptyOptions>]
+  ): Tensor<"float32">;
+  static empty(
+    ...args:
+      | [shape: readonly Size[], options?: EmptyOptions]
+      | [...shape: Size[]]
+      | [...shape: Size[], options: EmptyOptions]
+  ): Tensor;
   static empty(
     ...args:
       | [shape: readonly Size[], options?: EmptyOptions]
@@ -4984,67 +6416,103 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.empty", [...args]);
   }
 
-  /** `fillValue` in this Tensor's shape, by default with its dtype and on its device. */
+  /**
+   * `fillValue` in this Tensor's shape, by default with its dtype and on its device.
+   *
+   * ```js
+   * await new Tensor([1, 2]).fullLike(3).tolist(); // [3, 3]
+   * ```
+   */
   fullLike(fillValue: Scalar, options?: FullLikeOptions): Tensor {
-    return callTensor(this.session, "Tensor.full_like", [this, fillValue, options]);
+    return callTensor(this[owner], "Tensor.full_like", [this, fillValue, options]);
   }
-  /** `fullLike`, by its Python name. */
-  declare full_like: Tensor["fullLike"];
 
-  /** 0 in this Tensor's shape, by default with its dtype and on its device. */
+  /**
+   * 0 in this Tensor's shape, by default with its dtype and on its device.
+   *
+   * ```js
+   * await new Tensor([5, 6]).zerosLike().tolist(); // [0, 0]
+   * ```
+   */
   zerosLike(options?: ZerosLikeOptions): Tensor {
-    return callTensor(this.session, "Tensor.zeros_like", [this, options]);
+    return callTensor(this[owner], "Tensor.zeros_like", [this, options]);
   }
-  /** `zerosLike`, by its Python name. */
-  declare zeros_like: Tensor["zerosLike"];
 
-  /** 1 in this Tensor's shape, by default with its dtype and on its device. */
+  /**
+   * 1 in this Tensor's shape, by default with its dtype and on its device.
+   *
+   * ```js
+   * await new Tensor([5, 6]).onesLike().tolist(); // [1, 1]
+   * ```
+   */
   onesLike(options?: OnesLikeOptions): Tensor {
-    return callTensor(this.session, "Tensor.ones_like", [this, options]);
+    return callTensor(this[owner], "Tensor.ones_like", [this, options]);
   }
-  /** `onesLike`, by its Python name. */
-  declare ones_like: Tensor["onesLike"];
 
-  /** A Tensor like this one whose elements do not matter. */
+  /**
+   * A Tensor like this one whose elements do not matter.
+   *
+   * ```js
+   * (await new Tensor([1, 2]).emptyLike().ready()).shape; // [2]
+   * ```
+   */
   emptyLike(options?: EmptyLikeOptions): Tensor {
-    return callTensor(this.session, "Tensor.empty_like", [this, options]);
+    return callTensor(this[owner], "Tensor.empty_like", [this, options]);
   }
-  /** `emptyLike`, by its Python name. */
-  declare empty_like: Tensor["emptyLike"];
 
-  /** The constant `value` in this Tensor's dtype and shape. */
+  /**
+   * The constant `value` in this Tensor's dtype and shape.
+   *
+   * ```js
+   * await new Tensor([1, 2]).constLike(7).tolist(); // [7, 7]
+   * ```
+   */
   constLike(value: Scalar): Tensor {
-    return callTensor(this.session, "Tensor.const_like", [this, value]);
+    return callTensor(this[owner], "Tensor.const_like", [this, value]);
   }
-  /** `constLike`, by its Python name. */
-  declare const_like: Tensor["constLike"];
 
-  /** `fillValue` in `shape`, with this dtype and on this device. */
+  /**
+   * `fillValue` in `shape`, with this dtype and on this device.
+   *
+   * ```js
+   * await new Tensor([1, 2]).newFull([2], 7).tolist(); // [7, 7]
+   * ```
+   */
   newFull(shape: readonly number[], fillValue: Scalar): Tensor {
-    return callTensor(this.session, "Tensor.new_full", [this, shape, fillValue]);
+    return callTensor(this[owner], "Tensor.new_full", [this, shape, fillValue]);
   }
-  /** `newFull`, by its Python name. */
-  declare new_full: Tensor["newFull"];
 
-  /** Zeros of `shape`, with this dtype and on this device. */
+  /**
+   * Zeros of `shape`, with this dtype and on this device.
+   *
+   * ```js
+   * await new Tensor([1, 2]).newZeros(2).tolist(); // [0, 0]
+   * ```
+   */
   newZeros(...args: [shape: readonly Size[]] | [...shape: Size[]]): Tensor {
-    return callTensor(this.session, "Tensor.new_zeros", [this, ...args]);
+    return callTensor(this[owner], "Tensor.new_zeros", [this, ...args]);
   }
-  /** `newZeros`, by its Python name. */
-  declare new_zeros: Tensor["newZeros"];
 
-  /** Ones of `shape`, with this dtype and on this device. */
+  /**
+   * Ones of `shape`, with this dtype and on this device.
+   *
+   * ```js
+   * await new Tensor([1, 2]).newOnes(2).tolist(); // [1, 1]
+   * ```
+   */
   newOnes(...args: [shape: readonly Size[]] | [...shape: Size[]]): Tensor {
-    return callTensor(this.session, "Tensor.new_ones", [this, ...args]);
+    return callTensor(this[owner], "Tensor.new_ones", [this, ...args]);
   }
-  /** `newOnes`, by its Python name. */
-  declare new_ones: Tensor["newOnes"];
 
   /**
    * start, start + step, ... up to but not including `stop`; `arange(n)` is 0..n-1. 1-D.
    *
    * The dtype is the default integer (int64 where that is too small), or the default float when an argument is
    * a float. Throws ArgumentError, OverflowError.
+   *
+   * ```js
+   * await Tensor.arange(5, 10, 2).tolist(); // [5, 7, 9]
+   * ```
    */
   static arange(
     ...args:
@@ -5059,6 +6527,10 @@ export class Tensor extends TensorBase {
    * `steps` evenly spaced values from `start` to `stop`, both included. 1-D.
    *
    * Throws ArgumentError, DTypeError for bool.
+   *
+   * ```js
+   * await Tensor.linspace(0, 1, 5).tolist(); // [0, 0.25, 0.5, 0.75, 1]
+   * ```
    */
   static linspace(
     ...args:
@@ -5068,7 +6540,13 @@ export class Tensor extends TensorBase {
     return callTensor(this.bound, "Tensor.linspace", [...args]);
   }
 
-  /** 1 on the main diagonal of an (n, m) matrix, 0 elsewhere; m defaults to n. Throws ShapeError. */
+  /**
+   * 1 on the main diagonal of an (n, m) matrix, 0 elsewhere; m defaults to n. Throws ShapeError.
+   *
+   * ```js
+   * await Tensor.eye(2).tolist(); // [[1, 0], [0, 1]]
+   * ```
+   */
   static eye(
     ...args:
       | [n: number, options?: EyeOptions]
@@ -5084,13 +6562,15 @@ export class Tensor extends TensorBase {
    * saturate: for 8-bit floats. true: values beyond the largest number, infinity too, become that number;
    * false: they become infinite (NaN in fp8e4m3, which has no infinity). null follows torch: fp8e4m3
    * saturates, fp8e5m2 does not. Throws DTypeError, also for `saturate` with another dtype.
+   *
+   * ```js
+   * await new Tensor([1.7, -1.7]).cast("int32").tolist(); // [1, -1]
+   * ```
    */
-  cast(
-    ...args:
-      | [dtype: DTypeName, options?: CastOptions]
-      | [dtype: DTypeName, saturate: boolean | null, options?: CastOptions]
-  ): Tensor {
-    return callTensor(this.session, "Tensor.cast", [this, ...args]);
+  cast<N extends DTypeName>(
+    ...args: [dtype: N, options?: CastOptions] | [dtype: N, saturate: boolean | null, options?: CastOptions]
+  ): Tensor<DTypeOf<N>> {
+    return callTensor(this[owner], "Tensor.cast", [this, ...args]);
   }
 
   /**
@@ -5100,66 +6580,92 @@ export class Tensor extends TensorBase {
    * 1) of float32. Throws DTypeError, ShapeError.
    */
   bitcast(dtype: DTypeName): Tensor {
-    return callTensor(this.session, "Tensor.bitcast", [this, dtype]);
+    return callTensor(this[owner], "Tensor.bitcast", [this, dtype]);
   }
 
-  /** this in the dtype of `other`. */
+  /**
+   * this in the dtype of `other`.
+   *
+   * ```js
+   * await new Tensor([1, 2]).castLike(new Tensor([0.5])).tolist(); // [1, 2]
+   * ```
+   */
   castLike(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.cast_like", [this, other]);
+    return callTensor(this[owner], "Tensor.cast_like", [this, other]);
   }
-  /** `castLike`, by its Python name. */
-  declare cast_like: Tensor["castLike"];
 
-  /** this in the dtype of `other`. */
+  /**
+   * this in the dtype of `other`.
+   *
+   * ```js
+   * await new Tensor([1, 2]).castLike(new Tensor([0.5])).tolist(); // [1, 2]
+   * ```
+   */
   typeAs(other: Tensor): Tensor {
-    return callTensor(this.session, "Tensor.type_as", [this, other]);
+    return callTensor(this[owner], "Tensor.type_as", [this, other]);
   }
-  /** `typeAs`, by its Python name. */
-  declare type_as: Tensor["typeAs"];
 
-  /** Cast to float32. */
-  float(): Tensor {
-    return callTensor(this.session, "Tensor.float", [this]);
+  /**
+   * Cast to float32.
+   *
+   * ```js
+   * await new Tensor([1, 2]).float().tolist(); // [1, 2]
+   * ```
+   */
+  float(): Tensor<"float32"> {
+    return callTensor(this[owner], "Tensor.float", [this]);
   }
 
   /** Cast to float16. */
-  half(): Tensor {
-    return callTensor(this.session, "Tensor.half", [this]);
+  half(): Tensor<"float16"> {
+    return callTensor(this[owner], "Tensor.half", [this]);
   }
 
   /** Cast to bfloat16. */
   bfloat16(): Tensor {
-    return callTensor(this.session, "Tensor.bfloat16", [this]);
+    return callTensor(this[owner], "Tensor.bfloat16", [this]);
   }
 
   /** Cast to float64. */
-  double(): Tensor {
-    return callTensor(this.session, "Tensor.double", [this]);
+  double(): Tensor<"float64"> {
+    return callTensor(this[owner], "Tensor.double", [this]);
   }
 
-  /** Cast to int32. */
-  int(): Tensor {
-    return callTensor(this.session, "Tensor.int", [this]);
+  /**
+   * Cast to int32.
+   *
+   * ```js
+   * await new Tensor([1.7]).int().tolist(); // [1]
+   * ```
+   */
+  int(): Tensor<"int32"> {
+    return callTensor(this[owner], "Tensor.int", [this]);
   }
 
   /** Cast to int64. */
-  long(): Tensor {
-    return callTensor(this.session, "Tensor.long", [this]);
+  long(): Tensor<"int64"> {
+    return callTensor(this[owner], "Tensor.long", [this]);
   }
 
   /** Cast to int16. */
   short(): Tensor {
-    return callTensor(this.session, "Tensor.short", [this]);
+    return callTensor(this[owner], "Tensor.short", [this]);
   }
 
-  /** Cast to bool: whether each element differs from 0. */
-  bool(): Tensor {
-    return callTensor(this.session, "Tensor.bool", [this]);
+  /**
+   * Cast to bool: whether each element differs from 0.
+   *
+   * ```js
+   * await new Tensor([0, 2]).bool().tolist(); // [false, true]
+   * ```
+   */
+  bool(): Tensor<"bool"> {
+    return callTensor(this[owner], "Tensor.bool", [this]);
   }
 
   /** `x` as a Tensor: a number in the dtype that this Tensor and it promote to, of shape (). */
   ufix(x: Operand): Tensor {
-    return callTensor(this.session, "Tensor.ufix", [this, x]);
+    return callTensor(this[owner], "Tensor.ufix", [this, x]);
   }
 }
 

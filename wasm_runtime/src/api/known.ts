@@ -1,0 +1,36 @@
+/**
+ * What this side knows of tensors without asking Python, and of the objects that make them. In a worker's session
+ * `shapes/infer.ts` computes it when an operation is sent. Symbols keep it apart from what users call their own properties.
+ */
+
+import type { DType } from "./dtypes";
+import type { Options } from "./encode";
+
+/** Properties of a tensor. A size that is symbolic is text. */
+export interface Known {
+  readonly shape?: readonly (number | string)[];
+  readonly dtype?: DType;
+  readonly device?: string;
+  readonly requires_grad?: boolean | null;
+}
+
+export const UNKNOWN: Known = Object.freeze({});
+
+/** The property of tensors that holds a `Known`. */
+export const known: unique symbol = Symbol("known");
+
+/** The property of layers that holds the arguments of their constructor. */
+export const constructed: unique symbol = Symbol("constructed");
+
+/** Arguments by position, and by their Python names. */
+export type Constructed = readonly [args: readonly unknown[], options: Options | undefined];
+
+/** What is known of an object, if it is a tensor. */
+export function knownOf(handle: object): Known | undefined {
+  return (handle as { [known]?: Known })[known];
+}
+
+/** What an object was constructed with. */
+export function argumentsOf(handle: object): Constructed | undefined {
+  return (handle as { [constructed]?: Constructed })[constructed];
+}
