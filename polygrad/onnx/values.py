@@ -106,6 +106,11 @@ def plain(value: Value) -> Value:
     return value.tensor if isinstance(value, Dequantized) else value
 
 
+def floats_of(value: Tensor | Dequantized) -> Tensor:
+    """The numbers of what an op takes as `Quantizable`."""
+    return value.tensor if isinstance(value, Dequantized) else value
+
+
 def constant_of(element: Element, shape: tuple[int, ...], raw: memoryview) -> Constant:
     """Bytes of a native element type as a Constant."""
     return Constant(element.dtype, shape, unpack(raw, element.dtype))
