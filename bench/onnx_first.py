@@ -2,7 +2,8 @@
 
     python -m bench.onnx_first LIBRARY PATH INPUTS
 
-LIBRARY is polygrad or onnxruntime, which is imported before; INPUTS is JSON, as `with_onnx.arrays` reads it.
+LIBRARY is polygrad or onnxruntime; INPUTS is JSON, as `with_onnx.arrays` reads it. The clock starts where the
+library is imported with its native code: onnxruntime's import loads that, polygrad's device does.
 The last line printed is JSON: `value`, the seconds from the file to outputs that are there, and `check`, what
 is compared of these.
 """
@@ -21,8 +22,9 @@ Found = tuple[float, list[Any]]
 
 
 def polygrad_first(path: str, given: dict[str, Any]) -> Found:
-    from polygrad import Tensor, onnx
+    from polygrad import Device, Tensor, onnx
 
+    assert Device[Device.DEFAULT]
     start = time.perf_counter()
     outputs = onnx.load(path).forward(given).values()
     Tensor.realize(*outputs)

@@ -69,7 +69,12 @@ async function encoder({ path, sentences, tokens }) {
 async function modelFile({ path, inputs }) {
   const values = Object.entries(inputs).map(([name, given], i) => {
     if (given.shape !== undefined) return { name, ...given, data: operand(i + 1, given) };
-    return { name, dtype: "int64", shape: Array.isArray(given) ? [given.length] : [], data: whole([given].flat()) };
+    return {
+      name,
+      dtype: "int64",
+      shape: Array.isArray(given) ? [given.length] : [],
+      data: whole([given].flat()),
+    };
   });
   const model = withValues(await bytesOf(nameOf(path)), values);
   const session = await ort.InferenceSession.create(model, ON_PROCESSOR);

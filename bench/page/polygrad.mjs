@@ -4,7 +4,13 @@ import { uniform } from "./inputs.mjs";
 import { nameOf, PROMPT } from "./language.mjs";
 
 const FILES = ["shapes.py", "ops_tensor.py", "gpt2_tensor.py", "with_tensor.py"];
-const LANGUAGE_FILES = ["__init__.py", "shapes.py", "language.py", "language_polygrad.py", "onnx_polygrad.py"];
+const LANGUAGE_FILES = [
+  "__init__.py",
+  "shapes.py",
+  "language.py",
+  "language_polygrad.py",
+  "onnx_polygrad.py",
+];
 const OF_FILES = ["decode", "prefill", "embed", "read", "onnx"];
 
 async function script(address) {

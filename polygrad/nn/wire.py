@@ -79,9 +79,7 @@ class Span:
             if kind == LENGTH:
                 size, at = self._varint(at)
             if size > end - at:
-                raise self._error(
-                    begin, f"field {number} has {size} bytes, its message has {end - at} left"
-                )
+                raise self._error(begin, f"field {number} has {size} bytes, its message has {end - at} left")
             yield number, kind, Span(file, at, at + size, form)
             at += size
 
