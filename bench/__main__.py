@@ -2,7 +2,8 @@
 
 `python -m bench breadth --only REGEX --host HOST --device DEVICE --threads N` runs some of its rows,
 `python -m bench gpu --part cuda` those that need an NVIDIA GPU, with `--small` on sizes that only show that
-they run, and `python -m bench models --host chromium` those in the page.
+they run, and `python -m bench models --host chromium` those in the page. The suite onnx has `--host` and
+`--only`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import functools
 
 from bench import report, results
+from bench.hosts import CHROMIUM, CPYTHON, NODE
 from bench.suites import (
     attention,
     breadth,
@@ -43,6 +45,12 @@ SUITES = {
     "models": page_models.run_everywhere,
     "gpu": gpu.run,
 }
+# Of the options that choose rows, those that a suite has.
+CHOICES = {
+    "breadth": ("only", "host", "device", "threads"),
+    "models": ("host",),
+    "onnx": ("only", "host"),
+}
 
 
 def main() -> None:
@@ -58,7 +66,7 @@ def main() -> None:
     parser.add_argument(
         "--only", default="", metavar="REGEX", help="breadth, onnx: the rows with such a name"
     )
-    parser.add_argument("--host", choices=breadth.HOSTS, help="breadth, models: the rows of one host")
+    parser.add_argument("--host", choices=breadth.HOSTS, help="breadth, models, onnx: the rows of one host")
     parser.add_argument("--device", choices=breadth.PEERS, help="breadth: the rows of one device")
     parser.add_argument("--threads", type=int, choices=(1, 2), help="breadth: the rows with so many threads")
     parser.add_argument(
@@ -67,17 +75,15 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="gpu: the rows on CUDA on small sizes")
     arguments = parser.parse_args()
     chosen = {name: getattr(arguments, name) for name in ("only", "host", "device", "threads")}
-    partial = any(chosen.values())
-    of_models = arguments.suite == "models" and not any(
-        value for name, value in chosen.items() if name != "host"
-    )
-    of_onnx = arguments.suite == "onnx" and not any(v for name, v in chosen.items() if name != "only")
-    if partial and arguments.suite != "breadth" and not of_models and not of_onnx:
+    given = [name for name, value in chosen.items() if value]
+    if not set(given) <= set(CHOICES.get(arguments.suite, ())):
         parser.error(
-            "--only, --host, --device and --threads: expected the suite breadth, models for --host, or onnx "
-            "for --only"
+            f"{', '.join(f'--{name}' for name in given)}: expected a suite that has all of these: "
+            + "; ".join(f"{suite}: {', '.join(names)}" for suite, names in CHOICES.items())
         )
-    if partial and of_onnx and arguments.save:
+    if arguments.host == NODE and arguments.suite != "breadth":
+        parser.error(f"--host: expected {CPYTHON} or {CHROMIUM} for the suite {arguments.suite}, got {NODE}")
+    if arguments.suite == "onnx" and arguments.only and arguments.save:
         parser.error("--save: expected no --only for the suite onnx, whose mean is of all rows")
     of_gpu = arguments.part != "all" or arguments.small
     if of_gpu and arguments.suite != "gpu":
@@ -87,7 +93,7 @@ def main() -> None:
     runs = SUITES | {
         "breadth": functools.partial(breadth.run, **chosen),
         "models": functools.partial(page_models.run_everywhere, host=arguments.host),
-        "onnx": functools.partial(onnx.run, only=arguments.only),
+        "onnx": functools.partial(onnx.run, only=arguments.only, host=arguments.host),
         "gpu": functools.partial(gpu.run, part=arguments.part, small=arguments.small),
     }
     for suite in SUITES if arguments.suite == "all" else [arguments.suite]:
@@ -99,8 +105,8 @@ def main() -> None:
         if not arguments.json:
             print(f"\n{suite}\n\n{report.table(found)}", flush=True)
         if arguments.save:
-            if partial:
-                renew = page_models.renewed if suite == "models" else breadth.renewed
+            if given:
+                renew = breadth.renewed if suite == "breadth" else results.with_hosts_of
                 found = renew(results.kept(suite), found)
             elif of_gpu:
                 found = gpu.renewed(results.kept(suite), found)

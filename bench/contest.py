@@ -138,6 +138,9 @@ class Case:
     def unit(self) -> str:
         return "GFLOP/s" if self.flops else "ms"
 
+    def tolerance_of(self, library: str) -> float:
+        return self.tolerance if library == "polygrad" else max(self.tolerance, self.peer_tolerance)
+
 
 def figure(flops: float, seconds: float) -> float:
     return flops / seconds / 1e9 if flops else seconds * 1e3
@@ -253,15 +256,8 @@ class Contest:
         """A library that has shown that it computes what the reference does; the threads it says it uses."""
         ask = self._asker(library, case, "case")
         answer = ask({"op": "prepare", "kind": case.kind, "sizes": case.sizes})
-        got, expected = answer["check"], self.reference(case.kind, case.sizes, case.device, case.judge)
-        if len(got) != len(expected):
-            raise Unavailable(f"wrong result: expected {len(expected)} numbers, got {len(got)}")
-        scale = max(abs(x) for x in expected) or 1.0
-        worst = max(abs(x - y) for x, y in zip(got, expected, strict=True)) / scale
-        if not worst <= (
-            case.tolerance if library == "polygrad" else max(case.tolerance, case.peer_tolerance)
-        ):
-            raise Unavailable(f"wrong result: off by {worst:.1e} of the largest number")
+        expected = self.reference(case.kind, case.sizes, case.device, case.judge)
+        check_numbers(answer["check"], expected, case.tolerance_of(library))
         return ask, answer.get("threads")
 
     def prepared(self, library: str, case: Case) -> Ask:
@@ -376,6 +372,16 @@ class Contest:
 
 def _python_of(library: str) -> Path:
     return llama_python() if library == "llama.cpp" else peer_python()
+
+
+def check_numbers(got: list[float], expected: list[float], tolerance: float) -> None:
+    """Raises Unavailable for numbers that are further off than `tolerance` of the largest one."""
+    if len(got) != len(expected):
+        raise Unavailable(f"wrong result: expected {len(expected)} numbers, got {len(got)}")
+    scale = max(abs(x) for x in expected) or 1.0
+    worst = max(abs(x - y) for x, y in zip(got, expected, strict=True)) / scale
+    if not worst <= tolerance:
+        raise Unavailable(f"wrong result: off by {worst:.1e} of the largest number")
 
 
 def agrees(got: float, expected: float, tolerance: float = TOLERANCE) -> bool:

@@ -32,6 +32,12 @@ def kept(suite: str) -> list[Result]:
     return list(map(report.from_json, path.read_text().splitlines())) if path.exists() else []
 
 
+def with_hosts_of(kept: list[Result], found: list[Result]) -> list[Result]:
+    """The rows of an earlier run, with those of one host in the places of what was measured there."""
+    hosts = {result.host for result in found}
+    return [*(result for result in kept if result.host not in hosts), *found]
+
+
 def publish(suite: str) -> None:
     """The picture and the table of what is kept."""
     PAGE.write_text(with_table(PAGE.read_text(), suite, report.table(kept(suite))))

@@ -49,18 +49,19 @@ def maker(library: str) -> Any:
             if kind in language.KINDS
             else with_torch.make(kind, sizes, library == "torch-compile")
         )
-    from bench.libraries import inputs, language_polygrad, with_onnx, with_tensor
+    from bench.libraries import inputs, language_polygrad, onnx_polygrad, with_onnx, with_tensor
 
     if library.startswith("onnxruntime"):
         return functools.partial(with_onnx.in_onnxruntime, optimized=library != "onnxruntime-as-written")
     importlib.import_module(f"{library}.nn")
     tensors = with_tensor.Maker(importlib.import_module(library), inputs.uniform)
-    models = with_onnx.in_polygrad(tensors.finish)
 
     def make(kind: str, sizes: dict[str, Any]) -> Program:
         if kind in (*language.KINDS, "read"):
             return language_polygrad.make(kind, sizes, tensors.finish)
-        return (models if kind == with_onnx.KIND else tensors.make)(kind, sizes)
+        if kind == onnx_polygrad.KIND:
+            return onnx_polygrad.make(sizes, tensors.operand, tensors.finish)
+        return tensors.make(kind, sizes)
 
     return make
 

@@ -102,10 +102,10 @@ def cases(kind: str) -> list[Case]:
         return [Case(kind, t) for t in load_model_tests(kind=kind)]
 
 
-def to_ours(x: Any) -> Any:
+def to_ours(x: Any, device: str | None = None) -> Any:
     """An array of numpy as forward() takes it: a Tensor, so that ops and not their folding are judged."""
     if isinstance(x, (list, tuple)):
-        return [to_ours(v) for v in x]
+        return [to_ours(v, device) for v in x]
     if x is None or isinstance(x, str):
         return x
     x = np.asarray(x)
@@ -113,12 +113,12 @@ def to_ours(x: Any) -> Any:
     if x.dtype.kind in "OUS":
         return x.astype(str).tolist()
     if name in SMALL_INTS:
-        return Tensor(x.astype(SMALL_INTS[name]))
+        return Tensor(x.astype(SMALL_INTS[name]), device)
     if name in FLOATS:
-        t = Tensor(x.astype(np.float32))
+        t = Tensor(x.astype(np.float32), device)
         dtype_name = {"bfloat16": "bfloat16", "float8_e4m3fn": "fp8e4m3", "float8_e5m2": "fp8e5m2"}.get(name)
         return t.cast(dtype_name) if dtype_name else t
-    return Tensor(np.ascontiguousarray(x).reshape(x.shape))
+    return Tensor(np.ascontiguousarray(x).reshape(x.shape), device)
 
 
 def is_random(name: str) -> bool:
@@ -187,13 +187,21 @@ def check(got: Any, want: Any, rtol: float, atol: float, values: bool = True) ->
     np.testing.assert_allclose(value, want, rtol=rtol, atol=atol)
 
 
-def run(case: Case) -> None:
-    """Raises what is wrong."""
-    model = polygrad.onnx.load(case.model.SerializeToString())
+def devices_of(results: Any) -> set[str]:
+    """The devices of all Tensors among the outputs, but of constants, which are computed on any."""
+    if isinstance(results, list):
+        return {device for result in results for device in devices_of(result)}
+    return {results._device} if isinstance(results, Tensor) and results._device is not None else set()
+
+
+def run(case: Case, device: str | None = None) -> None:
+    """Raises what is wrong. `device`: of a model that is loaded on another than the default one."""
+    model = polygrad.onnx.load(case.model.SerializeToString(), device=device)
     for inputs, outputs in case.data():
         names = [i.name for i in case.model.graph.input][: len(inputs)]
-        tensors = {n: to_ours(x) for n, x in zip(names, inputs)}
+        tensors = {n: to_ours(x, device) for n, x in zip(names, inputs)}
         results = list(model.forward(tensors).values())
         assert len(results) == len(outputs)
+        assert device is None or devices_of(results) <= {device}
         for got, want in zip(results, outputs):
             check(got, want, case.test.rtol, case.test.atol, not is_random(case.name))

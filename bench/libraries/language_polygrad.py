@@ -45,7 +45,7 @@ def make(kind: str, sizes: dict[str, Any], finish: Callable[[], Any]) -> Program
             see(prompt)
             shown, view = [last], TokenSpan(engine.cache, 0, count - 1, 1)
         with Tensor.no_grad():
-            scores = _numbers(model.next_logits(Tensor([shown], dtype="int32"), view))
+            scores = numbers(model.next_logits(Tensor([shown], dtype="int32"), view))
         for _ in range(3):
             step()
         return scores
@@ -64,7 +64,7 @@ def _embedding(sizes: dict[str, Any], finish: Callable[[], Any]) -> Program:
         for _ in range(3):
             out = model.embed(sentences)
         vectors = out / out.square().sum(-1, keepdim=True).sqrt()
-        return _numbers(vectors)
+        return numbers(vectors)
 
     return Program(lambda: model.embed(sentences), check, finish, get_num_threads())
 
@@ -79,12 +79,13 @@ def _reading(nbytes: int, finish: Callable[[], Any]) -> Program:
     def check() -> list[float]:
         for _ in range(3):
             out = total(x)
-        return _numbers(out)
+        return numbers(out)
 
     return Program(lambda: total(x), check, finish, get_num_threads())
 
 
-def _numbers(x: Any) -> list[float]:
+def numbers(x: Any) -> list[float]:
+    """About a thousand elements of a Tensor, evenly spread."""
     flat = x.float().flatten()
     found: list[float] = flat[spread(flat.shape[0])].tolist()
     return found

@@ -1,12 +1,11 @@
-"""A model file in polygrad, as a captured forward, and in onnxruntime: the same inputs, the same numbers.
+"""A model file in onnxruntime: the same inputs and numbers as `onnx_polygrad` has.
 
-Inputs are Tensors and arrays that are there; a step ends when the outputs are.
+Inputs are arrays that are there; a step ends when the outputs are.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,6 @@ import numpy as np
 from bench.libraries.inputs import numbers, operand
 from bench.libraries.language import sentences_of
 from bench.libraries.shapes import Program
-
-KIND = "onnx"
 
 
 def arrays(inputs: dict[str, Any]) -> dict[str, np.ndarray]:
@@ -46,26 +43,9 @@ def in_onnxruntime(kind: str, sizes: dict[str, Any], optimized: bool = True) -> 
     def step() -> list[Any]:
         return session.run(None, given)
 
-    return Program(step, lambda: _numbers(step()), threads=options.intra_op_num_threads)
+    return Program(step, lambda: numbers_of(step()), threads=options.intra_op_num_threads)
 
 
-def in_polygrad(finish: Callable[[], Any]) -> Callable[[str, dict[str, Any]], Program]:
-    """`make` for polygrad; `finish` waits for what was started."""
-
-    def make(kind: str, sizes: dict[str, Any]) -> Program:
-        from polygrad import Tensor, TinyJit, onnx
-
-        model = onnx.load(sizes["path"])
-        # What is a number is the same at each step: shapes may depend on it.
-        whole = {name: spec for name, spec in sizes["inputs"].items() if not isinstance(spec, dict)}
-        given = {n: Tensor(x).clone().realize() for n, x in arrays(sizes["inputs"]).items() if n not in whole}
-        forward = TinyJit(lambda inputs: list(model.forward({**inputs, **whole}).values()))
-        for _ in range(2):
-            forward(given)
-        return Program(lambda: forward(given), lambda: _numbers([y.numpy() for y in forward(given)]), finish)
-
-    return make
-
-
-def _numbers(outputs: list[Any]) -> list[float]:
+def numbers_of(outputs: list[Any]) -> list[float]:
+    """What is compared of all outputs."""
     return [x for y in outputs for x in numbers(np.asarray(y, np.float32))]

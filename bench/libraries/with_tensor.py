@@ -36,6 +36,10 @@ class Maker:
         flat = self.lib.Tensor(self.uniform(seed, math.prod(shape)))
         return (flat * scale).reshape(*shape).contiguous().realize()
 
+    def operand(self, seed: int, spec: dict[str, Any]) -> Any:
+        """The numbers of a Row's operand."""
+        return ops_tensor.operand(self.lib, self.uniform, seed, spec)
+
     def finish(self) -> None:
         if self.lib.__name__ == "polygrad":
             self.fence.item()  # which waits for what a device has still to do
@@ -209,7 +213,7 @@ class Maker:
         self, op: str, operands: list[Any], attributes: dict[str, Any], gradients: list[int], check: str
     ) -> Program:
         """A row of the breadth suite."""
-        inputs = [ops_tensor.operand(self.lib, self.uniform, i + 1, x) for i, x in enumerate(operands)]
+        inputs = [self.operand(i + 1, x) for i, x in enumerate(operands)]
         function = (ops_tensor.OPERATIONS | ops_tensor.creations(self.lib))[op]
         seen = moments if check == "moments" else numbers
         if not gradients:

@@ -29,6 +29,7 @@ const ARRAYS = {
   float64: Float64Array,
   float32: Float32Array,
   float16: globalThis.Float16Array,
+  int64: BigInt64Array,
   int32: Int32Array,
   int8: Int8Array,
   uint8: Uint8Array,
@@ -42,7 +43,8 @@ export function operand(seed, { shape, dtype, low, high }) {
   if (type === undefined) throw new Error(`has no ${dtype}`);
   const whole = dtype.includes("int");
   const put = (x) => Math.fround(Math.fround(Math.fround(x + 1) * ((high - low) / 2)) + low);
-  return type.from(out, (x) => (low === -1 && high === 1 ? x : whole ? Math.floor(put(x)) : put(x)));
+  const number = (x) => (low === -1 && high === 1 ? x : whole ? Math.floor(put(x)) : put(x));
+  return type.from(out, dtype === "int64" ? (x) => BigInt(number(x)) : number);
 }
 
 /** Of random numbers: the mean and the mean square. */

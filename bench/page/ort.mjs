@@ -1,6 +1,7 @@
 /**
- * onnxruntime-web, WebAssembly or WebGPU execution provider; the models are made by `bench/onnx_models.py`. What goes in
- * is in the runtime's memory beforehand; on WebGPU it stays on the GPU, and so does what comes out.
+ * onnxruntime-web, WebAssembly or WebGPU execution provider; the models are made by `bench/onnx_models.py`, or those of
+ * `bench/suites/onnx.py`. What goes in is in the runtime's memory beforehand; on WebGPU it stays on the GPU, and so
+ * does what comes out.
  */
 
 import { moments, numbers, operand } from "./inputs.mjs";
@@ -64,9 +65,37 @@ async function encoder({ path, sentences, tokens }) {
   return { step, check: async () => numbers((await step()).data), dispose: () => void session.release() };
 }
 
+/** A model's file with its `inputs` by name: each a number, a list of numbers, or a spec of `operand`. */
+async function modelFile({ path, inputs }) {
+  const values = Object.entries(inputs).map(([name, given], i) => {
+    if (given.shape !== undefined) return { name, ...given, data: operand(i + 1, given) };
+    return {
+      name,
+      dtype: "int64",
+      shape: Array.isArray(given) ? [given.length] : [],
+      data: whole([given].flat()),
+    };
+  });
+  const model = withValues(await bytesOf(nameOf(path)), values);
+  const session = await ort.InferenceSession.create(model, ON_PROCESSOR);
+  const step = () => session.run({});
+  const check = async () => {
+    const found = await step();
+    return session.outputNames.flatMap((name) => numbers(found[name].data));
+  };
+  return { step, check, dispose: () => void session.release() };
+}
+
+async function bytesOf(file) {
+  const response = await fetch(`/models/${file}`);
+  if (!response.ok) throw new Error(`${file}: ${response.status}`);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
 async function make(kind, sizes, name) {
   if (kind === "embed") return encoder(sizes);
-  const model = new Uint8Array(await (await fetch(`/models/${name}.onnx`)).arrayBuffer());
+  if (kind === "onnx") return modelFile(sizes);
+  const model = await bytesOf(`${name}.onnx`);
   const plain = await ort.InferenceSession.create(model, ON_PROCESSOR);
   const values = plain.inputMetadata.map(({ name, shape }) => ({
     name,

@@ -4,8 +4,14 @@ import { uniform } from "./inputs.mjs";
 import { nameOf, PROMPT } from "./language.mjs";
 
 const FILES = ["shapes.py", "ops_tensor.py", "gpt2_tensor.py", "with_tensor.py"];
-const LANGUAGE_FILES = ["__init__.py", "shapes.py", "language.py", "language_polygrad.py"];
-const LANGUAGE = ["decode", "prefill", "embed", "read", "first-token"];
+const LANGUAGE_FILES = [
+  "__init__.py",
+  "shapes.py",
+  "language.py",
+  "language_polygrad.py",
+  "onnx_polygrad.py",
+];
+const OF_FILES = ["decode", "prefill", "embed", "read", "onnx"];
 
 async function script(address) {
   await new Promise((resolve, reject) => {
@@ -39,16 +45,22 @@ export async function start(threads, device) {
   };
   globalThis.benchUniform = uniform;
   const makers = python.runPython(`
-    import json, sys
+    import gc, json, os, sys
     sys.path.insert(0, "/bench")
     import js, polygrad, polygrad.nn, with_tensor
     maker = with_tensor.Maker(polygrad, js.benchUniform)
     def make(kind, sizes):
         program = maker.make(kind, json.loads(sizes))
         return program.step, lambda: json.dumps(program.check()), program.finish, program.threads
-    def make_language(kind, sizes):
-        from bench.libraries import language_polygrad
-        program = language_polygrad.make(kind, json.loads(sizes), maker.finish)
+    def make_of_file(kind, text):
+        from bench.libraries import language_polygrad, onnx_polygrad
+        gc.collect()  # a captured step and its model refer to each other
+        sizes = json.loads(text)
+        if kind == onnx_polygrad.KIND:
+            program = onnx_polygrad.make(sizes, maker.operand, maker.finish)
+            os.remove(sizes["path"])
+        else:
+            program = language_polygrad.make(kind, sizes, maker.finish)
         return program.step, lambda: json.dumps(program.check()), program.finish, program.threads
     async def first_token(path, prompt):
         from polygrad import hf
@@ -56,9 +68,9 @@ export async function start(threads, device) {
         polygrad.Tensor.training = False
         model = hf.load_hf(path, max_seq_len=64)
         return model.generate(json.loads(prompt), max_new_tokens=1, stop_tokens=[]).tokens[0]
-    make, make_language, first_token
+    make, make_of_file, first_token
   `);
-  const [makeOperation, makeLanguage, firstToken] = makers.toJs();
+  const [makeOperation, makeOfFile, firstToken] = makers.toJs();
   const onGpu = device === "WEBGPU";
   return async (kind, sizes) => {
     if (kind === "first-token") {
@@ -67,8 +79,8 @@ export async function start(threads, device) {
       const seconds = (performance.now() - begin) / 1000;
       return { check: () => [seconds, token] };
     }
-    const make = LANGUAGE.includes(kind) ? makeLanguage : makeOperation;
-    if (LANGUAGE.includes(kind)) sizes = await withFiles(sizes);
+    const make = OF_FILES.includes(kind) ? makeOfFile : makeOperation;
+    if (OF_FILES.includes(kind)) sizes = await withFiles(sizes);
     const proxy = onGpu
       ? await make.callPromising(kind, JSON.stringify(sizes))
       : make(kind, JSON.stringify(sizes));

@@ -86,12 +86,6 @@ def run_everywhere(quick: bool, host: str | None = None) -> Iterator[Result]:
         yield from run(quick)
 
 
-def renewed(kept: list[Result], found: list[Result]) -> list[Result]:
-    """The rows of an earlier run, with those of one host in the places of what was measured there."""
-    hosts = {result.host for result in found}
-    return [*(result for result in kept if result.host not in hosts), *found]
-
-
 def run(quick: bool) -> Iterator[Result]:
     """Every row in the page."""
     threads = THREADS[:1] if quick else THREADS
@@ -124,8 +118,7 @@ def _decoding(contest: Contest, case: Case, shape: str, format_: str) -> Result:
 def first_token(contest: Contest, shape: str, format_: str, rounds: int) -> Result:
     """From the file's address to the first token, in pages that have done nothing with the library yet.
 
-    Each library is imported before the clock starts, polygrad with its Python. transformers.js loads the
-    WebAssembly of its runtime with the first model, so that is in its time.
+    Each library and its runtime (Pyodide, onnxruntime-web's WebAssembly) are loaded before the clock starts.
     """
     found: dict[str, list[float]] = {}
     tokens: dict[str, float] = {}

@@ -60,12 +60,12 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     """The Program of a normalised graph with `n_slots` BUFFERs, from the disk or newly made."""
     started = time.perf_counter()
     backend = Device.backend(device)
-    backend.prepare()
     optimized = backend.optimized and optimizing()
     key = _program_key(sink, device, backend, optimized, n_slots)
     compiled = None if key is None or _is_observed() else read_program(key, backend.target, optimized)
     stats.schedule_seconds += time.perf_counter() - started
     if compiled is None:
+        backend.prepare()
         compiled, kernels = _compile(sink, device, backend, optimized, n_slots)
         if key is not None:
             keep_program(key, compiled, kernels)

@@ -7,6 +7,7 @@ An entry has the Program without the code of its kernels, and the keys of their 
 from __future__ import annotations
 
 import json
+import marshal
 import struct
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +15,6 @@ from enum import Enum
 from typing import Any
 
 from polygrad.codegen.target import Target
-from polygrad.dtype import DType
 from polygrad.engine.assembler import Compiled
 from polygrad.engine.cache import DiskCache
 from polygrad.engine.compiled_kernels import KernelArtefact
@@ -23,46 +23,56 @@ from polygrad.runtime.program import Program
 from polygrad.uop.node import UOp
 
 _LENGTH = struct.Struct("<I")
+_MARSHAL_VERSION = 2  # the last in which equal values have equal bytes
+_PLAIN = (type(None), bool, int, float, str)
 
 
 def program_key(sink: UOp, n_slots: int, *how: object) -> str | None:
-    """The key of a normalised graph's Program; None for a graph that has no text. `how`: everything else
-    that the Program depends on, apart from polygrad's own code."""
-    text = graph_text(sink)
-    return None if text is None else DiskCache.key(f"program {n_slots} {how!r}", text)
+    """The key of a normalised graph's Program; None for a graph that cannot be written as bytes. `how`:
+    everything else that the Program depends on, apart from polygrad's own code."""
+    data = graph_bytes(sink)
+    return None if data is None else DiskCache.key(f"program {n_slots} {how!r}", data)
 
 
-def graph_text(sink: UOp) -> str | None:
-    """A text that two graphs share exactly when they are the same, in every process; None for a graph with
-    an argument that is neither data nor a UOp."""
+def graph_bytes(sink: UOp) -> bytes | None:
+    """Bytes that two graphs share exactly when they are the same, in every process; None for a graph with an
+    argument that is neither data nor a UOp."""
     position: dict[UOp, int] = {}
-    lines: list[str] = []
+    rows: list[bytes] = []
 
-    def text_of(arg: Any) -> str:
+    def data_of(arg: Any) -> Any:
+        """An argument as what marshal writes; an Ellipsis marks what stands for something else."""
         if isinstance(arg, UOp):  # a symbolic size, or the body of a loop
             add(arg)
-            return f"%{position[arg]}"
+            return (..., position[arg])
+        if arg.__class__ is tuple:
+            return tuple([data_of(part) for part in arg])
         if isinstance(arg, tuple):
-            return f"{type(arg).__name__}({','.join([text_of(part) for part in arg])})"
+            return (..., type(arg).__name__, *[data_of(part) for part in arg])
         if isinstance(arg, Enum):
-            return f"{type(arg).__name__}.{arg.name}"
-        if arg is None or isinstance(arg, (bool, int, float, str, DType)):
-            return repr(arg)
+            return (..., type(arg).__name__, arg.name)
+        if arg.__class__ in _PLAIN:
+            return arg
+        if isinstance(arg, (int, float, str)):  # a dtype, a negative zero
+            return (..., type(arg).__name__, repr(arg))
         raise TypeError(arg)
 
     def add(root: UOp) -> None:
         for node in root.toposort():
             if node not in position:
-                arg = "" if node.arg is None else text_of(node.arg)
-                sources = ",".join([str(position[s]) for s in node.src])
+                op, dtype, sources = int(node.op), str(node.dtype), tuple([position[s] for s in node.src])
+                try:
+                    row = marshal.dumps((op, dtype, sources, node.arg), _MARSHAL_VERSION)
+                except ValueError:
+                    row = marshal.dumps((op, dtype, sources, data_of(node.arg)), _MARSHAL_VERSION)
                 position[node] = len(position)
-                lines.append(f"{int(node.op)} {node.dtype} {sources} {arg}")
+                rows.append(row)
 
     try:
         add(sink)
     except TypeError:
         return None
-    return "\n".join(lines)
+    return b"".join(rows)
 
 
 def read_program(key: str, target: Target, optimized: bool) -> Compiled | None:

@@ -111,7 +111,9 @@ class PendingGraph:
                 return bindings.unbind(part)
             if part.__class__ is For:
                 return with_sizes(Ops.FOR, part, bindings.unbind)
-            return tuple([unbind(p) for p in part]) if isinstance(part, tuple) else part
+            if isinstance(part, tuple):  # mostly of ints, which need no call
+                return tuple([p if p.__class__ is int else unbind(p) for p in part])
+            return part
 
         return tuple([unbind(part) for part in self.key]), bindings.variables
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import io
+import mmap
 import os
+import sys
 from typing import Any
 
 from polygrad.dtype import DType, dtypes
@@ -19,13 +21,20 @@ from polygrad.nn.torch_file import Strided, TorchStorage, read_torch
 from polygrad.tensor.tensor import Tensor
 
 
-def file_bytes(data: Any, what: str) -> memoryview:
-    """The bytes of a path, bytes, a buffer, or a Tensor of bytes. Raises ArgumentError."""
+def file_bytes(data: Any, what: str, mapped: bool = False) -> memoryview:
+    """The bytes of a path, bytes, a buffer, or a Tensor of bytes. Raises ArgumentError.
+
+    `mapped`: those of a path stay in the file until they are read, where the host maps files. The file must
+    not become shorter while they are used.
+    """
     if isinstance(data, Tensor):
         return data.data().cast("B")
     if isinstance(data, (str, os.PathLike)):
         try:
             with open(data, "rb") as f:
+                # Emscripten's mmap copies the file; and no host maps an empty one.
+                if mapped and sys.platform != "emscripten" and os.fstat(f.fileno()).st_size:
+                    return memoryview(mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ))
                 return memoryview(f.read())
         except OSError as e:
             raise ArgumentError(f"{what}: expected a file that can be read, got {e}") from e

@@ -29,7 +29,7 @@ class FileFormat:
 ONNX = FileFormat("ONNX file", OnnxError)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)  # not frozen: a file has thousands, and each would take three times as long
 class Span:
     """Bytes `start` to `end` of a file: a message, text, packed numbers, or the bits of one number."""
 
@@ -60,10 +60,14 @@ class Span:
 
         Raises the format's error when the bytes are no message.
         """
-        at = self.start
-        while at < self.end:
+        file, at, end, form = self.file, self.start, self.end, self.format
+        while at < end:
             begin = at
-            tag, at = self._varint(at)
+            tag = file[at]
+            if tag < 0x80:
+                at += 1
+            else:
+                tag, at = self._varint(at)
             number, kind = tag >> 3, tag & 7
             if not number or kind not in _KINDS:
                 raise self._error(begin, f"tag {tag} is not a field of a message")
@@ -74,11 +78,9 @@ class Span:
             size = 8 if kind == FIXED64 else 4
             if kind == LENGTH:
                 size, at = self._varint(at)
-            if size > self.end - at:
-                raise self._error(
-                    begin, f"field {number} has {size} bytes, its message has {self.end - at} left"
-                )
-            yield number, kind, Span(self.file, at, at + size, self.format)
+            if size > end - at:
+                raise self._error(begin, f"field {number} has {size} bytes, its message has {end - at} left")
+            yield number, kind, Span(file, at, at + size, form)
             at += size
 
     def varints(self) -> Iterator[int]:
@@ -90,6 +92,8 @@ class Span:
 
     def _varint(self, at: int) -> tuple[int, int]:
         """The unsigned number at byte `at`, and where it ends."""
+        if at < self.end and self.file[at] < 0x80:
+            return self.file[at], at + 1
         value = 0
         for i in range(_VARINT_BYTES):
             if at + i >= self.end:

@@ -110,12 +110,17 @@ class _Image(NamedTuple):
 
 
 def _find_image(
-    u: UOp, ranges: list[UOp], channel: dict[UOp, int], y: list[UOp], i: list[UOp]
+    u: UOp, ranges: list[UOp], channel: dict[UOp, int], channels: Sint, y: list[UOp], i: list[UOp]
 ) -> _Image | None:
-    """What `u` has windows of: its batch is the first range, its channel the sum `channel`."""
+    """What `u` has windows of: its batch is the first range, its channel the sum `channel`, and it has so
+    many `channels`."""
     sheared = False
     for node, at in _reads(u, ranges):
-        if len(at) == 2 + len(y) and _is_sum(at[0], {ranges[0]: 1}) and _is_sum(at[1], channel):
+        # An index of an axis of size 1 is 0, as is that of a part of another axis.
+        if len(at) != 2 + len(y) or node.shape[0] != u.shape[0] or node.shape[1] != channels:
+            sheared |= node.op is Ops.SHEAR
+            continue
+        if _is_sum(at[0], {ranges[0]: 1}) and _is_sum(at[1], channel):
             steps = [_steps(*three) for three in zip(at[2:], y, i)]
             if all(s is not None for s in steps):
                 strides, dilations = zip(*steps)  # type: ignore[arg-type]
@@ -162,7 +167,7 @@ def _find_pool(u: UOp, source: UOp, op: str) -> Windows | None:
     if spatial is None:
         return None
     out, kernel, y, i = spatial[:dims], spatial[dims:], ranges[2 : 2 + dims], ranges[2 + dims :]
-    image = _find_image(source, ranges, {ranges[1]: 1}, y, i)
+    image = _find_image(source, ranges, {ranges[1]: 1}, source.shape[1], y, i)
     if image is None or not (image.sheared or op == "MaxPool" or dims > 1):  # a sum of the last axis
         return None
     padded: UOp | None = _strip(image.node)
@@ -212,9 +217,10 @@ def _find_convolution(u: UOp, a: UOp, b: UOp) -> Windows | None:
     ranges = _ranges(shape)
     _, g, p, *rest = ranges
     y, c, i = rest[:dims], rest[dims], rest[dims + 1 :]
-    image = _find_image(a, ranges, {g: inputs, c: 1}, y, i)
+    image = _find_image(a, ranges, {g: inputs, c: 1}, groups * inputs, y, i)
     places = [{r: 1} for r in i]
-    weight = _find_weight(b, ranges, [{g: each, p: 1}, {c: 1}, *places], (0,) * (2 + dims))
+    sizes = (groups * each, inputs, *kernel)
+    weight = _find_weight(b, ranges, sizes, [{g: each, p: 1}, {c: 1}, *places], (0,) * (2 + dims))
     if image is None or weight is None:
         return None
     found = _pads(image, _strip(image.node), out, kernel)
@@ -224,7 +230,8 @@ def _find_convolution(u: UOp, a: UOp, b: UOp) -> Windows | None:
     if all(s == 1 for s in image.strides) and (spread := _spread(source, dims)) is not None:
         flipped = [{r: -1} for r in i]
         offsets = (0, 0, *(k - 1 for k in kernel))
-        own = _find_weight(b, ranges, [{g: inputs, c: 1}, {p: 1}, *flipped], offsets)
+        sizes = (groups * inputs, each, *kernel)
+        own = _find_weight(b, ranges, sizes, [{g: inputs, c: 1}, {p: 1}, *flipped], offsets)
         transposed = _transposed(spread, image, kernel, pads)
         if own is not None and transposed is not None:
             return transposed._replace(weight=own, groups=groups)
@@ -232,11 +239,15 @@ def _find_convolution(u: UOp, a: UOp, b: UOp) -> Windows | None:
 
 
 def _find_weight(
-    u: UOp, ranges: list[UOp], terms: Sequence[dict[UOp, int]], offsets: Sequence[int]
+    u: UOp,
+    ranges: list[UOp],
+    shape: tuple[int, ...],
+    terms: Sequence[dict[UOp, int]],
+    offsets: Sequence[int],
 ) -> UOp | None:
-    """What `u` reads at the sums `terms`, with `offsets` added."""
+    """What `u` reads whole, if it has this `shape`, at the sums `terms`, with `offsets` added."""
     for node, at in _reads(u, ranges):
-        if len(at) == len(terms) and all(map(_is_sum, at, terms, offsets)):
+        if node.shape == shape and all(map(_is_sum, at, terms, offsets)):
             return node
     return None
 

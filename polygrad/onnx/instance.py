@@ -8,7 +8,7 @@ from typing import Any
 
 from polygrad.errors import ArgumentError
 from polygrad.helpers import prod
-from polygrad.nn.files import file_bytes
+from polygrad.nn.files import file_bytes, tensor_of_bytes
 from polygrad.onnx import ops
 from polygrad.onnx.captured import CapturedForward
 from polygrad.onnx.elements import STRING
@@ -156,6 +156,8 @@ class Instance:
             and (is_attribute or is_index or element.dtype.is_bool or tensor.name in self._names_read)
         ):
             return constant_of(element, tensor.shape, raw)
+        if element.dtype.is_float:
+            return held(tensor_of_bytes(raw, element.dtype, tensor.shape, self.device), element)
         if not len(raw):
             return held(Tensor.zeros(tensor.shape, dtype=element.dtype, device=self.device), element)
         return held(Tensor(bytes(raw), self.device, element.dtype).reshape(tensor.shape), element)
@@ -200,6 +202,6 @@ def load(
     """
     if folder is None and isinstance(data, (str, os.PathLike)):
         folder = os.path.dirname(os.path.abspath(data))
-    model = read_model(file_bytes(data, "onnx.load"))
+    model = read_model(file_bytes(data, "onnx.load", mapped=True))
     contents = {name: file_bytes(data, f"onnx.load: files: {name!r}") for name, data in (files or {}).items()}
     return Instance(model, Files(folder, contents), device, requires_grad)

@@ -7,7 +7,8 @@ An op is a function of a few lines:
     def gemm(a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float = 1.0, ...) -> Tensor:
  Its versions are those whose semantics it has. Positional parameters are inputs, in order, and their
 annotations say what the op needs: `Tensor`, `Quantizable` (a Tensor, or the integers that one was made of),
-`Ints`, `Floats`, `Int` or `Float` (numbers on the host; a Tensor is computed for them) or `Value` (as it is).
+`Ints`, `Floats`, `Int` or `Float` (numbers on the host; a Tensor is computed for them), `Value` (as it is) or
+`Known` (as it is; a small initializer comes as a Constant, so that the op sees its numbers).
 Keywords are attributes with their defaults; one that is a graph comes as a Body, a function of values. Three
 keywords are not the node's: `outputs` (how many outputs it names), `device`, and `find` (the value of a name
 in the graph).
@@ -35,6 +36,7 @@ from polygrad.tensor.tensor import Tensor
 
 # The kind of value that an annotation of an op's parameter requests.
 Quantizable: TypeAlias = Tensor | Dequantized
+Known: TypeAlias = Value
 Ints: TypeAlias = list[int]
 Floats: TypeAlias = list[float]
 Int: TypeAlias = int
@@ -46,11 +48,11 @@ _READERS: dict[str, Callable[[Value], Any]] = {
     "Floats": numbers_of,
     "Int": lambda value: int(scalar_of(value)),
     "Float": lambda value: float(scalar_of(value)),
-    "Value": lambda value: value,
 }
 # Ops that move elements, of all inputs the first.
 _MOVES = frozenset({"Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 _TENSORS = ("Tensor", "Quantizable")
+_AS_THEY_ARE = ("Value", "Known")
 # Keywords that are not attributes.
 CONTEXT = frozenset(("outputs", "device", "find"))
 
@@ -80,7 +82,8 @@ class Entry:
         self._check_count(inputs)
         if inputs and isinstance(x := inputs[0], Dequantized) and x.is_uniform and self.name in _MOVES:
             parts = [self.call([t, *inputs[1:]], attributes, context)[0] for t in (x.tensor, x.codes)]
-            return [replace(x, tensor=tensor_of(parts[0], None), codes=tensor_of(parts[1], None))]
+            device = context["device"]
+            return [replace(x, tensor=tensor_of(parts[0], device), codes=tensor_of(parts[1], device))]
         narrow = inputs[0] if self.keeps_type and inputs and isinstance(inputs[0], Narrow) else None
         if narrow is not None:
             inputs = [x.tensor if isinstance(x, Narrow) else x for x in inputs]
@@ -126,22 +129,12 @@ def _argument(value: Value, kind: str, optional: bool, device: str | None) -> An
     if kind == "Quantizable" and isinstance(value, Dequantized):
         return value
     value = plain(value)
-    if kind == "Value" or (value is None and optional):
+    if kind in _AS_THEY_ARE or (value is None and optional):
         return value
     if value is None:
         raise OnnxError("a required input is left out")
     return tensor_of(value, device) if kind in _TENSORS else _READERS[kind](value)
 
-
-# Inputs that ops take as they are, and read: zero points, of which 0 takes no work.
-_READ_VALUES = frozenset(
-    {
-        ("Pad", 2),
-        *((name, 2) for name in ("QuantizeLinear", "DequantizeLinear")),
-        *((name, i) for name in ("ConvInteger", "MatMulInteger") for i in (2, 3)),
-        *((name, i) for name in ("QLinearConv", "QLinearMatMul") for i in (2, 5, 7)),
-    }
-)
 
 F = TypeVar("F", bound=Callable[..., Any])
 TABLE: dict[tuple[str, str], dict[int, Entry]] = {}
@@ -176,7 +169,9 @@ def _entry(name: str, function: Callable[..., Any], keeps_type: bool) -> Entry:
             if p.default is p.empty:
                 needed.append(p.name)
             continue
-        assert kind in (*_TENSORS, *_READERS), f"{name}: parameter {p.name} of type {p.annotation}"
+        assert kind in (*_TENSORS, *_AS_THEY_ARE, *_READERS), (
+            f"{name}: parameter {p.name} of type {p.annotation}"
+        )
         if p.kind is p.VAR_POSITIONAL:
             rest = kind
             continue
@@ -198,9 +193,9 @@ def _entry(name: str, function: Callable[..., Any], keeps_type: bool) -> Entry:
 
 
 def is_read(entry: Entry, position: int) -> bool:
-    """Whether an op needs the numbers of this input on the host: scales of a Resize, axes, a fill value."""
+    """Whether an op looks at the numbers of this input: scales of a Resize, axes, a zero point."""
     kind = entry.kinds[position] if position < len(entry.kinds) else entry.rest
-    return kind not in (*_TENSORS, "Value", None) or (entry.name, position) in _READ_VALUES
+    return kind == "Known" or kind in _READERS
 
 
 def find(domain: str, name: str, opset: int) -> Entry | None:

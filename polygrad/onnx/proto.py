@@ -173,9 +173,13 @@ class _Fields:
         return number in self._values
 
     def spans(self, number: int) -> list[Span]:
+        values = self._values.get(number)
+        if values is None:
+            return []
         out = []
-        for kind, value in self._values.get(number, ()):
-            expect_kind(kind, LENGTH, f"field {number} of a {self.what}", value)
+        for kind, value in values:
+            if kind != LENGTH:
+                expect_kind(kind, LENGTH, f"field {number} of a {self.what}", value)
             assert isinstance(value, Span)
             out.append(value)
         return out

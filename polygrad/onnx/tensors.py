@@ -14,6 +14,7 @@ from pathlib import Path
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
 from polygrad.helpers import ceildiv
+from polygrad.nn.files import file_bytes
 from polygrad.nn.wire import Span, signed
 from polygrad.onnx.elements import STRING, Element, decoder, element_name, element_of
 from polygrad.onnx.proto import DOUBLE_DATA, FLOAT_DATA, INT32_DATA, INT64_DATA, UINT64_DATA, TensorData
@@ -66,7 +67,7 @@ class Files:
                 "without hard links elsewhere"
             )
         if path not in self._read:
-            self._read[path] = memoryview(path.read_bytes())
+            self._read[path] = file_bytes(path, f"{what}: external data", mapped=True)
         return self._read[path]
 
     def take(self, nbytes: int, what: str) -> None:

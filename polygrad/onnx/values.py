@@ -48,7 +48,7 @@ class Constant:
         return self._tensors[device]
 
     def _made(self, device: str | None) -> Tensor:
-        if any(isinstance(n, UOp) for n in self.numbers):
+        if UOp in set(map(type, self.numbers)):
             parts = [Tensor(n, device, self.dtype).reshape(1) for n in self.numbers]
             return parts[0].cat(*parts[1:]).reshape(self.shape)
         if not self.shape:
@@ -103,6 +103,11 @@ Value: TypeAlias = Tensor | Constant | Narrow | Dequantized | Strings | list[Any
 
 def plain(value: Value) -> Value:
     """A value as what any op takes."""
+    return value.tensor if isinstance(value, Dequantized) else value
+
+
+def floats_of(value: Tensor | Dequantized) -> Tensor:
+    """The numbers of what an op takes as `Quantizable`."""
     return value.tensor if isinstance(value, Dequantized) else value
 
 

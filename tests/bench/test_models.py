@@ -216,13 +216,3 @@ def test_a_first_token_of_two_kinds_is_no_figure(monkeypatch: pytest.MonkeyPatch
     result = first_token(monkeypatch, "F32", polygrad=(1.0, 7), transformers_js=(2.0, 8))
     assert result.value is None and not result.met and set(result.skipped) == {"polygrad", "transformers.js"}
     assert first_token(monkeypatch, "Q4_0", polygrad=(1.0, 7), transformers_js=(2.0, 8)).met
-
-
-def test_rows_of_one_host_leave_those_of_the_other() -> None:
-    def row(host: str, value: float) -> Any:
-        return dataclasses.replace(
-            suite.unavailable(suite.embedding(1), suite.Unavailable("")), host=host, value=value
-        )
-
-    kept = [row("cpython", 1.0), row("chromium", 2.0)]
-    assert [r.value for r in page_models.renewed(kept, [row("chromium", 3.0)])] == [1.0, 3.0]

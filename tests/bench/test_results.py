@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 
@@ -57,3 +58,9 @@ def test_a_picture_is_drawn_of_what_is_kept(
     (tmp_path / "bench" / "pictures.py").write_text(script)
     save(monkeypatch, tmp_path, sys.executable)
     assert (tmp_path / "drawn").read_text() == "norms" and not capsys.readouterr().err
+
+
+def test_rows_of_one_host_leave_those_of_the_other() -> None:
+    kept = [ROW, dataclasses.replace(ROW, host="chromium", value=2.0)]
+    new = dataclasses.replace(ROW, host="chromium", value=3.0)
+    assert results.with_hosts_of(kept, [new]) == [ROW, new]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ from polygrad import Tensor, Variable
 from polygrad.dtype import dtypes
 from polygrad.engine import compile as compiling
 from polygrad.engine.cache import DiskCache
-from polygrad.engine.kept_programs import graph_text
+from polygrad.engine.kept_programs import graph_bytes
 from polygrad.engine.programs import clear_caches
 from polygrad.helpers import LRU, Context
 from polygrad.uop.args import Reduction, Var
@@ -110,11 +113,11 @@ def test_a_kept_program_tells_what_its_kernels_are_made_of(process: Process) -> 
     assert compiling.origin_of("no_such_kernel", "CPU") is None
 
 
-def text(node: UOp) -> str | None:
-    return graph_text(UOp(Ops.SINK, src=(node,)))
+def written(node: UOp) -> bytes | None:
+    return graph_bytes(UOp(Ops.SINK, src=(node,)))
 
 
-def test_the_text_of_a_graph_tells_all_that_matters() -> None:
+def test_the_bytes_of_a_graph_tell_all_that_matters() -> None:
     x = placeholder(0, (4, 4), dtypes.float32)
     n = UOp(Ops.DEFINE_VAR, dtypes.index, (), Var("n", 1, 4))
     wider = UOp(Ops.DEFINE_VAR, dtypes.index, (), Var("n", 1, 5))
@@ -139,12 +142,39 @@ def test_the_text_of_a_graph_tells_all_that_matters() -> None:
         for_loop(4, [x * 2.0], [x * 5.0])[0],
         for_loop(3, [x * 7.0], [x * 5.0])[0],
     ]
-    texts = [text(node) for node in different]
-    assert None not in texts and len(set(texts)) == len(different)
-    assert text(placeholder(0, (4, 4), dtypes.float32) * 2.0) == texts[0]
+    found = [written(node) for node in different]
+    assert None not in found and len(set(found)) == len(different)
+    assert written(placeholder(0, (4, 4), dtypes.float32) * 2.0) == found[0]
 
 
-def test_a_graph_with_an_object_in_it_has_no_text() -> None:
+def test_the_bytes_of_a_graph_are_the_same_in_another_process() -> None:
+    program = """
+from polygrad.dtype import dtypes
+from polygrad.engine.kept_programs import graph_bytes
+from polygrad.uop.args import Reduction, Var
+from polygrad.uop.for_loop import for_loop, placeholder
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
+
+x = placeholder(0, (4, 4), dtypes.float32)
+n = UOp(Ops.DEFINE_VAR, dtypes.index, (), Var("".join(["le", "ngth"]), 1, 4))
+nodes = (
+    UOp(Ops.REDUCE_AXIS, dtypes.float32, (x,), Reduction(Ops.ADD, (0,))),
+    UOp(Ops.RESHAPE, dtypes.float32, (x * 3.0,), (n, 4)),
+    for_loop(3, [x * 2.0], [x * 5.0])[0],
+)
+data = graph_bytes(UOp(Ops.SINK, src=nodes))
+"""
+    names: dict[str, Any] = {}
+    exec(program, names)
+    command = [sys.executable, "-c", f"{program}\nprint(data.hex())"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONHASHSEED": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == names["data"].hex()
+
+
+def test_a_graph_with_an_object_in_it_has_no_bytes() -> None:
     assert (
-        text(UOp(Ops.CONTIGUOUS, dtypes.float32, (placeholder(0, (4,), dtypes.float32),), object())) is None
+        written(UOp(Ops.CONTIGUOUS, dtypes.float32, (placeholder(0, (4,), dtypes.float32),), object()))
+        is None
     )

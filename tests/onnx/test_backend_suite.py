@@ -24,12 +24,12 @@ def chosen() -> list[suite.Case]:
     return out
 
 
-def check(case: suite.Case, device: str) -> None:
-    """A case passes, or fails and has a reason."""
+def check(case: suite.Case, device: str, loaded_on: str | None = None) -> None:
+    """A case passes, or fails and has a reason. `loaded_on`: the model's device, which is not the default."""
     if not suite.is_run(case.name, device):
         return
     try:
-        suite.run(case)
+        suite.run(case, loaded_on)
     except (AssertionError, RuntimeError) as e:
         if suite.reason_of_failure(case.name, device, str(e)) is None:
             raise
@@ -50,18 +50,37 @@ def test_case_on_wasm(case, device):
     check(case, device)
 
 
+@pytest.mark.parametrize("device", ["CPU"])
+@pytest.mark.parametrize("case", chosen()[1::2], ids=lambda c: c.name)
+def test_case_of_a_model_that_is_not_on_the_default_device(case, device):
+    check(case, device, "CPU:1")
+
+
+def failures(kind: str, device: str, loaded_on: str | None = None) -> dict[str, str]:
+    """The cases that fail without a reason, and how."""
+    failed = {}
+    for case in suite.cases(kind):
+        try:
+            check(case, device, loaded_on)
+        except BaseException as e:
+            failed[case.name] = str(e)[:200]
+    return failed
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("device", ["CPU", "WASM", WEBGPU])
 @pytest.mark.parametrize("kind", suite.KINDS)
 def test_all_cases_pass_but_those_with_a_reason(kind, device):
-    failed = {}
-    for case in suite.cases(kind):
-        try:
-            check(case, device)
-        except BaseException as e:
-            failed[case.name] = str(e)[:200]
-    assert failed == {}
+    assert failures(kind, device) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("device", ["CPU"])
+@pytest.mark.parametrize("kind", suite.KINDS)
+def test_all_cases_of_models_that_are_not_on_the_default_device(kind, device):
+    assert failures(kind, device, "WASM") == {}
 
 
 def test_reasons_are_of_fewer_than_3_of_100_node_tests():

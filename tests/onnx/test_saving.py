@@ -205,6 +205,17 @@ def test_convolutions_and_pooling_are_nodes_within_1e_5(name, tmp_path):
     assert not {"Gather", "MatMul"} & set(found)
 
 
+def windows(x):
+    """Windows of 3 along the rows of x, as (n, group, channel of the group, y, x, channel, 3, 1)."""
+    n, channels, rows, columns = x.shape
+    whole = x.unfold(2, 3, 1).permute(0, 2, 3, 1, 4)
+    return whole.reshape(n, 1, 1, rows - 2, columns, channels, 3, 1)
+
+
+def weights(columns):
+    return Tensor(array(1, 4, 3, columns)).reshape(1, 1, 1, 1, 1, 4, 3, columns)
+
+
 NO_WINDOWS = {
     "filled with 1": lambda x: x.pad((1, 1, 1, 1), value=1.0).conv2d(Tensor(array(2, 4, 3, 3))),
     "in float64": lambda x: x.double().conv2d(Tensor(array(2, 4, 3, 3)).double()).float(),
@@ -217,6 +228,8 @@ NO_WINDOWS = {
     "the same sum for each output": lambda x: (
         x.reshape(2, 4, 1, 9, 1, 10).expand(2, 4, 3, 9, 2, 10).permute(0, 1, 2, 4, 3, 5).sum((-1, -2))
     ),
+    "the first column of weights": lambda x: (windows(x) * weights(2)[..., :1]).sum((-3, -2, -1)),
+    "windows of the first image": lambda x: (windows(x)[:1] * weights(1)).sum((-3, -2, -1)),
     "gradient": lambda x: (g := x.detach().requires_grad_()).avg_pool2d(3, 2).square().sum().gradient(g)[0],
 }
 

@@ -127,6 +127,7 @@ def flex_attention(
     scale: float | None = None,
     score_mod: Body | None = None,
     softmax_precision: int | None = None,
+    device: str | None,
 ) -> Tensor:
     """Attention with functions of the scores and of the weights (torch's flex_attention)."""
     factor = math.sqrt(scale if scale is not None else 1.0 / math.sqrt(q.shape[3]))
@@ -136,10 +137,10 @@ def flex_attention(
         kind = element_of(softmax_precision, "softmax_precision").dtype
     scores = (q * factor).dot((keys * factor).transpose(-2, -1)).cast(kind)
     if score_mod is not None:
-        scores = tensor_of(score_mod(scores)[0], None)
+        scores = tensor_of(score_mod(scores)[0], device)
     weights = scores.softmax(-1)
     if prob_mod is not None:
-        weights = tensor_of(prob_mod(weights)[0], None)
+        weights = tensor_of(prob_mod(weights)[0], device)
     return weights.dot(values.cast(kind)).cast(v.dtype)
 
 

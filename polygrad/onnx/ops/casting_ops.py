@@ -16,6 +16,7 @@ from polygrad.onnx.values import (
     element_of_value,
     held,
     numbers_of,
+    shape_of,
     tensor_of,
 )
 from polygrad.tensor.tensor import Tensor
@@ -83,19 +84,20 @@ def _to_power(x: Tensor, fmt: FloatFormat, saturate: bool, round_mode: str) -> T
     return x.isnan().where(math.nan, value)
 
 
-def cast_value(x: Value, to: int, saturate: int = 1, round_mode: str = "up") -> Value:
-    """A value as elements of the type with the number `to`. Raises OnnxError."""
+def cast_value(x: Value, to: int, device: str | None, saturate: int = 1, round_mode: str = "up") -> Value:
+    """A value as elements of the type with the number `to`, on `device` if the host knows it. Raises
+    OnnxError."""
     if to == STRING:
         return _to_strings(x)
     element = element_of(to, "to")
     if isinstance(x, Strings):
         numbers = [_number(text) for text in x.texts]
         wide = dtypes.float64 if element.dtype.is_float else dtypes.int64
-        flat = Tensor([int(n) if wide is dtypes.int64 else n for n in numbers], dtype=wide)
+        flat = Tensor([int(n) if wide is dtypes.int64 else n for n in numbers], device, wide)
         return converted(flat.reshape(x.shape), element, bool(saturate), round_mode)
     if element_of_value(x) is element:
         return x
-    tensor = x.tensor if isinstance(x, Narrow) else tensor_of(x, None)
+    tensor = x.tensor if isinstance(x, Narrow) else tensor_of(x, device)
     return converted(tensor, element, bool(saturate), round_mode)
 
 
@@ -111,7 +113,7 @@ def _to_strings(x: Value) -> Strings:
         return x
     element = element_of_value(x)
     texts = [_text(n, element) for n in numbers_of(x)]
-    return Strings(x.tensor.shape if isinstance(x, Narrow) else tensor_of(x, None).shape, texts)
+    return Strings(shape_of(x), texts)
 
 
 def _text(n: float | int | bool, element: Element) -> str:
@@ -129,50 +131,52 @@ def _same(a: float, b: float, element: Element) -> bool:
 
 
 @op("Cast", 6, 9, 13, 19, 21, 23, 24, 25, 28)
-def cast(x: Value, *, to: int, saturate: int = 1, round_mode: str = "up") -> Value:
-    return cast_value(x, to, saturate, round_mode)
+def cast(x: Value, *, to: int, saturate: int = 1, round_mode: str = "up", device: str | None) -> Value:
+    return cast_value(x, to, device, saturate, round_mode)
 
 
 @op("Cast", 1)
-def cast_1(x: Value, *, to: str) -> Value:
+def cast_1(x: Value, *, to: str, device: str | None) -> Value:
     """`to` is the name of a type."""
     numbers = {"string": STRING, **{element.name: n for n, element in ELEMENTS.items()}}
     if to.lower() not in numbers:
         raise OnnxError(f"expected the name of a type, got to={to!r}")
-    return cast_value(x, numbers[to.lower()])
+    return cast_value(x, numbers[to.lower()], device)
 
 
 @op("CastLike", 15, 19, 21, 23, 24, 25)
-def cast_like(x: Value, like: Value, *, saturate: int = 1, round_mode: str = "up") -> Value:
+def cast_like(
+    x: Value, like: Value, *, saturate: int = 1, round_mode: str = "up", device: str | None
+) -> Value:
     if isinstance(like, Strings):
         return _to_strings(x)
-    return cast_value(x, element_of_value(like).number, saturate, round_mode)
+    return cast_value(x, element_of_value(like).number, device, saturate, round_mode)
 
 
 @op("BitCast", 26)
-def bitcast(x: Value, *, to: int) -> Value:
+def bitcast(x: Value, *, to: int, device: str | None) -> Value:
     element, own = element_of(to, "to"), element_of_value(x)
     if element.bits != own.bits:
         raise OnnxError(f"expected a type of {own.bits} bits, got {element.name}, for {describe(x)}")
     if element.is_native and own.is_native:
-        tensor = tensor_of(x, None)
+        tensor = tensor_of(x, device)
         if own.dtype.is_bool or element.dtype.is_bool:
             return tensor.cast(dtypes.uint8).bitcast(element.dtype) if own.dtype.is_bool else tensor.ne(0)
         return tensor.bitcast(element.dtype)
-    codes = _codes(x, own)
+    codes = _codes(x, own, device)
     if element.is_native:
         return codes.cast(dtypes.uint8).bitcast(element.dtype)
-    table = Tensor(list(map(decoder(element), range(1 << element.bits))), dtype=element.dtype)
+    table = Tensor(list(map(decoder(element), range(1 << element.bits))), device, element.dtype)
     return held(table[codes.cast(dtypes.int32)], element)
 
 
-def _codes(x: Value, own: Element) -> Tensor:
-    """The bits of elements of 8 bits or less, as numbers."""
+def _codes(x: Value, own: Element, device: str | None) -> Tensor:
+    """The bits of elements of 8 bits or less, as numbers; what the host knows on `device`."""
     if own.is_native:
-        return tensor_of(x, None).bitcast(dtypes.uint8)
-    tensor = x.tensor if isinstance(x, Narrow) else tensor_of(x, None)
+        return tensor_of(x, device).bitcast(dtypes.uint8)
+    tensor = x.tensor if isinstance(x, Narrow) else tensor_of(x, device)
     if own.format is None:
         return tensor.cast(dtypes.int32) & ((1 << own.bits) - 1)
-    table = Tensor(list(map(decoder(own), range(1 << own.bits))))
+    table = Tensor(list(map(decoder(own), range(1 << own.bits))), device)
     same = tensor.unsqueeze(-1).bitcast(dtypes.int32).eq(table.bitcast(dtypes.int32))
     return same.cast(dtypes.int32).argmax(-1)

@@ -9,7 +9,7 @@ from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
 from polygrad.onnx.elements import ELEMENTS
 from polygrad.onnx.integer_products import integer_matmul, zero_of
-from polygrad.onnx.op_table import op
+from polygrad.onnx.op_table import Known, op
 from polygrad.onnx.ops.contrib_ops import DOMAIN, refused
 from polygrad.onnx.ops.indexing_ops import from_zero
 from polygrad.onnx.ops.linalg_ops import matmul_integer
@@ -193,10 +193,10 @@ def qlinear_average_pool(
 def q_gemm(
     a: Tensor,
     a_scale: Tensor,
-    a_zero: Value,
+    a_zero: Known,
     b: Tensor,
     b_scale: Tensor,
-    b_zero: Value,
+    b_zero: Known,
     c: Tensor | None = None,
     scale: Tensor | None = None,
     zero: Tensor | None = None,
@@ -219,8 +219,8 @@ def matmul_integer_to_float(
     b: Tensor,
     a_scale: Tensor,
     b_scale: Tensor,
-    a_zero: Value = None,
-    b_zero: Value = None,
+    a_zero: Known = None,
+    b_zero: Known = None,
     bias: Tensor | None = None,
 ) -> Tensor:
     out = matmul_integer(a, b, a_zero, b_zero).cast(a_scale.dtype) * (a_scale.reshape(()) * b_scale)
@@ -229,10 +229,11 @@ def matmul_integer_to_float(
 
 @op("DynamicQuantizeMatMul", 1, domain=DOMAIN)
 def dynamic_quantize_matmul(
-    a: Tensor, b: Tensor, b_scale: Tensor, b_zero: Value = None, bias: Tensor | None = None
+    a: Tensor, b: Tensor, b_scale: Tensor, b_zero: Known = None, bias: Tensor | None = None
 ) -> Tensor:
     x, scale, zero = dynamic_quantize_linear(a)
-    return matmul_integer_to_float(tensor_of(x, None), b, scale, b_scale, zero, b_zero, bias)
+    assert isinstance(x, Tensor)  # uint8 is a dtype
+    return matmul_integer_to_float(x, b, scale, b_scale, zero, b_zero, bias)
 
 
 # --- weights in blocks of few bits
@@ -297,9 +298,10 @@ def gather_block_quantized(
     block_size: int = 128,
     gather_axis: int = 0,
     quantize_axis: int = 1,
+    device: str | None,
 ) -> Tensor:
     """Rows of a quantised table; a table of uint8 holds numbers of `bits` bits along its last axis."""
-    table = _table(data, bits)
+    table = _table(data, bits, device)
     at = quantize_axis % table.ndim
     offsets = 0 if element_of_value(data).name != "uint8" else 1 << (bits - 1)
     wide = scales.repeat_interleave(block_size, at).shrink(
@@ -307,7 +309,7 @@ def gather_block_quantized(
     )
     moved: Any = offsets
     if zeros is not None:
-        whole = _table(zeros, bits)[tuple(slice(0, n) for n in scales.shape)].repeat_interleave(
+        whole = _table(zeros, bits, device)[tuple(slice(0, n) for n in scales.shape)].repeat_interleave(
             block_size, at
         )
         moved = whole.shrink([(0, n) if i == at else None for i, n in enumerate(table.shape)]).cast(
@@ -318,8 +320,8 @@ def gather_block_quantized(
     return numbers[(slice(None),) * axis + (from_zero(indices, table.shape[axis]),)]
 
 
-def _table(x: Value, bits: int) -> Tensor:
+def _table(x: Value, bits: int, device: str | None) -> Tensor:
     if isinstance(x, Narrow):
         return x.tensor
-    tensor = tensor_of(x, None)
+    tensor = tensor_of(x, device)
     return unpacked(tensor, bits) if tensor.dtype is dtypes.uint8 else tensor

@@ -10,7 +10,7 @@ from polygrad.helpers import ceildiv, prod
 from polygrad.onnx.integer_products import dequantized_conv
 from polygrad.onnx.op_table import Ints, Quantizable, op
 from polygrad.onnx.ops.vision_ops import linear_at
-from polygrad.onnx.values import Dequantized, plain, tensor_of
+from polygrad.onnx.values import Dequantized, floats_of
 from polygrad.tensor.tensor import Tensor
 
 
@@ -62,7 +62,7 @@ def conv(
     strides: list[int] | None = None,
 ) -> Tensor:
     """Of quantised operands by their integers (integer_products.py)."""
-    image, weight = tensor_of(plain(x), None), tensor_of(plain(w), None)
+    image, weight = floats_of(x), floats_of(w)
     steps, spread, pairs = windows_of(image, weight, auto_pad, dilations, pads, strides)
     if isinstance(x, Dequantized) and isinstance(w, Dequantized):
         out = dequantized_conv(x, w, pairs=pairs, groups=group, strides=steps, dilations=spread)

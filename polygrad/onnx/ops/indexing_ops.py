@@ -24,11 +24,11 @@ def from_zero(indices: Tensor, size: Any) -> Tensor:
 
 
 @op("Gather", 1, 11, 13)
-def gather(x: Tensor, indices: Value, *, axis: int = 0) -> Tensor:
+def gather(x: Tensor, indices: Value, *, axis: int = 0, device: str | None) -> Tensor:
     axis = x._axis(axis)
     if isinstance(indices, Constant) and not indices.shape and not isinstance(indices.numbers[0], UOp):
         return x.select(axis, indices.numbers[0])  # a view
-    places = tensor_of(indices, None)
+    places = tensor_of(indices, device)
     return x[(slice(None),) * axis + (from_zero(places, x.shape[axis]),)]
 
 
@@ -60,12 +60,12 @@ def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
 
 
 @op("Compress", 9, 11, 28)
-def compress(x: Tensor, condition: Value, *, axis: int | None = None) -> Tensor:
+def compress(x: Tensor, condition: Value, *, axis: int | None = None, device: str | None) -> Tensor:
     chosen = [i for i, is_chosen in enumerate(numbers_of(condition)) if is_chosen]
     x, along = (x.flatten(), 0) if axis is None else (x, x._axis(axis))
     if not chosen:
         return x.shrink([(0, 0) if i == along else None for i in range(x.ndim)])
-    return x[(slice(None),) * along + (Tensor(chosen, dtype=dtypes.int32),)]
+    return x[(slice(None),) * along + (Tensor(chosen, device, dtypes.int32),)]
 
 
 @op("NonZero", 9, 13)
@@ -152,7 +152,7 @@ def top_k_1(x: Tensor, *, k: int, axis: int = -1) -> tuple[Tensor, Tensor]:
 
 @op("Unique", 11, 28)
 def unique(
-    x: Tensor, *, axis: int | None = None, sorted: int = 1
+    x: Tensor, *, axis: int | None = None, sorted: int = 1, device: str | None
 ) -> tuple[Tensor, Constant, Constant, Constant]:
     """Computed on the host, because the shape of the result depends on the values."""
     along = 0 if axis is None else x._axis(axis)
@@ -168,7 +168,7 @@ def unique(
         order.sort()
     rank = {key: i for i, key in enumerate(order)}
     first = [groups[key][0] for key in order]
-    picked = rows[Tensor(first, dtype=dtypes.int32)] if first else rows
+    picked = rows[Tensor(first, device, dtypes.int32)] if first else rows
     return (
         picked if axis is None else picked.transpose(0, along),
         Constant.of(first),

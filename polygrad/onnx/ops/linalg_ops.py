@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from polygrad.onnx.integer_products import dequantized_matmul, integer_matmul, zero_of
-from polygrad.onnx.op_table import Quantizable, op
+from polygrad.onnx.op_table import Known, Quantizable, op
 from polygrad.onnx.ops.elementwise_ops import aligned
-from polygrad.onnx.values import Dequantized, Value, plain, tensor_of
+from polygrad.onnx.values import Dequantized, floats_of
 from polygrad.tensor.tensor import Tensor
 
 
@@ -22,7 +22,7 @@ def product(a: Quantizable, b: Quantizable) -> Tensor:
         out = dequantized_matmul(a, b)
         if out is not None:
             return out
-    return tensor_of(plain(a), None).dot(tensor_of(plain(b), None))
+    return floats_of(a).dot(floats_of(b))
 
 
 @op("Gemm", 7, 9, 11, 13)
@@ -70,7 +70,7 @@ def einsum(*xs: Tensor, equation: str) -> Tensor:
 
 
 @op("MatMulInteger", 10)
-def matmul_integer(a: Tensor, b: Tensor, a_zero: Value = None, b_zero: Value = None) -> Tensor:
+def matmul_integer(a: Tensor, b: Tensor, a_zero: Known = None, b_zero: Known = None) -> Tensor:
     """Products of 8-bit integers, exact. A zero point is of all, or of each row of a or column of b."""
     zero = zero_of(a_zero, a.device)
     if isinstance(zero, Tensor) and zero.ndim == 1:

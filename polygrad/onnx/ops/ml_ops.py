@@ -26,8 +26,8 @@ def binarizer(x: Tensor, *, threshold: float = 0.0) -> Tensor:
 
 
 @op("Scaler", 1, domain=DOMAIN)
-def scaler(x: Tensor, *, offset: list[float], scale: list[float]) -> Tensor:
-    return (x.float() - Tensor(offset)) * Tensor(scale)
+def scaler(x: Tensor, *, offset: list[float], scale: list[float], device: str | None) -> Tensor:
+    return (x.float() - Tensor(offset, device)) * Tensor(scale, device)
 
 
 @op("Normalizer", 1, domain=DOMAIN)
@@ -49,11 +49,12 @@ def imputer(
     imputed_value_int64s: list[int] | None = None,
     replaced_value_float: float = 0.0,
     replaced_value_int64: int = 0,
+    device: str | None,
 ) -> Tensor:
     if x.dtype.is_float:
         is_missing = x.isnan() if math.isnan(replaced_value_float) else x.eq(replaced_value_float)
-        return is_missing.where(Tensor(imputed_value_floats or [0.0], dtype=x.dtype), x)
-    return x.eq(replaced_value_int64).where(Tensor(imputed_value_int64s or [0], dtype=x.dtype), x)
+        return is_missing.where(Tensor(imputed_value_floats or [0.0], device, x.dtype), x)
+    return x.eq(replaced_value_int64).where(Tensor(imputed_value_int64s or [0], device, x.dtype), x)
 
 
 @op("FeatureVectorizer", 1, domain=DOMAIN)
@@ -70,9 +71,10 @@ def linear_regressor(
     intercepts: list[float] | None = None,
     post_transform: str = "NONE",
     targets: int = 1,
+    device: str | None,
 ) -> Tensor:
-    out = x.float().dot(Tensor(coefficients).reshape(targets, -1).T)
-    out = out if intercepts is None else out + Tensor(intercepts)
+    out = x.float().dot(Tensor(coefficients, device).reshape(targets, -1).T)
+    out = out if intercepts is None else out + Tensor(intercepts, device)
     return _transformed(out, post_transform)
 
 
@@ -203,6 +205,7 @@ def tree_ensemble(
     nodes_truenodeids: list[int],
     post_transform: int = 0,
     tree_roots: list[int],
+    device: str | None,
 ) -> Tensor:
     """Every node's test for every row at once; a leaf counts where all tests on its way hold."""
     if not 0 < n_targets <= _MOST_TARGETS:
@@ -216,7 +219,7 @@ def tree_ensemble(
     for i, mode in enumerate(modes):
         feature = x[:, nodes_featureids[i]]
         if mode == _MEMBER:
-            test = feature.isin(Tensor(next(sets, []), dtype=x.dtype))
+            test = feature.isin(Tensor(next(sets, []), device, x.dtype))
         else:
             test = _TESTS[mode](feature, splits[i])
         tests.append(test | feature.isnan() if missing[i] else test)

@@ -10,7 +10,7 @@ from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
 from polygrad.helpers import ceildiv, prod
 from polygrad.onnx.elements import element_of
-from polygrad.onnx.op_table import Int, Ints, op
+from polygrad.onnx.op_table import Int, Ints, Known, op
 from polygrad.onnx.values import (
     Constant,
     Strings,
@@ -249,7 +249,7 @@ _MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate", "wr
 
 @op("Pad", 18, 19, 21, 23, 24, 25, keeps_type=True)
 def pad(
-    x: Tensor, pads: Ints, value: Value = None, axes: Ints | None = None, *, mode: str = "constant"
+    x: Tensor, pads: Ints, value: Known = None, axes: Ints | None = None, *, mode: str = "constant"
 ) -> Tensor:
     chosen = range(x.ndim) if axes is None else [x._axis(a) for a in axes]
     if mode not in _MODES or len(pads) != 2 * len(chosen):
@@ -268,7 +268,7 @@ def pad(
 
 
 @op("Pad", 11, 13)
-def pad_11(x: Tensor, pads: Ints, value: Value = None, *, mode: str = "constant") -> Tensor:
+def pad_11(x: Tensor, pads: Ints, value: Known = None, *, mode: str = "constant") -> Tensor:
     return pad(x, pads, value, mode=mode)
 
 

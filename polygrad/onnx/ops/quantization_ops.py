@@ -9,7 +9,7 @@ from polygrad.errors import OnnxError
 from polygrad.helpers import ceildiv
 from polygrad.onnx.elements import ELEMENTS, Element, element_of
 from polygrad.onnx.integer_products import integer_conv, integer_matmul, zero_of
-from polygrad.onnx.op_table import op
+from polygrad.onnx.op_table import Known, op
 from polygrad.onnx.ops.casting_ops import converted
 from polygrad.onnx.ops.convolution_ops import windows_of
 from polygrad.onnx.rounding import rounded_to_even
@@ -62,7 +62,7 @@ def quantized(
 def quantize_linear(
     x: Tensor,
     scale: Value,
-    zero: Value = None,
+    zero: Known = None,
     *,
     axis: int = 1,
     saturate: int = 1,
@@ -88,7 +88,7 @@ def quantize_linear(
 def dequantize_linear(
     x: Value,
     scale: Value,
-    zero: Value = None,
+    zero: Known = None,
     *,
     axis: int = 1,
     block_size: int = 0,
@@ -135,12 +135,12 @@ def _rows(x: Tensor) -> Tensor:
 def qlinear_matmul(
     a: Tensor,
     a_scale: Tensor,
-    a_zero: Value,
+    a_zero: Known,
     b: Tensor,
     b_scale: Tensor,
-    b_zero: Value,
+    b_zero: Known,
     y_scale: Tensor,
-    y_zero: Value,
+    y_zero: Known,
 ) -> Value:
     x_zero = zero_of(a_zero, a.device)
     x_zero = x_zero if isinstance(x_zero, int) else _rows(x_zero)
@@ -156,8 +156,8 @@ def qlinear_matmul(
 def conv_integer(
     x: Tensor,
     w: Tensor,
-    x_zero: Value = None,
-    w_zero: Value = None,
+    x_zero: Known = None,
+    w_zero: Known = None,
     *,
     auto_pad: str = "NOTSET",
     dilations: list[int] | None = None,
@@ -175,12 +175,12 @@ def conv_integer(
 def qlinear_conv(
     x: Tensor,
     x_scale: Tensor,
-    x_zero: Value,
+    x_zero: Known,
     w: Tensor,
     w_scale: Tensor,
-    w_zero: Value,
+    w_zero: Known,
     y_scale: Tensor,
-    y_zero: Tensor,
+    y_zero: Known,
     bias: Tensor | None = None,
     *,
     auto_pad: str = "NOTSET",
@@ -201,4 +201,4 @@ def qlinear_conv(
     scale = x_scale.reshape(()) * (w_scale.reshape(column) if w_scale.numel() > 1 else w_scale.reshape(()))
     out = total.cast(dtypes.float32) * (scale / y_scale.reshape(()))
     to = element_of_value(y_zero)
-    return quantized(out, None, y_zero.reshape(()), to)
+    return quantized(out, None, tensor_of(y_zero, x.device).reshape(()), to)

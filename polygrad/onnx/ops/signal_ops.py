@@ -62,7 +62,7 @@ def _check_host(what: str, count: int) -> None:
 
 
 def _window(coefficients: Sequence[float]) -> Callable[..., Tensor]:
-    def window(size: Int, *, output_datatype: int = 1, periodic: int = 1) -> Tensor:
+    def window(size: Int, *, output_datatype: int = 1, periodic: int = 1, device: str | None) -> Tensor:
         _check_host("the window", size)
         turns = size if periodic else size - 1
         values = [
@@ -71,7 +71,7 @@ def _window(coefficients: Sequence[float]) -> Callable[..., Tensor]:
             else 1.0
             for n in range(size)
         ]
-        return Tensor(values).cast(element_of(output_datatype, "output_datatype").dtype)
+        return Tensor(values, device).cast(element_of(output_datatype, "output_datatype").dtype)
 
     return window
 
@@ -83,7 +83,14 @@ op("HannWindow", 17)(_window((0.5, -0.5)))
 
 @op("MelWeightMatrix", 17)
 def mel_weight_matrix(
-    bins: Int, length: Int, sample_rate: Int, low: Float, high: Float, *, output_datatype: int = 1
+    bins: Int,
+    length: Int,
+    sample_rate: Int,
+    low: Float,
+    high: Float,
+    *,
+    output_datatype: int = 1,
+    device: str | None,
 ) -> Tensor:
     """Weights that gather the bins of a spectrum into bands of equal width in mel: (spectrum, bands)."""
     _check_host("the matrix", max(bins, 1) * max(length // 2 + 1, 1))
@@ -102,4 +109,4 @@ def mel_weight_matrix(
             rows[j][i] = (j - left) / (centre - left)
         for j in range(centre, right):
             rows[j][i] = (right - j) / (right - centre)
-    return Tensor(rows).cast(element_of(output_datatype, "output_datatype").dtype)
+    return Tensor(rows, device).cast(element_of(output_datatype, "output_datatype").dtype)

@@ -116,6 +116,7 @@ def tf_idf_vectorizer(
     pool_int64s: list[int] | None = None,
     pool_strings: list[str] | None = None,
     weights: list[float] | None = None,
+    device: str | None,
 ) -> Tensor:
     """How often n-grams of a pool stand in each row, with up to `max_skip_count` elements between theirs."""
     pool: list[Any] = list(pool_int64s or pool_strings or [])
@@ -150,7 +151,7 @@ def tf_idf_vectorizer(
         rows = [[f * c for c, f in zip(counts, factors)] for counts in rows]
     elif mode != "TF":
         raise OnnxError(f"expected mode TF, IDF or TFIDF, got {mode!r}")
-    return Tensor(rows if len(shape) > 1 else rows[0], dtype=dtypes.float32)
+    return Tensor(rows if len(shape) > 1 else rows[0], device, dtypes.float32)
 
 
 def _by_index(weights: list[float] | None, indexes: list[int], size: int) -> list[float]:

@@ -109,6 +109,8 @@ def check_shape(shape: Sequence[Any], subject: str) -> Shape:
     """`shape` as a tuple of canonical sizes. Raises ShapeError, ArgumentError for an unbound Variable that
     decides whether a size is negative.
     """
+    if all(s.__class__ is int and s >= 0 for s in shape):
+        return tuple(shape)
     out = tuple(
         [s if isinstance(s, (int, UOp)) else s.__index__() if hasattr(s, "__index__") else s for s in shape]
     )
