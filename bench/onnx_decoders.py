@@ -1,10 +1,13 @@
-"""A decoder's GGUF file as a folder that transformers.js reads: `python -m bench.onnx_decoders GGUF FOLDER`.
+"""A decoder's GGUF file as a folder that transformers.js reads:
+
+    python -m bench.onnx_decoders GGUF FOLDER [signed]
 
 The graph is what onnxruntime's own tool for language models writes: GroupQueryAttention with the past as
 inputs and outputs, fused norms, and products of 4 bits (MatMulNBits) for what the GGUF file has in Q4_0, of
 the very numbers. For Q8_0 onnxruntime's quantizer makes products of 8-bit integers, which transformers.js
-takes by default; they have one scale for a matrix, so these numbers are near the file's. Of a packed
-embedding the lookup has its numbers in float32. Runs in the peers' environment.
+takes by default; they have one scale for a matrix, so these numbers are near the file's. The bytes of weights
+are unsigned, or `signed`, which is faster in native code. Of a packed embedding the lookup has its numbers
+in float32. Runs in the peers' environment.
 """
 
 from __future__ import annotations
@@ -204,8 +207,9 @@ class Decoder:
         }  # fmt: skip
 
 
-def write(path: Path, folder: Path) -> None:
-    """The whole folder; the model, which is the last file, is there when all are."""
+def write(path: Path, folder: Path, signed: bool = False) -> None:
+    """The whole folder; the model, which is the last file, is there when all are. `signed`: the bytes of
+    weights."""
     (folder / "onnx").mkdir(parents=True, exist_ok=True)
     weights = Weights(path)
     decoder = Decoder(weights)
@@ -217,7 +221,7 @@ def write(path: Path, folder: Path) -> None:
         quantize_dynamic(
             unfinished,
             unfinished,
-            weight_type=QuantType.QUInt8,
+            weight_type=QuantType.QInt8 if signed else QuantType.QUInt8,
             op_types_to_quantize=["MatMul"],
             extra_options={"MatMulConstBOnly": True, "DefaultTensorType": TensorProto.FLOAT},
         )
@@ -225,4 +229,4 @@ def write(path: Path, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), Path(sys.argv[2]))
+    write(Path(sys.argv[1]), Path(sys.argv[2]), "signed" in sys.argv[3:])

@@ -5,7 +5,8 @@
 - `prefill` path, tokens, dtype: a step sees all tokens, from the first on.
 - `embed` path, sentences, tokens: a vector of length 1 for each sentence, the mean of its tokens'.
 
-The path is a GGUF file, or of `embed` a folder. `dtype` is that of who unpacks weights in few bits.
+The path is a GGUF file, or of `embed` a folder. `dtype` is that of who unpacks weights in few bits; `onnx`:
+the folder of the same model for onnxruntime, where it has one.
 """
 
 from __future__ import annotations

@@ -27,11 +27,15 @@ def in_onnxruntime(kind: str, sizes: dict[str, Any], optimized: bool = True) -> 
     """`optimized`: what it does by default. Of int8 models it then rounds elsewhere than the file says."""
     import onnxruntime
 
+    from bench.libraries import language_onnx
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = int(os.environ["OMP_NUM_THREADS"])
     options.inter_op_num_threads, options.log_severity_level = 1, 3
     if not optimized:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if kind == "decode":
+        return language_onnx.decode(sizes, options)
     is_encoder = kind == "embed"
     path = f"{sizes['path']}/model.onnx" if is_encoder else sizes["path"]
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])

@@ -5,6 +5,8 @@ Weights are random; `bench/gguf_files.py` and `bench/encoder_files.py` write the
 files in few bits, which it and polygrad read as they are; torch unpacks them. Who is right is torch in
 float32 on the unpacked numbers. polygrad and llama.cpp round activations to 8 bits where weights have 8 or
 fewer, and torch all of them to bfloat16 where weights are: the scores of these may be further off.
+onnxruntime decodes GPT-2 in graphs that `bench/onnx_decoders.py` writes; of Q8_0 they have one scale for a
+matrix, and of Q4_0 the file's numbers.
 """
 
 from __future__ import annotations
@@ -40,6 +42,8 @@ _IN_8_BITS = {"Q8_0": 0.1, "Q4_0": 0.1, "Q4_K": 0.1}  # of the largest score, el
 TOLERANCES = {"BF16": 0.02, **_IN_8_BITS}  # small tensors are bfloat16, too
 PEER_TOLERANCES = {"F32": 5e-3, "BF16": 0.05, **_IN_8_BITS}
 NO_BLOCKS = "its products read no blocks of few bits"
+# The formats of GPT-2's files that have a twin for onnxruntime. Qwen2's exceed protobuf's 2 GiB.
+ONNX_FORMATS = ("F32", "Q8_0", "Q4_0")
 COMPILED, CACHED = 1.5, 0.3  # seconds of compiling, and with a cache of what was compiled
 
 
@@ -67,6 +71,15 @@ def model_file(shape: str, format_: str) -> Path:
     return path
 
 
+def onnx_folder(path: Path) -> Path:
+    """The folder of a GGUF file's model for onnxruntime in native code, made if it is not there. Raises
+    Unavailable."""
+    folder = path.with_name(f"{path.stem}-native")
+    if not (folder / "onnx" / "model.onnx").exists():
+        make([str(peer_python()), "-m", "bench.onnx_decoders", str(path), str(folder), "signed"])
+    return folder
+
+
 def encoder_folder() -> Path:
     """The folder of the encoder, made if it is not there. Raises Unavailable."""
     folder = MODELS / "minilm"
@@ -85,8 +98,11 @@ def make(command: list[str]) -> None:
 
 def decoding(shape: str, format_: str, threads: int) -> Case:
     """A token of one sequence; the file is not there yet."""
-    goals = (reads(READ_SHARE), at_most_times(1.0, LLAMA), at_most_times(1 / 1.3, TORCH))
-    return of_file("decode", f"{NAMES[shape]} {format_}: a token", format_, CONTEXT, threads, goals)
+    goals: tuple[Goal, ...] = (reads(READ_SHARE), at_most_times(1.0, LLAMA), at_most_times(1 / 1.3, TORCH))
+    case = of_file("decode", f"{NAMES[shape]} {format_}: a token", format_, CONTEXT, threads, goals)
+    if shape != "gpt2" or format_ not in ONNX_FORMATS:
+        return case
+    return replace(case, peers=(*case.peers, ONNX), goals=(*case.goals, at_most_times(1 / 1.3, ONNX)))
 
 
 def prompts(shape: str, format_: str, threads: int) -> Case:
@@ -156,9 +172,22 @@ def measured(contest: Contest, case: Case, shape: str, format_: str) -> Result:
         path = model_file(shape, format_)
         limit = Limit(READ, "polygrad", case.threads, "read", {"bytes": path.stat().st_size})
         limits = (limit,) if case.kind == "decode" else ()
-        return contest.measure(replace(case, sizes={**case.sizes, "path": str(path)}, limits=limits))
+        case = replace(case, sizes={**case.sizes, "path": str(path)}, limits=limits)
+        return contest.measure(with_onnx_folder(case, path))
     except Unavailable as reason:
         return unavailable(case, reason)
+
+
+def with_onnx_folder(case: Case, path: Path) -> Case:
+    """A case with the folder that onnxruntime reads, if it is one of its peers, or without that peer where
+    the folder cannot be made."""
+    if ONNX not in case.peers:
+        return case
+    try:
+        return replace(case, sizes={**case.sizes, "onnx": str(onnx_folder(path))})
+    except Unavailable as reason:
+        others = tuple(peer for peer in case.peers if peer != ONNX)
+        return replace(case, peers=others, cannot={**case.cannot, ONNX: str(reason)})
 
 
 def contexts(contest: Contest) -> Iterator[Result]:

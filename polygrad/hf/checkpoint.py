@@ -31,7 +31,8 @@ class Checkpoint(Protocol):
     shapes: dict[str, Shape]
 
     def read(self, name: str, device: str | None) -> Any:
-        """The tensor, in separate memory; a PackedWeight if the file stores it quantized."""
+        """The tensor, in separate memory; a PackedWeight if the file stores it quantized; a StoredTensor of a
+        GGUF file."""
         ...
 
     def dtype(self, name: str) -> DType:

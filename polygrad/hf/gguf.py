@@ -14,13 +14,10 @@ from typing import Any
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import ModelError
 from polygrad.hf.gguf_parts import read_parts
+from polygrad.hf.gguf_tensors import StoredTensor
 from polygrad.models.fields import Fields
 from polygrad.models.names import Names
-from polygrad.nn.files import tensor_of_bytes
 from polygrad.nn.gguf import Blocks
-from polygrad.nn.packed import PackedWeight
-from polygrad.nn.quantization import dequantize
-from polygrad.tensor.tensor import Tensor
 
 Shape = tuple[int, ...]
 _TABLES = ("rope_freqs.weight", "rope_factors_short.weight", "rope_factors_long.weight")
@@ -28,12 +25,12 @@ _LARGEST_TABLE = 1 << 16  # numbers of a table of rotary factors
 
 
 class GGUFCheckpoint:
-    """The tensors of a GGUF file. Those in blocks of few bits are read as PackedWeights. `row_pairs`: for the
-    tensors, by how their names end, whose rows are pairs in the file and halves here, the heads that they
-    have. `offset_norms`: norms have 1 added."""
+    """The tensors of a GGUF file. `row_pairs`: for the tensors, by how their names end, whose rows are pairs
+    in the file and halves here, the heads that they have. `offset_norms`: norms have 1 added. `is_mapped`:
+    see `StoredTensor`."""
 
-    def __init__(self, where: str, tensors: Mapping[str, Blocks]) -> None:
-        self.where, self._tensors = where, dict(tensors)
+    def __init__(self, where: str, tensors: Mapping[str, Blocks], is_mapped: bool = False) -> None:
+        self.where, self._tensors, self._is_mapped = where, dict(tensors), is_mapped
         self.shapes: dict[str, Shape] = {name: t.shape for name, t in tensors.items()}
         self.row_pairs: dict[str, int] = {}
         self.offset_norms = False
@@ -54,22 +51,13 @@ class GGUFCheckpoint:
         tensor = self._tensors[name]
         return tensor.encoding.name, len(tensor.data)
 
-    def read(self, name: str, device: str | None) -> Tensor | PackedWeight:
-        """The tensor, in memory of its own."""
+    def read(self, name: str, device: str | None) -> StoredTensor:
+        """The tensor, which is not read yet."""
         entry = self._tensors[name]
-        heads = next((n for end, n in self.row_pairs.items() if name.endswith(end)), None)
-        if entry.encoding.dtype is not None:
-            value = tensor_of_bytes(entry.data, entry.encoding.dtype, entry.shape, device)
-            if self.offset_norms and name.endswith("norm.weight"):
-                return value.float() - 1
-            return value if heads is None else _halves(value, heads)
-        *rows, columns = entry.shape
-        count = columns // entry.encoding.elements
-        blocks = tensor_of_bytes(entry.data, dtypes.uint8, (*rows, count, entry.encoding.nbytes), device)
-        blocks = blocks if heads is None else _halves(blocks, heads)
-        if len(rows) and len(blocks.shape) > 2 and 0 not in entry.shape:
-            return PackedWeight.of_blocks(blocks, entry.encoding.name)
-        return dequantize(entry.encoding.name, blocks).reshape(entry.shape)
+        heads = next((n for end, n in self.row_pairs.items() if name.endswith(end)), 0)
+        is_norm = entry.encoding.dtype is not None and name.endswith("norm.weight")
+        added = int(self.offset_norms and is_norm)
+        return StoredTensor(entry, device, 0 if added else heads, added, self._is_mapped)
 
     def numbers(self, name: str) -> list[float]:
         """A short tensor of floats."""
@@ -77,13 +65,6 @@ class GGUFCheckpoint:
         if blocks.encoding.dtype is not dtypes.float32 or not 0 < blocks.shape[0] <= _LARGEST_TABLE:
             raise ModelError(f"{self.where}: {name}: expected some float32, got {blocks.encoding.name}")
         return [float(x) for x in blocks.data.cast("f")]
-
-
-def _halves(x: Tensor, heads: int) -> Tensor:
-    """Permute the rows of `heads` heads from adjacent rotary pairs to halves: the first elements of all pairs
-    come first."""
-    rows, *other_sizes = x.shape
-    return x.reshape(heads, rows // heads // 2, 2, *other_sizes).transpose(1, 2).reshape(rows, *other_sizes)
 
 
 @dataclass(frozen=True)
@@ -97,12 +78,13 @@ class GGUFModel:
     metadata: Mapping[str, Any]
 
 
-def open_gguf(parts: Mapping[str, memoryview]) -> GGUFModel:
-    """A GGUF file, or all parts of one in order: their bytes by their names. Raises ModelError."""
+def open_gguf(parts: Mapping[str, memoryview], is_mapped: bool = False) -> GGUFModel:
+    """A GGUF file, or all parts of one in order: their bytes by their names. `is_mapped`: see `StoredTensor`.
+    Raises ModelError."""
     where, metadata, tensors = read_parts(parts)
     fields = Fields(metadata, where)
     family = fields.choice("general.architecture", _FAMILIES)
-    checkpoint = GGUFCheckpoint(where, tensors)
+    checkpoint = GGUFCheckpoint(where, tensors, is_mapped)
     reader = _MetadataReader(fields, family, checkpoint)
     config, names = _FAMILIES[family](reader)
     for table in _TABLES:  # they are part of the configuration now

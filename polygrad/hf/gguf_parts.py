@@ -7,32 +7,53 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polygrad.errors import ArgumentError, ModelError
+from polygrad.engine.devices import Device
+from polygrad.errors import ArgumentError, DeviceError, ModelError
 from polygrad.hf.checkpoint import map_file
 from polygrad.models.fields import Fields
 from polygrad.nn.gguf import Blocks, read_gguf
+from polygrad.tensor.core.sources import map_to_memory
 
 _NAME = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf", re.DOTALL)
 _MOST = 1 << 16  # parts: the count has 16 bits
 
 
-def map_parts(path: Path) -> dict[str, memoryview]:
-    """The bytes of a GGUF file by its name; of a part, those of all parts in order. Raises ModelError, which
-    names a part that is missing."""
+@dataclass(frozen=True)
+class MappedParts:
+    """`data`: the bytes of a GGUF file by its name; of a part, those of all parts in order. `is_mapped`: they
+    are all in memory that the device uses, as `map_to_memory` says."""
+
+    data: dict[str, memoryview]
+    is_mapped: bool
+
+
+def map_parts(path: Path, device: str | None = None) -> MappedParts:
+    """Map a GGUF file, or all parts of one, for `device`. Raises ModelError, which names a part that is
+    missing."""
+    paths = _paths_of_parts(path)
+    device = Device.DEFAULT if device is None else Device.canonical(device)
+    try:
+        return MappedParts({p.name: map_to_memory(p, device) for p in paths}, True)
+    except DeviceError:  # it has memory of its own: tensors are copied
+        return MappedParts({p.name: map_file(p) for p in paths}, False)
+    except OSError as e:
+        raise ModelError(f"{path}: {e}") from e
+
+
+def _paths_of_parts(path: Path) -> list[Path]:
     match = _NAME.fullmatch(path.name)
     if match is None:
-        return {path.name: map_file(path)}
+        return [path]
     stem, count = match[1], int(match[3])
-    names = (f"{stem}-{number:05d}-of-{count:05d}.gguf" for number in range(1, count + 1))
-    out = {}
-    for name in names:
-        if not (path.parent / name).is_file():
-            raise ModelError(f"{path.parent / name}: missing, one of the {count} parts of {path.name}")
-        out[name] = map_file(path.parent / name)
-    return out
+    paths = [path.parent / f"{stem}-{n:05d}-of-{count:05d}.gguf" for n in range(1, count + 1)]
+    missing = next((p for p in paths if not p.is_file()), None)
+    if missing is not None:
+        raise ModelError(f"{missing}: missing, one of the {count} parts of {path.name}")
+    return paths
 
 
 def read_parts(parts: Mapping[str, memoryview]) -> tuple[str, dict[str, Any], dict[str, Blocks]]:

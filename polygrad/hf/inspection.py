@@ -67,7 +67,7 @@ def inspect(path: str | os.PathLike[str]) -> ModelInspection:
     """
     place = Path(path)
     if place.is_file():
-        model = open_gguf(map_parts(place))
+        model = open_gguf(map_parts(place).data)
         tokenizer = "tokenizer.ggml.model" in model.metadata
         template = "tokenizer.chat_template" in model.metadata
         return _inspect_checkpoint(model.config, model.checkpoint, model.names, tokenizer, template)

@@ -19,6 +19,7 @@ from polygrad.hf.files import json_fields, small_files
 from polygrad.hf.four_bits import apply_quantization_config
 from polygrad.hf.gguf import GGUFModel, open_gguf
 from polygrad.hf.gguf_parts import map_parts
+from polygrad.hf.gguf_tensors import StoredTensor
 from polygrad.hf.instances import HFInstance
 from polygrad.hf.tasks import instance_class
 from polygrad.models.fields import Fields
@@ -26,7 +27,12 @@ from polygrad.models.instance import NOT_QUANTIZED
 from polygrad.models.names import Names, Source, find_sources
 from polygrad.models.registry import architecture_of
 from polygrad.nn.packed import check_activations
-from polygrad.nn.quantize import find_packable_weights, find_weights_to_pack, round_activations
+from polygrad.nn.quantize import (
+    activations_of,
+    find_packable_weights,
+    find_weights_to_pack,
+    round_activations,
+)
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.tensor import Tensor
 from polygrad.uop.ops import Ops
@@ -52,13 +58,15 @@ def load_hf(
     `quantize`: a kind that the weights of products and embeddings are packed in, each when it is read: see
     `polygrad.quantize`; what the file has packed stays. `architecture`: in the place of the one that
     config.json names. `activations`: what the inputs of products with packed weights are rounded to, `int8`
-    or `float32`; None: `int8` where the device multiplies bytes: see `polygrad.quantize`. Raises ModelError,
-    which names the file and the entry; nothing is half loaded.
+    or `float32`; None: `int8` where the device multiplies bytes: see `polygrad.quantize`. On CPU and CC, the
+    weights of a GGUF file that are floats stay in its mapped pages: do not shorten or overwrite it while the
+    model is in use. Raises ModelError, which names the file and the entry; nothing is half loaded.
     """
     options = _Options(max_batch, max_seq_len, dtype, device, quantize, architecture, activations)
     folder = Path(path_or_repo)
     if folder.is_file():
-        return _gguf_instance(open_gguf(map_parts(folder)), {}, options)
+        parts = map_parts(folder, device)
+        return _gguf_instance(open_gguf(parts.data, parts.is_mapped), {}, options)
     if not folder.is_dir():
         if os.fspath(path_or_repo).count("/") != 1:
             raise ModelError(
@@ -174,13 +182,19 @@ def _read_weights(module: Any, names: Names, checkpoint: Any, dtype: DType, opti
         values = nn.data.progress(values, "loading", len(module_state))
     with Tensor.no_grad():
         for name, value in values:
+            if isinstance(value, StoredTensor):
+                if value.is_packed and name in places:
+                    places[name].put(value.pack(activations_of(value.shape, activations)))
+                    continue
+                value = value.read()
             if isinstance(value, nn.PackedWeight):
                 if name in places:
                     places[name].put(round_activations(value, activations))
                     continue
                 value = value.dense()
             if kind is not None and name in to_pack:
-                to_pack[name].put(round_activations(nn.PackedWeight.of(value, kind), activations))
+                asked = activations_of(value.shape, activations)
+                to_pack[name].put(nn.PackedWeight.of(value, kind, asked))
                 continue
             # integers, as positions and counts, keep their dtype; a value without other owners is not copied
             value = value.cast(dtype if module_state[name].dtype.is_float else module_state[name].dtype)
@@ -191,10 +205,10 @@ def _read_weights(module: Any, names: Names, checkpoint: Any, dtype: DType, opti
 
 def _values(
     sources: Mapping[str, Source], checkpoint: Any, device: str | None
-) -> Iterator[tuple[str, Tensor | nn.PackedWeight]]:
+) -> Iterator[tuple[str, Tensor | nn.PackedWeight | StoredTensor]]:
     """The weights by their names here. The tensor read last is kept: parts of it may be asked for one by
     one."""
-    last: dict[str, Tensor | nn.PackedWeight] = {}
+    last: dict[str, Tensor | nn.PackedWeight | StoredTensor] = {}
 
     def read(name: str) -> Any:
         if name not in last:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from polygrad.errors import ModelError
 from polygrad.tensor.tensor import Tensor
@@ -37,8 +38,8 @@ class Source:
             shape = (self.part[2], *shape[1:])
         return shape[::-1] if self.is_transposed else shape
 
-    def read(self, tensors: list[Tensor]) -> Tensor:
-        """The weight, of the tensors that the file has."""
+    def read(self, tensors: list[Any]) -> Any:
+        """The weight, of the tensors that the file has, or of what has their methods."""
         if self.is_stack:
             return tensors[0].stack(*tensors[1:])
         (tensor,) = tensors

@@ -62,8 +62,8 @@ class PackedWeight:
         vars(self).update(own)
 
     @classmethod
-    def of(cls, weight: Tensor, kind: str) -> PackedWeight:
-        """Quantize floats (*rows, columns) to a kind.
+    def of(cls, weight: Tensor, kind: str, activations: str | None = "float32") -> PackedWeight:
+        """Quantize floats (*rows, columns) to a kind. `activations`: see `with_activations`.
 
         Raises ArgumentError for a kind that cannot be written or columns that are not a multiple of its
         blocks, ShapeError for fewer than two axes.
@@ -79,14 +79,14 @@ class PackedWeight:
             )
         blocks = weight.detach().float().reshape(*rows, columns // block, block)
         assert format.pack is not None
+        activations = _resolve_activations(activations, kind, weight.shape, weight.device)
         with Tensor.no_grad():
-            return cls(kind, format.pack(blocks))
+            return cls(kind, format.pack(blocks), activations)
 
     @classmethod
-    def of_blocks(cls, blocks: Tensor, kind: str) -> PackedWeight:
-        """The matrix of ggml's blocks of a kind, uint8 (*rows, blocks, bytes of a block).
-
-        Raises ArgumentError, ShapeError.
+    def of_blocks(cls, blocks: Tensor, kind: str, activations: str | None = "float32") -> PackedWeight:
+        """The matrix of ggml's blocks of a kind, uint8 (*rows, blocks, bytes of a block). `activations`: see
+        `with_activations`. Raises ArgumentError, ShapeError.
         """
         split, nbytes = find_kind(kind).split, find_kind(kind).nbytes
         if split is None:
@@ -96,7 +96,9 @@ class PackedWeight:
                 f"quantize: {kind}: expected uint8 of shape (..., {nbytes}), got {blocks.dtype} "
                 f"{blocks.shape}"
             )
-        return cls(kind, split(blocks))
+        numbers = find_kind(kind).block or 1
+        shape = (*blocks.shape[:-2], blocks.shape[-2] * numbers)
+        return cls(kind, split(blocks), _resolve_activations(activations, kind, shape, blocks.device))
 
     @property
     def planes(self) -> dict[str, Tensor]:
@@ -116,9 +118,7 @@ class PackedWeight:
         >>> PackedWeight.of(Tensor.ones(32, 64), "q8_0").with_activations("int8").activations
         'int8'
         """
-        if activations is None:
-            is_int8 = takes_int8(self.kind, self.shape) and _multiplies_bytes(self.device)
-            activations = "int8" if is_int8 else "float32"
+        activations = _resolve_activations(activations, self.kind, self.shape, self.device)
         return self if activations == self.activations else PackedWeight(self.kind, self.planes, activations)
 
     @property
@@ -210,6 +210,13 @@ def takes_int8(kind: str, shape: tuple[Any, ...]) -> bool:
     """Whether a packed matrix of this shape can be multiplied by activations in 8 bits: it has integer codes,
     two axes, and whole blocks."""
     return kind.lower() in CODES and len(shape) == 2 and shape[-1] % 32 == 0
+
+
+def _resolve_activations(activations: str | None, kind: str, shape: tuple[Any, ...], device: Any) -> str:
+    """`activations`, or if they are None those of a packed matrix of this shape on `device`."""
+    if activations is None:
+        return "int8" if takes_int8(kind, shape) and _multiplies_bytes(device) else "float32"
+    return activations
 
 
 def _multiplies_bytes(device: str | Sequence[str]) -> bool:

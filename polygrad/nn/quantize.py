@@ -57,24 +57,31 @@ def find_weights_to_pack(
     check_activations(activations)
     places = find_packable_weights(model, skip)
     for name, place in places.items():
-        columns = place.weight.shape[-1]
-        if isinstance(place.weight, Tensor) and (columns % block or not columns):
+        weight, columns = place.weight, place.weight.shape[-1]
+        if isinstance(weight, Tensor) and (columns % block or not columns):
             raise ArgumentError(
                 f"quantize: {name}: {kind} has blocks of {block} numbers, and a row has {columns}: leave it "
                 f"out by skip={name.removesuffix('.weight')!r}"
             )
-        if activations == "int8" and place.weight.ndim == 2 and not takes_int8(kind, place.weight.shape):
+        stored_kind = weight.kind if isinstance(weight, PackedWeight) else kind
+        if activations == "int8" and weight.ndim == 2 and not takes_int8(stored_kind, weight.shape):
             raise ArgumentError(
-                f"quantize: {name}: {kind} of {columns} columns takes no activations of 8 bits: they are for "
-                f"rows of a multiple of 32 numbers, of the kinds {', '.join(CODES)}"
+                f"quantize: {name}: {stored_kind} of {columns} columns takes no activations of 8 bits: they "
+                f"are for rows of a multiple of 32 numbers, of the kinds {', '.join(CODES)}"
             )
     return {name: place for name, place in places.items() if isinstance(place.weight, Tensor)}
 
 
+def activations_of(shape: tuple[Any, ...], activations: str | None) -> str | None:
+    """The activations of a model's packed weight, where `quantize` was asked for these: experts, which are
+    several matrices, keep float32."""
+    return activations if len(shape) == 2 else "float32"
+
+
 def round_activations(weight: PackedWeight, activations: str | None) -> PackedWeight:
-    """A model's packed weight with the activations that `quantize` was asked for. Experts, which are several
-    matrices, keep float32. Raises ArgumentError."""
-    return weight if weight.ndim != 2 else weight.with_activations(activations)
+    """A model's packed weight with the activations that `quantize` was asked for: see `activations_of`.
+    Raises ArgumentError."""
+    return weight.with_activations(activations_of(weight.shape, activations))
 
 
 def quantize(model: Any, kind: str, skip: str | Iterable[str] = (), activations: str | None = None) -> Any:
@@ -83,7 +90,7 @@ def quantize(model: Any, kind: str, skip: str | Iterable[str] = (), activations:
     These are the weights of Linear and Embedding layers, of experts, and of other layers that name some (see
     `polygrad.nn.layer.Layer.packable`). They become PackedWeights one after the other, so that at most one
     weight is in memory in both forms. Packed weights are not trained; gradients flow through them. Weights
-    that are packed already do not change.
+    that are packed already keep their kind; `activations`, where it is given, applies to them, too.
 
     `kind`: `int8` (a scale for each row), `fp8` (likewise, fp8e4m3), `int4` (a scale and a zero for 32
     numbers), or GGUF's `q4_0`, `q4_1`, `q5_0`, `q5_1`, `q8_0`. `skip`: paths, or components of paths, as
@@ -102,8 +109,13 @@ def quantize(model: Any, kind: str, skip: str | Iterable[str] = (), activations:
     <PackedWeight int8 (32, 64) on CPU, 2176 bytes>
     >>> Tensor.ones(1, 64).sequential(model).shape
     (1, 10)
+    >>> _ = polygrad.quantize(model, "int8", skip=["2"], activations="float32")
+    >>> model[0].weight.activations
+    'float32'
     """
     places = find_weights_to_pack(model, kind, skip, activations)
+    if activations is not None:
+        _change_activations(find_packable_weights(model, skip).values(), activations)
     readers = Counter(id(place.weight) for place in places.values())
     packed_by_id: dict[int, PackedWeight] = {}  # weights that several layers share are packed once
     for place in places.values():
@@ -111,8 +123,22 @@ def quantize(model: Any, kind: str, skip: str | Iterable[str] = (), activations:
         assert isinstance(weight, Tensor)
         packed_weight = packed_by_id.get(id(weight))
         if packed_weight is None:
-            packed_weight = round_activations(PackedWeight.of(weight, kind), activations)
+            packed_weight = PackedWeight.of(weight, kind, activations_of(weight.shape, activations))
         if readers[id(weight)] > 1:
             packed_by_id[id(weight)] = packed_weight
         place.put(packed_weight)
     return model
+
+
+def _change_activations(places: Iterable[WeightLocation], activations: str) -> None:
+    """Give the weights that are packed these activations. Weights that several layers share stay shared."""
+    places_by_id: dict[int, list[WeightLocation]] = {}
+    for place in places:
+        if isinstance(place.weight, PackedWeight):
+            places_by_id.setdefault(id(place.weight), []).append(place)
+    for same_weight in places_by_id.values():
+        weight = same_weight[0].weight
+        assert isinstance(weight, PackedWeight)
+        weight = round_activations(weight, activations)
+        for place in same_weight:
+            place.put(weight)

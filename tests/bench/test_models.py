@@ -88,6 +88,39 @@ def test_an_onnx_decoder_gives_the_scores_of_its_gguf_file(
     assert config["model_type"] == shape and config["vocab_size"] == 512
 
 
+@pytest.mark.parametrize(("format_", "limit"), [("F32", 1e-4), ("Q8_0", 0.1), ("Q4_0", 0.05)])
+def test_onnxruntime_decodes_in_bound_buffers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str, limit: float
+) -> None:
+    """Its scores are the file's within so much of the largest, also after steps that wrote the same place."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    path, folder = tmp_path / "model.gguf", tmp_path / "model"
+    gguf_files.write(path, SMALL["gpt2"], format_)
+    onnx_decoders.write(path, folder, signed=True)
+    sizes = {"path": str(path), "tokens": 20, "dtype": "float32", "onnx": str(folder)}
+    want = language_torch.make("decode", sizes, whole=True).check()
+    program = with_onnx.in_onnxruntime("decode", sizes)
+    got = program.check()
+    np.testing.assert_allclose(got, want, atol=limit * max(map(abs, want)))
+    assert program.step() == program.step()
+    assert program.check() == got
+
+
+def test_a_row_without_onnxruntime_s_folder_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    case, path = suite.decoding("gpt2", "F32", 1), Path("gpt2-F32.gguf")
+    monkeypatch.setattr(suite, "onnx_folder", lambda path: path.with_suffix(""))
+    assert suite.with_onnx_folder(case, path).sizes["onnx"] == "gpt2-F32"
+
+    def fail(path: Path) -> Path:
+        raise suite.Unavailable("no room")
+
+    monkeypatch.setattr(suite, "onnx_folder", fail)
+    without = suite.with_onnx_folder(case, path)
+    assert without.peers == ("llama.cpp", "torch") and without.cannot == {"onnxruntime": "no room"}
+    other = suite.decoding("qwen2", "F32", 1)
+    assert "onnxruntime" not in other.peers and suite.with_onnx_folder(other, path) is other
+
+
 def test_a_format_that_the_onnx_decoder_has_not_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "model.gguf"
     gguf_files.write(path, SMALL["qwen2"], "Q5_0")
@@ -137,8 +170,8 @@ def test_the_share_of_a_read_is_one_of_time() -> None:
 
 def test_rows_name_who_cannot_and_how_far_off_peers_may_be() -> None:
     blocks, whole = (suite.decoding("gpt2", format_, 1) for format_ in ("Q4_0", "F32"))
-    assert blocks.peers == ("llama.cpp",) and blocks.cannot == {"torch": suite.NO_BLOCKS}
-    assert whole.peers == ("llama.cpp", "torch") and not whole.cannot
+    assert blocks.peers == ("llama.cpp", "onnxruntime") and blocks.cannot == {"torch": suite.NO_BLOCKS}
+    assert whole.peers == ("llama.cpp", "torch", "onnxruntime") and not whole.cannot
     assert whole.tolerance < blocks.tolerance == blocks.peer_tolerance  # both round activations
 
 

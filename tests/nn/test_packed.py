@@ -173,6 +173,39 @@ def test_bad_arguments_are_named_and_nothing_is_packed() -> None:
         nn.PackedWeight.of(Tensor.zeros(2, 64), "int8")[0, 1]
 
 
+def test_packing_again_changes_the_activations_that_are_asked_for() -> None:
+    """The numbers and the kind stay, weights that are shared stay shared, and what is left out does not
+    change."""
+    model = polygrad.quantize(Model(), "q8_0", skip="layers.1", activations="float32")
+    dense = [model.embedding.weight.dense().numpy(), model.layers[0].weight.dense().numpy()]
+    for activations in ("int8", "float32"):
+        assert polygrad.quantize(model, "q4_0", skip="layers.1", activations=activations) is model
+        assert isinstance(model.layers[1].weight, Tensor)
+        assert model.head.weight is model.embedding.weight
+        for weight, expected in zip((model.embedding.weight, model.layers[0].weight), dense, strict=True):
+            assert (weight.kind, weight.activations) == ("q8_0", activations)
+            np.testing.assert_array_equal(weight.dense().numpy(), expected)
+    weight = model.layers[0].weight
+    polygrad.quantize(model, "q4_0", skip="embedding", activations="int8")
+    assert model.embedding.weight.activations == "float32" and weight.activations == "float32"
+    assert model.layers[0].weight.activations == model.layers[1].weight.activations == "int8"
+    assert model.layers[1].weight.kind == "q4_0"
+    weight = model.layers[0].weight
+    polygrad.quantize(model, "q8_0", skip="head")
+    assert model.layers[0].weight is weight  # no activations were asked for
+
+
+def test_activations_that_a_packed_weight_does_not_take_are_an_error_and_nothing_changes() -> None:
+    model = [nn.Linear(64, 8), nn.Linear(64, 8), nn.Linear(64, 8)]
+    polygrad.quantize(model, "q8_0", skip=["1", "2"], activations="float32")
+    polygrad.quantize(model, "q5_0", skip="2")
+    with pytest.raises(ArgumentError, match=r"1.weight: q5_0 of 64 columns takes no activations of 8 bits"):
+        polygrad.quantize(model, "q8_0", activations="int8")
+    assert model[0].weight.activations == "float32" and isinstance(model[2].weight, Tensor)
+    polygrad.quantize(model, "q8_0", skip="1", activations="int8")
+    assert [layer.weight.activations for layer in model] == ["int8", "float32", "int8"]
+
+
 def test_a_nan_stays_where_it_was() -> None:
     x = numbers(2, 64)
     x[1, 40] = np.nan

@@ -5,6 +5,7 @@ Freed blocks are kept and used again: the first access to fresh pages takes long
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import mmap
@@ -68,22 +69,24 @@ def _pages(size: int) -> Any:
         return mmap.mmap(-1, size)
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        try:
+        with contextlib.suppress(OSError):  # a kernel built without them
             memory.madvise(mmap.MADV_HUGEPAGE)
-        except OSError:  # a kernel built without them
-            pass
     return memory
 
 
 def map_file(device: str, descriptor: int, nbytes: int) -> tuple[int, Any]:
-    """A file mapped copy on write, between two readable pages; its address and owner. Raises DeviceError."""
+    """A file mapped copy on write, between two readable pages; its address and owner. Raises DeviceError.
+
+    A large file begins on a huge page, so that what the system caches of it in huge pages is mapped as such.
+    """
     if not hasattr(mmap, "MAP_PRIVATE"):
         raise DeviceError(f"device {device}: expected a system that maps files at an address, got Windows")
     page = mmap.PAGESIZE
-    total = -(-nbytes // page) * page + 2 * page
+    align = _HUGE_PAGE if nbytes >= 2 * _HUGE_PAGE else page
+    total = -(-nbytes // page) * page + 2 * page + align
     region = mmap.mmap(-1, total, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     owner = (ctypes.c_char * total).from_buffer(region)
-    start = ctypes.addressof(owner) + page
+    start = -(-(ctypes.addressof(owner) + page) // align) * align
     place = ctypes.CDLL(None, use_errno=True).mmap
     place.restype = ctypes.c_void_p
     place.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_ssize_t)
@@ -91,4 +94,7 @@ def map_file(device: str, descriptor: int, nbytes: int) -> tuple[int, Any]:
     if place(start, nbytes, mmap.PROT_READ | mmap.PROT_WRITE, flags, descriptor, 0) != start:
         reason = os.strerror(ctypes.get_errno())
         raise DeviceError(f"device {device}: expected a file that can be mapped, got: {reason}")
+    if align == _HUGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError):  # a kernel built without them
+            region.madvise(mmap.MADV_HUGEPAGE, start - ctypes.addressof(owner), nbytes)
     return start, owner

@@ -31,6 +31,21 @@ def path_of(data: Any) -> pathlib.Path | None:
     return None
 
 
+def map_to_memory(path: pathlib.Path, device: str) -> memoryview:
+    """The bytes of a file, mapped into the memory that `device` uses: pages are read when they are first
+    used, and writes to them stay in this process. 64 bytes before and after them are readable.
+
+    Raises DeviceError where the device's memory is not this process's, and OSError.
+    """
+    runtime = Device[device]
+    with open(path, "rb") as file:
+        nbytes = os.fstat(file.fileno()).st_size
+        if not nbytes:
+            return memoryview(bytearray())
+        handle, owner = runtime.map_file(file.fileno(), nbytes)
+    return runtime.view(handle, 0, nbytes, owner)
+
+
 def buffer_of_file(path: pathlib.Path, device: str, dtype: DType) -> UOp | None:
     """A 1-D BUFFER with a file's bytes as elements of `dtype`; None for a file without any.
 
