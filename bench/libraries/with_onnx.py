@@ -59,7 +59,7 @@ def in_polygrad(finish: Callable[[], Any]) -> Callable[[str, dict[str, Any]], Pr
         # What is a number is the same at each step: shapes may depend on it.
         whole = {name: spec for name, spec in sizes["inputs"].items() if not isinstance(spec, dict)}
         given = {n: Tensor(x).clone().realize() for n, x in arrays(sizes["inputs"]).items() if n not in whole}
-        forward = TinyJit(lambda inputs: list(model.forward({**inputs, **whole}).values()))
+        forward = TinyJit(lambda inputs: list(model.forward({**inputs, **whole}).values()), prune=True)
         for _ in range(2):
             forward(given)
         return Program(lambda: forward(given), lambda: _numbers([y.numpy() for y in forward(given)]), finish)
