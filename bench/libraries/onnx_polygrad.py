@@ -29,7 +29,7 @@ def make(
         for seed, (name, spec) in enumerate(sizes["inputs"].items(), 1)
         if name not in whole
     }
-    forward = TinyJit(lambda inputs: list(model.forward({**inputs, **whole}).values()))
+    forward = TinyJit(lambda inputs: list(model.forward({**inputs, **whole}).values()), prune=True)
 
     def check() -> list[float]:
         """All outputs; then the Program of a step is captured."""

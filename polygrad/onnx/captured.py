@@ -2,7 +2,8 @@
 without it.
 
 Each input lies at the start of memory for its largest size, with Variables in its shape. So all sizes within
-the bounds replay the same Program.
+the bounds replay the same Program. What depends on initializers alone (weights in the order in which products
+read them) is computed once, and again when they are written to.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from polygrad.uop.node import UOp
 
 
 class CapturedForward:
-    """What `Instance.capture` gives. `variables`: the Variable of each symbolic size that is not fixed."""
+    """What `Instance.capture` gives. `variables`: the Variable of each symbolic size that is not fixed.
+
+    `prune`: work that depends on no input is done once, not in each call.
+    """
 
     def __init__(
         self,
@@ -33,6 +37,7 @@ class CapturedForward:
         parameters: Mapping[str, Tensor],
         device: str | None,
         bounds: Mapping[str, int | tuple[int, int]],
+        prune: bool = True,
     ) -> None:
         self._ports, self._parameters, self._device = tuple(map(_named, ports)), parameters, device
         self._bounds = _checked(self._ports, bounds)
@@ -46,7 +51,7 @@ class CapturedForward:
                 found[name] = y.clone()  # it may be an input, a parameter, or another output
             return found
 
-        self._jit = TinyJit(call)
+        self._jit = TinyJit(call, prune=prune)
 
     def __call__(self, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> dict[str, Tensor]:
         """The outputs by name, for inputs as `Instance.forward` takes them. The next call overwrites them.

@@ -19,11 +19,13 @@ from polygrad.errors import (
     OutOfMemoryError,
     PolygradError,
 )
+from polygrad.onnx.channels_last import names_of_images, store_image
 from polygrad.onnx.folding import fold
 from polygrad.onnx.op_table import Entry, find, is_read
 from polygrad.onnx.proto import Function, Graph, Model, Node, Reference, SparseData, TensorData
 from polygrad.onnx.reasons import REASONS
 from polygrad.onnx.values import Value, describe, plain
+from polygrad.tensor.tensor import Tensor
 
 _MOST_NODES = 1_000_000  # with functions inlined
 _DEEPEST = 64  # functions that call functions
@@ -68,12 +70,14 @@ class Scope:
 
 @dataclass(slots=True)
 class Body:
-    """Steps with the names of their inputs and outputs. `constants`: initializers, loaded once."""
+    """Steps with the names of their inputs and outputs. `constants`: initializers, loaded once. `images`: the
+    names of values that are stored as images are (channels_last.py)."""
 
     inputs: list[str]
     outputs: list[str]
     constants: dict[str, Value]
     steps: list[Step]
+    images: frozenset[str] = frozenset()
 
     def run(
         self,
@@ -118,7 +122,11 @@ class Body:
                 if folded is not None
                 else step.entry.call(inputs, {**step.attributes, **bodies}, context)
             )
-        scope.values.update((name, value) for name, value in zip(step.outputs, found) if name)
+        for name, value in zip(step.outputs, found):
+            if name:
+                if name in self.images and isinstance(value, Tensor):
+                    value = store_image(value)
+                scope.values[name] = value
 
 
 def _text_of(error: Exception, step: Step, scope: Scope) -> str:
@@ -199,7 +207,7 @@ class _Compiler:
         for name in outputs:
             if name not in known:
                 raise OnnxError(f"graph {graph.name!r}: nothing computes its output {name!r}")
-        return Body(inputs, outputs, constants, steps)
+        return Body(inputs, outputs, constants, steps, names_of_images(graph.nodes, outputs))
 
     def _steps(self, nodes: list[Node], own: set[str], known: set[str], place: _Place) -> list[Step]:
         """`own`: names of this graph; `known`: also of those around. Both grow."""

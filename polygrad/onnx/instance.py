@@ -101,6 +101,8 @@ class Instance:
 
     def capture(self, **bounds: int | tuple[int, int]) -> CapturedForward:
         """`forward`, captured once for all sizes: the second call captures, later ones replay one Program.
+        What depends on the initializers alone is computed before the first replay, and again when one of them
+        was written to.
 
         `bounds`: for each symbolic size of the inputs, the least and the largest one, or the only one; a size
         without a name is called `x.0`, for axis 0 of the input `x`. Raises ArgumentError for others, and for
@@ -118,7 +120,8 @@ class Instance:
         `bounds` are those of `capture`. Raises what it raises; CaptureError for a model in which computed
         numbers decide what is computed next; ArgumentError for an output with a size computed from others.
         """
-        step = self.capture(**bounds)
+        # The file has the initializers as they are, not what is computed of them.
+        step = CapturedForward(self.forward, self.inputs, self.parameters, self.device, bounds, prune=False)
         step.warm()
         step.save(path)
 

@@ -18,11 +18,11 @@ from typing import Any, TypeAlias
 
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
+from polygrad.onnx.channels_last import Pairs, convolution
 from polygrad.onnx.values import Constant, Dequantized, Value, tensor_of
 from polygrad.tensor.tensor import Tensor
 
 Zero: TypeAlias = int | Tensor  # known on the host, or in int32
-Pairs: TypeAlias = Sequence[tuple[Any, Any]]
 _LARGEST = 255 * 255  # of a product of two integers without their zero points
 MOST_TERMS = (1 << 31) // _LARGEST  # of a sum that fits int32
 _EXACT_IN_FLOATS = (1 << 24) // _LARGEST  # of a sum all of whose parts are integers that float32 has
@@ -76,7 +76,10 @@ def integer_conv(
     padded = _padded(x, x_zero, [(0, 0), (0, 0), *pairs])
     steps, spread = list(strides), list(dilations)
     column = (-1, *[1] * (x.ndim - 2))
-    out = padded.cast(dtypes.int32).conv2d(w.cast(dtypes.int32), groups=groups, stride=steps, dilation=spread)
+    out = convolution(
+        padded, w, dtypes.int32, pairs=[(0, 0)] * len(pairs), groups=groups,
+        strides=steps, dilations=spread,
+    )  # fmt: skip
     if not _is_zero(x_zero):
         sums = w.cast(dtypes.int32).sum(tuple(range(1, w.ndim)))
         out = out - (sums * x_zero).reshape(column)
@@ -139,8 +142,10 @@ def dequantized_conv(
     if w.codes.shape[1] == 1 and terms <= _EXACT_IN_FLOATS:
         by_channel = w_zero if isinstance(w_zero, int) else w_zero.reshape(-1, *[1] * (x.codes.ndim - 1))
         image, kernel = (_floats(codes, zero) for codes, zero in ((x.codes, x_zero), (w.codes, by_channel)))
-        image = image.pad([(0, 0), (0, 0), *pairs])
-        return image.conv2d(kernel, groups=groups, stride=list(strides), dilation=list(dilations)) * scale
+        total = convolution(
+            image, kernel, dtypes.float32, pairs=pairs, groups=groups, strides=strides, dilations=dilations
+        )
+        return total * scale
     total = integer_conv(
         x.codes, w.codes, x_zero, w_zero, pairs=pairs, groups=groups, strides=strides, dilations=dilations
     )

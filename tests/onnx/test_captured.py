@@ -47,6 +47,33 @@ def test_sizes_that_are_outputs_are_those_of_each_call(device):
     assert [step(x=[[1.0, 2.0]] * n)["s"].tolist() for n in (8, 8, 3, 5)] == [[8, 2], [8, 2], [3, 2], [5, 2]]
 
 
+def test_what_depends_on_initializers_alone_is_computed_once_and_after_writes_within_1e_6(tmp_path):
+    x = helper.make_tensor_value_info("x", FLOAT, ["n", 4])
+    nodes = [
+        helper.make_node("Softmax", ["w"], ["p"], axis=0),
+        helper.make_node("MatMul", ["x", "p"], ["y"]),
+    ]
+    w = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+    m = polygrad.onnx.load(model(nodes, [x], ["y"], [numpy_helper.from_array(w, "w")]))
+    step = m.capture(n=(1, 8))
+
+    def check(weights):
+        for n in (1, 8, 3):
+            given = np.random.default_rng(n).normal(size=(n, 4)).astype(np.float32)
+            e = np.exp(weights - weights.max(0))
+            np.testing.assert_allclose(
+                step(x=given)["y"].numpy(), given @ (e / e.sum(0)), rtol=1e-5, atol=1e-6
+            )
+
+    check(w)
+    assert len(step._jit.program.launches) == 1
+    m.parameters["w"].assign(Tensor(w[::-1].copy() * 3)).realize()
+    check(w[::-1] * 3)
+    assert len(step._jit.program.launches) == 1
+    m.export(tmp_path / "m.pgrd", n=(1, 8))
+    assert {s.name for s in export.load(tmp_path / "m.pgrd").parameters} == {"w"}
+
+
 def test_a_size_may_be_fixed():
     step = polygrad.onnx.load(attention()).capture(**{"batch": 2, "length.1": (1, 16)})
     assert list(step.variables) == ["length.1"]

@@ -10,10 +10,13 @@ a is signed, and 128 times the sums of b are taken away again.
 
 Integers are exact modulo 2^32. Products of bfloat16 are exact in float32, so only the order of the sum
 differs; but AVX512_BF16 takes subnormal numbers for 0.
+
+An operand whose words lie in memory already, as the channels of a pixel do with channels last, is not copied.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from polygrad.codegen.target import Target
@@ -22,6 +25,7 @@ from polygrad.helpers import ceildiv, prod
 from polygrad.schedule.index_maps import flat_index
 from polygrad.schedule.kernel_info import Access, Sum
 from polygrad.uop.args import Axis, AxisKind, Dot, Param
+from polygrad.uop.linear import linear_terms, sum_of
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -63,11 +67,14 @@ class _Operand(NamedTuple):
         return self.load.dtype
 
 
-def find_dot_form(total: Sum, lanes: UOp, first: int, target: Target) -> DotForm | None:
+def find_dot_form(
+    total: Sum, lanes: UOp, first: int, target: Target, bytewise: Collection[int] = ()
+) -> DotForm | None:
     """The sum `total` as a sum of DOTs; None if it is not of products of narrow numbers, or the target has no
     such DOT.
 
-    `lanes`: the range of the SIMD lanes; `first`: the number of the first new PARAM.
+    `lanes`: the range of the SIMD lanes; `first`: the number of the first new PARAM; `bytewise`: the PARAMs
+    that the kernel reads elsewhere, element by element.
     """
     dtype = total.node.dtype
     if len(total.loops) != 1 or dtype not in _TOTALS or total.factors is None:
@@ -84,6 +91,10 @@ def find_dot_form(total: Sum, lanes: UOp, first: int, target: Target) -> DotForm
     sides = []
     packed: list[Packed] = []
     for x, kind in ((a, kinds.a), (b, kinds.b)):
+        stored = _load_stored_words(x, k, words, kind, kinds.elements)
+        if stored is not None and x.load.src[0].src[0].arg.slot not in bytewise:
+            sides.append(stored)
+            continue
         if lanes in x.outer and x.step != 1:
             outer = (*(r for r in x.outer if r is not lanes), words, lanes)
             packed.append(_pack_interleaved(x, k, words, lanes, kind, kinds.elements))
@@ -96,7 +107,7 @@ def find_dot_form(total: Sum, lanes: UOp, first: int, target: Target) -> DotForm
     if kinds is MIXED and a.dtype.is_unsigned is b.dtype.is_unsigned:
         other, sign = (a, 128) if a.dtype.is_unsigned else (b, -128)
         packed.append(_pack_sums(other, k, sign))
-        out = out + load_packed(first + 2, packed[-1], other.outer)
+        out = out + load_packed(first + len(packed) - 1, packed[-1], other.outer)
     return DotForm(out.bitcast(dtype) if dtype is not out.dtype else out, tuple(packed))
 
 
@@ -118,6 +129,23 @@ def _operand(factor: UOp, k: UOp) -> _Operand | None:
         return None
     outer = sorted((r for r in terms if r is not k), key=lambda r: -abs(terms[r]))
     return _Operand(load, tuple(outer), terms[k])
+
+
+def _load_stored_words(x: _Operand, k: UOp, words: UOp, kind: DType, count: int) -> UOp | None:
+    """The word of an operand in the memory that it is in; None where that has no such words: the elements of
+    one are no neighbours, or of another dtype.
+
+    x[64*r + k]  ->  x'[16*r + k'],  where x' is the memory as uint32
+    """
+    pointer, (terms, offset) = x.load.src[0].src[0], linear_terms(x.load.src[0].src[1])
+    if x.dtype is not kind or x.step != 1 or k.src[0].arg % count or pointer.op is not Ops.PARAM:
+        return None
+    if pointer.arg.size % count or offset % count or any(terms[r] % count for r in x.outer):
+        return None
+    memory = UOp(Ops.PARAM, dtypes.uint32, (), Param(pointer.arg.slot, pointer.arg.size // count))
+    steps = {r: terms[r] // count for r in x.outer} | {words: 1}
+    at = UOp.index(sum_of(steps, offset // count))
+    return UOp(Ops.LOAD, dtypes.uint32, (UOp(Ops.INDEX, dtypes.uint32, (memory, at)),))
 
 
 def load_packed(slot: int, packed: Packed, ranges: tuple[UOp, ...]) -> UOp:

@@ -28,7 +28,7 @@ from polygrad.codegen.target import Target
 from polygrad.errors import OptError
 from polygrad.helpers import dedup, prod
 from polygrad.schedule.index_maps import flat_index
-from polygrad.schedule.kernel_info import Sum, kernel_info
+from polygrad.schedule.kernel_info import KernelInfo, Sum, kernel_info
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.args import Param
 from polygrad.uop.node import UOp
@@ -47,7 +47,7 @@ def propose_copies(call: KernelCall, context: KernelContext) -> Iterator[Proposa
     tiles = Tiling(info.ast.src[0], target).choose()
     lanes = next((r for r, tile in tiles.items() if tile.lanes > 1), None)
     tile = tiles[lanes].size if lanes is not None else 1
-    if lanes is not None and (dots := _find_dots(only, lanes, len(call.args), target)) is not None:
+    if lanes is not None and (dots := _find_dots(info, only, lanes, len(call.args), target)) is not None:
         nbytes = sum(p.size * p.dtype.itemsize for p in dots.packed)
         pays = large and only.work >= cost.MIN_COPIED_READS * nbytes
         yield Proposal(KernelOpt(Kind.DOT_PRODUCT, (), (lanes.arg.id,)), pays)
@@ -101,15 +101,19 @@ def dot_product(ast: UOp, slots: int, lanes: Sequence[AxisId], target: Target) -
         out[m, n] = sum(DOT(a'[m, w], b'[w, n], 0) for w < K / 4)
     """
     info, only = canonical_sum(ast)
-    dots = _find_dots(only, axes_of(info, lanes)[0], slots, target)
+    dots = _find_dots(info, only, axes_of(info, lanes)[0], slots, target)
     if dots is None:
         raise OptError("expected a sum of products of narrow numbers, and a target with DOTs of them")
     packs = [store_value(p.value, p.loops, slots + i) for i, p in enumerate(dots.packed)]
     return *packs, info.ast.substitute({only.node: dots.total})
 
 
-def _find_dots(only: Sum, lanes: UOp, first: int, target: Target) -> DotForm | None:
-    return find_dot_form(only, lanes, first, target) or find_window_dot_form(only, lanes, first, target)
+def _find_dots(info: KernelInfo, only: Sum, lanes: UOp, first: int, target: Target) -> DotForm | None:
+    inside = {n.node for n in only.loads}
+    bytewise = {n.slot for n in info.loads if n.node not in inside and n.slot is not None}
+    return find_dot_form(only, lanes, first, target, bytewise) or find_window_dot_form(
+        only, lanes, first, target
+    )
 
 
 # --- the order of a copy's axes

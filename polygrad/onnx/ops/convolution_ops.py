@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
 from polygrad.helpers import ceildiv, prod
+from polygrad.onnx.channels_last import convolution
 from polygrad.onnx.integer_products import dequantized_conv
 from polygrad.onnx.op_table import Ints, Quantizable, op
 from polygrad.onnx.ops.vision_ops import linear_at
@@ -68,7 +69,8 @@ def conv(
         out = dequantized_conv(x, w, pairs=pairs, groups=group, strides=steps, dilations=spread)
         if out is not None:
             return out if bias is None else out + bias.reshape(-1, *[1] * len(pairs))
-    return image.conv2d(weight, bias, group, steps, spread, flat(pairs))
+    out = convolution(image, weight, image.dtype, pairs=pairs, groups=group, strides=steps, dilations=spread)
+    return out if bias is None else out + bias.reshape(-1, *[1] * len(pairs))
 
 
 def windows_of(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
 from polygrad.helpers import ceildiv, prod
+from polygrad.onnx.channels_last import store_image
 from polygrad.onnx.op_table import Ints, op
 from polygrad.onnx.ops.convolution_ops import flat, pairs_of
 from polygrad.tensor.tensor import Tensor
@@ -53,6 +54,7 @@ def max_pool(
     outputs: int,
 ) -> tuple[Tensor, ...]:
     """Positions count over the whole tensor, in columns if `storage_order` says so."""
+    x = store_image(x)
     steps, spread, pairs = _geometry(x, kernel_shape, strides, dilations, pads, auto_pad)
     kernel = _reached(x, kernel_shape, spread, pairs) if ceil_mode else tuple(kernel_shape)
     options = (kernel, tuple(steps), tuple(spread), flat(pairs), bool(ceil_mode))

@@ -54,7 +54,9 @@ def quantized(
     if zero is None:
         return held(rounded_to_even(y.clamp(low, high)), to)
     offset = zero.cast(dtypes.float32)
-    saturated = y.maximum(low - offset).minimum(high - offset)
+    least, most = low - offset, high - offset
+    saturated = (y > least).where(y, least)  # one operation, unlike a maximum that keeps what is no number
+    saturated = (saturated < most).where(saturated, most)
     return held(rounded_to_even(saturated) + zero.cast(dtypes.int32), to)
 
 
