@@ -18,7 +18,7 @@ from bench.contest import Case, Contest, Sampling
 from bench.goals import times_best_peer
 from bench.hosts import CHROMIUM, CPYTHON, DEVICES, NODE
 from bench.report import Result
-from bench.suites import eager, gpu_rows
+from bench.suites import busy, eager, gpu_rows
 from bench.suites.breadth_rows import LACKS, NATIVE, PAGE, ROWS, Row, reason_against
 
 SAMPLING = Sampling(8, 0.05, min, most=24, process_time=True, hopeless=8)
@@ -116,6 +116,7 @@ def run(
     with Contest("breadth", quick, QUICK if quick else SAMPLING) as contest:
         yield from measured(contest, cases())
         yield from eager.run(contest, lambda name, at: wanted(name, at, 1, DEVICES[at]))
+        yield from busy.run(contest, quick, lambda name: wanted(name, CPYTHON, 2, CPU))
     with Contest("breadth", quick, ON_GPU) as contest:
         yield from measured(contest, gpu_cases())
     yield from means(found)

@@ -26,6 +26,10 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.shapes import broadcast_shape
 
+_MIN_PADDED = (
+    1 << 16
+)  # elements: results of up to so many are computed in as many places, whatever their number
+
 
 class IndexingMixin(GatherScatterMixin):
     """`t[...]`, `t[...] = v`, and methods that select by masks and positions."""
@@ -45,8 +49,9 @@ class IndexingMixin(GatherScatterMixin):
         """
         mask = self._mask(indices)
         if mask is not None and 0 < mask.ndim <= self.ndim and mask.shape == self.shape[: mask.ndim]:
-            places, count = mask.flatten()._true_positions()
-            rows = self.reshape(places.shape[0], *self.shape[mask.ndim :])
+            flat = mask.flatten()
+            places, count = flat._true_positions()
+            rows = self.reshape(flat.shape[0], *self.shape[mask.ndim :])
             return rows[places]._first_of(count)  # the same kernels whatever the count is
         view, picks = self._view(indices)
         return view._pick(picks) if picks else view
@@ -291,15 +296,15 @@ class IndexingMixin(GatherScatterMixin):
 
     @computing
     def _true_positions(self) -> tuple[Self, int]:
-        """The positions (int32) of the True elements of a 1-D Tensor, padded with zeros to its size, and
-        their count, which is read now. The padding makes the kernels independent of the count."""
+        """The positions (int32) of the True elements of a 1-D Tensor, and their count, which is read now.
+        Any positions follow, up to one of few sizes, so that few different kernels are compiled."""
         n = self.shape[0]
         if same_size(n, 0):
             return self._of(broadcast_constant(dtypes.int32, 0, (0,)), self._device), 0
         ranks = self._ranks()
         realize([ranks.uop], ranks._device)
         (count,) = ranks.shrink([(n - 1, n)])._read()
-        return self._positions_of_ranks(ranks, n), count
+        return self._positions_of_ranks(ranks, _padded(count, n) if isinstance(n, int) else n), count
 
     @computing
     def _first_of(self, count: int) -> Self:
@@ -321,18 +326,17 @@ class IndexingMixin(GatherScatterMixin):
         return ranks._with(ranks.uop.contiguous())
 
     def _positions_of_ranks(self, ranks: Self, size: int) -> Self:
-        """The positions (int32) of the first `size` True elements, padded with 0. They are scattered to their
-        ranks, sequentially; on a GPU a binary search finds each rank, in parallel."""
+        """The positions (int32) of the first `size` True elements, then any positions. On a GPU a binary
+        search finds each rank, in parallel. Elsewhere every position is written where the next True element
+        belongs, sequentially: that of the element itself is the last there."""
         if Device.is_gpu(self._device):
             number = UOp(Ops.ARANGE, dtypes.int32, (), size) + 1
             at = self._of(binary_search.places(ranks.uop, number, right=False), self._device)
             return at._with((at < self.shape[0]).where(at, 0).uop.contiguous())
-        hit = self.where(ranks - 1, -1).is_class(size, 0)
+        hit = (ranks - self._with(self.uop.cast(dtypes.int32))).is_class(size, 0)
         positions = broadcast_to(UOp(Ops.ARANGE, dtypes.int32, (), self.shape[0]), hit.shape)
-        rank_positions = hit.where(hit._with(positions), 0)._reduce(
-            Ops.ADD, 1, False, dtypes.int32, dtypes.int32
-        )
-        return rank_positions._with(rank_positions.uop.contiguous())
+        is_written, last = last_writer(hit, hit._with(positions))
+        return last._with(is_written.where(last, 0).uop.contiguous())
 
     # --- setting
 
@@ -423,6 +427,11 @@ class IndexingMixin(GatherScatterMixin):
         written_mask, new = last_writer(hits, self._of(values))
         own_order = argsort((*other_axes, *axes))
         return written_mask.uop.permute(own_order), new.uop.permute(own_order)
+
+
+def _padded(count: int, size: int) -> int:
+    """The size in which the results for `count` of `size` elements are computed: one of few."""
+    return min(size, max(1 << (count - 1).bit_length(), _MIN_PADDED))
 
 
 def _is_of_bools(x: Any) -> bool:

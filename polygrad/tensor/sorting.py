@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from polygrad.dtype import dtypes, promote
+from polygrad.engine.devices import Device
 from polygrad.engine.realize import realize
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.tensor.core.base import TensorLike, broadcast_constant
@@ -16,6 +17,8 @@ from polygrad.tensor.core.sorting_network import argsort, greatest
 from polygrad.tensor.indexing import IndexingMixin
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+
+_MAX_TABLE = 4  # entries for each integer of a table that `unique` counts them in
 
 
 class SortingMixin(IndexingMixin):
@@ -275,6 +278,13 @@ class SortingMixin(IndexingMixin):
             inverse = empty.reshape(self.shape)
             extra_results = [*([inverse] if return_inverse else []), *([empty] if return_counts else [])]
             return (x, *extra_results) if extra_results else x
+        if self.dtype.is_int and isinstance(n, int) and not Device.is_gpu(self._device):
+            least, greatest = x.min().stack(x.max())._read()
+            if greatest - least < _MAX_TABLE * n:
+                results = x._unique_in_table(least, greatest, return_inverse, return_counts)
+                if return_inverse:
+                    results[1] = results[1].reshape(self.shape)
+                return tuple(results) if len(results) > 1 else results[0]
         values, order = x.sort()
         values, order = values._with(values.uop.contiguous()), order._with(order.uop.contiguous())
         realize([values.uop, order.uop], x._device)  # once, for all later uses
@@ -295,6 +305,26 @@ class SortingMixin(IndexingMixin):
             ends = starts.shrink([(1, count)]).cat(starts._of(broadcast_constant(dtypes.int32, n, (1,))))
             results.append(ends - starts)
         return tuple(results) if len(results) > 1 else results[0]
+
+    def _unique_in_table(
+        self, least: int, greatest: int, return_inverse: bool, return_counts: bool
+    ) -> list[Self]:
+        """`unique` of integers from `least` to `greatest`: a table counts each of them."""
+        size = 1 << (greatest - least).bit_length()  # few different ones, so that few kernels are compiled
+        wide = self.dtype if self.dtype.itemsize >= 4 else dtypes.int32
+        place = self._with((self._with(self.uop.cast(wide)) - least).uop.cast(dtypes.int32).contiguous())
+        counts = place.is_class(size, 0)._reduce(Ops.ADD, 1, False, dtypes.int32, dtypes.int32)
+        counts = counts._with(counts.uop.contiguous())
+        is_there = counts > 0
+        found, count = is_there._true_positions()
+        values = found._with(found.uop.cast(wide)) + least
+        results = [values._with(values.uop.cast(self.dtype))._first_of(count)]
+        if return_inverse:
+            ranks = is_there._with(is_there.uop.cast(dtypes.int32)).cumsum(0) - 1
+            results.append(ranks._with(ranks.uop.contiguous()).gather(0, place))
+        if return_counts:
+            results.append(counts.gather(0, found)._first_of(count))
+        return results
 
     def topk(self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True) -> tuple[Self, Self]:
         """The k greatest (least) along `dim`, in order, and their positions. Raises ArgumentError.

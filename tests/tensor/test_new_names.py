@@ -158,6 +158,33 @@ def test_distinct_among_many(device: str) -> None:
         np.testing.assert_array_equal(got.numpy(), want)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize("side", ["min", "max"])
+def test_distinct_integers_at_the_ends_of_their_dtype(device: str, dtype: str, side: str) -> None:
+    end = getattr(np.iinfo(dtype), side)
+    distance = RNG.integers(0, 50, 60).astype(dtype)
+    near = end + distance if side == "min" else end - distance
+    ends = np.array([np.iinfo(dtype).min, np.iinfo(dtype).max] * 3, dtype)  # far apart, but for 8 bits
+    for x in (near, near.reshape(6, 10), near[:1], ends):
+        wanted = np.unique(x, return_inverse=True, return_counts=True)
+        found = Tensor(x).unique(True, True)
+        assert found[0].dtype == dtype
+        for got, want in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(got.numpy(), want.reshape(got.shape))
+        np.testing.assert_array_equal(Tensor(x).unique().numpy(), wanted[0])
+
+
+def test_masks_of_more_elements_than_results_are_padded_to(device: str) -> None:
+    if device == "INTERP":
+        pytest.skip("INTERP takes minutes for so many elements")
+    x = RNG.random(150_000, dtype=np.float32)
+    for least in (-1.0, 0.1, 0.5, 0.9, 2.0):  # all, those of three paddings, none
+        t = Tensor(x)
+        np.testing.assert_array_equal(t.masked_select(t > least).numpy(), x[x > least])
+        np.testing.assert_array_equal((t > least).nonzero().numpy(), np.argwhere(x > least))
+        np.testing.assert_array_equal(t[t > least].numpy(), x[x > least])
+
+
 def test_small_arguments(device: str) -> None:
     assert Tensor([1, 2, 3]).roll((1,)).tolist() == [3, 1, 2]
     assert Tensor.zeros(6, 4).reshape(6, 2, None).shape == (6, 2, 2)

@@ -86,8 +86,8 @@ def _make_addition(total: UOp, positions: dict[UOp, UOp], value: UOp, place: UOp
     if inner:
         value = UOp(Ops.REDUCE, total.dtype, (value, *inner), total.arg)
     inside, at = substitute_positions(positions)
-    value = simplify(inside).where(value, identity_element(total.arg, total.dtype))
     pointer = place.replace(src=(place.src[0], simplify(place.src[1].substitute(at))))
+    new, old = combine(pointer, total.arg, value), UOp(Ops.LOAD, total.dtype, (pointer,))
     outer = [r for r in total.src[1:] if r in named]
     nest = [*outer, *(r for r in loops if r not in positions)]
-    return make_ordered_nest(pointer, combine(pointer, total.arg, value), nest, tuple(outer))
+    return make_ordered_nest(pointer, simplify(inside).where(new, old), nest, tuple(outer))

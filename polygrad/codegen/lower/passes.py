@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from polygrad.codegen.lower.bind_workgroups import bind_workgroups
 from polygrad.codegen.lower.decompose import decompose
 from polygrad.codegen.lower.dot_words import form_dot_products
+from polygrad.codegen.lower.guarded_stores import branch_guarded_stores
 from polygrad.codegen.lower.linearize import linearize, order_loads, order_loops, split_ends
 from polygrad.codegen.lower.reductions import flatten_reductions, simplify_reductions
 from polygrad.codegen.lower.slow_paths import branch_slow_paths
@@ -52,6 +53,10 @@ def _always(context: LoweringContext) -> bool:
 
 def _optimized(context: LoweringContext) -> bool:
     return context.optimized
+
+
+def _on_processors(context: LoweringContext) -> bool:
+    return context.optimized and context.target.workgroups is None
 
 
 def _optimize(kernel: UOp, context: LoweringContext) -> UOp:
@@ -118,6 +123,7 @@ PASSES = (
         lambda k, c: branch_slow_paths(k, c.target.scalar_fma, c.target.workgroups is not None),
         _optimized,
     ),
+    Pass("branch-guarded-stores", lambda k, c: branch_guarded_stores(k), _on_processors),
     Pass("split-indices", lambda k, c: split_indices(k), _optimized),
     Pass("decompose", lambda k, c: graph_rewrite(k, decompose(c.target, c.optimized))),
     # the order of execution

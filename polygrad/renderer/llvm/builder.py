@@ -122,15 +122,35 @@ class Register:
 
 class _Level:
     """An open loop, or the function's body: the present values of registers, and what the loop's head is
-    written from when the loop is closed."""
+    written from when the loop is closed. `is_branch`: it has one round at most."""
 
-    __slots__ = ("addresses", "before", "counter", "guarded", "label", "phis", "size", "slot", "values")
+    __slots__ = (
+        "addresses",
+        "before",
+        "counter",
+        "guarded",
+        "is_branch",
+        "label",
+        "phis",
+        "size",
+        "slot",
+        "values",
+    )
 
-    def __init__(self, before: str, label: str, counter: str, size: str, slot: int, guarded: bool) -> None:
+    def __init__(
+        self,
+        before: str,
+        label: str,
+        counter: str,
+        size: str,
+        slot: int,
+        guarded: bool,
+        is_branch: bool = False,
+    ) -> None:
         self.values: dict[Register, str] = {}
         self.phis: list[tuple[str, Register, str]] = []  # phi, its register, its value before the loop
         self.before, self.label, self.counter, self.size = before, label, counter, size
-        self.slot, self.guarded = slot, guarded
+        self.slot, self.guarded, self.is_branch = slot, guarded, is_branch
         self.addresses: dict[tuple[str, str], str] = {}
 
 
@@ -151,6 +171,7 @@ class LLVMBuilder(Builder):
         self._stops = False  # has a safepoint
         self._count = 0
         self._ints: dict[str, int] = {}  # integer constants by operand
+        self._conditions: dict[str, str] = {}  # bools that were converted to integers, by operand
         self._numbers: set[str] = set()  # float constants that are not NaN
         self._halves: dict[str, str] = {}  # scalar floats that are converted halves: those, by operand
 
@@ -303,7 +324,10 @@ class LLVMBuilder(Builder):
         if dst.is_float:
             return self._emit(f"{'uitofp' if src.is_unsigned else 'sitofp'} {s} {value} to {d}")
         extend = "zext" if src.is_unsigned or src.is_bool else "sext"
-        return self._emit(f"{extend if wider else 'trunc'} {s} {value} to {d}")
+        result = self._emit(f"{extend if wider else 'trunc'} {s} {value} to {d}")
+        if src.is_bool:
+            self._conditions[result] = value
+        return result
 
     def extend_half(self, value: str, src: DType, lanes: int) -> str:
         if not (self.native_half and src == dtypes.float16):
@@ -477,14 +501,16 @@ class LLVMBuilder(Builder):
             self._levels.append(_Level(self._block, "", self.const(dtypes.index, 0, 1), "1", -1, False))
             return self._levels[-1].counter
         guarded, label = rounds is None or rounds <= 0, f"loop{n}"
+        condition = self._conditions.get(size)
         if guarded:
-            is_positive = self._emit(f"icmp sgt i64 {size}, 0")
+            is_positive = condition or self._emit(f"icmp sgt i64 {size}, 0")
             self._lines.append(f"  br i1 {is_positive}, label %{label}, label %end{n}")
         else:
             self._lines.append(f"  br label %{label}")
         self._lines.append(f"{label}:")
         self._lines.append("")  # for the phis, which are known when the loop is closed
-        self._levels.append(_Level(self._block, label, f"%i{n}", size, len(self._lines) - 1, guarded))
+        slot = len(self._lines) - 1
+        self._levels.append(_Level(self._block, label, f"%i{n}", size, slot, guarded, condition is not None))
         self._block = label
         return f"%i{n}"
 
@@ -512,16 +538,26 @@ class LLVMBuilder(Builder):
             self._levels[-1].values.update(level.values)
             return
         n, latch = level.label[4:], self._block
-        self._lines.append(f"  %n{n} = add nuw nsw i64 {level.counter}, 1")
-        self._lines.append(f"  %c{n} = icmp slt i64 %n{n}, {level.size}")
-        self._lines.append(f"  br i1 %c{n}, label %{level.label}, label %end{n}")
+        rounds = ["%" + level.before]  # where a round begins: before the loop, or at its end
+        if level.is_branch:
+            self._lines.append(f"  br label %end{n}")
+        else:
+            rounds.append("%" + latch)
+            self._lines.append(f"  %n{n} = add nuw nsw i64 {level.counter}, 1")
+            self._lines.append(f"  %c{n} = icmp slt i64 %n{n}, {level.size}")
+            self._lines.append(f"  br i1 %c{n}, label %{level.label}, label %end{n}")
         self._lines.append(f"end{n}:")
         self._block = f"end{n}"
-        phis = [f"  {level.counter} = phi i64 [ 0, %{level.before} ], [ %n{n}, %{latch} ]"]
-        for phi, register, first in level.phis:
+
+        def phi(name: str, type_: str, *values: str) -> str:
+            edges = ", ".join(f"[ {v}, {block} ]" for v, block in zip(values, rounds, strict=False))
+            return f"  {name} = phi {type_} {edges}"
+
+        phis = [phi(level.counter, "i64", "0", f"%n{n}")]
+        for name, register, first in level.phis:
             last = level.values[register]
-            phis.append(f"  {phi} = phi {register.type} [ {first}, %{level.before} ], [ {last}, %{latch} ]")
-            if last == phi:
+            phis.append(phi(name, register.type, first, last))
+            if last == name:
                 del level.values[register]  # the loop only reads it
         self._lines[level.slot] = "\n".join(phis)
         outer = self._levels[-1].values

@@ -8,5 +8,6 @@ compiling most kernels: six kernels that are missing at once are compiled togeth
 **Threads** (`threads.py`, `native.py`, `cc_native.py`). Workers are Python threads that spend their time in
 one native function: no interpreter, no lock. All of a Program's launches are one job, which every thread
 walks through, with the barriers that the launches have. A job costs a microsecond while the workers are
-awake (0.15 ms after the last one), and some fifty to wake them.
+awake (0.15 ms after the last one), and some fifty to wake them. A Program has fewer threads for as long as
+those are faster (`thread_choice.py`).
 """

@@ -11,6 +11,7 @@ import ctypes
 import functools
 import itertools
 import operator
+import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,7 @@ from polygrad.monitor import defer
 from polygrad.runtime.cpu import stop as native_stop
 from polygrad.runtime.cpu.memory import MAP_BYTES, NativeHeap, map_file
 from polygrad.runtime.cpu.native import BARRIER_BEFORE, HAS_PARTS, PARALLEL
+from polygrad.runtime.cpu.thread_choice import ThreadChoice
 from polygrad.runtime.cpu.threads import PartCounters, Team
 from polygrad.runtime.interface import Control, Executable, Handle, Runtime
 from polygrad.runtime.program import Program
@@ -52,9 +54,39 @@ class Linker(ABC):
 
 
 class _NativeProgram(Executable):
-    """Common base of native Programs: a word in memory asks their kernels to stop."""
+    """Common base of native Programs: a word in memory asks their kernels to stop. `max_threads`: of a
+    run."""
 
     stoppable = True
+
+    def __init__(self, max_threads: int, team: Callable[[], Team | None]) -> None:
+        self._max_threads, self._team = max_threads, team
+        self._choice = ThreadChoice()
+
+    @abstractmethod
+    def _run_single(self) -> None:
+        """Run every launch on the caller's thread."""
+
+    @abstractmethod
+    def _run_parallel(self, threads: int) -> bool:
+        """Run every launch on so many threads. False: nothing was run, as the team is busy."""
+
+    def _limit(self) -> int:
+        """The most threads of the next run."""
+        return min(get_num_threads(), self._max_threads) if self._max_threads > 1 else 1
+
+    def _run_on_threads(self, limit: int) -> None:
+        """Run every launch on up to `limit` threads."""
+        if limit == 1:
+            self._run_single()
+            return
+        threads, started = self._choice.count(limit), time.perf_counter()
+        if threads == 1:
+            self._run_single()
+        elif not self._run_parallel(threads):
+            self._run_single()
+            return  # such a run does not show how fast `threads` are
+        self._choice.record(time.perf_counter() - started)
 
     def halt(self) -> None:
         native_stop.WORD.value = 1
@@ -70,6 +102,7 @@ class NativeExecutable(_NativeProgram):
     """
 
     def __init__(self, program: Program, linker: Linker, team: Callable[[], Team | None]) -> None:
+        super().__init__(program.threads, team)
         functions = [linker.link(kernel.name, kernel.code) for kernel in program.kernels]
         self._trackers = [tracker for _, tracker in functions]
         n_pointers = sum(len(launch.bindings) for launch in program.launches)
@@ -78,7 +111,6 @@ class NativeExecutable(_NativeProgram):
         self._stride = -(-max(n_variables, 1) // 8) * 8  # between two threads' values
         self._values = (ctypes.c_int64 * (self._stride * program.threads))()
         self._launches: list[tuple[Any, int, int]] = []
-        self._team, self._max_threads = team, program.threads
         # For every buffer, and last for the arena: the table's slots that hold it, each with its byte offset.
         self._slots: list[list[tuple[int, int]]] = [[] for _ in range(len(program.buffers) + 1)]
         self._names: list[tuple[int, str]] = []  # positions of the values of Variables
@@ -141,9 +173,9 @@ class NativeExecutable(_NativeProgram):
     def run(
         self, buffers: Sequence[Handle | None], arena: Handle | None, variables: Mapping[str, int]
     ) -> None:
-        threads = self._prepare(buffers, arena, variables)
-        if threads > 1 and self._run_parallel(threads, self._list):
-            return
+        self._run_on_threads(self._prepare(buffers, arena, variables))
+
+    def _run_single(self) -> None:
         self._set_single()
         calls_made: list[None] = []
         self.calls_made = calls_made
@@ -162,7 +194,7 @@ class NativeExecutable(_NativeProgram):
                 continue
             if numbers not in self._lists:
                 self._lists[numbers] = self._launch_list(numbers)
-            if threads > 1 and self._run_parallel(threads, self._lists[numbers]):
+            if threads > 1 and self._run_list(threads, self._lists[numbers]):
                 continue
             self._set_single()
             for function, table, values in self._launches[numbers.start : numbers.stop]:
@@ -174,14 +206,14 @@ class NativeExecutable(_NativeProgram):
     def _prepare(
         self, buffers: Sequence[Handle | None], arena: Handle | None, variables: Mapping[str, int]
     ) -> int:
-        """Write the tables; return the number of threads of the run."""
+        """Write the tables; return the most threads of the run."""
         handles = [*buffers, arena]
         if handles != self._bound:
             self._bind(handles)
-        threads = min(get_num_threads(), self._max_threads) if self._max_threads > 1 else 1
+        limit = self._limit()
         if self._names:
-            self._set_variables(variables, threads)
-        return threads
+            self._set_variables(variables, limit)
+        return limit
 
     def _set_single(self) -> None:
         """Write the tables for a single thread, which computes all parts."""
@@ -190,7 +222,10 @@ class NativeExecutable(_NativeProgram):
         for position in self._parts:
             self._values[position] = 0
 
-    def _run_parallel(self, threads: int, launches: Any) -> bool:
+    def _run_parallel(self, threads: int) -> bool:
+        return self._run_list(threads, self._list)
+
+    def _run_list(self, threads: int, launches: Any) -> bool:
         team = self._team()
         if team is None:
             return False
@@ -232,13 +267,13 @@ class NativeStep(_NativeProgram):
     changes."""
 
     def __init__(self, program: Program, linker: Linker, team: Callable[[], Team | None]) -> None:
+        super().__init__(program.threads, team)
         self._program, self._linker = program, linker
         self._without_driver: NativeExecutable | None = (
             None  # the same launches, for runs that may be stopped
         )
         self._job, self._trackers = linker.link_driver(program)
         self._function = _DriverFunction(self._job)
-        self._team, self._max_threads = team, program.threads
         has_parts = (PART in program.kernels[launch.kernel].variables for launch in program.launches)
         self._counters = PartCounters(sum(has_parts), program.threads)
         self._names = [v.name for v in program.variables]
@@ -260,15 +295,19 @@ class NativeStep(_NativeProgram):
                 raise ProgramError(
                     f"run: no value for the variable {name}, only for {sorted(variables)}"
                 ) from None
-        if self._max_threads > 1 and (threads := min(get_num_threads(), self._max_threads)) > 1:
-            team = self._team()
-            if team is not None:
-                self.calls_made = team.jobs_since_now(1)
-                if team.run(self._job, *self._addresses, threads, self._counters):
-                    return
+        self._run_on_threads(self._limit())
+
+    def _run_single(self) -> None:
         calls_made: list[None] = []
         self.calls_made = calls_made
         calls_made.extend(itertools.starmap(self._function, [(*self._addresses, 0, 1, None)]))
+
+    def _run_parallel(self, threads: int) -> bool:
+        team = self._team()
+        if team is None:
+            return False
+        self.calls_made = team.jobs_since_now(1)
+        return team.run(self._job, *self._addresses, threads, self._counters)
 
     def run_stoppable(
         self,
