@@ -34,7 +34,9 @@ from polygrad.nn.optimizer import Optimizer
 from polygrad.nn.state import get_state_dict
 from polygrad.uop.node import UOp
 
-_ONNX = "$onnx."  # before names of polygrad/onnx/binding.py
+# Modules of functions for bindings, by what is before their names: a page fetches their packages when they
+# are first asked for.
+_BINDINGS = {"$onnx.": "polygrad.onnx.binding", "$training.": "polygrad.training.binding"}
 
 
 class Failure:
@@ -67,9 +69,11 @@ class _Functions(dict[str, Callable[..., Any]]):
 
     def __missing__(self, name: str) -> Callable[..., Any]:
         found: Any = polygrad
-        if name.startswith(_ONNX):  # a page fetches that package when it is first asked for
-            found = importlib.import_module("polygrad.onnx.binding")
-        for part in name.removeprefix(_ONNX).split("."):
+        path = name
+        for start, module in _BINDINGS.items():
+            if name.startswith(start):
+                found, path = importlib.import_module(module), name.removeprefix(start)
+        for part in path.split("."):
             if part.startswith("_") and part not in SPECIAL_METHODS:
                 raise InternalError(f"bridge: expected a public name, got {name}")
             found = getattr(found, part)

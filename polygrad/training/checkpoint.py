@@ -46,6 +46,15 @@ def write_whole(path: Path, data: bytes) -> None:
 
 def save_checkpoint(folder: Path, run: TrainingRun, keep: int) -> Path:
     """Write the state of a run; of older files, the last keep - 1 stay. Raises OSError."""
+    path = folder / f"step-{run.step:09d}.safetensors"
+    write_whole(path, checkpoint_bytes(run))
+    for old in sorted(folder.glob(_NAMES))[:-keep]:
+        old.unlink(missing_ok=True)
+    return path
+
+
+def checkpoint_bytes(run: TrainingRun) -> bytes:
+    """The state of a run as a safetensors file."""
     tensors: dict[str, Tensor] = {"sums": run.steps.trained.values.detach()}
     tensors |= {f"weights.{name}": t.detach() for name, t in nn.state.get_state_dict(run.model).items()}
     plain: dict[str, Any] = {}
@@ -66,34 +75,38 @@ def save_checkpoint(folder: Path, run: TrainingRun, keep: int) -> Path:
             "plain": plain,
         }
     )
-    path = folder / f"step-{run.step:09d}.safetensors"
-    write_whole(path, nn.state.safe_save(tensors, metadata={"polygrad_training": _VERSION, "state": text}))
-    for old in sorted(folder.glob(_NAMES))[:-keep]:
-        old.unlink(missing_ok=True)
-    return path
+    data: bytes = nn.state.safe_save(tensors, metadata={"polygrad_training": _VERSION, "state": text})
+    return data
 
 
 def load_checkpoint(source: str | os.PathLike[str], run: TrainingRun) -> None:
-    """Bring a run to the state in a file, or in the newest one of a folder.
-
-    Raises ArgumentError where there is none, it is damaged, or belongs to a run with another model, other
-    data or other settings; then the model is as it was.
-    """
+    """Bring a run to the state in a file, or in the newest one of a folder. Raises ArgumentError where there
+    is
+    none, and as `restore` does."""
     path = Path(source)
     if path.is_dir():
         files = sorted(path.glob(_NAMES))
         if not files:
             raise ArgumentError(f"resume: expected a folder with checkpoints, got {path}, which has none")
         path = files[-1]
+    restore(path, run, str(path))
+
+
+def restore(source: Any, run: TrainingRun, where: str) -> None:
+    """Bring a run to the state in a file: a path, or its bytes, called `where` in errors.
+
+    Raises ArgumentError where it is damaged, or belongs to a run with another model, other data or other
+    settings; then the model is as it was.
+    """
     try:
-        data = file_bytes(path, "resume")
+        data = file_bytes(source, "resume")
         _, header = nn.state.safe_load_metadata(data)
         tensors = nn.state.safe_load(data)
     except (PolygradError, OSError) as e:
-        raise ArgumentError(f"resume: {path}: {e}") from e
+        raise ArgumentError(f"resume: {where}: {e}") from e
     metadata = header.get("__metadata__")
     if not isinstance(metadata, dict) or metadata.get("polygrad_training") != _VERSION:
-        raise ArgumentError(f"resume: {path}: expected a checkpoint of version {_VERSION}, got another file")
+        raise ArgumentError(f"resume: {where}: expected a checkpoint of version {_VERSION}, got another file")
     try:
         state = json.loads(metadata["state"])
         settings, plain = dict(state["settings"]), dict(state["plain"])
@@ -101,18 +114,18 @@ def load_checkpoint(source: str | os.PathLike[str], run: TrainingRun) -> None:
         history = {str(k): [float(x) for x in v] for k, v in state["history"].items()}
         sums = tensors["sums"]
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as e:
-        raise ArgumentError(f"resume: {path}: the state is damaged: {e!r}") from e
+        raise ArgumentError(f"resume: {where}: the state is damaged: {e!r}") from e
     for name in sorted({*settings, *run.settings}):
         if settings.get(name) != run.settings.get(name):
             raise ArgumentError(
-                f"resume: the run in {path} was started with another {name}: {settings.get(name)!r}, "
+                f"resume: the run in {where} was started with another {name}: {settings.get(name)!r}, "
                 f"not {run.settings.get(name)!r}"
             )
     weights = _part(tensors, "weights")
     for name, t in nn.state.get_state_dict(run.model).items():
         if name not in weights or weights[name].shape != t.shape:
             raise ArgumentError(
-                f"resume: {path}: weights.{name}: expected shape {t.shape}, got another model"
+                f"resume: {where}: weights.{name}: expected shape {t.shape}, got another model"
             )
     try:
         for owner, stateful in _owners(run).items():
@@ -120,7 +133,7 @@ def load_checkpoint(source: str | os.PathLike[str], run: TrainingRun) -> None:
             if saved:
                 stateful.load_state_dict(saved)
     except (PolygradError, KeyError, TypeError, ValueError) as e:
-        raise ArgumentError(f"resume: {path}: {owner}: {e}") from e
+        raise ArgumentError(f"resume: {where}: {owner}: {e}") from e
     nn.state.load_state_dict(run.model, weights, verbose=False)
     trained = run.steps.trained
     trained.values.assign(sums.to(trained.values.device)).realize()

@@ -13,7 +13,7 @@ from polygrad.training.callbacks import Callback
 from polygrad.training.checkpoint import load_checkpoint
 from polygrad.training.measures import Measure, loss_of, metrics_of
 from polygrad.training.run import TrainingRun
-from polygrad.training.steps import Steps
+from polygrad.training.steps import captured_steps
 
 _RATE = 1e-3
 
@@ -80,7 +80,7 @@ def fit(
             raise ArgumentError(f"fit: callbacks: expected training.Callback objects, got {callback!r}")
     if optimizer is None:
         optimizer = nn.optim.Adam(nn.state.get_parameters(model), lr=_RATE)
-    steps = Steps(model, optimizer, loss_of(loss), metrics_of(metrics))
+    steps = captured_steps(model, optimizer, loss_of(loss), metrics_of(metrics))
     if isinstance(validation, float):
         if not isinstance(data, tuple):
             raise ArgumentError(

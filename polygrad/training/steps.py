@@ -6,11 +6,11 @@ after each step. The sums are float32: means of 10^5 batches are right to 5 digi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from polygrad.capture.jit import TinyJit
-from polygrad.capture.step import CompiledStep, compile_step
+from polygrad.capture.step import compile_step
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError
 from polygrad.tensor.tensor import Tensor
@@ -45,67 +45,86 @@ class Sums:
 
 
 class Steps:
-    """Training and evaluation of a model.
+    """What a run does with a batch. `make_step`, `make_evaluation`: functions of a batch's tensors, made for
+    the
+    shapes of a batch; the first takes a step of the optimizer and adds to `trained`, the other adds to
+    `evaluated`. `names`: of what is measured, the loss first."""
 
-    `loss`, `metrics`: functions of (prediction, *targets). `names`: of what is measured, the loss first.
-    """
-
-    def __init__(self, model: Any, optimizer: Any, loss: Measure, metrics: Mapping[str, Measure]) -> None:
-        self.model, self.optimizer = model, optimizer
-        self.names = ["loss", *metrics]
-        self._measures = [loss, *metrics.values()]
-        self.trained, self.evaluated = (Sums(len(self.names), optimizer.device) for _ in range(2))
-        self._train: dict[Any, CompiledStep] = {}
-        self._evaluate: dict[Any, Callable[..., Any]] = {}
+    def __init__(
+        self,
+        names: Sequence[str],
+        device: str,
+        make_step: Callable[[Batch], Callable[..., Any]],
+        make_evaluation: Callable[[Batch], Callable[..., Any]],
+    ) -> None:
+        self.names = list(names)
+        self.trained, self.evaluated = (Sums(len(self.names), device) for _ in range(2))
+        self._make_step, self._make_evaluation = make_step, make_evaluation
+        self._steps: dict[Any, Callable[..., Any]] = {}
+        self._evaluations: dict[Any, Callable[..., Any]] = {}
 
     def train(self, batch: Batch) -> None:
         """Take one step of the optimizer."""
-        step = _by_shape(self._train, batch, self._compile)
-        step.run(*batch.tensors)
+        _by_shape(self._steps, batch, self._make_step)(*batch.tensors)
         self.trained.rows += batch.rows
 
     def evaluate(self, batch: Batch) -> None:
         """Measure, outside of training mode."""
-        function = _by_shape(self._evaluate, batch, self._capture)
+        function = _by_shape(self._evaluations, batch, self._make_evaluation)
         with Tensor.no_grad(), Tensor.train(False):
             function(*batch.tensors)
         self.evaluated.rows += batch.rows
 
-    def _compile(self, batch: Batch) -> CompiledStep:
-        inputs, rows, sums = len(batch.inputs), batch.rows, self.trained
 
-        def loss_and_sums(model: Any, *tensors: Tensor) -> Tensor:
-            measured = self._measure(tensors, inputs)
-            sums.add(measured, rows)
-            return measured[0]
+def captured_steps(model: Any, optimizer: Any, loss: Measure, metrics: Mapping[str, Measure]) -> Steps:
+    """Steps of a model. `loss`, `metrics`: functions of (prediction, *targets)."""
+    measures = {"loss": loss, **metrics}
 
-        return compile_step(loss_and_sums, self.model, self.optimizer, *batch.tensors)
-
-    def _capture(self, batch: Batch) -> Callable[..., Any]:
-        inputs, rows, sums = len(batch.inputs), batch.rows, self.evaluated
-
-        @TinyJit
-        def add(*tensors: Tensor) -> Tensor:
-            sums.add(self._measure(tensors, inputs), rows)
-            return sums.values.realize()
-
-        return add
-
-    def _measure(self, tensors: tuple[Tensor, ...], inputs: int) -> list[Tensor]:
-        prediction = self.model(*tensors[:inputs])
-        measured = [measure(prediction, *tensors[inputs:]) for measure in self._measures]
-        for name, value in zip(self.names, measured, strict=True):
+    def measure(tensors: tuple[Tensor, ...], inputs: int) -> list[Tensor]:
+        prediction = model(*tensors[:inputs])
+        out = []
+        for name, function in measures.items():
+            value = function(prediction, *tensors[inputs:])
             if not isinstance(value, Tensor) or value.numel() != 1:
                 actual = value.shape if isinstance(value, Tensor) else type(value).__name__
                 raise ArgumentError(
                     f"{name}: expected a Tensor of one element, the mean over rows, got {actual}"
                 )
-        return measured
+            out.append(value)
+        return out
+
+    def make_step(batch: Batch) -> Callable[..., Any]:
+        inputs, rows, sums = len(batch.inputs), batch.rows, steps.trained
+
+        def loss_and_sums(model: Any, *tensors: Tensor) -> Tensor:
+            measured = measure(tensors, inputs)
+            sums.add(measured, rows)
+            return measured[0]
+
+        return compile_step(loss_and_sums, model, optimizer, *batch.tensors).run
+
+    def make_evaluation(batch: Batch) -> Callable[..., Any]:
+        inputs, rows, sums = len(batch.inputs), batch.rows, steps.evaluated
+
+        @TinyJit
+        def add(*tensors: Tensor) -> Tensor:
+            sums.add(measure(tensors, inputs), rows)
+            return sums.values.realize()
+
+        return add
+
+    steps = Steps(list(measures), optimizer.device, make_step, make_evaluation)
+    return steps
+
+
+def shapes_of(tensors: Sequence[Tensor]) -> tuple[Any, ...]:
+    """What tells apart batches that need Programs of their own."""
+    return tuple((t.shape, t.dtype) for t in tensors)
 
 
 def _by_shape(made: dict[Any, Any], batch: Batch, make: Callable[[Batch], Any]) -> Any:
     """What was made for batches of such shapes and dtypes. Raises ArgumentError for very many."""
-    key = tuple((t.shape, t.dtype) for t in batch.tensors)
+    key = shapes_of(batch.tensors)
     if key not in made:
         if len(made) == _MAX_SHAPES:
             raise ArgumentError(
