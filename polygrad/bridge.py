@@ -36,7 +36,7 @@ from polygrad.uop.node import UOp
 
 # Modules of functions for bindings, by what is before their names: a page fetches their packages when they
 # are first asked for.
-_BINDINGS = {"$onnx.": "polygrad.onnx.binding", "$training.": "polygrad.training.binding"}
+_BINDINGS = {"$onnx.": "polygrad.onnx.binding", "$fit.": "polygrad.training.binding"}
 
 
 class Failure:

@@ -109,6 +109,14 @@ def batches_of(data: Any, size: int, seed: int, shuffle: bool, drop_last: bool, 
     return LoaderBatches(data)
 
 
+def check_count(source: BatchSource) -> None:
+    """Raises ArgumentError where there is no batch."""
+    if source.count == 0:
+        raise ArgumentError(
+            "data: expected at least one batch, got none: drop_last leaves out what is smaller"
+        )
+
+
 def pair_of(pair: Any, what: str) -> Batch:
     """(inputs, targets) as Tensors. Raises ArgumentError, ShapeError for different numbers of rows."""
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:

@@ -1,5 +1,5 @@
 """Training runs for bindings in other languages: `polygrad/bridge.py` calls these functions as
-`$training.NAME`.
+`$fit.NAME`.
 
 The other side has the functions of loss and metrics. It captures them, for each shape of batches, as steps
 and evaluations that add to `sums`, and hands them over (`add`). Then the run is Python's: `advance` takes
@@ -12,13 +12,26 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from polygrad.errors import ArgumentError, InternalError
+from polygrad.errors import InternalError
 from polygrad.tensor.tensor import Tensor
-from polygrad.training.batches import Batch, RowBatches, split_rows
+from polygrad.training.batches import Batch, RowBatches, check_count, pair_of, split_rows
 from polygrad.training.callbacks import EarlyStopping
 from polygrad.training.checkpoint import checkpoint_bytes, restore
-from polygrad.training.run import TrainingRun
-from polygrad.training.steps import Steps, shapes_of
+from polygrad.training.measures import loss_of, metrics_of
+from polygrad.training.run import TrainingRun, check_settings
+from polygrad.training.steps import Steps, add_means, default_optimizer, shapes_of
+
+
+def measure(kind: str, name: str, prediction: Tensor, *targets: Tensor) -> Tensor:
+    """A loss or a metric by its name. Raises ArgumentError."""
+    if kind == "loss":
+        return loss_of(name)(prediction, *targets)
+    return metrics_of([name])[name](prediction, *targets)
+
+
+def add(sums: Tensor, measured: Sequence[Tensor], rows: int) -> None:
+    """`add_means`, of a step's or an evaluation's values."""
+    add_means(sums, measured, rows)
 
 
 class Training:
@@ -35,16 +48,19 @@ class Training:
         validation: Any,
         options: Mapping[str, Any],
     ) -> None:
-        self.model, self.optimizer, self.options = dict(model), optimizer, dict(options)
+        self.model, self.options, self.inputs = dict(model), dict(options), len(inputs)
+        self.optimizer = optimizer or default_optimizer(self.model)
         self._captured: dict[Any, Callable[..., Any]] = {}
-        self._steps = Steps(names, optimizer.device, self._find("step"), self._find("evaluation"))
-        rows, held_out = Batch(tuple(inputs), tuple(targets)), None
+        self._steps = Steps(names, self.optimizer.device, self._find("step"), self._find("evaluation"))
         seed, size = self.options["seed"], self.options["batch_size"]
+        check_settings(self.options["epochs"], size, self.options["interval"])
+        rows, held_out = pair_of((tuple(inputs), tuple(targets)), "data"), None
         if isinstance(validation, (int, float)):
             rows, held_out = split_rows(rows, validation, seed)
         elif validation is not None:
-            held_out = Batch(*(tuple(part) for part in validation))
+            held_out = pair_of([tuple(part) for part in validation], "validation")
         self._data = RowBatches(rows, size, seed, self.options["shuffle"], self.options["drop_last"])
+        check_count(self._data)
         self._validation = None if held_out is None else RowBatches(held_out, size, seed, False, False)
         self._run: TrainingRun | None = None
         self._remaining: Iterator[int] = iter(())
@@ -53,18 +69,22 @@ class Training:
         """What steps and evaluations add to: float32, an element for each name."""
         return [self._steps.trained.values, self._steps.evaluated.values]
 
-    def examples(self, kind: str) -> list[list[Tensor]]:
-        """The first rows of the data, as batches of each shape that "step" or "evaluation" will get."""
-        source = self._data if kind == "step" else self._validation
+    def example(self, kind: str, rows: int) -> list[Tensor]:
+        """The first rows of the data, as a batch for a "step" or an "evaluation"."""
+        source = self._source(kind)
+        assert source is not None
+        return [t[:rows].contiguous().realize() for t in source.rows.tensors]
+
+    def sizes(self, kind: str) -> list[int]:
+        """The numbers of rows of batches for a "step" or an "evaluation"."""
+        source = self._source(kind)
         if source is None:
             return []
-        rows = source.rows.rows
-        sizes = {min(source.size, rows)}
-        if rows > source.size and rows % source.size and not source.drop_last:
-            sizes.add(rows % source.size)
-        if source.drop_last and rows < source.size:
-            raise ArgumentError(f"fit: data: expected at least one batch of {source.size} rows, got {rows}")
-        return [[t[:size].contiguous().realize() for t in source.rows.tensors] for size in sorted(sizes)]
+        full, rest = divmod(source.rows.rows, source.size)
+        return [*([source.size] if full else []), *([rest] if rest and not source.drop_last else [])]
+
+    def _source(self, kind: str) -> RowBatches | None:
+        return self._data if kind == "step" else self._validation
 
     def add(self, kind: str, function: Any, tensors: Sequence[Tensor]) -> None:
         """A captured step or evaluation of batches like `tensors`."""
@@ -72,8 +92,8 @@ class Training:
 
     def start(
         self, scheduler: Any, early_stopping: Mapping[str, Any] | None, checkpoint: bytes | None
-    ) -> list[str]:
-        """Start, or go on from a checkpoint; the names that the history will have. Raises ArgumentError."""
+    ) -> int:
+        """Start, or go on from a checkpoint; the number of complete epochs. Raises ArgumentError."""
         callbacks = [] if early_stopping is None else [EarlyStopping(**early_stopping)]
         options = self.options
         settings = {"rows": self._data.rows.rows, "scheduler": type(scheduler).__name__}
@@ -96,7 +116,7 @@ class Training:
         if checkpoint is not None:
             restore(checkpoint, self._run, "the checkpoint")
         self._remaining = self._run.remaining_steps()
-        return self._run.names
+        return self._run.epoch
 
     def advance(self, seconds: float) -> dict[str, Any]:
         """Take steps for a time, at most to the end of the epoch; where the run stands."""
@@ -114,6 +134,11 @@ class Training:
             "history": run.history.values,
             "reason": run.stop_reason,
         }
+
+    def svg(self) -> str:
+        """The history as curves: SVG text; "" without any."""
+        history = self._started().history
+        return history.svg(x_label="epoch") if history.values else ""
 
     def stop(self, reason: str) -> None:
         """End the run: the next `advance` is the last one."""

@@ -8,14 +8,12 @@ from typing import Any
 
 from polygrad import nn
 from polygrad.errors import ArgumentError
-from polygrad.training.batches import LoaderBatches, RowBatches, batches_of, pair_of, split_rows
+from polygrad.training.batches import LoaderBatches, RowBatches, batches_of, check_count, pair_of, split_rows
 from polygrad.training.callbacks import Callback
 from polygrad.training.checkpoint import load_checkpoint
 from polygrad.training.measures import Measure, loss_of, metrics_of
-from polygrad.training.run import TrainingRun
-from polygrad.training.steps import captured_steps
-
-_RATE = 1e-3
+from polygrad.training.run import TrainingRun, check_settings
+from polygrad.training.steps import captured_steps, default_optimizer
 
 
 def fit(
@@ -67,19 +65,13 @@ def fit(
     >>> {name: len(values) for name, values in history.values.items()}
     {'loss': 2, 'val_loss': 2}
     """
-    for name, value, least in (("epochs", epochs, 0), ("batch_size", batch_size, 1)):
-        if not isinstance(value, int) or value < least:
-            raise ArgumentError(f"fit: {name}: expected an integer of at least {least}, got {value!r}")
-    if scheduler_interval not in ("epoch", "step"):
-        raise ArgumentError(
-            f"fit: scheduler_interval: expected 'epoch' or 'step', got {scheduler_interval!r}"
-        )
+    check_settings(epochs, batch_size, scheduler_interval)
     listeners = list(callbacks)
     for callback in listeners:
         if not isinstance(callback, Callback):
             raise ArgumentError(f"fit: callbacks: expected training.Callback objects, got {callback!r}")
     if optimizer is None:
-        optimizer = nn.optim.Adam(nn.state.get_parameters(model), lr=_RATE)
+        optimizer = default_optimizer(model)
     steps = captured_steps(model, optimizer, loss_of(loss), metrics_of(metrics))
     if isinstance(validation, float):
         if not isinstance(data, tuple):
@@ -94,10 +86,7 @@ def fit(
         measured = None
         if validation is not None:
             measured = batches_of(validation, batch_size, seed, False, False, "validation")
-    if train.count == 0:
-        raise ArgumentError(
-            "fit: data: expected at least one batch, got none: drop_last leaves out what is smaller"
-        )
+    check_count(train)
     settings = {"seed": seed, "scheduler": type(scheduler).__name__, "interval": scheduler_interval}
     if not isinstance(train, LoaderBatches):
         settings |= {"rows": train.rows.rows, "batch_size": batch_size}

@@ -17,6 +17,15 @@ from polygrad.training.checkpoint import seed_of
 from polygrad.training.steps import Steps
 
 
+def check_settings(epochs: int, batch_size: int, interval: str) -> None:
+    """Raises ArgumentError for settings of a run that cannot be."""
+    for name, value, least in (("epochs", epochs, 0), ("batch_size", batch_size, 1)):
+        if not isinstance(value, int) or value < least:
+            raise ArgumentError(f"fit: {name}: expected an integer of at least {least}, got {value!r}")
+    if interval not in ("epoch", "step"):
+        raise ArgumentError(f"fit: scheduler_interval: expected 'epoch' or 'step', got {interval!r}")
+
+
 @dataclass
 class TrainingRun:
     """A run, as callbacks see it.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from polygrad import nn
 from polygrad.capture.jit import TinyJit
 from polygrad.capture.step import compile_step
 from polygrad.dtype import dtypes
@@ -17,6 +18,7 @@ from polygrad.tensor.tensor import Tensor
 from polygrad.training.batches import Batch
 from polygrad.training.measures import Measure
 
+_RATE = 1e-3
 _MAX_SHAPES = 32  # of batches: more are rather a mistake than a plan
 
 
@@ -27,12 +29,9 @@ class Sums:
         self.values = Tensor.zeros(count, device=device, dtype=dtypes.float32).contiguous().realize()
         self.rows = 0
 
-    def add(self, measured: list[Tensor], rows: int) -> None:
-        """Add means over `rows` rows; within a captured function, at each replay. `rows` are counted
-        apart."""
-        with Tensor.no_grad():
-            row = Tensor.stack(*[m.detach().reshape(()).cast(dtypes.float32) for m in measured])
-            self.values.assign(self.values + row.to(self.values.device) * float(rows))
+    def add(self, measured: Sequence[Tensor], rows: int) -> None:
+        """`add_means` to the values; `rows` are counted apart, as a replay counts none."""
+        add_means(self.values, measured, rows)
 
     def means(self) -> list[float]:
         """The mean of each value over all rows."""
@@ -42,6 +41,13 @@ class Sums:
         """Begin again."""
         self.values.assign(Tensor.zeros_like(self.values)).realize()
         self.rows = 0
+
+
+def add_means(sums: Tensor, measured: Sequence[Tensor], rows: int) -> None:
+    """Add means over `rows` rows to sums over rows; within a captured function, at each replay."""
+    with Tensor.no_grad():
+        row = Tensor.stack(*[m.detach().reshape(()).cast(dtypes.float32) for m in measured])
+        sums.assign(sums + row.to(sums.device) * float(rows))
 
 
 class Steps:
@@ -74,6 +80,11 @@ class Steps:
         with Tensor.no_grad(), Tensor.train(False):
             function(*batch.tensors)
         self.evaluated.rows += batch.rows
+
+
+def default_optimizer(model: Any) -> nn.optim.Optimizer:
+    """Adam on the parameters of a model."""
+    return nn.optim.Adam(nn.state.get_parameters(model), lr=_RATE)
 
 
 def captured_steps(model: Any, optimizer: Any, loss: Measure, metrics: Mapping[str, Measure]) -> Steps:

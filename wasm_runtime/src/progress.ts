@@ -1,21 +1,24 @@
 /** Progress, in the one form in which everything reports it. */
 
-/** How far a start or a file has come. */
+/** How far a start, a file or a training run has come. */
 export interface Progress {
   /**
    * Of a start: `files` are fetched, Python is at its `start`, polygrad's `import`, and it is `ready`. `download`: a file
-   * arrives.
+   * arrives. `training`: of a model.
    */
-  readonly stage: "files" | "start" | "import" | "ready" | "download";
+  readonly stage: "files" | "start" | "import" | "ready" | "download" | "training";
   /**
-   * How much is done, from 0 to 1: of a start by the time that stages usually take, of a file by bytes. It stays 0 until
+   * How much is done, from 0 to 1: of a start by the time that stages usually take, of a file by bytes, of training by
+   * steps. It stays 0 until
    * the end for a file whose length the server does not send.
    */
   readonly fraction: number;
-  /** The bytes of a file that have arrived. */
+  /** The bytes of a file that have arrived; the steps that were taken. */
   readonly loaded?: number;
-  /** The length of a file in bytes, where it is known. */
+  /** The length of a file in bytes, where it is known; the number of all steps. */
   readonly total?: number | undefined;
+  /** What training measured last, by name: means of the epoch so far, and validation of the last epoch. */
+  readonly values?: Readonly<Record<string, number>>;
 }
 
 export type OnProgress = (progress: Progress) => void;

@@ -12,6 +12,7 @@ import {
 } from "./capture";
 import type { DTypeName } from "./dtypes";
 import { NotImplementedError, PythonError } from "./errors";
+import { fit, type FitData, type FitModel, type FitOptions, type FitResult } from "./fit";
 import * as generated from "./generated/errors";
 import {
   LAYERS,
@@ -148,6 +149,17 @@ export interface Polygrad {
    * and plain objects of them. It cannot read values.
    */
   TinyJit<A extends unknown[], R extends Captured>(fn: (...args: A) => R): CapturedFunction<A, R>;
+  /**
+   * Train a model: batches, captured steps, validation, early stopping, progress, checkpoints.
+   *
+   *     const { history } = await fit(model, [images, labels], { loss: "crossEntropy", metrics: ["accuracy"], epochs: 5 });
+   *     console.log(history.accuracy);
+   *
+   * `model` is a function, or has a method `forward`; its loss is a function of (prediction, ...targets) or has a name. A
+   * run depends on its seed alone, and goes on from a checkpoint to the last bit (`resume`). Rejects with ArgumentError,
+   * ShapeError, what `compileStep` throws, and the reason of `signal`.
+   */
+  fit(model: FitModel, data: FitData, options: FitOptions): Promise<FitResult>;
   /**
    * Run `run`, and free what was made in it, except for what it returns (also inside of arrays, Maps, Sets and the
    * properties of objects) and what was kept (`tensor.keep()`).
@@ -297,6 +309,7 @@ export function createApi({ transport, info }: Connection, host: Host): Polygrad
       checkFunction(fn, "TinyJit");
       return tinyJit(session, fn);
     },
+    fit: (model, data, options) => fit(session, host, model, data, options),
     scope: (run) => session.scope(run),
     dispose(...values) {
       session.disposeIn(values);

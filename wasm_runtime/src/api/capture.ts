@@ -11,7 +11,6 @@ import { packArray, packNumbers, type NestedData } from "./data";
 import { isTypedArray } from "./dtypes";
 import { isOptions, Tuple } from "./encode";
 import { ArgumentError, CaptureError } from "./generated/errors";
-import type { OptimizerGroup, Optimizer } from "./generated/nn";
 import type { Tensor } from "./generated/tensor";
 import { handlesIn, number, owner } from "./handle";
 import { isTensor, tensorsIn } from "./models";
@@ -171,7 +170,7 @@ export function compileStep<M, const X extends readonly TensorData[], R>(
   session: Session,
   fn: (model: M, ...inputs: AsTensors<X>) => R,
   model: M,
-  optimizer: Optimizer | OptimizerGroup,
+  optimizer: PythonObject,
   ...inputs: X
 ): CompiledStep<R> {
   const made = session.scope(() => {
@@ -256,9 +255,16 @@ export function tinyJit<A extends unknown[], R>(
     calls = 0;
     session.run("$reset", [handle]);
   };
-  return Object.defineProperty(Object.assign(call, { reset }), "captured", {
+  return Object.defineProperty(Object.assign(call, { reset, [jit]: handle }), "captured", {
     get: () => calls >= 2,
   }) as unknown as CapturedFunction<A, R>;
+}
+
+const jit: unique symbol = Symbol("jit");
+
+/** The Python object behind a captured function. */
+export function jitOf(captured: object): PythonObject {
+  return (captured as { [jit]: PythonObject })[jit];
 }
 
 /** Throws ArgumentError unless `fn`, an argument of `what`, is a function. */

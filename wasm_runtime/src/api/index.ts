@@ -17,6 +17,16 @@ export { DirectTransport } from "./direct";
 export type { DType, DTypeName, Nested, Scalar, TypedArray } from "./dtypes";
 export { NotImplementedError, PythonError } from "./errors";
 export { inspect } from "./format";
+export type {
+  FitData,
+  FitModel,
+  FitOptions,
+  FitResult,
+  FitState,
+  LossName,
+  Measure,
+  MetricName,
+} from "./fit";
 export * from "./generated/errors";
 export type * from "./generated/nn";
 export type { Tensor } from "./generated/tensor";

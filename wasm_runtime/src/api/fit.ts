@@ -1,0 +1,292 @@
+/**
+ * `fit`: a training run. The functions of loss and metrics are captured here, for each shape of batches; Python runs the
+ * loop over them (polygrad/training/binding.py), a slice of time after the other.
+ */
+
+import { callContext, callTensor, unpack } from "./calls";
+import { compileStep, jitOf, tinyJit } from "./capture";
+import { ArgumentError } from "./generated/errors";
+import type { Optimizer, OptimizerGroup } from "./generated/nn";
+import type { Tensor } from "./generated/tensor";
+import { Handle } from "./handle";
+import { tensorOf, type TensorData } from "./make";
+import { getStateDict } from "./models";
+import { PythonObject } from "./object";
+import type { Session } from "./session";
+import { readAll, type FileSource, type Host } from "./sources";
+import type { OnProgress } from "../progress";
+
+/** A function of a prediction and targets: the mean over rows, a tensor of one element. */
+export type Measure = (prediction: never, ...targets: Tensor[]) => Tensor;
+export type LossName = "crossEntropy" | "binaryCrossEntropy" | "mse" | "mae" | "huber";
+export type MetricName = "accuracy" | "mse" | "mae";
+
+/** Inputs and targets: tensors or arrays with as many rows each; either may be an array of several tensors. */
+export type FitData = readonly [
+  inputs: TensorData | readonly Tensor[],
+  targets: TensorData | readonly Tensor[],
+];
+
+/** Where a run stands after an epoch. */
+export interface FitState {
+  /** How many epochs are complete. */
+  readonly epoch: number;
+  /** How many steps were taken. */
+  readonly step: number;
+  /** A value of each name for each epoch. */
+  readonly history: Readonly<Record<string, readonly number[]>>;
+  /** The state of the run as a safetensors file, from which `fit` goes on: `resume`. */
+  checkpoint(): Promise<Uint8Array<ArrayBuffer>>;
+}
+
+export interface FitOptions {
+  /** A function of (prediction, ...targets), or the name of one. */
+  readonly loss: Measure | LossName;
+  /** Functions by name, or names. */
+  readonly metrics?: Readonly<Record<string, Measure | MetricName>> | readonly MetricName[];
+  readonly epochs?: number;
+  /** Rows of a batch: 32 unless given. */
+  readonly batchSize?: number;
+  /** By default Adam, with a learning rate of 0.001. */
+  readonly optimizer?: Optimizer | OptimizerGroup;
+  /** Data to measure on after each epoch, as `val_loss` and so on; or the fraction of the rows that is held out. */
+  readonly validation?: FitData | number;
+  /** Of learning rates: an object of `nn.optim`, such as `new nn.optim.CosineAnnealingLR(optimizer, 10)`. */
+  readonly scheduler?: PythonObject;
+  /** When the scheduler steps: after each epoch unless given. */
+  readonly schedulerInterval?: "epoch" | "step";
+  /** Stop when `monitor` ("val_loss", or "loss") has not improved for `patience` epochs, and restore the best weights. */
+  readonly earlyStopping?: {
+    readonly monitor?: string;
+    readonly patience?: number;
+    readonly largest?: boolean;
+    readonly least?: number;
+    readonly restore?: boolean;
+  };
+  /** Whether rows are in another order in each epoch; true unless given. */
+  readonly shuffle?: boolean;
+  /** Whether a smaller batch at the end of an epoch is left out. */
+  readonly dropLast?: boolean;
+  /** Of the order, and of what is random in the model. */
+  readonly seed?: number;
+  /** A checkpoint to go on from, with the results that the run would have had without the interruption. */
+  readonly resume?: FileSource;
+  /** Is called every few hundredths of a second. */
+  readonly onProgress?: OnProgress;
+  /** Is called after each epoch, and awaited; `false` ends the run. */
+  readonly onEpoch?: (state: FitState) => unknown;
+  /** Ends the run after the present step: `fit` rejects with its reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** What `fit` resolves to. */
+export interface FitResult {
+  /** A value of each name for each epoch. */
+  readonly history: Readonly<Record<string, readonly number[]>>;
+  /** Why the run stopped early; "" if it did not. */
+  readonly stopReason: string;
+  /** The history as curves: SVG text. */
+  readonly svg: string;
+}
+
+/** A model: a function, or an object with a method `forward`. */
+export type FitModel = ((...inputs: never[]) => unknown) | { forward(...inputs: never[]): unknown };
+
+interface Advance {
+  readonly done: boolean;
+  readonly epoch: number;
+  readonly step: number;
+  readonly steps: number;
+  readonly values: Readonly<Record<string, number>>;
+  readonly history: Readonly<Record<string, readonly number[]>>;
+  readonly reason: string;
+}
+
+/** Seconds between two reports. Meanwhile a page of a session on this thread does not respond. */
+const SLICE = 0.04;
+const PYTHON_NAMES: Readonly<Record<string, string>> = {
+  crossEntropy: "cross_entropy",
+  binaryCrossEntropy: "binary_cross_entropy",
+};
+
+/** `Polygrad.fit`. */
+export async function fit(
+  session: Session,
+  host: Host,
+  model: FitModel,
+  data: FitData,
+  options: FitOptions,
+): Promise<FitResult> {
+  const { resume, signal, onProgress, onEpoch } = options;
+  signal?.throwIfAborted();
+  const checkpoint = resume === undefined ? null : await readAll(host, resume, "fit: resume", { signal });
+  const temporary: Handle[] = [];
+  const keep = <T extends Handle>(handle: T): T => {
+    temporary.push(handle);
+    return handle;
+  };
+  try {
+    const training = keep(prepare(session, model, data, options, keep));
+    await capture(session, training, model, options, keep);
+    const { scheduler, earlyStopping } = options;
+    const started = [training, scheduler ?? null, earlyStopping ?? null];
+    const bytes = checkpoint === null ? null : session.bytes(checkpoint);
+    let epoch = (await session.value("$fit.Training.start", [...started, bytes])) as number;
+    for (;;) {
+      if (signal?.aborted) session.run("$fit.Training.stop", [training, "it was aborted"]);
+      const state = await advance(session, training);
+      const { step, steps, values } = state;
+      onProgress?.({
+        stage: "training",
+        fraction: steps ? step / steps : 1,
+        loaded: step,
+        total: steps,
+        values,
+      });
+      if (state.epoch > epoch && onEpoch !== undefined) {
+        const goesOn = await onEpoch({
+          epoch: state.epoch,
+          step,
+          history: state.history,
+          checkpoint: () => bytesOf(session, "$fit.Training.checkpoint", [training]),
+        });
+        if (goesOn === false) session.run("$fit.Training.stop", [training, "onEpoch stopped it"]);
+      }
+      epoch = state.epoch;
+      if (state.done) {
+        signal?.throwIfAborted();
+        const svg = (await session.value("$fit.Training.svg", [training])) as string;
+        return { history: state.history, stopReason: state.reason, svg };
+      }
+      await new Promise((resolve) => setTimeout(resolve, 0)); // a page draws
+    }
+  } finally {
+    for (const handle of temporary) handle.dispose();
+  }
+}
+
+/** The run, before anything was captured. */
+function prepare(
+  session: Session,
+  model: FitModel,
+  data: FitData,
+  options: FitOptions,
+  keep: <T extends Handle>(handle: T) => T,
+): PythonObject {
+  const tensors = (part: TensorData | readonly Tensor[]): Handle[] => {
+    if (Array.isArray(part) && part.every((x) => x instanceof Handle)) return part as Handle[];
+    if (part instanceof Handle) return [part];
+    return [keep(tensorOf(session, part as TensorData))];
+  };
+  const pair = (given: FitData, what: string): [Handle[], Handle[]] => {
+    const parts: unknown = given;
+    if (!Array.isArray(parts) || parts.length !== 2) {
+      throw new ArgumentError(`fit: ${what}: expected [inputs, targets]`);
+    }
+    return [tensors(given[0]), tensors(given[1])];
+  };
+  const { validation, epochs = 1, batchSize = 32, shuffle = true, dropLast = false, seed = 0 } = options;
+  const settings = {
+    epochs,
+    batch_size: batchSize,
+    interval: options.schedulerInterval ?? "epoch",
+    shuffle,
+    drop_last: dropLast,
+    seed,
+  };
+  const held = typeof validation === "number" ? validation : validation && pair(validation, "validation");
+  const state = getStateDict(model);
+  const args = [state, options.optimizer ?? null, measures(options).map(([name]) => name)];
+  const number = session.call("$fit.Training", [...args, ...pair(data, "data"), held ?? null, settings]);
+  return new PythonObject(session, number);
+}
+
+/** The loss and the metrics by name, in order. */
+function measures({ loss, metrics = [] }: FitOptions): [name: string, measure: Measure | string][] {
+  const named: [string, Measure | string][] = Array.isArray(metrics)
+    ? metrics.map((name: string) => [name, name])
+    : Object.entries(metrics as Readonly<Record<string, Measure | MetricName>>);
+  return [["loss", loss], ...named];
+}
+
+/** Capture a step, and an evaluation, for each shape of batches, and hand them to the run. */
+async function capture(
+  session: Session,
+  training: PythonObject,
+  model: FitModel,
+  options: FitOptions,
+  keep: <T extends Handle>(handle: T) => T,
+): Promise<void> {
+  const predict = typeof model === "function" ? model : model.forward.bind(model);
+  const inputs = (await session.value("$get", [training, "inputs"])) as number;
+  const optimizer = keep(new PythonObject(session, session.call("$get", [training, "optimizer"])));
+  const [trained, evaluated] = unpack(session, session.call("$fit.Training.sums", [training]), 2).map(keep);
+  /** Measure a batch of `rows` rows and add to `sums`. */
+  const measure = (sums: Tensor | undefined, rows: number, tensors: readonly Tensor[]): Tensor[] => {
+    const prediction = predict(...(tensors.slice(0, inputs) as never[])) as never;
+    const targets = tensors.slice(inputs);
+    const measured = measures(options).map(([name, how], i) => {
+      if (typeof how === "function") return how(prediction, ...targets);
+      const kind = i === 0 ? "loss" : "metrics";
+      return callTensor(session, "$fit.measure", [
+        kind,
+        PYTHON_NAMES[how] ?? how,
+        prediction,
+        ...targets,
+        name,
+      ]);
+    });
+    session.run("$fit.add", [sums, measured, rows]);
+    return measured;
+  };
+  for (const kind of ["step", "evaluation"] as const) {
+    const sizes = (await session.value("$fit.Training.sizes", [training, kind])) as number[];
+    for (const rows of sizes) {
+      const source = session.call("$fit.Training.example", [training, kind, rows]);
+      const count = (await session.ask({ kind: "length", handle: source })) as number;
+      const tensors = unpack(session, source, count).map(keep);
+      let captured: Handle;
+      if (kind === "step") {
+        const step = (_: unknown, ...xs: Tensor[]): Tensor[] => measure(trained, rows, xs);
+        captured = compileStep(session, step, model, optimizer, ...tensors);
+      } else {
+        const evaluate = tinyJit(session, (...xs: Tensor[]) => measure(evaluated, rows, xs));
+        for (let i = 0; i < 2; i++)
+          outsideOfTraining(session, () => {
+            session.disposeIn(evaluate(...tensors));
+          });
+        captured = jitOf(evaluate);
+      }
+      session.run("$fit.Training.add", [training, kind, keep(captured), tensors]);
+    }
+  }
+}
+
+function outsideOfTraining(session: Session, run: () => void): void {
+  const evaluate = (): void => {
+    callContext(session, "Tensor.train", run, [false]);
+  };
+  callContext(session, "Tensor.no_grad", evaluate, []);
+}
+
+async function advance(session: Session, training: PythonObject): Promise<Advance> {
+  const handle = await session.callWaiting("$fit.Training.advance", [training, SLICE]);
+  try {
+    return (await session.ask({ kind: "value", handle })) as Advance;
+  } finally {
+    new Handle(session, handle).dispose();
+  }
+}
+
+async function bytesOf(
+  session: Session,
+  name: string,
+  args: readonly unknown[],
+): Promise<Uint8Array<ArrayBuffer>> {
+  const handle = await session.callWaiting(name, args);
+  try {
+    return new Uint8Array((await session.ask({ kind: "read", handle })) as ArrayBuffer);
+  } finally {
+    new Handle(session, handle).dispose();
+  }
+}
