@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from polygrad import Tensor, TinyJit, compile_step, nn
+from polygrad.training import fit
 
 
 def rows(count: int, width: int) -> list[list[float]]:
@@ -176,6 +177,32 @@ def compiled() -> dict[str, Any]:
         "loss": loss,
         "state": list(state),
         "forms": forms,
+    }
+
+
+def fitted() -> dict[str, Any]:
+    Tensor.manual_seed(7)
+    net = Net()
+    x = Tensor(rows(37, 4))
+    y = Tensor([i % 3 for i in range(37)], dtype="int32")
+    history = fit(
+        net,
+        (x, y),
+        loss="cross_entropy",
+        metrics=["accuracy"],
+        epochs=4,
+        batch_size=8,
+        validation=0.2,
+        progress=False,
+    )
+    return {
+        "history": history.values,
+        "final": net(x[:3]).tolist(),
+        "resumed": True,
+        "seen": [1, 2, 3, 4],
+        "stopped": ["onEpoch stopped it", 2],
+        "aborted": "enough",
+        "errors": ["ArgumentError", "ArgumentError", "ArgumentError", "ShapeError"],
     }
 
 

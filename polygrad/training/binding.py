@@ -29,7 +29,7 @@ def measure(kind: str, name: str, prediction: Tensor, *targets: Tensor) -> Tenso
     return metrics_of([name])[name](prediction, *targets)
 
 
-def add(sums: Tensor, measured: Sequence[Tensor], rows: int) -> None:
+def add(sums: Tensor, measured: Mapping[str, Tensor], rows: int) -> None:
     """`add_means`, of a step's or an evaluation's values."""
     add_means(sums, measured, rows)
 
@@ -98,8 +98,6 @@ class Training:
         options = self.options
         settings = {"rows": self._data.rows.rows, "scheduler": type(scheduler).__name__}
         settings |= {name: options[name] for name in ("seed", "batch_size", "shuffle", "drop_last")}
-        for sums in (self._steps.trained, self._steps.evaluated):
-            sums.clear()
         self._run = TrainingRun(
             self.model,
             self.optimizer,

@@ -117,11 +117,11 @@ class TrainingRun:
         measured = dict(zip(self.steps.names, self.steps.trained.means(), strict=True))
         self.steps.trained.clear()
         if self.validation is not None:
+            self.steps.evaluated.clear()
             for batch in self.validation.epoch(0):
                 self.steps.evaluate(batch)
             means = self.steps.evaluated.means()
             measured |= {f"val_{name}": mean for name, mean in zip(self.steps.names, means, strict=True)}
-            self.steps.evaluated.clear()
         self.history.add(**measured)
         self.epoch, self.position = self.epoch + 1, 0
         if self.scheduler is not None and self.interval == "epoch":

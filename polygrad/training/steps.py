@@ -23,15 +23,12 @@ _MAX_SHAPES = 32  # of batches: more are rather a mistake than a plan
 
 
 class Sums:
-    """Sums of measured values over rows, on a device."""
+    """Sums of measured values over rows, on a device. `rows`: how many these were; a captured function that
+    adds to `values` counts none."""
 
     def __init__(self, count: int, device: str) -> None:
         self.values = Tensor.zeros(count, device=device, dtype=dtypes.float32).contiguous().realize()
         self.rows = 0
-
-    def add(self, measured: Sequence[Tensor], rows: int) -> None:
-        """`add_means` to the values; `rows` are counted apart, as a replay counts none."""
-        add_means(self.values, measured, rows)
 
     def means(self) -> list[float]:
         """The mean of each value over all rows."""
@@ -43,10 +40,15 @@ class Sums:
         self.rows = 0
 
 
-def add_means(sums: Tensor, measured: Sequence[Tensor], rows: int) -> None:
-    """Add means over `rows` rows to sums over rows; within a captured function, at each replay."""
+def add_means(sums: Tensor, measured: Mapping[str, Tensor], rows: int) -> None:
+    """Add means over `rows` rows to sums over rows; within a captured function, at each replay. Raises
+    ArgumentError for what is not a mean over rows."""
+    for name, value in measured.items():
+        if not isinstance(value, Tensor) or value.numel() != 1:
+            actual = value.shape if isinstance(value, Tensor) else type(value).__name__
+            raise ArgumentError(f"{name}: expected a Tensor of one element, the mean over rows, got {actual}")
     with Tensor.no_grad():
-        row = Tensor.stack(*[m.detach().reshape(()).cast(dtypes.float32) for m in measured])
+        row = Tensor.stack(*[m.detach().reshape(()).cast(dtypes.float32) for m in measured.values()])
         sums.assign(sums + row.to(sums.device) * float(rows))
 
 
@@ -91,36 +93,27 @@ def captured_steps(model: Any, optimizer: Any, loss: Measure, metrics: Mapping[s
     """Steps of a model. `loss`, `metrics`: functions of (prediction, *targets)."""
     measures = {"loss": loss, **metrics}
 
-    def measure(tensors: tuple[Tensor, ...], inputs: int) -> list[Tensor]:
+    def measure(tensors: tuple[Tensor, ...], inputs: int) -> dict[str, Tensor]:
         prediction = model(*tensors[:inputs])
-        out = []
-        for name, function in measures.items():
-            value = function(prediction, *tensors[inputs:])
-            if not isinstance(value, Tensor) or value.numel() != 1:
-                actual = value.shape if isinstance(value, Tensor) else type(value).__name__
-                raise ArgumentError(
-                    f"{name}: expected a Tensor of one element, the mean over rows, got {actual}"
-                )
-            out.append(value)
-        return out
+        return {name: function(prediction, *tensors[inputs:]) for name, function in measures.items()}
 
     def make_step(batch: Batch) -> Callable[..., Any]:
-        inputs, rows, sums = len(batch.inputs), batch.rows, steps.trained
+        inputs, rows, sums = len(batch.inputs), batch.rows, steps.trained.values
 
         def loss_and_sums(model: Any, *tensors: Tensor) -> Tensor:
             measured = measure(tensors, inputs)
-            sums.add(measured, rows)
-            return measured[0]
+            add_means(sums, measured, rows)
+            return measured["loss"]
 
         return compile_step(loss_and_sums, model, optimizer, *batch.tensors).run
 
     def make_evaluation(batch: Batch) -> Callable[..., Any]:
-        inputs, rows, sums = len(batch.inputs), batch.rows, steps.evaluated
+        inputs, rows, sums = len(batch.inputs), batch.rows, steps.evaluated.values
 
         @TinyJit
         def add(*tensors: Tensor) -> Tensor:
-            sums.add(measure(tensors, inputs), rows)
-            return sums.values.realize()
+            add_means(sums, measure(tensors, inputs), rows)
+            return sums.realize()
 
         return add
 

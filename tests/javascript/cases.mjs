@@ -284,6 +284,55 @@ export const cases = {
     };
   },
 
+  async fit({ Tensor, nn, fit }) {
+    const start = () => {
+      Tensor.manualSeed(7);
+      return makeNet(nn);
+    };
+    const net = start();
+    const x = rows(37, 4);
+    const y = new Int32Array(x.map((_, i) => i % 3));
+    const options = {
+      loss: "crossEntropy",
+      metrics: ["accuracy"],
+      epochs: 4,
+      batchSize: 8,
+      validation: 0.2,
+    };
+    let checkpoint;
+    const seen = [];
+    const onEpoch = async (state) => {
+      seen.push(state.epoch);
+      if (state.epoch === 2) checkpoint = await state.checkpoint();
+    };
+    const { history } = await fit(net, [x, y], { ...options, onEpoch });
+    const again = start();
+    const resumed = await fit(again, [x, y], { ...options, resume: checkpoint });
+    const same = JSON.stringify(await again.out.weight.tolist());
+    const stopped = await fit(start(), [x, y], { ...options, onEpoch: ({ epoch }) => epoch < 2 });
+    const controller = new AbortController();
+    const abort = { signal: controller.signal, onEpoch: () => controller.abort(new Error("enough")) };
+    const aborted = await thrown(() => fit(start(), [x, y], { ...options, ...abort }));
+    const own = (prediction, target) => prediction.crossEntropy(target);
+    const withOwn = await fit(start(), [x, y], { ...options, loss: own });
+    const errors = [];
+    for (const wrong of [{ loss: "nothing" }, { epochs: -1 }, { loss: (p) => p }, { loss: "mse" }]) {
+      errors.push((await thrown(() => fit(start(), [x, y], { ...options, ...wrong }))).name);
+    }
+    return {
+      history,
+      final: await net.forward(new Tensor(x.slice(0, 3))).tolist(),
+      resumed:
+        same === JSON.stringify(await net.out.weight.tolist()) &&
+        JSON.stringify(resumed.history) === JSON.stringify(history) &&
+        JSON.stringify(withOwn.history) === JSON.stringify(history),
+      seen,
+      stopped: [stopped.stopReason, stopped.history.loss.length],
+      aborted: aborted.message,
+      errors,
+    };
+  },
+
   async tinyJit({ Tensor, TinyJit, Variable, itemSync }, { worker }) {
     let calls = 0;
     const w = Tensor.full([2], 3).contiguous().realize();

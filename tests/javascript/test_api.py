@@ -47,6 +47,7 @@ def compare(got: Any, wanted: Any, where: str) -> None:
         ("autograd", expected.autograd),
         ("training", expected.training),
         ("compileStep", expected.compiled),
+        ("fit", expected.fitted),
         ("tinyJit", expected.jit),
         ("layers", expected.layers),
         ("sequential", expected.sequential),

@@ -104,10 +104,16 @@ interface Advance {
 
 /** Seconds between two reports. Meanwhile a page of a session on this thread does not respond. */
 const SLICE = 0.04;
-const PYTHON_NAMES: Readonly<Record<string, string>> = {
+
+/** Python's names of losses and of metrics. */
+const LOSSES: Readonly<Record<LossName, string>> = {
   crossEntropy: "cross_entropy",
   binaryCrossEntropy: "binary_cross_entropy",
+  mse: "mse",
+  mae: "mae",
+  huber: "huber",
 };
+const METRICS: Readonly<Record<MetricName, string>> = { accuracy: "accuracy", mse: "mse", mae: "mae" };
 
 /** `Polygrad.fit`. */
 export async function fit(
@@ -127,11 +133,11 @@ export async function fit(
   };
   try {
     const training = keep(prepare(session, model, data, options, keep));
-    await capture(session, training, model, options, keep);
     const { scheduler, earlyStopping } = options;
     const started = [training, scheduler ?? null, earlyStopping ?? null];
     const bytes = checkpoint === null ? null : session.bytes(checkpoint);
     let epoch = (await session.value("$fit.Training.start", [...started, bytes])) as number;
+    await capture(session, training, model, options, keep); // of the state that a checkpoint has brought
     for (;;) {
       if (signal?.aborted) session.run("$fit.Training.stop", [training, "it was aborted"]);
       const state = await advance(session, training);
@@ -196,17 +202,41 @@ function prepare(
   };
   const held = typeof validation === "number" ? validation : validation && pair(validation, "validation");
   const state = getStateDict(model);
-  const args = [state, options.optimizer ?? null, measures(options).map(([name]) => name)];
+  const args = [state, options.optimizer ?? null, measures(session, options).map(([name]) => name)];
   const number = session.call("$fit.Training", [...args, ...pair(data, "data"), held ?? null, settings]);
   return new PythonObject(session, number);
 }
 
-/** The loss and the metrics by name, in order. */
-function measures({ loss, metrics = [] }: FitOptions): [name: string, measure: Measure | string][] {
-  const named: [string, Measure | string][] = Array.isArray(metrics)
-    ? metrics.map((name: string) => [name, name])
+/** The loss and the metrics by name, in order. Throws ArgumentError. */
+function measures(session: Session, { loss, metrics = [] }: FitOptions): [name: string, measure: Measure][] {
+  const named = Array.isArray(metrics)
+    ? (metrics as readonly string[]).map((name) => [name, name] as const)
     : Object.entries(metrics as Readonly<Record<string, Measure | MetricName>>);
-  return [["loss", loss], ...named];
+  return [
+    ["loss", measureOf(session, "loss", loss, LOSSES)],
+    ...named.map(([name, metric]): [string, Measure] => [
+      name,
+      measureOf(session, `metrics: ${name}`, metric, METRICS),
+    ]),
+  ];
+}
+
+/** The function that is given, or that has the given name. */
+function measureOf(
+  session: Session,
+  what: string,
+  given: Measure | string,
+  names: Readonly<Record<string, string>>,
+): Measure {
+  if (typeof given === "function") return given;
+  const name = names[given];
+  if (name === undefined) {
+    const expected = Object.keys(names).join(", ");
+    throw new ArgumentError(`fit: ${what}: expected a function or one of ${expected}, got ${given}`);
+  }
+  const kind = names === LOSSES ? "loss" : "metrics";
+  return (prediction, ...targets) =>
+    callTensor(session, "$fit.measure", [kind, name, prediction, ...targets]);
 }
 
 /** Capture a step, and an evaluation, for each shape of batches, and hand them to the run. */
@@ -221,23 +251,14 @@ async function capture(
   const inputs = (await session.value("$get", [training, "inputs"])) as number;
   const optimizer = keep(new PythonObject(session, session.call("$get", [training, "optimizer"])));
   const [trained, evaluated] = unpack(session, session.call("$fit.Training.sums", [training]), 2).map(keep);
+  const functions = measures(session, options);
   /** Measure a batch of `rows` rows and add to `sums`. */
   const measure = (sums: Tensor | undefined, rows: number, tensors: readonly Tensor[]): Tensor[] => {
     const prediction = predict(...(tensors.slice(0, inputs) as never[])) as never;
     const targets = tensors.slice(inputs);
-    const measured = measures(options).map(([name, how], i) => {
-      if (typeof how === "function") return how(prediction, ...targets);
-      const kind = i === 0 ? "loss" : "metrics";
-      return callTensor(session, "$fit.measure", [
-        kind,
-        PYTHON_NAMES[how] ?? how,
-        prediction,
-        ...targets,
-        name,
-      ]);
-    });
-    session.run("$fit.add", [sums, measured, rows]);
-    return measured;
+    const measured = functions.map(([name, measure]) => [name, measure(prediction, ...targets)] as const);
+    session.run("$fit.add", [sums, Object.fromEntries(measured), rows]);
+    return measured.map(([, value]) => value);
   };
   for (const kind of ["step", "evaluation"] as const) {
     const sizes = (await session.value("$fit.Training.sizes", [training, kind])) as number[];
