@@ -25,9 +25,9 @@ _UNSIGNED = {dtypes.int32: dtypes.uint32, dtypes.int64: dtypes.uint64}
 
 def branch_guarded_stores(kernel: UOp) -> UOp:
     """Every nest with loops in order whose store keeps what memory has unless a condition of outer loops
-    holds.
+    holds. `branch`: RANGE(c).
 
-    END(STORE(p, c ? x : LOAD(p)), outer, inner)  ->  END(STORE(p, x), outer, RANGE(c), inner)
+    END(STORE(p, c ? x : LOAD(p)), outer, inner)  ->  END(STORE(AFTER(p, branch), x), outer, branch, inner)
     """
     axis = 1 + max((n.arg.id[0] for n in kernel.toposort() if n.op is Ops.RANGE), default=-1)
     return kernel.replace(
@@ -36,7 +36,7 @@ def branch_guarded_stores(kernel: UOp) -> UOp:
 
 
 def _branch(nest: UOp, axis: Axis) -> UOp:
-    """`axis`: of the branch, whose loop goes in order, so that what reads the memory stays inside of it."""
+    """`axis`: of the branch."""
     store, loops = nest.src[0], nest.src[1:]
     if nest.op is not Ops.END or store.op is not Ops.STORE:
         return nest
@@ -51,7 +51,8 @@ def _branch(nest: UOp, axis: Axis) -> UOp:
         return nest
     inner = around[-1] + 1
     branch = UOp(Ops.RANGE, dtypes.index, (_merged(condition).cast(dtypes.index),), axis)
-    guarded_place = place.replace(src=(place.src[0], _under(place.src[1], condition)))
+    memory = UOp(Ops.AFTER, place.src[0].dtype, (place.src[0], branch))  # so that the store is in its loop
+    guarded_place = place.replace(src=(memory, _under(place.src[1], condition)))
     load = old.replace(src=(guarded_place,))
     new_store = UOp(Ops.STORE, dtypes.void, (guarded_place, new.substitute({old: load})))
     return UOp(Ops.END, dtypes.void, (new_store, *loops[:inner], branch, *loops[inner:]))
