@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from polygrad.dtype import DType
 from polygrad.engine.normalize import Bindings, with_sizes
 from polygrad.engine.sharding import is_sharded
 from polygrad.errors import InternalError
@@ -18,6 +19,7 @@ from polygrad.uop.for_loop import For
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
+_WITHOUT_VARIABLES = frozenset({int, type(None), Ops, DType, str})  # the types of most parts of a key
 _RECORDED = frozenset({Ops.CONST, Ops.BIND, Ops.BUFFER, Ops.COPY, Ops.AFTER, Ops.ASSIGN, Ops.NOOP})
 
 
@@ -111,9 +113,9 @@ class PendingGraph:
                 return bindings.unbind(part)
             if part.__class__ is For:
                 return with_sizes(Ops.FOR, part, bindings.unbind)
-            if isinstance(part, tuple):  # mostly of ints, which need no call
-                return tuple([p if p.__class__ is int else unbind(p) for p in part])
-            return part
+            if not isinstance(part, tuple) or _WITHOUT_VARIABLES.issuperset(map(type, part)):
+                return part
+            return tuple([unbind(p) for p in part])
 
         return tuple([unbind(part) for part in self.key]), bindings.variables
 

@@ -65,15 +65,16 @@ class _Metadata:
 
     def texts(self, name: str) -> list[str] | None:
         values = self.get(name, list, None)
-        if values is not None and not all(isinstance(x, str) for x in values):
+        if values is not None and not {str}.issuperset(map(type, values)):
             raise self.error(name, "expected strings")
         return values  # type: ignore[no-any-return]
 
-    def numbers(self, name: str, count: int, kind: Any) -> list[Any] | None:
+    def numbers(self, name: str, count: int, kinds: set[type]) -> list[Any] | None:
         values = self.get(name, list, None)
         if values is None:
             return None
-        if len(values) != count or not all(isinstance(x, kind) and math.isfinite(float(x)) for x in values):
+        are_numbers = len(values) == count and kinds.issuperset(map(type, values))
+        if not are_numbers or (float in kinds and not all(map(math.isfinite, values))):
             raise self.error(
                 name, f"expected {count} finite numbers, as there are tokens, got {len(values)} values"
             )
@@ -89,11 +90,11 @@ def read_gguf_tokenizer(metadata: Mapping[str, Any]) -> TokenizerFiles:
     tokens = entries.texts("tokens")
     if not tokens:
         raise entries.error("tokens", "expected a list of tokens, got none")
-    first: dict[str, int] = {}
-    for i, token in enumerate(tokens):
-        if (other := first.setdefault(token, i)) != i:
-            raise entries.error("tokens", f"{other} and {i} are both {token[:80]!r}")
-    kinds = entries.numbers("token_type", len(tokens), int) or [NORMAL] * len(tokens)
+    last = dict(zip(tokens, range(len(tokens)), strict=True))
+    if len(last) != len(tokens):
+        other, i = next((i, last[token]) for i, token in enumerate(tokens) if last[token] != i)
+        raise entries.error("tokens", f"{other} and {i} are both {tokens[i][:80]!r}")
+    kinds = entries.numbers("token_type", len(tokens), {int}) or [NORMAL] * len(tokens)
     config = _config(entries, tokens)
     template = metadata.get(_CHAT)
     if template is not None:
@@ -147,9 +148,9 @@ def _byte_level(
     return {
         "version": "1.0",
         "added_tokens": [
-            added_token(i, token, special=kind != USER_DEFINED)
-            for i, (token, kind) in enumerate(zip(tokens, kinds, strict=True))
-            if kind in (UNKNOWN, CONTROL, USER_DEFINED)
+            added_token(i, tokens[i], special=kind != USER_DEFINED)
+            for i, kind in enumerate(kinds)
+            if kind != NORMAL and kind in (UNKNOWN, CONTROL, USER_DEFINED)
         ],
         "normalizer": {"type": "NFC"} if name in ("qwen2", "deepseek-r1-qwen") else None,
         "pre_tokenizer": steps,
@@ -164,7 +165,7 @@ def _byte_level(
             "fuse_unk": False,
             "byte_fallback": False,
             "ignore_merges": name in IGNORE_MERGES,
-            "vocab": {token: i for i, token in enumerate(tokens)},
+            "vocab": dict(zip(tokens, range(len(tokens)), strict=True)),
             "merges": read_merges(merges, f"{FILE}: {_PREFIX}merges"),
         },
     }
@@ -193,7 +194,7 @@ def _wordpiece(entries: _Metadata, tokens: list[str], config: dict[str, Any]) ->
 def _sentencepiece(
     entries: _Metadata, tokens: list[str], kinds: list[int], config: dict[str, Any], model: str
 ) -> dict[str, Any]:
-    scores = entries.numbers("scores", len(tokens), (int, float))
+    scores = entries.numbers("scores", len(tokens), {int, float})
     if scores is None:
         raise entries.error("scores", "expected a score for each token, got none")
     charsmap = entries.get("precompiled_charsmap", list, [])

@@ -57,11 +57,14 @@ class HFInstance(Instance):
 
     @cached_property
     def tokenizer(self) -> Tokenizer | None:
-        """The tokenizer that came with the weights; None if none did."""
+        """The tokenizer that came with the weights; None if none did. Its library is opened by the first
+        `encode`, as prompts may be ids."""
         rows = getattr(self.module, "vocabulary", None)
         if has_tokenizer(self._files):
-            return Tokenizer(self._files, rows)
-        return Tokenizer.from_gguf(self.metadata, rows) if "tokenizer.ggml.model" in self.metadata else None
+            return Tokenizer(self._files, rows, opens_library=False)
+        if "tokenizer.ggml.model" in self.metadata:
+            return Tokenizer.from_gguf(self.metadata, rows, opens_library=False)
+        return None
 
     @cached_property
     def defaults(self) -> Fields:

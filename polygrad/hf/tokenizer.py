@@ -6,6 +6,7 @@ host.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from polygrad.errors import ArgumentError, ModelError
-from polygrad.hf.backend import open_backend
+from polygrad.hf.backend import TokenizerBackend, open_backend
 from polygrad.hf.chat import render_chat
 from polygrad.hf.decoding import TextStream, open_stream
 from polygrad.hf.gguf_tokenizer import read_gguf_tokenizer
@@ -37,9 +38,10 @@ class Tokenizer:
     `source`: a folder, or the bytes of its files by their names (`tokenizer.json`, `tokenizer_config.json`,
     `special_tokens_map.json`, `chat_template.jinja`; of older folders `vocab.json` with `merges.txt`,
     `vocab.txt`, `tokenizer.model`, `spiece.model`). `from_gguf` reads a GGUF file's metadata.
-    `embedding_rows`: how many ids the model knows, if it is to be checked that there are no others. Raises
-    ModelError that names file and entry when a file is damaged, contradicts itself or says what is not
-    supported.
+    `embedding_rows`: how many ids the model knows, if it is to be checked that there are no others.
+    `opens_library`: False leaves the library that finds tokens, which `decode` does not need, to the first
+    `encode`, which then raises what the library refuses. Raises ModelError that names file and entry when a
+    file is damaged, contradicts itself or says what is not supported.
 
     >>> import json
     >>> vocabulary = {"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "hello": 3, "world": 4, "##s": 5}
@@ -55,19 +57,24 @@ class Tokenizer:
     """
 
     def __init__(
-        self, source: str | os.PathLike[str] | Mapping[str, bytes], embedding_rows: int | None = None
+        self,
+        source: str | os.PathLike[str] | Mapping[str, bytes],
+        embedding_rows: int | None = None,
+        opens_library: bool = True,
     ) -> None:
         files = source if isinstance(source, Mapping) else read_folder(source)
-        self._start(read_files(files), embedding_rows)
+        self._start(read_files(files), embedding_rows, opens_library)
 
     @classmethod
-    def from_gguf(cls, metadata: Mapping[str, Any], embedding_rows: int | None = None) -> Tokenizer:
+    def from_gguf(
+        cls, metadata: Mapping[str, Any], embedding_rows: int | None = None, opens_library: bool = True
+    ) -> Tokenizer:
         """The tokenizer in the metadata of a GGUF file, as `gguf_load` gives it. Raises ModelError."""
         self = cls.__new__(cls)
-        self._start(read_gguf_tokenizer(metadata), embedding_rows)
+        self._start(read_gguf_tokenizer(metadata), embedding_rows, opens_library)
         return self
 
-    def _start(self, files: TokenizerFiles, embedding_rows: int | None) -> None:
+    def _start(self, files: TokenizerFiles, embedding_rows: int | None, opens_library: bool) -> None:
         content = files.tokenizer
         if embedding_rows is not None and content.tokens and max(content.tokens) >= embedding_rows:
             number = max(content.tokens)
@@ -80,7 +87,12 @@ class Tokenizer:
             content.ids[token.content] for token in content.added.values() if token.special
         )
         self._post = post_processor(content.data["post_processor"], content.ids)
-        self._backend = open_backend(content, files.file)
+        if opens_library:
+            _ = self._backend
+
+    @functools.cached_property
+    def _backend(self) -> TokenizerBackend:
+        return open_backend(self._files.tokenizer, self._files.file)
 
     # --- the vocabulary
 

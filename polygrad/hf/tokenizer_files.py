@@ -6,7 +6,7 @@ Knows no library that tokenizes. `polygrad/hf/legacy.py` converts folders withou
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -155,7 +155,7 @@ def _with_tokens(
     ]
     config_tokens += [({**entry, "special": True}, None) for entry in [*special.values(), *names]]
     out = list(added_tokens)
-    largest = max([-1, *(x for x in [*vocabulary.values(), *known_tokens.values()] if isinstance(x, int))])
+    largest: int | None = None  # of the vocabulary, when it is needed
     for entry, number in config_tokens:
         content = str(entry["content"])
         if content in known_tokens:
@@ -166,13 +166,19 @@ def _with_tokens(
                 )
             continue
         if number is None:
-            number = vocabulary.get(content, largest + 1)
-        largest = max(largest, number) if isinstance(number, int) else largest
+            number = vocabulary.get(content)
+        if number is None:
+            largest = _largest_id(vocabulary.values()) if largest is None else largest
+            number = max(largest, _largest_id(known_tokens.values())) + 1
         flags = {flag: entry.get(flag, False) for flag in _FLAGS}
         flags["normalized"] = entry.get("normalized", not flags["special"])
         out.append({"id": number, "content": content, **flags})
         known_tokens[content] = number
     return {**data, "added_tokens": out}
+
+
+def _largest_id(numbers: Iterable[Any]) -> int:
+    return max((x for x in numbers if isinstance(x, int)), default=-1)
 
 
 def _vocabulary(data: dict[str, Any]) -> dict[str, int]:

@@ -141,7 +141,7 @@ def check_tokenizer(data: Mapping[str, Any], file: str = FILE) -> TokenizerJson:
         _check_merges(model, ids, file)
     if kind in ("WordPiece", "WordLevel") and model.get("unk_token") not in ids:
         raise ModelError(f"{file}: model.unk_token: {model.get('unk_token')!r} is not in the vocabulary")
-    tokens = {number: token for token, number in ids.items()}
+    tokens = dict(zip(ids.values(), ids, strict=True))
     added_tokens = _added_tokens(data.get("added_tokens") or [], ids, tokens, file)
     for part in _CHILDREN:
         if data.get(part) is not None:
@@ -173,8 +173,12 @@ def _vocabulary(model: dict[str, Any], file: str) -> dict[str, int]:
     vocabulary = model.get("vocab")
     if not isinstance(vocabulary, dict):
         raise ModelError(f"{file}: model.vocab: expected an object, got {type(vocabulary).__name__}")
+    numbers = vocabulary.values()
+    is_good = {int}.issuperset(map(type, numbers)) and len(set(numbers)) == len(vocabulary)
+    if is_good and min(numbers, default=0) >= 0 and max(numbers, default=0) < _LARGEST_ID:
+        return dict(vocabulary)
     owners: dict[int, str] = {}
-    for token, number in vocabulary.items():
+    for token, number in vocabulary.items():  # which says what is wrong
         _check_id(number, f"{file}: model.vocab: token {token[:80]!r}")
         if (other := owners.setdefault(number, token)) != token:
             raise ModelError(

@@ -246,6 +246,20 @@ def test_a_panic_of_the_package_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
         tokenizer.encode("a" * 30)
 
 
+def test_a_library_that_is_opened_late_refuses_late() -> None:
+    """Decoding needs no library; what a check of our own finds is refused at once."""
+    lone = _raw(_changed("model.vocab", {"a": 0, "b": 1, "ab": 2, "\ud800": 4}))
+    with pytest.raises(ModelError, match="a lone surrogate"):
+        Tokenizer(lone)
+    late = Tokenizer(lone, opens_library=False)
+    assert late.decode([2, 0]) == "aba"
+    with pytest.raises(ModelError, match="a lone surrogate"):
+        late.encode("ab")
+    with pytest.raises(ModelError, match="the model's embedding has 2 rows"):
+        Tokenizer(lone, 2, opens_library=False)
+    assert Tokenizer(_raw(GOOD), opens_library=False).encode("ab") == Tokenizer(_raw(GOOD)).encode("ab")
+
+
 def test_what_is_no_source_is_refused(tmp_path: Any) -> None:
     with pytest.raises(ModelError, match=r"expected a folder with tokenizer\.json"):
         Tokenizer(tmp_path / "none")

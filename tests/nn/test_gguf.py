@@ -111,6 +111,24 @@ def test_what_the_damage_is_done_to_is_read():
     assert found["a"].tolist() == [0, 0] and found["b"].shape == (3, 0)
 
 
+@pytest.mark.parametrize("window", [1, 8, 9, 13, 64, 1 << 20])
+def test_lists_of_texts_are_read_in_windows(monkeypatch, window):
+    """Also texts that are longer than a window, empty, or end with one; and the damage in one is named."""
+    monkeypatch.setattr("polygrad.nn.gguf._WINDOW", window)
+    texts = ["", "a", "é" * 30, "four", "", "xyz" * 40]
+
+    def file(parts):
+        values = struct.pack("<IIQ", 9, 8, len(parts)) + b"".join(text(part) for part in parts)
+        return gguf(text(b"words") + values, 1)
+
+    parts = [x.encode() for x in texts]
+    assert gguf_load(file(parts))[0]["words"] == texts
+    with pytest.raises(ArgumentError, match="text in UTF-8"):
+        gguf_load(file([*parts[:3], b"\xff\xfe", *parts[4:]]))
+    with pytest.raises(ArgumentError, match="text of 1000 bytes"):
+        gguf_load(file(parts).replace(struct.pack("<Q", 4) + b"four", struct.pack("<Q", 1000) + b"four"))
+
+
 def test_changed_bytes_are_read_or_refused():
     """Never another error, and never more memory than the file has."""
     rng, refused = random.Random(4), 0
