@@ -12,6 +12,7 @@ from polygrad import Device, Tensor
 from polygrad.codegen.opts import cost
 from polygrad.codegen.opts.heuristics import choose
 from polygrad.codegen.opts.opt import Opt, OptKind
+from polygrad.codegen.target import Target
 from tests.codegen.test_split import TARGET, ast_of, empty
 
 
@@ -149,6 +150,36 @@ def test_a_mean_of_each_channel_within_1e_6(device: str) -> None:
     x = np.random.default_rng(0).standard_normal((3, 5, 7, 9)).astype(np.float32)
     got = Tensor(x, device=device).mean((0, 2, 3)).numpy()
     np.testing.assert_allclose(got, x.mean((0, 2, 3), dtype=np.float64), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("simd_bytes", "registers", "expected"),
+    [(16, 15, (2, 2, 4)), (32, 16, (2, 2, 4)), (64, 32, (4, 1, 4))],
+)
+def test_long_bodies_have_as_many_values_side_by_side_as_registers_hold(
+    simd_bytes: int, registers: int, expected: tuple[int, ...]
+) -> None:
+    target = Target("test", simd_bytes=simd_bytes, registers=registers, fma=True, scalar_fma=True)
+    x = empty(4096)
+    for out, count in zip((x.log() * x.pow(x), x.exp2().tanh(), x + 1), expected, strict=True):
+        (simd,) = (o for o in choose(ast_of(out), target) if o.kind is OptKind.SIMD)
+        assert simd.numbers == (simd_bytes // 4, count)
+
+
+@pytest.mark.parametrize("size", [1, 4, 7, 8, 9, 1001])
+def test_values_side_by_side_are_those_of_one_at_a_time(size: int) -> None:
+    """The same bits, whatever is left at the end of a row."""
+    data = np.linspace(-3, 50, 3 * size).astype(np.float32)
+
+    def computed(part: np.ndarray) -> np.ndarray:
+        x = Tensor(part, device="WASM")
+        return (x.sin() + (x * x + 1).log().exp2()).tanh().numpy()
+
+    several = computed(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cost, "INTERLEAVED", 1)
+        single = np.concatenate([computed(part) for part in np.split(data, 3)])
+    np.testing.assert_array_equal(several, single)
 
 
 def test_a_long_sum_fills_lanes() -> None:

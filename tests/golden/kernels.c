@@ -298,20 +298,32 @@ void softmax_2(char **buffers, int64_t *variables) {
     float32x8 x0 = splat_float32x8(data2[i0]);
     float32x8 x1 = splat_float32x8(data3[i0]);
     int64_t p0 = i0 * 20;
-    for (int64_t i1 = 0; i1 < 3; i1++) {
-      int64_t p1 = p0 + (i1 < 2 ? i1 << 3 : 12);
+    for (int64_t i1 = 0; i1 < 2; i1++) {
+      int64_t p1 = p0 + (i1 < 1 ? i1 << 4 : 4);
       float32x8 x2 = load_float32x8(data1 + p1) - x0;
-      float32x8 x3 = select_float32x8(x2 < -175.8861f, splat_float32x8(-175.8861f), x2);
-      float32x8 x4 = select_float32x8(89.415985f < x3, splat_float32x8(89.415985f), x3);
-      float32x8 x5 = x4 * 1.442695f + 12583166.0f;
-      uint32x8 x6 = (uint32x8)x5;
-      uint32x8 x7 = x6 >> 1u;
-      float32x8 x8 = fma_float32x8(x4, splat_float32x8(1.925963e-08f), fma_float32x8(x4, splat_float32x8(1.442695f), 12583166.0f - x5));
-      float32x8 x9 = fma_float32x8(splat_float32x8(0.00015453163f), x8, splat_float32x8(0.0013390863f));
-      float32x8 x10 = fma_float32x8(fma_float32x8(x9, x8, splat_float32x8(0.009618083f)), x8, splat_float32x8(0.05550357f));
-      float32x8 x11 = fma_float32x8(fma_float32x8(x10, x8, splat_float32x8(0.2402265f)), x8, splat_float32x8(0.6931472f));
-      float32x8 x12 = fma_float32x8(x11, x8, splat_float32x8(1.0f)) * (float32x8)(x7 << 23u) * (float32x8)((x6 - x7) << 23u);
-      store_float32x8(data0 + p1, x12 * x1);
+      float32x8 x3 = load_float32x8(data1 + p1 + 8) - x0;
+      float32x8 x4 = select_float32x8(x2 < -175.8861f, splat_float32x8(-175.8861f), x2);
+      float32x8 x5 = select_float32x8(x3 < -175.8861f, splat_float32x8(-175.8861f), x3);
+      float32x8 x6 = select_float32x8(89.415985f < x4, splat_float32x8(89.415985f), x4);
+      float32x8 x7 = select_float32x8(89.415985f < x5, splat_float32x8(89.415985f), x5);
+      float32x8 x8 = x6 * 1.442695f + 12583166.0f;
+      float32x8 x9 = x7 * 1.442695f + 12583166.0f;
+      uint32x8 x10 = (uint32x8)x8;
+      uint32x8 x11 = (uint32x8)x9;
+      uint32x8 x12 = x10 >> 1u;
+      uint32x8 x13 = x11 >> 1u;
+      float32x8 x14 = fma_float32x8(x6, splat_float32x8(1.925963e-08f), fma_float32x8(x6, splat_float32x8(1.442695f), 12583166.0f - x8));
+      float32x8 x15 = fma_float32x8(x7, splat_float32x8(1.925963e-08f), fma_float32x8(x7, splat_float32x8(1.442695f), 12583166.0f - x9));
+      float32x8 x16 = fma_float32x8(splat_float32x8(0.00015453163f), x14, splat_float32x8(0.0013390863f));
+      float32x8 x17 = fma_float32x8(splat_float32x8(0.00015453163f), x15, splat_float32x8(0.0013390863f));
+      float32x8 x18 = fma_float32x8(fma_float32x8(x16, x14, splat_float32x8(0.009618083f)), x14, splat_float32x8(0.05550357f));
+      float32x8 x19 = fma_float32x8(fma_float32x8(x17, x15, splat_float32x8(0.009618083f)), x15, splat_float32x8(0.05550357f));
+      float32x8 x20 = fma_float32x8(fma_float32x8(x18, x14, splat_float32x8(0.2402265f)), x14, splat_float32x8(0.6931472f));
+      float32x8 x21 = fma_float32x8(fma_float32x8(x19, x15, splat_float32x8(0.2402265f)), x15, splat_float32x8(0.6931472f));
+      float32x8 x22 = fma_float32x8(x20, x14, splat_float32x8(1.0f)) * (float32x8)(x12 << 23u);
+      float32x8 x23 = fma_float32x8(x21, x15, splat_float32x8(1.0f)) * (float32x8)(x13 << 23u);
+      store_float32x8(data0 + p1, x22 * (float32x8)((x10 - x12) << 23u) * x1);
+      store_float32x8(data0 + p1 + 8, x23 * (float32x8)((x11 - x13) << 23u) * x1);
     }
   }
 }

@@ -37,6 +37,7 @@ RUNNING_VALUES = 4  # running values: each round of a scan waits for the one bef
 # sizes of a loop's body, in operations
 SMALL_BODY = 24  # a body up to this size is unrolled
 LONG_BODY = 80  # a processor does not look further ahead, so the round itself has to hide its latencies
+INTERLEAVED = 2  # SIMD values of a longer body side by side, with few registers, which hide its latencies
 SMALL_SUM = 4  # rounds: a sum with no more is unrolled whole
 LONG_EPILOGUE = 6  # a longer one, after a sum, takes the registers of the register tile
 

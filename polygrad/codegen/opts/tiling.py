@@ -156,9 +156,16 @@ class Tiling:
         lane = chosen[0]
         vectors = lane.src[0].arg // lanes
         if not self.reduced or body >= 2 * cost.SMALL_BODY:
-            interleaved = body < cost.SMALL_BODY or (body >= cost.LONG_BODY and self.target.registers >= 32)
-            return {lane: Tile(lanes, _fit(vectors, 4) if interleaved else 1)}
+            return {lane: Tile(lanes, _fit(vectors, self.interleaved(body)))}
         return self.tile_for_reuse(lane, lanes, vectors)
+
+    def interleaved(self, body: int) -> int:
+        """How many SIMD values of a body of so many operations are computed side by side."""
+        if body < cost.SMALL_BODY:
+            return 4
+        if self.target.registers >= 32:
+            return 4 if body >= cost.LONG_BODY else 1
+        return cost.INTERLEAVED
 
     def running_values(self) -> dict[UOp, Tile]:
         """Scalar running values side by side: those along the innermost loop that they do not go along."""
