@@ -16,27 +16,30 @@ from typing import Any, TypeAlias
 
 from polygrad.dtype import DType, dtypes
 from polygrad.engine.devices import Device
+from polygrad.helpers import prod
 from polygrad.onnx.proto import Node
 from polygrad.tensor.tensor import Tensor
 
 Pairs: TypeAlias = Sequence[tuple[Any, Any]]
 _MIN_SIMD_BYTES = 32  # of vectors that rows of 7 elements do not fill
 _MIN_CHANNELS = 8
+_PANEL = 32  # channels: two of the longest vectors
 _DTYPES = (dtypes.float32, dtypes.int8, dtypes.uint8)
-# Nodes that read windows, planes or elements of their first input several times.
-_READERS = frozenset({"Conv", "GlobalAveragePool", "ReduceMean", "MaxPool", "AveragePool", "Resize"})
-# Those of codes: a product of bytes shares no kernel with a concatenation.
-_CODE_READERS = _READERS | {"Concat"}
+# Nodes that read windows, planes or elements of their first input several times; and those that a product
+# should share no kernel with, as it would be computed under their conditions.
+_READERS = frozenset({"Conv", "GlobalAveragePool", "ReduceMean", "MaxPool", "AveragePool", "Resize", "Pad"})
+_JOINS = frozenset({"Concat"})  # of all inputs
 _MOVES = frozenset({"DequantizeLinear", "Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 
 
 def names_of_images(nodes: Sequence[Node], outputs: Iterable[str]) -> frozenset[str]:
-    """The names of values that nodes read several times, and of the codes that such values stand for; none in
-    a graph without convolutions."""
+    """The names of values that such nodes read, and of the codes that such values stand for, moved or not;
+    none in a graph without convolutions."""
     if not any(n.op == "Conv" for n in nodes):
         return frozenset()
     images = {n.inputs[0] for n in nodes if n.op in _READERS and n.inputs}
-    sources = {name for n in nodes if n.op in _CODE_READERS for name in n.inputs}
+    images |= {name for n in nodes if n.op in _JOINS for name in n.inputs}
+    sources = set(images)
     for n in reversed(nodes):  # a node stands behind those that it reads
         if n.op in _MOVES and n.inputs and not sources.isdisjoint(n.outputs):
             sources.add(n.inputs[0])
@@ -86,9 +89,19 @@ def convolution(
     windows = padded.cast(dtype).pool(tuple(kernel), tuple(strides), tuple(dilations))
     batch, height, width = windows.shape[0], *windows.shape[2:4]
     windows = windows.reshape(batch, groups, 1, cin, height, width, *kernel).permute(0, 4, 5, 1, 2, 6, 7, 3)
-    taps = weight.permute(2, 3, 1, 0)
-    if cout >= _MIN_CHANNELS:
-        taps = taps.contiguous()
-    taps = taps.cast(dtype).reshape(*kernel, cin, groups, cout // groups).permute(3, 4, 0, 1, 2)
+    taps = _stored_taps(weight, groups).cast(dtype).reshape(*kernel, cin, groups, cout // groups)
+    taps = taps.permute(3, 4, 0, 1, 2)
     total = (windows * taps).sum((-3, -2, -1), dtype=dtype)
     return total.reshape(batch, height, width, cout).permute(0, 3, 1, 2)
+
+
+def _stored_taps(weight: Tensor, groups: int) -> Tensor:
+    """A weight (out, in, *kernel) as (*kernel, in, out), in memory in the order in which products read it: in
+    panels of some output channels, so that columns of wide weights are not far apart."""
+    cout, cin, *kernel = weight.shape
+    taps = weight.permute(2, 3, 1, 0)
+    is_wide = groups == 1 and cout > _PANEL and cout % _PANEL == 0
+    if is_wide and weight.dtype is dtypes.float32 and prod(kernel) > 1:
+        panels = taps.reshape(*kernel, cin, cout // _PANEL, _PANEL).permute(3, 0, 1, 2, 4).contiguous()
+        return panels.permute(1, 2, 3, 0, 4).reshape(*kernel, cin, cout)
+    return taps.contiguous() if cout >= _MIN_CHANNELS else taps

@@ -27,6 +27,8 @@ CONVOLUTIONS = [  # channels, outputs, size, kernel, groups, strides, dilations,
     (24, 48, (8, 9), (3, 3), 24, (2, 2), (1, 1), [(0, 1), (1, 0)]),
     (16, 8, (6, 5), (1, 1), 2, (2, 2), (1, 1), [(0, 0), (0, 0)]),
     (20, 5, (6, 5), (2, 2), 1, (1, 1), (2, 2), [(0, 0), (0, 0)]),
+    (12, 96, (7, 7), (3, 3), 1, (1, 1), (1, 1), [(1, 1), (1, 1)]),  # in panels
+    (12, 64, (5, 6), (1, 3), 1, (1, 2), (1, 1), [(0, 0), (1, 1)]),
 ]
 
 
@@ -146,10 +148,14 @@ def test_values_that_windows_and_planes_are_read_of():
         node("Mul", "b mean", "c"),
         node("Conv", "c v", "d"),
         node("Add", "d c", "e"),
-        node("MaxPool", "e", "y", kernel_shape=[2, 2]),
+        node("Mul", "e e", "f"),
+        node("Concat", "e f", "g", axis=1),
+        node("Relu", "g", "h"),
+        node("Pad", "h pads", "i"),
+        node("MaxPool", "i", "y", kernel_shape=[2, 2]),
         node("Conv", "y u", "z"),
     ]
-    assert names(nodes, ("y", "z")) == {"b", "c", "e"}  # not inputs and outputs of the graph
+    assert names(nodes, ("y", "z")) == {"b", "c", "e", "f", "h", "i"}  # not inputs and outputs of the graph
     assert names([n for n in nodes if n.op_type != "Conv"]) == set()
 
 
@@ -166,7 +172,7 @@ def test_codes_whose_numbers_are_read_also_through_movements_and_concatenations(
         node("DequantizeLinear", "q3 s", "f3"),
         node("Relu", "f3", "y"),
     ]
-    assert names(nodes) == {"q", "q2", "f"}
+    assert names(nodes) == {"q", "q2", "f", "r"}
 
 
 # --- whole networks
