@@ -17,7 +17,7 @@ from polygrad import Tensor, TinyJit, nn
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, DTypeError, OnnxError, ShapeError
 from polygrad.onnx.folding import fold
-from polygrad.onnx.op_table import TABLE
+from polygrad.onnx.op_table import TABLE, find, is_read
 from polygrad.onnx.proto import Node
 from polygrad.onnx.reasons import REASONS
 from polygrad.onnx.values import Constant
@@ -332,6 +332,36 @@ def test_a_model_on_a_device(name):
     assert out.device == name and out.tolist() == [[16.5, 0.0]]
     shapes = polygrad.onnx.load(flattening(), device=name)
     assert shapes(x=Tensor.ones(2, 3, 4, device=name))["y"].shape == (2, 12)
+
+
+def test_a_loaded_model_does_not_need_its_file(tmp_path):
+    path = tmp_path / "m.onnx"
+    path.write_bytes(linear())
+    m = polygrad.onnx.load(path)
+    path.write_bytes(b"")
+    assert m(x=[[1.0, 2.0, 3.0]])["y"].tolist() == [[16.5, 0.0]] and m.ops and repr(m)
+    with pytest.raises(OnnxError, match="no graph"):
+        polygrad.onnx.load(path)
+
+
+@pytest.mark.parametrize(
+    ("domain", "name", "position", "read"),
+    [
+        ("", "Reshape", 1, True),
+        ("", "Pad", 2, True),
+        ("", "DequantizeLinear", 2, True),
+        ("", "QLinearConv", 7, True),
+        ("com.microsoft", "QGemm", 5, True),
+        ("", "DequantizeLinear", 1, False),
+        ("", "Gather", 1, False),
+        ("", "Add", 0, False),
+        ("", "Concat", 5, False),
+        ("", "Relu", 1, False),
+    ],
+)
+def test_an_op_declares_whose_numbers_it_looks_at(domain, name, position, read):
+    entry = find(domain, name, 13 if not domain else 1)
+    assert is_read(entry, position) == read
 
 
 # --- versions that only old files have
