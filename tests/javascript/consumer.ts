@@ -14,7 +14,7 @@ import {
 async function main(): Promise<void> {
   const { Tensor, nn, optim, load, compileStep, TinyJit, Variable, state, scope, dispose, slice, Device } =
     await create({ device: "auto", threads: 1, worker: false });
-  const x: Tensor = new Tensor(
+  const x = new Tensor(
     [
       [1, 2],
       [3, 4],
@@ -81,7 +81,7 @@ async function main(): Promise<void> {
   const truth: boolean = await x.gt(1).all().item();
   const named: "int32" = new Tensor([1, 2], { dtype: "int" }).dtype;
   const same: "uint8" = new Tensor(new Uint8Array(2)).reshape(1, 2).dtype;
-  const any: Tensor = named === same ? x : x.argmax();
+  const any: Tensor = (named as string) === same ? x : x.argmax();
   const scalar: number | bigint | boolean = await any.item();
   console.log(floats, total, wide, truth, scalar, await Tensor.zeros(2).add(x).data());
   // @ts-expect-error: an int64 is a bigint

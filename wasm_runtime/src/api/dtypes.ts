@@ -36,14 +36,25 @@ interface Elements {
 /** One element of a tensor of dtype `D`. */
 export type ElementOf<D extends DType> = D extends keyof Elements ? Elements[D] : number;
 
+interface Arrays {
+  readonly bool: Uint8Array<ArrayBuffer>;
+  readonly int8: Int8Array<ArrayBuffer>;
+  readonly uint8: Uint8Array<ArrayBuffer>;
+  readonly int16: Int16Array<ArrayBuffer>;
+  readonly uint16: Uint16Array<ArrayBuffer>;
+  readonly int32: Int32Array<ArrayBuffer>;
+  readonly uint32: Uint32Array<ArrayBuffer>;
+  readonly int64: BigInt64Array<ArrayBuffer>;
+  readonly uint64: BigUint64Array<ArrayBuffer>;
+  /** A Float16Array where the engine has one. */
+  readonly float16: TypedArray;
+  readonly bfloat16: Uint16Array<ArrayBuffer>;
+  readonly float32: Float32Array<ArrayBuffer>;
+  readonly float64: Float64Array<ArrayBuffer>;
+}
+
 /** The typed array of dtype `D`. */
-export type ArrayOf<D extends DType> = D extends "float16"
-  ? TypedArray
-  : (typeof ARRAYS)[D] extends { readonly prototype: infer A }
-    ? A extends AnyArray
-      ? Extract<TypedArray, { readonly [Symbol.toStringTag]: A[typeof Symbol.toStringTag] }>
-      : never
-    : never;
+export type ArrayOf<D extends DType> = Arrays[D];
 
 /** The result of `data()`. float16 is a Float16Array where the engine has one, else its bits; bfloat16 is its bits. */
 export type TypedArray = AnyArray<ArrayBuffer>;
