@@ -3,7 +3,8 @@
  * WHEELS CASE` prints what it saw. WHEELS: a folder with micropip.
  */
 
-import { createReadStream, existsSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { createReadStream, existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { basename, join } from "node:path";
 
@@ -44,9 +45,18 @@ function locate(path) {
   return places.find((place) => existsSync(place));
 }
 
+/** Pyodide's lock file, but for the digest of the micropip that PyPI has: Pyodide's own is built anew. */
+function lockFile() {
+  const lock = JSON.parse(readFileSync(join(PYODIDE, "pyodide-lock.json"), "utf8"));
+  const { micropip } = lock.packages;
+  micropip.sha256 = createHash("sha256").update(readFileSync(join(wheels, micropip.file_name))).digest("hex");
+  return JSON.stringify(lock);
+}
+
 async function serve(headers) {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url, "http://site");
+    if (pathname.endsWith("/pyodide-lock.json")) return void response.writeHead(200, headers).end(lockFile());
     const page = PAGES[pathname];
     const file = page === undefined ? locate(pathname) : undefined;
     if (page === undefined && file === undefined) return void response.writeHead(404).end();

@@ -7,7 +7,8 @@ try {
   const page = await browser.newPage();
   const complaints = [];
   page.on("console", (message) => {
-    if (message.type() === "error") complaints.push(message.text());
+    const isIcon = message.location().url.endsWith("/favicon.ico"); // browsers ask for it unasked
+    if (message.type() === "error" && !isIcon) complaints.push(message.text());
   });
   page.on("pageerror", (error) => complaints.push(String(error)));
   await page.goto(process.argv[2]);
