@@ -50,6 +50,7 @@ test-all: python javascript chromium ## every test, more examples for each, then
 	scripts/clang.sh
 	scripts/node24.sh
 	scripts/firefox.sh
+	scripts/ecosystem.sh
 	$(PYTEST) -n $(JOBS) -m "not e2e"
 	$(BIN)/python -m tests.parity
 	npm test --silent
@@ -62,6 +63,7 @@ check: $(STAMPS)/wheel node_modules/.stamp ## formatting, lint and types, Python
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m polygrad.manifest | node scripts/generate_api.mjs --check
+	node scripts/plain_host.mjs --check
 	$(BIN)/python scripts/compatibility.py --check
 	$(BIN)/python scripts/onnx_table.py --check
 	$(BIN)/python scripts/model_table.py --check
@@ -84,6 +86,7 @@ model-table: $(STAMPS)/packages $(STAMPS)/wheel ## docs/families.md: how near ea
 .PHONY: api
 api: $(STAMPS)/wheel node_modules/.stamp ## generate the JavaScript API from the manifest; review the diff
 	$(BIN)/python -m polygrad.manifest | node scripts/generate_api.mjs
+	node scripts/plain_host.mjs
 
 .PHONY: docs
 docs: $(STAMPS)/docs ## the documentation, into build/docs; every warning is an error

@@ -10,6 +10,7 @@ export default tseslint.config(
       ".venv",
       "bench/.venv",
       "examples",
+      "polygrad",
       "tests/javascript/consumer.ts",
       "web/playground/programs",
     ],

@@ -17,6 +17,7 @@ import polygrad.nn
 import polygrad.renderer.emit
 import polygrad.renderer.wasm.builder
 import polygrad.renderer.wasm.driver
+import polygrad.runtime.page_host
 import polygrad.runtime.threads
 import polygrad.runtime.wasm.device
 import polygrad.tensor.tensor

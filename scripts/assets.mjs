@@ -28,6 +28,7 @@ const NATIVE = new RegExp(
     String.raw`^polygrad/engine/backends/(cc|cpu|cuda|metal|native)\w*\.py$`,
     String.raw`^polygrad/renderer/(host|cstyle/(c|c_compile|c_driver|cuda|cuda_compile|gpu|msl)|llvm/\w+)\.py$`,
     String.raw`^polygrad/hf/native_\w+\.py$`,
+    String.raw`^polygrad/runtime/host\.js$`,
     String.raw`^polygrad/runtime/((cpu|cuda|metal)/\w+|webgpu/native)\.py$`,
     String.raw`^polygrad/(__main__|(cli|serve)/.*)\.py$`,
     String.raw`\.dist-info/RECORD$|\.pyi$|/py\.typed$`,

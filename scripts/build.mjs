@@ -4,7 +4,7 @@
  * The playground is built of it.
  */
 
-import { copyFile, mkdir, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 
@@ -13,11 +13,13 @@ import { build } from "esbuild";
 import { PYODIDE_FILES } from "../node/bin/pyodide_files.mjs";
 import { makeAssets } from "./assets.mjs";
 import { compressFolder } from "./compress.mjs";
+import { notices } from "./notices.mjs";
 import { buildPlayground } from "./playground.mjs";
 
 const path = (relative) => fileURLToPath(new URL(`../${relative}`, import.meta.url));
 
 const { assets, files } = await makeAssets();
+const { version } = JSON.parse(await readFile(path("node/package.json"), "utf8"));
 await Promise.all(
   ["node/dist", "web/dist"].map((folder) => rm(path(folder), { recursive: true, force: true })),
 );
@@ -28,16 +30,31 @@ const { pathToFileURL: __toUrl } = require("node:url");
 const __url = __toUrl(require("node:path").join(__dirname, "../main.js")).href;
 const __resolve = (name) => __toUrl(require.resolve(name)).href;`.trim();
 
+/** esbuild removes comments in calls of `import` when it minifies, and bundlers need those; a banner stays as it is. */
+const SERVED = {
+  name: "import-served",
+  setup({ onLoad }) {
+    onLoad({ filter: /web\/src\/import_served\.ts$/ }, () => ({
+      contents: "export const importServed = __import;",
+    }));
+  },
+};
+const IMPORT =
+  "const __import=(u)=>import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ u);";
+
 const common = {
   bundle: true,
+  minify: true,
+  keepNames: true, // errors name classes
   sourcemap: true,
+  metafile: true,
   target: "es2022",
   logLevel: "warning",
   loader: { ".py": "text" },
-  define: { POLYGRAD_ASSETS: JSON.stringify(assets) },
+  define: { POLYGRAD_ASSETS: JSON.stringify(assets), POLYGRAD_RELEASE: JSON.stringify(version) },
 };
 
-await Promise.all([
+const built = await Promise.all([
   build({
     ...common,
     entryPoints: ["main", "index", "cli", "thread", "session_worker", "gpu_worker", "runtime"].map((name) =>
@@ -77,18 +94,26 @@ await Promise.all([
     },
     outdir: path("web/dist"),
     format: "esm",
-    minify: true,
+    keepNames: false, // the runtime's size counts, and it names no classes
     outExtension: { ".js": ".mjs" },
   }),
   build({
     ...common,
     entryPoints: {
-      polygrad: path("web/src/index.ts"),
       "polygrad-worker": path("web/src/worker.ts"),
       "polygrad-thread": path("web/src/thread.ts"),
     },
     outdir: path("web/dist"),
     format: "esm",
+    outExtension: { ".js": ".mjs" },
+  }),
+  build({
+    ...common,
+    entryPoints: { polygrad: path("web/src/index.ts") },
+    outdir: path("web/dist"),
+    format: "esm",
+    plugins: [SERVED],
+    banner: { js: IMPORT },
     outExtension: { ".js": ".mjs" },
   }),
   build({
@@ -111,6 +136,8 @@ const resolve = createRequire(import.meta.url)
   .resolve("pyodide/package.json")
   .replace(/package\.json$/, "");
 for (const name of PYODIDE_FILES) await copyFile(resolve + name, path(`web/dist/pyodide/${name}`));
+const metafiles = built.map(({ metafile }) => metafile);
+await writeFile(path("web/dist/THIRD_PARTY_NOTICES.txt"), await notices(metafiles, assets.pyodide));
 await compressFolder(path("web/dist"));
 await buildPlayground();
 process.exit(); // Pyodide keeps Node alive

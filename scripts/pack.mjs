@@ -1,11 +1,11 @@
 /**
- * Makes `node/dist` what the npm package holds, from what `scripts/build.mjs` built: the browser's files, but for
- * Pyodide's, which come with the package of that name, and declarations, once for ES modules and once for CommonJS.
+ * Makes `node/` what the npm package holds, from what `scripts/build.mjs` built: the browser's files, but for Pyodide's,
+ * which come with the package of that name; declarations, once for ES modules and once for CommonJS; licences.
  * `npm pack` runs it.
  */
 
 import { execFileSync } from "node:child_process";
-import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -13,10 +13,11 @@ const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const DIST = join(ROOT, "node/dist");
 const WEB = join(ROOT, "web/dist");
 const TYPES = join(DIST, "types");
+const NOTICES = "THIRD_PARTY_NOTICES.txt";
 
 /** Whether a file of `web/dist` is in the package: servers make compressed forms themselves. */
 function packed(path) {
-  return !/\.(map|br|gz)$/.test(path) && !["pyodide", "types"].includes(relative(WEB, path));
+  return !/\.(br|gz)$/.test(path) && !["pyodide", "types"].includes(relative(WEB, path));
 }
 
 /** Declarations of a project and all it imports, below `TYPES`. */
@@ -50,3 +51,5 @@ for (const part of ["node", "loader", "wasm_runtime"]) {
   await mkdir(dirname(join(cjs, "types", part)), { recursive: true });
   await cp(join(TYPES, part), join(cjs, "types", part), { recursive: true });
 }
+await copyFile(join(ROOT, "LICENSE"), join(ROOT, "node/LICENSE"));
+await copyFile(join(WEB, NOTICES), join(ROOT, "node", NOTICES));

@@ -52,7 +52,7 @@ export async function buildPlayground() {
   // Workers are files of their own: a host may send each with a policy of its own.
   await build({ ...common, entryPoints: sources("src/runner.ts", "src/layout.ts") });
   // Compressed forms as well, where there are some.
-  const served = (path) => !path.endsWith(".map") && !relative(DIST, path).startsWith("types");
+  const served = (path) => !relative(DIST, path).startsWith("types");
   for (const name of ["index.html", "icon.svg"]) await cp(join(SOURCE, name), join(OUT, name));
   await cp(join(SOURCE, "programs"), join(OUT, "programs"), { recursive: true });
   const examples = join(ROOT, "examples");

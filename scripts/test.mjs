@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
-const folders = ["wasm_runtime/tests", "loader/tests"];
+const folders = ["wasm_runtime/tests", "loader/tests", "web/tests"];
 const tests = folders.flatMap((folder) =>
   readdirSync(root + folder)
     .filter((name) => name.endsWith(".test.ts"))
@@ -26,6 +26,10 @@ await build({
   platform: "node",
   external: ["pyodide", "esbuild"],
   loader: { ".py": "text" },
+  define: {
+    POLYGRAD_ASSETS: JSON.stringify({ pyodide: "1.2.3" }),
+    POLYGRAD_RELEASE: JSON.stringify("0.1.0"),
+  },
   sourcemap: "inline",
   logLevel: "warning",
 });

@@ -86,6 +86,9 @@ def under_cpython(script: Path) -> Any:
 
 _CASES = ROOT / "tests" / "javascript"
 NODE24 = ROOT / "node_modules" / ".node24" / "node_modules" / "node" / "bin" / "node"
+# Runtimes and frameworks of others: scripts/ecosystem.sh.
+ECOSYSTEM = ROOT / "build" / "ecosystem"
+DENO, BUN = (ECOSYSTEM / "node_modules" / ".bin" / name for name in ("deno", "bun"))
 FIREFOX = os.environ.get("FIREFOX_PATH") or shutil.which("firefox-esr")
 
 
@@ -93,6 +96,14 @@ def host(name: str, *, needs: object = True, reason: str = "") -> Any:
     marks = [pytest.mark.slow, pytest.mark.skipif(not needs, reason=reason)] if reason else []
     return pytest.param(name, marks=marks)
 
+
+# How each runtime that has Node's modules runs a file.
+_NODES = {
+    "node": ["node"],
+    "node24": [str(NODE24)],
+    "deno": [str(DENO), "run", "--allow-all"],
+    "bun": [str(BUN), "run"],
+}
 
 # Where the JavaScript API is tested.
 API_HOSTS = [
@@ -102,6 +113,10 @@ API_HOSTS = [
     host("chromium worker"),
     host("node24 direct", needs=NODE24.exists(), reason="needs Node 24: scripts/node24.sh"),
     host("node24 worker", needs=NODE24.exists(), reason="needs Node 24: scripts/node24.sh"),
+    host("deno direct", needs=DENO.exists(), reason="needs Deno: scripts/ecosystem.sh"),
+    host("deno worker", needs=DENO.exists(), reason="needs Deno: scripts/ecosystem.sh"),
+    host("bun direct", needs=BUN.exists(), reason="needs Bun: scripts/ecosystem.sh"),
+    host("bun worker", needs=BUN.exists(), reason="needs Bun: scripts/ecosystem.sh"),
     host("firefox direct", needs=FIREFOX, reason="needs Firefox: apt-get install firefox-esr"),
     host("firefox worker", needs=FIREFOX, reason="needs Firefox: apt-get install firefox-esr"),
 ]
@@ -116,10 +131,9 @@ def run_cases(
     package: a folder with the npm package. models: a JSON file of the ONNX models for the latter.
     """
     runtime, mode = host.split()
-    if runtime.startswith("node"):
-        node = str(NODE24) if runtime == "node24" else "node"
+    if runtime in _NODES:
         data = str(ROOT / "examples" / "data")
-        command = [node, str(_CASES / "node_host.mjs"), str(package), data, mode, *names]
+        command = [*_NODES[runtime], str(_CASES / "node_host.mjs"), str(package), data, mode, *names]
     else:
         command = ["node", str(_CASES / "browser_host.mjs"), runtime, str(package), mode, *names]
     env = {**os.environ, **({} if models is None else {"ONNX_MODELS": str(models)})}

@@ -13,7 +13,11 @@ export interface Assets {
   readonly wheel: string;
 }
 
-// `scripts/build.mjs` puts it here.
+// `scripts/build.mjs` puts them here.
 declare const POLYGRAD_ASSETS: Assets;
+declare const POLYGRAD_RELEASE: string;
 
 export const ASSETS: Assets = POLYGRAD_ASSETS;
+
+/** The version of the npm package. */
+export const RELEASE: string = POLYGRAD_RELEASE;

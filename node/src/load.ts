@@ -28,6 +28,13 @@ export interface LoadOptions extends CommonOptions {
   cacheDir?: string | false;
 }
 
+/** The engine and its version. Deno and Bun report a version of Node's and of V8's, too, which is not what they are. */
+function engineName(): string {
+  const { node, v8, deno, bun } = process.versions;
+  const other = deno === undefined ? (bun === undefined ? "" : ` bun ${bun}`) : ` deno ${deno}`;
+  return `node ${node} v8 ${v8}${other} ${process.arch} ${process.platform}`;
+}
+
 /** The path of a file of the build, which lies beside this one. */
 function asset(name: string): string {
   return fileURLToPath(new URL(`./python/${name}`, import.meta.url));
@@ -52,7 +59,6 @@ export async function loadPolygrad(options: LoadOptions = {}): Promise<Polygrad>
   const processors = availableParallelism();
   const pool = poolFor(options, processors, startWorker);
   const { wheel, cacheDir } = options;
-  const { node, v8 } = process.versions;
   return startPolygrad(
     {
       loadPyodide,
@@ -65,7 +71,7 @@ export async function loadPolygrad(options: LoadOptions = {}): Promise<Polygrad>
       wheel: typeof wheel === "string" ? readBytes(wheel) : wheel && Promise.resolve(wheel),
       readStdlib: () => readFileSync(fileURLToPath(import.meta.resolve("pyodide/python_stdlib.zip"))),
       readApplications: () => readFileSync(asset(ASSETS.applications)),
-      engine: `node ${node} v8 ${v8} ${process.arch} ${process.platform}`,
+      engine: engineName(),
       openGpu: () => GpuInWorker.open(),
       loadHub,
       store: cacheDir === false ? undefined : diskStore(cacheDir),

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from javascript_hosts import ROOT
 
+from polygrad import Device, Tensor, TinyJit
+
 # What the package depends on, and what those do.
 DEPENDENCIES = ("pyodide", "ws", "@types/emscripten", "@huggingface/jinja", "@huggingface/tokenizers")
 
@@ -41,3 +43,18 @@ def packed(folder: Path) -> Path:
         (modules / name).parent.mkdir(exist_ok=True)
         (modules / name).symlink_to(ROOT / "node_modules" / name)
     return folder
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """The file `model.pgrd` of an exported function: `output` is twice `x`, 3 numbers."""
+    before = Device.DEFAULT
+    Device.DEFAULT = "WASM"
+    try:
+        double = TinyJit(lambda x: {"output": x * 2})
+        for _ in range(2):
+            double(Tensor([1.0, 2.0, 3.0]).realize())
+        double.save(tmp_path / "model.pgrd")
+    finally:
+        Device.DEFAULT = before
+    return tmp_path / "model.pgrd"

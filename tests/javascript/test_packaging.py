@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -53,17 +54,14 @@ def test_a_typescript_program_compiles_under_strict(package: Path, name: str, op
 
 
 @pytest.mark.parametrize("bundler", ["esbuild", "vite", "webpack"])
-def test_a_bundler_makes_a_page_of_it_that_runs(bundler: str, package: Path) -> None:
+def test_a_bundler_makes_a_page_of_it_that_runs(bundler: str, package: Path, model: Path) -> None:
+    """On the page's thread, in a worker, and an exported model."""
+    (package / "use_polygrad.mjs").write_text((HERE / "apps" / "use_polygrad.mjs").read_text())
     (package / "app.mjs").write_text(
-        """
-        import { create } from "polygrad";
-        export async function main() {
-          const { Tensor } = await create({ baseURL: "/assets" });
-          return new Tensor([1, 2]).mul(3).tolist();
-        }
-        """
+        'import { main as use } from "./use_polygrad.mjs";\nexport const main = () => use("/assets");\n'
     )
     (package / "site" / "app.js").unlink(missing_ok=True)
     run("node", HERE / "bundle.mjs", bundler, package, cwd=ROOT)
     run("node", package / "node_modules/polygrad/bin/polygrad-assets.mjs", "site/assets", cwd=package)
-    assert json.loads(run("node", HERE / "bundle_host.mjs", package, cwd=ROOT)) == [3, 6]
+    shutil.copy(model, package / "site" / "assets")
+    assert json.loads(run("node", HERE / "bundle_host.mjs", package, cwd=ROOT)) == [[3, 6], [3, 6], [2, 4, 6]]

@@ -56,5 +56,5 @@ def test_the_package_holds_what_starts_need_once_for_each_host(package: Path) ->
     for folder in (dist / "python", dist / "browser" / "python"):
         assert {path.name for path in folder.iterdir()} == made
     kinds = {path.suffix for path in dist.rglob("*") if path.is_file()}
-    assert kinds == {".js", ".mjs", ".json", ".ts", ".zip"}
+    assert kinds == {".js", ".map", ".mjs", ".json", ".ts", ".txt", ".zip"}
     assert not (dist / "browser" / "pyodide").exists()

@@ -1,7 +1,8 @@
-/** The public functions, for an address from which the package's files are loaded. */
+/** The public functions, for the address of the script beside which the package's files lie. */
 
 import type { Polygrad } from "../../loader/src/polygrad";
 import { load, type LoadOptions } from "./load";
+import { folderOf } from "./places";
 import { RemotePolygrad } from "./remote";
 
 export interface Api {
@@ -11,9 +12,9 @@ export interface Api {
   readonly loadWorker: (options?: LoadOptions) => Promise<RemotePolygrad>;
 }
 
-export function api(base: string | URL): Api {
+export function api(script: string | undefined): Api {
   return {
-    load: (options = {}) => load(options, base),
-    loadWorker: (options = {}) => RemotePolygrad.load(options, base),
+    load: async (options = {}) => load(options, folderOf(script)),
+    loadWorker: async (options = {}) => RemotePolygrad.load(options, folderOf(script)),
   };
 }

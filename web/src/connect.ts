@@ -20,10 +20,9 @@ export function loadOptions({ device, ...options }: SessionOptions): LoadOptions
 }
 
 /** Connects to a new worker, whose script `polygrad-worker.mjs` lies in the folder `base`. */
-export function connectWorker(options: SessionOptions, base: string | URL): Promise<Connection> {
+export function connectWorker(options: SessionOptions, base: URL): Promise<Connection> {
   const { stdout, stderr, onProgress, signal, ...sent } = absolute(options, base) as SessionOptions;
-  const url = new URL("polygrad-worker.mjs", base);
-  const worker = startWorker(url);
+  const { worker, failed } = startWorker(new URL("polygrad-worker.mjs", base));
   return connectSession(
     {
       post: (message, transfer) => {
@@ -34,11 +33,7 @@ export function connectWorker(options: SessionOptions, base: string | URL): Prom
           listener(event.data);
         });
       },
-      failed: (listener) => {
-        worker.addEventListener("error", (event) => {
-          listener(event.message || `${url.href} could not be loaded`);
-        });
-      },
+      failed,
       close: () => {
         worker.terminate();
       },

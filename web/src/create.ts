@@ -14,11 +14,15 @@ import { connectWorker, loadOptions, type SessionOptions } from "./connect";
 import { installFormatter } from "./formatter";
 import { pixelsOf } from "./image";
 import { load } from "./load";
+import { folderAt, folderOf } from "./places";
 
 export interface CreateOptions extends SessionOptions {
   /** Whether polygrad runs in a worker, so that the page never freezes. Then only awaited reads work. */
   worker?: boolean;
-  /** The folder with this package's files, relative to the page or to the worker's script. The default is the folder of this script. */
+  /**
+   * The folder with this package's files, relative to the page or to the worker's script. The default is the folder of
+   * this script, also on a CDN.
+   */
   baseURL?: string | URL;
 }
 
@@ -34,14 +38,9 @@ function tellOneThread({ threads }: CreateOptions): void {
   );
 }
 
-async function onThisThread(options: SessionOptions, base: string | URL): Promise<Connection> {
+async function onThisThread(options: SessionOptions, base: URL): Promise<Connection> {
   const { bridge, info } = startBridge(await load(loadOptions(options), base));
   return { transport: new DirectTransport(bridge), info };
-}
-
-/** The address that relative ones start from: the page's, or that of a worker's script. */
-function addressOfPage(): string {
-  return typeof document === "undefined" ? location.href : document.baseURI;
 }
 
 /** Starts polygrad. What runs on the same thread can also be read at once. */
@@ -51,9 +50,9 @@ export interface Create {
 }
 
 /** The function `create` for files that lie beside `script`, unless the option `baseURL` names another folder. */
-export function creator(script: string | URL): Create {
+export function creator(script: string | undefined): Create {
   const create = async ({ worker = false, baseURL, ...options }: CreateOptions = {}): Promise<Polygrad> => {
-    const base = baseURL === undefined ? script : new URL(`${String(baseURL)}/`, addressOfPage());
+    const base = baseURL === undefined ? folderOf(script) : folderAt(baseURL);
     tellOneThread(options);
     installFormatter();
     const host = { open: openUrl, pixels: pixelsOf };

@@ -1,7 +1,7 @@
 /**
  * polygrad in a page, as an ES module.
  *
- *     import { create } from "./polygrad.mjs";
+ *     import { create } from "https://cdn.jsdelivr.net/npm/polygrad/+esm"; // or from a copy: "./polygrad/polygrad.mjs"
  *     const { Tensor } = await create();
  *     console.log(await new Tensor([1, 2]).sum().item());
  */

@@ -12,12 +12,14 @@ import { fetchFile } from "../../wasm_runtime/src/source";
 import { WebGPUDevice } from "../../wasm_runtime/src/webgpu/device";
 import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
 import { browserStore } from "./browser_store";
-import { startWorker } from "./start_worker";
+import { importServed } from "./import_served";
+import { folderAt, pageAddress, pyodideFolder } from "./places";
+import { startThread } from "./start_worker";
 
 export interface LoadOptions extends CommonOptions {
   /** The address of a wheel to use instead of this package's polygrad. */
   wheelUrl?: string | URL;
-  /** The folder with Pyodide's files. The default is `pyodide/` beside this script. */
+  /** The folder with Pyodide's files. The default is `pyodide/` beside this script; on a CDN, Pyodide's own package. */
   indexURL?: string | URL;
   /** Whether the browser stores a snapshot of Python's memory, compiled kernels and bytecode of wheels. The default is true. */
   cache?: boolean;
@@ -26,20 +28,36 @@ export interface LoadOptions extends CommonOptions {
 /** The options with addresses made absolute, so that they mean the same in a worker. */
 export function absolute(
   options: LoadOptions,
-  base: string | URL,
+  base: URL,
 ): LoadOptions & { wheelUrl?: string; indexURL: string } {
-  const against = typeof document === "undefined" ? base : document.baseURI;
   const { wheelUrl, indexURL, ...others } = options;
   return {
     ...others,
-    ...(wheelUrl !== undefined && { wheelUrl: new URL(wheelUrl, against).href }),
-    indexURL: indexURL === undefined ? new URL("pyodide/", base).href : new URL(indexURL, against).href,
+    ...(wheelUrl !== undefined && { wheelUrl: new URL(wheelUrl, pageAddress()).href }),
+    indexURL: (indexURL === undefined ? pyodideFolder(base) : folderAt(indexURL)).href,
   };
+}
+
+/** The error for a file of this package's or Pyodide's that is not at `url`. */
+function missing(url: string, got: string, cause?: unknown): FetchError {
+  const advice =
+    "`npx polygrad-assets FOLDER` copies all files; then create({ baseURL: the folder's address })";
+  return new FetchError(`polygrad: expected a file at ${url}, got ${got}: ${advice}`, { url, cause });
 }
 
 async function fetchBytes(url: string, signal: AbortSignal | undefined): Promise<Uint8Array<ArrayBuffer>> {
   const response = await fetchFile(url, "polygrad", signal);
+  // Servers of applications answer with their page where a file is missing.
+  const type = response.headers.get("content-type") ?? "";
+  if (type.startsWith("text/html")) throw missing(url, "a page of HTML");
   return new Uint8Array(await response.arrayBuffer());
+}
+
+/** A module of Pyodide's. */
+function importPyodide(url: string): Promise<unknown> {
+  return importServed(url).catch((error: unknown) => {
+    throw missing(url, String(error), error);
+  });
 }
 
 /** A promise whose failure is reported where it is awaited, perhaps later. */
@@ -66,11 +84,11 @@ function fetchNow(url: string): Uint8Array {
 }
 
 /** A function that loads the JavaScript libraries of `polygrad.hf`: a promise of them, or later the libraries. */
-function hubLoader(base: string | URL): () => unknown {
+function hubLoader(base: URL): () => unknown {
   const address = new URL("polygrad-hub.mjs", base).href;
   let libraries: unknown;
   return () => {
-    libraries ??= import(/* webpackIgnore: true */ /* @vite-ignore */ address).then(
+    libraries ??= importServed(address).then(
       (module: unknown) => (libraries = module),
       (error: unknown) => {
         libraries = undefined; // the next call tries again
@@ -82,30 +100,28 @@ function hubLoader(base: string | URL): () => unknown {
 }
 
 /** Start threads, where the page may share memory with them, while this thread waits for files. */
-function startPool(options: LoadOptions, base: string | URL): ThreadPool | undefined {
+function startPool(options: LoadOptions, base: URL): ThreadPool | undefined {
   if (!globalThis.crossOriginIsolated) return undefined;
   const url = new URL("polygrad-thread.mjs", base);
-  const pool = poolFor(options, navigator.hardwareConcurrency, () => startWorker(url));
+  const pool = poolFor(options, navigator.hardwareConcurrency, () => startThread(url));
   pool?.start();
   return pool;
 }
 
-/** Start Python. Relative addresses are relative to the page; `base` is where this script lies. */
-export async function load(options: LoadOptions, base: string | URL): Promise<Polygrad> {
+/** Start Python. Relative addresses are relative to the page; `base` is the folder of this package's files. */
+export async function load(options: LoadOptions, base: URL): Promise<Polygrad> {
   const { wheelUrl, indexURL, cache = true } = absolute(options, base);
   const pool = startPool(options, base);
   const store = cache ? browserStore() : undefined;
   const wheel = wheelUrl === undefined ? undefined : early(fetchBytes(wheelUrl, options.signal));
   const archiveUrl = new URL(`python/${ASSETS.package}`, base).href;
   const archive = wheel === undefined ? early(fetchBytes(archiveUrl, options.signal)) : undefined;
-  // Bundlers must not resolve these: they are files that are served.
   const createModule = early(
-    import(/* webpackIgnore: true */ /* @vite-ignore */ `${indexURL}pyodide.asm.mjs`).then(
-      (module: { default: CreateModule }) => module.default,
+    importPyodide(`${indexURL}pyodide.asm.mjs`).then(
+      (module) => (module as { default: CreateModule }).default,
     ),
   );
-  const address = `${indexURL}pyodide.mjs`;
-  const { loadPyodide, version } = (await import(/* webpackIgnore: true */ /* @vite-ignore */ address)) as {
+  const { loadPyodide, version } = (await importPyodide(`${indexURL}pyodide.mjs`)) as {
     loadPyodide: typeof LoadPyodide;
     version: string;
   };

@@ -14,7 +14,7 @@ export class RemotePolygrad implements Python {
   }
 
   /** Start a worker with the script in the folder `base`. */
-  static async load(options: LoadOptions, base: string | URL): Promise<RemotePolygrad> {
+  static async load(options: LoadOptions, base: URL): Promise<RemotePolygrad> {
     return new RemotePolygrad(await connectWorker(options, base));
   }
 

@@ -11,14 +11,22 @@ import { sharedPool, threadCount } from "../../wasm_runtime/src/pools";
 import { bytesOf, fetchFile, type ByteSource, type ModelOptions } from "../../wasm_runtime/src/source";
 import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
 import { sharedDevice } from "../../wasm_runtime/src/webgpu/shared";
-import { startWorker } from "./start_worker";
+import { folderAt, folderOf } from "./places";
+import { startThread } from "./start_worker";
 
 export * from "../../wasm_runtime/src/exported";
 
-function poolOf(threads: number): ThreadPool | undefined {
+/** Options of `load` in a page. */
+export interface PageModelOptions extends ModelOptions {
+  /** The folder with `polygrad-thread.mjs`. The default is the folder of this script, also on a CDN. */
+  baseURL?: string | URL;
+}
+
+function poolOf(threads: number, baseURL: string | URL | undefined): ThreadPool | undefined {
   if (!globalThis.crossOriginIsolated) return undefined;
-  const url = new URL("polygrad-thread.mjs", import.meta.url);
-  return sharedPool(threads, () => startWorker(url));
+  const base = baseURL === undefined ? folderOf(import.meta.url) : folderAt(baseURL);
+  const url = new URL("polygrad-thread.mjs", base);
+  return sharedPool(threads, () => startThread(url));
 }
 
 const openGpu = sharedDevice(() =>
@@ -26,15 +34,18 @@ const openGpu = sharedDevice(() =>
 );
 
 /**
- * The exported step in `source`: an address, a response, or bytes. `polygrad-thread.mjs` lies beside this file.
+ * The exported step in `source`: an address, a response, or bytes.
  * Rejects with ProgramError when it is damaged, of another version, or for neither WebAssembly nor WebGPU; with
  * DeviceError when it needs a GPU and there is none; FetchError, CompileError, OutOfMemoryError.
  */
-export async function load(source: string | URL | ByteSource, options: ModelOptions = {}): Promise<Model> {
+export async function load(
+  source: string | URL | ByteSource,
+  options: PageModelOptions = {},
+): Promise<Model> {
   const threads = threadCount(options.threads, navigator.hardwareConcurrency);
-  const { signal } = options;
+  const { signal, baseURL } = options;
   const given =
     typeof source === "string" || source instanceof URL ? await fetchFile(source, "load", signal) : source;
   const bytes = await bytesOf(given, options);
-  return loadModel(bytes, { pool: () => poolOf(threads), gpu: openGpu });
+  return loadModel(bytes, { pool: () => poolOf(threads, baseURL), gpu: openGpu });
 }

@@ -1,7 +1,7 @@
 /**
  * polygrad in a page, for a script tag: it defines the global `polygrad`.
  *
- *     <script src="polygrad.js"></script>
+ *     <script src="https://cdn.jsdelivr.net/npm/polygrad"></script> (or a copy: polygrad/polygrad.js)
  *     <script type="module"> const { Tensor } = await polygrad.create(); </script>
  */
 

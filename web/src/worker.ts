@@ -4,13 +4,16 @@ import { startBridge } from "../../loader/src/bridge";
 import { serveSession } from "../../loader/src/hosting";
 import { loadOptions, type SentOptions } from "./connect";
 import { load } from "./load";
+import { folderOf } from "./places";
 
 const receive = serveSession(
   (message, transfer) => {
     postMessage(message, { transfer });
   },
   async (sent, listeners) =>
-    startBridge(await load(loadOptions({ ...(sent as SentOptions), ...listeners }), import.meta.url)),
+    startBridge(
+      await load(loadOptions({ ...(sent as SentOptions), ...listeners }), folderOf(import.meta.url)),
+    ),
 );
 
 addEventListener("message", (event: MessageEvent<unknown>) => {

@@ -1,7 +1,7 @@
 """The JavaScript engine as a `WasmHost`, for Pyodide: a thin wrapper of the TypeScript class `WasmHost`.
 
-polygrad's loaders register it as the JavaScript module `polygrad_host`. Importing this module without one
-raises ImportError. A run crosses into JavaScript twice: the table of words, and the call.
+`page_host.py` says where it comes from. A run crosses into JavaScript twice: the table of words, and the
+call.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
-import polygrad_host
 from pyodide.ffi import JsException, to_js
 
 from polygrad.errors import CompileError, InternalError
+from polygrad.runtime.page_host import page_host
 from polygrad.runtime.threads import get_num_threads
 from polygrad.runtime.wasm.host import WORD, WasmCall, WasmCalls, WasmFunction, WasmHost
 
@@ -21,7 +21,7 @@ _PARALLEL, _BARRIER = 1, 2  # flags of a call, as `wasm_runtime/src/launches.ts`
 
 
 def open_host() -> JsHost:
-    return JsHost(polygrad_host.openHost())
+    return JsHost(page_host().openHost())
 
 
 class JsHost(WasmHost):

@@ -1,10 +1,9 @@
 """WebGPU of the page or of Node as a `WebGPUHost`, for Pyodide: a thin wrapper of the TypeScript class
 `WebGPUDevice`.
 
-polygrad's loaders register the function that opens it in the JavaScript module `polygrad_host`. Importing
-this module without one raises ImportError. Only reads and the opening of the device wait. In Node the GPU is
-in a worker, and this thread sleeps. In a page Python is suspended, so JavaScript must have entered Python by
-a call that can be suspended.
+`page_host.py` says where the function that opens it comes from. Only reads and the opening of the device
+wait. In Node the GPU is in a worker, and this thread sleeps. In a page Python is suspended, so JavaScript
+must have entered Python by a call that can be suspended.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from array import array
 from collections.abc import Sequence
 from typing import Any
 
-import polygrad_host
 from js import Object
 from pyodide.ffi import JsException, can_run_sync, run_sync, to_js
 
 from polygrad.errors import CompileError, DeviceError, InternalError, OutOfMemoryError
 from polygrad.runtime.gpu import KernelSource
+from polygrad.runtime.page_host import page_host
 from polygrad.runtime.webgpu.host import (
     WORD,
     Adapter,
@@ -40,7 +39,7 @@ _ERRORS: dict[str, type[Exception]] = {
 
 def open_host() -> JsWebGPUHost:
     """Open the best adapter. Raises DeviceError when there is none."""
-    device = _result(polygrad_host.openGpu, (), "open the GPU")
+    device = _result(page_host().openGpu, (), "open the GPU")
     if device is None:
         raise DeviceError(
             "device WEBGPU: no GPU adapter was found: use a browser with WebGPU, on a page served by "

@@ -1,0 +1,5 @@
+import Computed from "./computed";
+
+export default function Page() {
+  return <Computed />;
+}
