@@ -49,7 +49,9 @@ function locate(path) {
 function lockFile() {
   const lock = JSON.parse(readFileSync(join(PYODIDE, "pyodide-lock.json"), "utf8"));
   const { micropip } = lock.packages;
-  micropip.sha256 = createHash("sha256").update(readFileSync(join(wheels, micropip.file_name))).digest("hex");
+  micropip.sha256 = createHash("sha256")
+    .update(readFileSync(join(wheels, micropip.file_name)))
+    .digest("hex");
   return JSON.stringify(lock);
 }
 
