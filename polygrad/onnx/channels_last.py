@@ -11,7 +11,9 @@ node has to know. What is computed element by element in between is part of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 from polygrad.dtype import DType, dtypes
@@ -32,6 +34,19 @@ _JOINS = frozenset({"Concat"})  # of all inputs
 _MOVES = frozenset({"DequantizeLinear", "Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 
 
+_keeps_order: ContextVar[bool] = ContextVar("keeps_order", default=False)
+
+
+@contextmanager
+def channels_first() -> Iterator[None]:
+    """`with channels_first():` images and convolutions keep the usual order of axes, as files have it."""
+    token = _keeps_order.set(True)
+    try:
+        yield
+    finally:
+        _keeps_order.reset(token)
+
+
 def names_of_images(nodes: Sequence[Node], outputs: Iterable[str]) -> frozenset[str]:
     """The names of values that such nodes read, and of the codes that such values stand for, moved or not;
     none in a graph without convolutions."""
@@ -50,7 +65,7 @@ def names_of_images(nodes: Sequence[Node], outputs: Iterable[str]) -> frozenset[
 
 def is_channels_last(device: object) -> bool:
     """Whether images of a device are to lie channels last."""
-    if not isinstance(device, str):
+    if _keeps_order.get() or not isinstance(device, str):
         return False
     target = Device.backend(device).target
     return target.workgroups is None and target.simd_bytes >= _MIN_SIMD_BYTES

@@ -17,6 +17,7 @@ from polygrad.errors import ArgumentError, OnnxError
 from polygrad.helpers import prod
 from polygrad.monitor import computing
 from polygrad.nn.state import get_state_dict
+from polygrad.onnx.channels_last import channels_first
 from polygrad.onnx.export_ops import Exporter, strip
 from polygrad.onnx.graph_writer import GraphWriter, plain_shape
 from polygrad.tensor.core.aliasing import realize_tensors, storage_of
@@ -117,7 +118,7 @@ def _traced(call: Callable[..., Any], inputs: dict[str, Tensor], by_name: bool) 
     """What the function returns for these inputs, by name; nothing of it is computed."""
     before = {storage: storage.node for storage in map(storage_of, live_tensors())}
     recording = Recording(frozenset(), frozenset(), frozenset())
-    with recorded(recording, lambda recording: None):
+    with recorded(recording, lambda recording: None), channels_first():
         result = call(**inputs) if by_name else call(*inputs.values())
         named = result_names(result)
         if not named:

@@ -221,3 +221,13 @@ def test_a_network_within_1e_5_of_onnxruntimes(batch, device):
     step = m.capture(n=batch)
     for _ in range(3):
         np.testing.assert_allclose(step(x=x)["y"].numpy(), want, rtol=1e-4, atol=1e-5)
+
+
+def test_a_network_that_is_written_again_has_its_convolutions(tmp_path):
+    x = np.random.default_rng(5).normal(size=(1, 3, 16, 12)).astype(np.float32)
+    m = polygrad.onnx.load(network(np.random.default_rng(4)))
+    path = tmp_path / "again.onnx"
+    polygrad.onnx.save(m, {"x": x}, path)
+    written = [n.op for n in read_model(path.read_bytes()).graph.nodes]
+    assert written.count("Conv") == 5 and written.count("Transpose") <= 2
+    np.testing.assert_allclose(polygrad.onnx.load(path)(x=x)["y"].numpy(), m(x=x)["y"].numpy(), atol=1e-5)
