@@ -16,7 +16,9 @@ import functools
 import importlib
 import inspect
 import json
+import os
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,6 +29,7 @@ from polygrad.capture.arguments import Spec
 from polygrad.capture.step import CompiledStep, input_specs
 from polygrad.dtype import dtypes, to_dtype
 from polygrad.engine.devices import device_names
+from polygrad.engine.profile import profile
 from polygrad.errors import InternalError
 from polygrad.helpers import prod
 from polygrad.manifest.reviewed import SPECIAL_METHODS
@@ -261,16 +264,16 @@ class Session:
     ) -> str | None:
         """`polygrad.compile_step`, of a function whose body is `body`; see `_Body`. Its error, or None.
 
-        model: JSON, the numbers of the model's Tensors. inputs: a sequence. first: the function's inputs get
-        the numbers first, first + 1, ...
+        model: JSON, the numbers of the model's Tensors by name. inputs: a sequence. first: the function's
+        inputs get the numbers first, first + 1, ...
         """
         try:
             xs = list(self._get(inputs))
             handles = range(first, first + len(xs))
             function = _Body(self, body, handles)
-            parameters = [self._get(h) for h in json.loads(model)]
+            tensors = {name: self._get(h) for name, h in json.loads(model).items()}
             self.table[result] = compile_step(
-                lambda _model, *given: function(*given), parameters, self._get(optimizer), *xs
+                lambda _model, *given: function(*given), tensors, self._get(optimizer), *xs
             )
         except BaseException as e:
             return self._error(e, "compile_step", (), {})
@@ -467,6 +470,30 @@ def _elements(spec: Spec, raw: bytes, dtype: str, shape: list[int] | None) -> Te
     return _make(raw, given.name, spec.shape if known else None, spec.device, None)
 
 
+def _saved(step: CompiledStep, inputs: Sequence[str] | None) -> bytes:
+    """The bytes of the file that `step.save` writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "step.pgrd")
+        step.save(path, inputs)
+        with open(path, "rb") as file:
+            return file.read()
+
+
+def _profiled(step: CompiledStep, seconds: float) -> dict[str, Any]:
+    """The times of a step's kernels, as plain data; it is run for at least `seconds`."""
+    measured = profile(step.run, seconds)
+    kernels = [
+        {"name": launch.origin.kernel.name, "device": launch.program.device, "seconds": launch.seconds}
+        for launch in measured.launches
+    ]
+    return {
+        "launches": kernels,
+        "rounds": measured.rounds,
+        "seconds": measured.seconds,
+        "text": str(measured),
+    }
+
+
 def _get(x: Any, name: str) -> Any:
     return getattr(x, name)
 
@@ -523,6 +550,8 @@ _OWN: dict[str, Callable[..., Any]] = {
     "$exit": lambda context: context.__exit__(None, None, None),
     "$jit": lambda: _CapturedBody(),
     "$run_step": _run_step,
+    "$save_step": _saved,
+    "$profile_step": _profiled,
     "$state": lambda x: list(get_state_dict(x).values()),
     "$reset": lambda captured: captured.reset(),
     "$symbolic": _arithmetic,

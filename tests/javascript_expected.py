@@ -174,6 +174,8 @@ def compiled() -> dict[str, Any]:
         "losses": losses,
         "guesses": guesses,
         "modes": [True],
+        "file": 6,
+        "profiled": True,
         "loss": loss,
         "state": list(state),
         "forms": forms,

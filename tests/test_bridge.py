@@ -188,7 +188,7 @@ def test_a_step_is_compiled_from_a_callback(session: Session) -> None:
         session.call("Tensor.sum", 7, 1, "", 6)
         return "[7]"
 
-    assert session.compile_step(8, "[1]", 4, 3, run, 5) is None
+    assert session.compile_step(8, '{"w": 1}', 4, 3, run, 5) is None
     assert session.call("$run_step", 9, 0b11, "", 8, 2) is None
     assert session.unpack(9, 10, 1) is None
     assert elements(session, 10) == [6] and elements(session, 1) == [0.5]  # 2 - 0.5 * 3

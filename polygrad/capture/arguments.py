@@ -205,11 +205,11 @@ class Parameters:
                 out[p.name] = bound.arguments.get(p.name, self._defaults.get(p.name))
         return out
 
-    def names(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
-        """A name for each Tensor of a call's arguments, in the order of `split_arguments`: that of the
-        parameter, with the place of a Tensor inside it (`batch.image`, `layers.0`), or `input0` and so on
-        where it has none."""
-        values = self.named(args, kwargs).items()
+    def names(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], skip: int = 0) -> list[str]:
+        """A name for each Tensor of a call's arguments after the first `skip`, in the order of
+        `split_arguments`: that of the parameter, with the place of a Tensor inside it (`batch.image`,
+        `layers.0`), or `input0` and so on where it has none."""
+        values = list(self.named(args, kwargs).items())[skip:]
         names = [x for name, value in values for x in _named("" if name.startswith("*") else name, value)]
         return [name or f"input{i}" for i, (name, _) in enumerate(names)]
 

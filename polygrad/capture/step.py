@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from polygrad.capture.arguments import Parameters, Spec, clone_tensors, result_names
@@ -95,21 +95,26 @@ class CompiledStep:
         result = self._step.result
         return float((result[0] if isinstance(result, tuple) else result).item())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], inputs: Sequence[str] | None = None) -> None:
         """Write the step to the file `path`, with the present values of parameters and state, to be run
         without the function, or without Python.
 
-        Inputs have the names of the function's parameters after the model. Parameters have those of
-        `nn.state.get_state_dict(model)`. The optimizer's state has such names with the prefix `optimizer.`,
-        as `optimizer.lr`. The first output is `loss`; others are `output1` and so on, or keys of a dict.
+        Inputs have the names `inputs`, by default those of the function's parameters after the model.
+        Parameters have those of `nn.state.get_state_dict(model)`. The optimizer's state has such names with
+        the prefix `optimizer.`, as `optimizer.lr`. The first output is `loss`; others are `output1` and so
+        on, or keys of a dict.
 
             step.save("model.pgrd")
             polygrad.export.load("model.pgrd").run(x=x, y=y)["loss"]
 
-        Raises ArgumentError for results that are views of memory, or state.
+        Raises ArgumentError for results that are views of memory, or state, and unless `inputs` has a name of
+        its own for each input.
         """
+        count = len(self._names)
+        if inputs is not None and (len(inputs) != count or len(set(inputs)) != count):
+            raise ArgumentError(f"save: inputs: expected {count} different names, got {list(inputs)}")
         outputs = result_names(self._step.result, "loss")
-        save_step(self._step, path, self._names, outputs, self._state)
+        save_step(self._step, path, self._names if inputs is None else list(inputs), outputs, self._state)
 
     @property
     def program(self) -> Program:
@@ -198,6 +203,6 @@ def compile_step(
             return clone_tensors(result, tensors)
 
     step = capture(call, tensors, [f"input {i}" for i in range(len(tensors))], opt.zero_grad)
-    names = parameters.names((model, *tensors), {})[-len(tensors) :] if tensors else []
+    names = parameters.names((model, *tensors), {}, skip=1)
     optimizer = {f"optimizer.{name}": t for name, t in get_state_dict(opt).items()}
     return CompiledStep(step, tensors, names, get_state_dict(model) | optimizer, guards)

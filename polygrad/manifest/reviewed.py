@@ -51,6 +51,7 @@ ANNOTATIONS = {
     "str | None": "str | None",
     "str | tuple[str, ...] | None": "device | None",
     "Sequence[str]": "any",
+    "Sequence[str] | None": "any | None",
     "DTypeLike": "dtype",
     "Literal['reduced', 'complete']": "'reduced' | 'complete'",
     "Norm": "'backward' | 'ortho' | 'forward'",

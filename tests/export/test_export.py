@@ -84,6 +84,23 @@ def test_a_training_step_goes_on_from_its_file_bit_for_bit(device: str, tmp_path
         np.testing.assert_array_equal(loaded.parameter(name).numpy(), t.numpy())
 
 
+def test_inputs_of_a_step_have_the_names_that_are_given_or_numbers(device: str, tmp_path: Path) -> None:
+    model = Network()
+    opt = nn.optim.SGD(nn.state.get_parameters(model), 0.01)
+    x, y = Tensor(array(4, 6)), Tensor([0, 1, 2, 0])
+    step = compile_step(lambda model, *xs: model(xs[0]).cross_entropy(xs[1]), model, opt, x, y)
+    path = tmp_path / "step.pgrd"
+    step.save(path)
+    assert [i.name for i in export.load(path).inputs] == ["input0", "input1"]
+    step.save(path, inputs=["images", "labels"])
+    loaded = export.load(path)
+    assert [i.name for i in loaded.inputs] == ["images", "labels"]
+    assert loaded.run(images=x, labels=y)["loss"].item() == step.run().item()
+    for names in (["images"], ["x", "x"]):
+        with pytest.raises(ArgumentError, match="expected 2 different names"):
+            step.save(path, inputs=names)
+
+
 def test_saving_changes_nothing(device: str, tmp_path: Path) -> None:
     """A step that is saved after each run draws for dropout, and learns, what one that is not does."""
     x, y = array(4, 6), np.array([0, 1, 2, 0], np.int32)

@@ -256,10 +256,17 @@ export const cases = {
     }
     step.run(x, y);
     await step.ready();
+    const file = await step.save(["images", "labels"]);
+    const { launches, seconds, text } = await step.profile(0.01);
+    const profiled = launches.length === step.nKernels && seconds > 0 && text.includes(launches[0].name);
     return {
       losses,
       guesses,
       modes,
+      file: ["PGRD", "images", "labels", "hidden.weight", "optimizer.lr", "loss"].filter((word) =>
+        new TextDecoder("latin1").decode(file).includes(word),
+      ).length,
+      profiled,
       kernels: step.nKernels,
       loss: await step.lossValue(),
       state,

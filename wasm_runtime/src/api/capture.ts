@@ -107,6 +107,18 @@ function inputArgument(session: Session, input: TensorData): Tensor | Tuple {
   return new Tuple([session.bytes(bytes), dtype, shape]);
 }
 
+/** The times of a step's kernels. */
+export interface StepProfile {
+  /** The launches of one step, in order; `seconds` are means over all rounds. */
+  readonly launches: readonly { readonly name: string; readonly device: string; readonly seconds: number }[];
+  /** How many steps were timed. */
+  readonly rounds: number;
+  /** The mean time of a step outside of a profile. */
+  readonly seconds: number;
+  /** A table of the kernels, the slowest first. */
+  readonly text: string;
+}
+
 /** A training step made by `compileStep`. */
 export class CompiledStep<R = unknown> extends PythonObject {
   /** @internal */
@@ -134,6 +146,22 @@ export class CompiledStep<R = unknown> extends PythonObject {
     const { [owner]: session } = this;
     const args = inputs.map((input) => inputArgument(session, input));
     return this.#results.take(session, session.callPacked("$run_step", [this, ...args])) as R;
+  }
+
+  /**
+   * The step as the bytes of a `.pgrd` file, with the present values of parameters and of the optimizer's state: `load` of
+   * `polygrad/runtime` runs it without Python. `inputs`: the names of its inputs, "input0" and so on unless given.
+   * Parameters have those of `getStateDict(model)`, the optimizer's state begins with "optimizer.", and the first output
+   * is "loss". Rejects with ArgumentError for results that are views of memory, or state.
+   */
+  save(inputs?: readonly string[]): Promise<Uint8Array<ArrayBuffer>> {
+    return this[owner].fileOf("$save_step", [this, inputs ?? null]);
+  }
+
+  /** Take steps for at least `seconds`, and time each kernel. Rejects with CaptureError before the first `run`. */
+  async profile(seconds = 0.1): Promise<StepProfile> {
+    const handle = await this[owner].callWaiting("$profile_step", [this, seconds]);
+    return (await this[owner].take(handle)) as StepProfile;
   }
 
   /** The loss of the last run. Rejects with CaptureError before the first. */
@@ -175,7 +203,7 @@ export function compileStep<M, const X extends readonly TensorData[], R>(
 ): CompiledStep<R> {
   const made = session.scope(() => {
     const examples = inputs.map((x) => (isTensor(x) ? x : tensorOf(session, x)));
-    const parameters = tensorsIn(model).map((tensor) => tensor[number]);
+    const named = [...tensorsIn(model)].map(([name, tensor]) => [name, tensor[number]] as const);
     const list = session.call("$list", examples);
     const first = session.allocate(inputs.length);
     const results = new Results();
@@ -194,7 +222,7 @@ export function compileStep<M, const X extends readonly TensorData[], R>(
       session.transport.send({
         kind: "compile_step",
         result,
-        parameters,
+        parameters: Object.fromEntries(named),
         optimizer: optimizer[number],
         inputs: list,
         body,

@@ -154,7 +154,7 @@ export async function fit(
           epoch: state.epoch,
           step,
           history: state.history,
-          checkpoint: () => bytesOf(session, "$fit.Training.checkpoint", [training]),
+          checkpoint: () => session.fileOf("$fit.Training.checkpoint", [training]),
         });
         if (goesOn === false) session.run("$fit.Training.stop", [training, "onEpoch stopped it"]);
       }
@@ -291,23 +291,7 @@ function outsideOfTraining(session: Session, run: () => void): void {
 }
 
 async function advance(session: Session, training: PythonObject): Promise<Advance> {
-  const handle = await session.callWaiting("$fit.Training.advance", [training, SLICE]);
-  try {
-    return (await session.ask({ kind: "value", handle })) as Advance;
-  } finally {
-    new Handle(session, handle).dispose();
-  }
-}
-
-async function bytesOf(
-  session: Session,
-  name: string,
-  args: readonly unknown[],
-): Promise<Uint8Array<ArrayBuffer>> {
-  const handle = await session.callWaiting(name, args);
-  try {
-    return new Uint8Array((await session.ask({ kind: "read", handle })) as ArrayBuffer);
-  } finally {
-    new Handle(session, handle).dispose();
-  }
+  return (await session.take(
+    await session.callWaiting("$fit.Training.advance", [training, SLICE]),
+  )) as Advance;
 }

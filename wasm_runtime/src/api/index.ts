@@ -10,7 +10,7 @@ export {
   type State,
   type TensorClass,
 } from "./api";
-export type { CapturedFunction, CompiledStep } from "./capture";
+export type { CapturedFunction, CompiledStep, StepProfile } from "./capture";
 export { WorkerTransport, type FromWorker, type Port, type ToWorker } from "./client";
 export type { NestedData } from "./data";
 export { DirectTransport } from "./direct";

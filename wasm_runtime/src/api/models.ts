@@ -148,9 +148,9 @@ export function getParameters(model: unknown): Tensor[] {
   return [...collectVisible(model, "", "getParameters").values()];
 }
 
-/** The tensors in a value, if there are any. */
-export function tensorsIn(value: unknown): Tensor[] {
-  return [...collect(value).tensors.values()];
+/** The tensors in a value by name, if there are any. */
+export function tensorsIn(value: unknown): ReadonlyMap<string, Tensor> {
+  return collect(value).tensors;
 }
 
 /** How `loadStateDict` treats names; see there. */

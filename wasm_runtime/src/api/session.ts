@@ -228,6 +228,25 @@ export class Session implements Owner {
     return result;
   }
 
+  /** The plain data under a number, which is free then. */
+  async take(handle: number): Promise<unknown> {
+    try {
+      return await this.ask({ kind: "value", handle });
+    } finally {
+      this.#release(handle);
+    }
+  }
+
+  /** The bytes that `name` returns, which may wait for a GPU. */
+  async fileOf(name: string, args: readonly unknown[]): Promise<Uint8Array<ArrayBuffer>> {
+    const handle = await this.callWaiting(name, args);
+    try {
+      return new Uint8Array((await this.ask({ kind: "read", handle })) as ArrayBuffer);
+    } finally {
+      this.#release(handle);
+    }
+  }
+
   #sendPacked(name: string, result: number, args: readonly unknown[], options: Options): void {
     this.transport.send({ kind: "call_packed", name, result, ...this.encode([args, options]) });
   }
@@ -260,12 +279,7 @@ export class Session implements Owner {
 
   /** The result of `name`, which is plain data. */
   async value(name: string, args: readonly unknown[], options?: Options): Promise<unknown> {
-    const result = this.call(name, args, options);
-    try {
-      return await this.transport.ask({ kind: "value", handle: result });
-    } finally {
-      this.#release(result);
-    }
+    return this.take(this.call(name, args, options));
   }
 
   ask(question: Question): Promise<unknown> {

@@ -49,8 +49,8 @@ export interface Release {
 export interface CompileStep {
   readonly kind: "compile_step";
   readonly result: number;
-  /** The numbers of the model's tensors. */
-  readonly parameters: readonly number[];
+  /** The numbers of the model's tensors by name. */
+  readonly parameters: Readonly<Record<string, number>>;
   readonly optimizer: number;
   /** The number of the list of inputs. */
   readonly inputs: number;
