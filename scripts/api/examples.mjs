@@ -9,9 +9,6 @@ const OF_INTEGERS = new Set(
   ),
 );
 
-/** Functions whose lists are of any length, so that a promise of them is returned. */
-const OF_LISTS = new Set(["chunk", "split", "unbind"]);
-
 const NUMBERS = { nan: "NaN", inf: "Infinity", "-inf": "-Infinity" };
 
 function valueText(value) {
@@ -53,8 +50,7 @@ function text(node, keepsIntegers = true) {
 /** The code of an example, which gives its result when it is awaited. */
 export function exampleText({ read, each, of }) {
   const code = text(of, false);
-  const list = OF_LISTS.has(of.call) ? `(await ${code})` : code;
-  if (each) return `await Promise.all(${list}.map((t) => t.${read}()))`;
+  if (each) return `await Promise.all(${code}.map((t) => t.${read}()))`;
   return read === "shape" ? `(await ${code}.ready()).shape` : `await ${code}.${read}()`;
 }
 

@@ -31,6 +31,9 @@ function capital(name) {
   return name[0].toUpperCase() + name.slice(1);
 }
 
+/** Methods that divide a tensor: see `wasm_runtime/src/api/shapes/parts.ts`. */
+const DIVISIONS = new Set(["Tensor.unbind", "Tensor.split", "Tensor.chunk"]);
+
 /** What a method's body is, and its type, by the kind of its result. */
 export function bodyOf({ id, result, kind }, session, passed) {
   const args = `[${[...(kind === "instance" ? ["this"] : []), ...(passed ? [passed] : [])].join(", ")}]`;
@@ -41,6 +44,7 @@ export function bodyOf({ id, result, kind }, session, passed) {
       return [dtype === undefined ? "Tensor" : `Tensor<${dtype}>`, call("callTensor")];
     }
     case "tensors":
+      if (DIVISIONS.has(id)) return ["Tensor<D>[]", call("callParts").replace(/;$/, " as Tensor<D>[];")];
       return result.count === null
         ? ["Promise<Tensor[]>", call("callTensorList")]
         : [
@@ -137,7 +141,7 @@ export function tensorFile(manifest, names) {
       .filter((m) => m.alias && m.isStatic === isStatic)
       .map((m) => `${m.alias}: ${JSON.stringify(m.name)}`);
   return `
-import { alias, callContext, callSelf, callTensor, callTensorList, callTensors, callValue, callVoid } from "../calls";
+import { alias, callContext, callParts, callSelf, callTensor, callTensors, callValue, callVoid } from "../calls";
 import type { DType, DTypeName, DTypeOf, Scalar } from "../dtypes";
 import type { TensorData } from "../make";
 import type { FloatOf, Operated, ReducedDType, Undetermined, WithNumber } from "../result_dtypes";

@@ -66,7 +66,7 @@ async function main(): Promise<void> {
   const [sum, mean]: [Tensor, Tensor] = pair(x);
   await scope(async () => sum.add(mean).print());
   const [values, indices] = x.sort(-1);
-  const parts: Tensor[] = await x.split(1);
+  const parts: Tensor[] = x.split(1);
   const n = new Variable("n", 1, 10).bind(3);
   const d: DType = x.dtype;
   const g: Tensor | null = x.grad;

@@ -146,6 +146,10 @@ def movement() -> Iterator[Call]:
     yield from calls("cat", (t(2, 3), t(2, 1)), dim=-1)
     yield from calls("stack", (t(2, 3), t(2, 3)))
     yield from calls("stack", (t(2, 3), t(2, 3)), dim=-1)
+    yield from calls("unbind", (x,), (x, 2), (x, -2), (t(0, 2),))
+    yield from calls("split", (x, 2, 2), (x, 3, -1), (x, 9), (t(0, 2), 2), (x, [1, 0, 2], 1), (t(5), [5]))
+    yield from calls("chunk", (x, 2), (x, 3, 2), (x, 9, -1), (t(0, 2), 3), (t(5), 2))
+    yield from calls("split", (x, 3), dim=1)
     yield from calls("one_hot", (t(2, 3, dtype="int32"), 5))
     yield Call("Tensor.gradient", (Tensor([1.0, 2.0], requires_grad=True).sum(),), shape=False)
 
@@ -308,7 +312,9 @@ def test_what_is_known_of_a_result_is_what_python_has(found: dict[str, Any]) -> 
                 wrong.append((call, "dtype", known["dtype"], tensor.dtype))
             if "device" in known and known["device"] != "WASM":
                 wrong.append((call, "device", known["device"], tensor.device))
-        if call.shape != all("shape" in (known or {}) for known in results or [None]):
+        if results and len(results) != len(tensors):
+            wrong.append((call, "count", len(results), len(tensors)))
+        if call.shape != all("shape" in (known or {}) for known in results or [None] * len(tensors)):
             wrong.append((call, "known", results, [x.shape for x in tensors]))
     assert not wrong, "\n".join(map(str, wrong[:20]))
     assert compared > 1500 and dtypes > 1000

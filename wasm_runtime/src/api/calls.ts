@@ -2,11 +2,12 @@
 
 import type { DType } from "./dtypes";
 import { isOptions, type Options } from "./encode";
+import { ArgumentError } from "./generated/errors";
 import { PYTHON_NAMES } from "./generated/names";
 import { Handle, owner } from "./handle";
 import { known, type Known } from "./known";
 import type { Session } from "./session";
-import { infer, inferMany, stillKnown } from "./shapes/infer";
+import { infer, inferMany, inferParts, stillKnown } from "./shapes/infer";
 import type { Tensor } from "./generated/tensor";
 
 /** Call `end` once `result`, if it is a promise, is settled; `result`, or a promise of the same that follows \`end\`. */
@@ -113,6 +114,22 @@ export function callNested(
   session.transport.send({ kind: "unpack", source, first, count: counts.length });
   return counts.map((count, i) =>
     count === null ? wrap(session, first + i) : unpack(session, first + i, count),
+  );
+}
+
+/** Call a method that divides a tensor: how many parts there are follows from its shape. Throws ArgumentError. */
+export function callParts(session: Session, name: string, args: readonly [Tensor, ...unknown[]]): Tensor[] {
+  const given = split(args);
+  const [{ shape }] = args;
+  const properties = inferParts(name, given, shape);
+  if (properties !== undefined) {
+    const ofWorker = session.transport.synchronous ? [] : properties;
+    return unpack(session, session.call(name, ...given), properties.length, ofWorker);
+  }
+  if (session.transport.synchronous) session.call(name, ...given); // Python says why
+  const method = name.replace("Tensor.", "");
+  throw new ArgumentError(
+    `${method}: expected arguments that divide a tensor of shape [${shape.join(", ")}]`,
   );
 }
 

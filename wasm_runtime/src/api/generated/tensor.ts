@@ -3,9 +3,9 @@
 import {
   alias,
   callContext,
+  callParts,
   callSelf,
   callTensor,
-  callTensorList,
   callTensors,
   callValue,
   callVoid,
@@ -3360,11 +3360,11 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * The slices along `dim`, each without that axis. Throws AxisError.
    *
    * ```js
-   * await Promise.all((await new Tensor([[1, 2], [3, 4]]).unbind()).map((t) => t.tolist())); // [[1, 2], [3, 4]]
+   * await Promise.all(new Tensor([[1, 2], [3, 4]]).unbind().map((t) => t.tolist())); // [[1, 2], [3, 4]]
    * ```
    */
-  unbind(...args: [options?: UnbindOptions] | [dim: number, options?: UnbindOptions]): Promise<Tensor[]> {
-    return callTensorList(this[owner], "Tensor.unbind", [this, ...args]);
+  unbind(...args: [options?: UnbindOptions] | [dim: number, options?: UnbindOptions]): Tensor<D>[] {
+    return callParts(this[owner], "Tensor.unbind", [this, ...args]) as Tensor<D>[];
   }
 
   /**
@@ -4680,15 +4680,15 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * Throws ShapeError.
    *
    * ```js
-   * await Promise.all((await Tensor.arange(5).split(2)).map((t) => t.tolist())); // [[0, 1], [2, 3], [4]]
+   * await Promise.all(Tensor.arange(5).split(2).map((t) => t.tolist())); // [[0, 1], [2, 3], [4]]
    * ```
    */
   split(
     ...args:
       | [sizes: Size | readonly Size[], options?: SplitOptions]
       | [sizes: Size | readonly Size[], dim: number, options?: SplitOptions]
-  ): Promise<Tensor[]> {
-    return callTensorList(this[owner], "Tensor.split", [this, ...args]);
+  ): Tensor<D>[] {
+    return callParts(this[owner], "Tensor.split", [this, ...args]) as Tensor<D>[];
   }
 
   /**
@@ -4697,13 +4697,13 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * Throws ArgumentError.
    *
    * ```js
-   * await Promise.all((await Tensor.arange(5).chunk(2)).map((t) => t.tolist())); // [[0, 1, 2], [3, 4]]
+   * await Promise.all(Tensor.arange(5).chunk(2).map((t) => t.tolist())); // [[0, 1, 2], [3, 4]]
    * ```
    */
   chunk(
     ...args: [chunks: number, options?: ChunkOptions] | [chunks: number, dim: number, options?: ChunkOptions]
-  ): Promise<Tensor[]> {
-    return callTensorList(this[owner], "Tensor.chunk", [this, ...args]);
+  ): Tensor<D>[] {
+    return callParts(this[owner], "Tensor.chunk", [this, ...args]) as Tensor<D>[];
   }
 
   /**

@@ -8,6 +8,7 @@
 
 import type { Constructed, Known } from "../known";
 import { DEFAULT } from "./kinds";
+import { knownParts } from "./parts";
 import { Arguments } from "./rule";
 import { RULES, RULES_OF_MANY } from "./table";
 
@@ -42,4 +43,9 @@ export function infer(name: string, args: Constructed, device: string): Known | 
 /** What is known of the results of `name`. */
 export function inferMany(name: string, args: Constructed): readonly (Known | undefined)[] {
   return RULES_OF_MANY[name]?.(new Arguments(...args)) ?? [];
+}
+
+/** What is known of each part that `name` divides a tensor of this shape into; undefined where Python refuses to. */
+export function inferParts(name: string, args: Constructed, shape: readonly number[]): Known[] | undefined {
+  return knownParts(name, shape, new Arguments(...args));
 }

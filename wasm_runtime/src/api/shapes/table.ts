@@ -33,6 +33,7 @@ import {
   pooling,
 } from "./kinds";
 import { LAYER_RULES } from "./layers";
+import { PARTS_RULES } from "./parts";
 import {
   Arguments,
   dtypeOption,
@@ -206,6 +207,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
 
 /** The rules of operations that give several tensors. */
 export const RULES_OF_MANY: Readonly<Record<string, ManyRule>> = {
+  ...PARTS_RULES,
   "Tensor.sort": (args) => [same(args), elementwise(() => "int32")(args)],
   "Tensor.var_mean": (args) => [floatReduction(args), floatReduction(args)],
   "Tensor.std_mean": (args) => [floatReduction(args), floatReduction(args)],
