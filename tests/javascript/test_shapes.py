@@ -151,7 +151,7 @@ def movement() -> Iterator[Call]:
     yield from calls("chunk", (x, 2), (x, 3, 2), (x, 9, -1), (t(0, 2), 3), (t(5), 2))
     yield from calls("split", (x, 3), dim=1)
     yield from calls("one_hot", (t(2, 3, dtype="int32"), 5))
-    yield Call("Tensor.gradient", (Tensor([1.0, 2.0], requires_grad=True).sum(),), shape=False)
+    yield Call("Tensor.gradient", (Tensor([1.0, 2.0], requires_grad=True).sum(),))
 
 
 def indices() -> Iterator[Call]:
