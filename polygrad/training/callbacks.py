@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from polygrad import nn
 from polygrad.errors import ArgumentError
 from polygrad.tensor.tensor import Tensor
-from polygrad.training.checkpoint import save_checkpoint
+from polygrad.training.checkpoint import check_folder, save_checkpoint
 
 if TYPE_CHECKING:
     from polygrad.training.run import TrainingRun
@@ -49,7 +49,8 @@ class EarlyStopping(Callback):
 
     `monitor`: a name in the history; None: "val_loss", or "loss" without validation. `largest`: whether
     larger values are better. `least`: by how much a value must be better. `restore`: at the end, the model
-    gets the weights of the best epoch. A value that is not a number is no improvement. Raises ArgumentError.
+    gets the weights of the best epoch. A value that is not a number is no improvement. `best_epoch` and
+    `best_value` are those of the last run; 0 and an infinity before its first value. Raises ArgumentError.
 
     >>> EarlyStopping("val_accuracy", patience=5, largest=True)
     EarlyStopping(monitor='val_accuracy', patience=5)
@@ -69,32 +70,40 @@ class EarlyStopping(Callback):
             raise ArgumentError(f"EarlyStopping: expected a least improvement of at least 0, got {least!r}")
         self.monitor, self.patience, self.largest = monitor, patience, largest
         self.least, self.restore = float(least), restore
+        self._sign = -1.0 if largest else 1.0
+        self._monitored = ""
+        self._is_loaded = False  # whether the state is that of the run which begins
+        self._forget()
+
+    def _forget(self) -> None:
         self.best_epoch = 0
-        self.best_value = math.inf
+        self.best_value = self._sign * math.inf
         self._weights: dict[str, Tensor] = {}
 
     def on_begin(self, run: TrainingRun) -> None:
-        """Choose what to monitor. Raises ArgumentError for a name that the history will not have."""
-        if self.monitor is None:
-            self.monitor = "val_loss" if "val_loss" in run.names else "loss"
-        if self.monitor not in run.names:
+        """Forget another run, and choose what to monitor. Raises ArgumentError for a name that the history
+        will not have."""
+        if not self._is_loaded:
+            self._forget()
+        self._is_loaded = False
+        default = "val_loss" if "val_loss" in run.names else "loss"
+        self._monitored = default if self.monitor is None else self.monitor
+        if self._monitored not in run.names:
             raise ArgumentError(
-                f"EarlyStopping: monitor: expected one of {', '.join(run.names)}, got {self.monitor!r}"
+                f"EarlyStopping: monitor: expected one of {', '.join(run.names)}, got {self._monitored!r}"
             )
 
     def on_epoch(self, run: TrainingRun) -> None:
         """Compare the epoch's value with the best one."""
-        assert self.monitor is not None
-        value = run.history.last(self.monitor)
-        value = -value if self.largest else value
-        if value < self.best_value - self.least:
+        value = run.history.last(self._monitored)
+        if self._sign * value < self._sign * self.best_value - self.least:
             self.best_epoch, self.best_value = run.epoch, value
             if self.restore:
                 weights = nn.state.get_state_dict(run.model)
                 self._weights = {name: t.detach().clone() for name, t in weights.items()}
                 Tensor.realize(*self._weights.values())
         elif run.epoch - self.best_epoch >= self.patience:
-            run.stop(f"{self.monitor} has not improved for {self.patience} epochs")
+            run.stop(f"{self._monitored} has not improved for {self.patience} epochs")
 
     def on_end(self, run: TrainingRun) -> None:
         """Give the model the weights of the best epoch."""
@@ -111,6 +120,7 @@ class EarlyStopping(Callback):
         self.best_value = float(state_dict["best_value"])
         start = "weights."
         self._weights = {k.removeprefix(start): t for k, t in state_dict.items() if k.startswith(start)}
+        self._is_loaded = True
 
     def __repr__(self) -> str:
         return f"EarlyStopping(monitor={self.monitor!r}, patience={self.patience})"
@@ -120,7 +130,9 @@ class Checkpoints(Callback):
     """Writes checkpoints into a folder; `fit(..., resume=folder)` goes on from the newest.
 
     `every`: epochs, or steps with `unit="step"`. `keep`: how many files stay there; older ones are removed. A
-    file is written whole or not at all. A run that ends leaves one of its last step. Raises ArgumentError.
+    file is written whole or not at all. A run that ends leaves one of its last step. It is called after the
+    other callbacks, of which a file has the state. Raises ArgumentError; a run also raises it, before its
+    first step, where the folder has checkpoints of later steps, which are another run's.
 
     >>> Checkpoints("run", every=500, unit="step", keep=2)
     Checkpoints('run', every=500, unit='step', keep=2)
@@ -138,7 +150,8 @@ class Checkpoints(Callback):
         self._saved = -1
 
     def on_begin(self, run: TrainingRun) -> None:
-        """A run that goes on has a checkpoint of this step."""
+        """A run that goes on has a checkpoint of this step. Raises ArgumentError for those of later steps."""
+        check_folder(self.folder, run.step)
         self._saved = run.step
 
     def on_step(self, run: TrainingRun) -> None:

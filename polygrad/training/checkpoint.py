@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from polygrad.training.run import TrainingRun
 
 _VERSION = "1"
-_NAMES = "step-*.safetensors"
+_NAMES = f"step-{'[0-9]' * 9}.safetensors"
 
 
 def seed_of(seed: int, step: int) -> int:
@@ -44,9 +44,20 @@ def write_whole(path: Path, data: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def check_folder(folder: Path, step: int) -> None:
+    """Raises ArgumentError for a folder with checkpoints of later steps: a run that is at `step` would count
+    them as its newest."""
+    names = sorted(path.name for path in folder.glob(_NAMES))
+    if names and names[-1] > _name(step):
+        raise ArgumentError(
+            f"Checkpoints: expected a folder without checkpoints of steps after {step}, got {folder} with "
+            f"{names[-1]}: go on from there by resume={str(folder)!r}, or choose another folder"
+        )
+
+
 def save_checkpoint(folder: Path, run: TrainingRun, keep: int) -> Path:
     """Write the state of a run; of older files, the last keep - 1 stay. Raises OSError."""
-    path = folder / f"step-{run.step:09d}.safetensors"
+    path = folder / _name(run.step)
     write_whole(path, checkpoint_bytes(run))
     for old in sorted(folder.glob(_NAMES))[:-keep]:
         old.unlink(missing_ok=True)
@@ -66,7 +77,7 @@ def checkpoint_bytes(run: TrainingRun) -> bytes:
                 plain[f"{owner}.{name}"] = value
     text = json.dumps(
         {
-            "settings": run.settings,
+            "settings": _settings(run),
             "epoch": run.epoch,
             "position": run.position,
             "step": run.step,
@@ -80,9 +91,8 @@ def checkpoint_bytes(run: TrainingRun) -> bytes:
 
 
 def load_checkpoint(source: str | os.PathLike[str], run: TrainingRun) -> None:
-    """Bring a run to the state in a file, or in the newest one of a folder. Raises ArgumentError where there
-    is
-    none, and as `restore` does."""
+    """Bring a run to the state in a file, or in the newest one of a folder. Raises ArgumentError for a folder
+    without any, and as `restore` does."""
     path = Path(source)
     if path.is_dir():
         files = sorted(path.glob(_NAMES))
@@ -115,11 +125,12 @@ def restore(source: Any, run: TrainingRun, where: str) -> None:
         sums = tensors["sums"]
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as e:
         raise ArgumentError(f"resume: {where}: the state is damaged: {e!r}") from e
-    for name in sorted({*settings, *run.settings}):
-        if settings.get(name) != run.settings.get(name):
+    expected = _settings(run)
+    for name in sorted({*settings, *expected}):
+        if settings.get(name) != expected.get(name):
             raise ArgumentError(
                 f"resume: the run in {where} was started with another {name}: {settings.get(name)!r}, "
-                f"not {run.settings.get(name)!r}"
+                f"not {expected.get(name)!r}"
             )
     weights = _part(tensors, "weights")
     for name, t in nn.state.get_state_dict(run.model).items():
@@ -140,6 +151,15 @@ def restore(source: Any, run: TrainingRun, where: str) -> None:
     run.epoch, run.position, run.step, trained.rows = counts
     run.history.values.clear()
     run.history.values.update(history)
+
+
+def _name(step: int) -> str:
+    return f"step-{step:09d}.safetensors"
+
+
+def _settings(run: TrainingRun) -> dict[str, Any]:
+    """What must be the same in a run that goes on: also the names in its history."""
+    return {**run.settings, "list of measured values": run.names}
 
 
 def _owners(run: TrainingRun) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from polygrad import nn
 from polygrad.errors import ArgumentError
 from polygrad.training.batches import LoaderBatches, RowBatches, batches_of, check_count, pair_of, split_rows
-from polygrad.training.callbacks import Callback
+from polygrad.training.callbacks import Callback, Checkpoints
 from polygrad.training.checkpoint import load_checkpoint
 from polygrad.training.measures import Measure, loss_of, metrics_of
 from polygrad.training.run import TrainingRun, check_settings
@@ -66,7 +66,8 @@ def fit(
     {'loss': 2, 'val_loss': 2}
     """
     check_settings(epochs, batch_size, scheduler_interval)
-    listeners = list(callbacks)
+    # checkpoints come last: they have what the other callbacks keep of the same epoch
+    listeners = sorted(callbacks, key=lambda callback: isinstance(callback, Checkpoints))
     for callback in listeners:
         if not isinstance(callback, Callback):
             raise ArgumentError(f"fit: callbacks: expected training.Callback objects, got {callback!r}")

@@ -81,7 +81,7 @@ def metrics_of(metrics: Mapping[str, str | Measure] | Sequence[str]) -> dict[str
 def _find(value: Any, named: Mapping[str, Measure], what: str) -> Measure:
     if callable(value):
         found: Measure = value
-    elif value in named:
+    elif isinstance(value, str) and value in named:
         found = named[value]
     else:
         raise ArgumentError(f"{what}: expected a function or one of {', '.join(named)}, got {value!r}")

@@ -54,8 +54,7 @@ def add_means(sums: Tensor, measured: Mapping[str, Tensor], rows: int) -> None:
 
 class Steps:
     """What a run does with a batch. `make_step`, `make_evaluation`: functions of a batch's tensors, made for
-    the
-    shapes of a batch; the first takes a step of the optimizer and adds to `trained`, the other adds to
+    the shapes of a batch; the first takes a step of the optimizer and adds to `trained`, the other adds to
     `evaluated`. `names`: of what is measured, the loss first."""
 
     def __init__(

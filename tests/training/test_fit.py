@@ -102,13 +102,13 @@ def test_a_run_is_the_same_loop_in_torch(device: str, batch_size: int, drop_last
 
 
 class Interrupt(Callback):
-    """Raises after a step, as a process that is killed ends there."""
+    """Raises in the step after `step`, as a process that is killed ends there, before its checkpoint."""
 
     def __init__(self, step: int) -> None:
         self.step = step
 
     def on_step(self, run: TrainingRun) -> None:
-        if run.step == self.step:
+        if run.step == self.step + 1:
             raise KeyboardInterrupt
 
 
@@ -199,6 +199,54 @@ def test_early_stopping_of_what_should_be_large() -> None:
     history = fit(network(), table(), loss="cross_entropy", metrics=["accuracy"], epochs=4, progress=False,
                   callbacks=[Scripted(), stopping])  # fmt: skip
     assert history["accuracy"] == [0.5, 0.75, 0.76]
+
+
+def test_early_stopping_forgets_the_run_before() -> None:
+    stopping, model = EarlyStopping(patience=1), network()
+    fit(network(), table(), loss="cross_entropy", epochs=6, validation=0.2, callbacks=[stopping],
+        progress=False)  # fmt: skip
+    still = nn.optim.SGD(nn.state.get_parameters(model), lr=0.0)
+    before = weights(model)
+    history = fit(model, table(), loss="cross_entropy", epochs=6, optimizer=still, callbacks=[stopping],
+                  shuffle=False, progress=False)  # fmt: skip
+    assert stopping.monitor is None and stopping.best_epoch == 1 and len(history["loss"]) == 2
+    assert stopping.best_value == history["loss"][0] and weights(model) == before
+
+
+def test_a_checkpoint_has_what_callbacks_after_it_keep(tmp_path: Path) -> None:
+    """Wherever `Checkpoints` is in the list: the file of an epoch has its value as the best one."""
+
+    def go(epochs: int, resume: bool) -> EarlyStopping:
+        model, stopping = network(), EarlyStopping(patience=9, largest=True)
+        fit(model, table(), loss="cross_entropy", epochs=epochs, progress=False,
+            callbacks=[Checkpoints(tmp_path), stopping], resume=tmp_path if resume else None)  # fmt: skip
+        return stopping
+
+    first = go(1, False)
+    again = go(1, True)
+    assert (
+        (again.best_epoch, again.best_value) == (first.best_epoch, first.best_value) == (1, first.best_value)
+    )
+    assert again.best_value > 0 and go(4, True).best_epoch == 1  # the loss was never as large
+
+
+def test_a_folder_with_later_checkpoints_is_refused(tmp_path: Path) -> None:
+    def go(epochs: int, **more: Any) -> Any:
+        return fit(network(), table(), loss="cross_entropy", batch_size=8, epochs=epochs, progress=False,
+                   callbacks=[Checkpoints(tmp_path)], **more)  # fmt: skip
+
+    go(2)
+    names = sorted(p.name for p in tmp_path.iterdir())
+    (tmp_path / "step-notes.safetensors").touch()
+    for more in ({}, {"resume": tmp_path / names[0]}):
+        with pytest.raises(ArgumentError, match=r"steps after [05], got .*step-000000010.*resume="):
+            go(1, **more)
+    assert len(go(3, resume=tmp_path)["loss"]) == 3
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        *names,
+        "step-000000015.safetensors",
+        "step-notes.safetensors",
+    ]
 
 
 def test_a_callback_stops_within_an_epoch_and_the_folder_has_its_last_step(tmp_path: Path) -> None:
@@ -322,6 +370,7 @@ def test_the_bar_shows_the_epoch_and_the_means(capsys: pytest.CaptureFixture[str
         ({"data": []}, "at least one batch"),
         ({"loss": "mean_squares"}, "loss: expected a function or one of .*mse"),
         ({"loss": lambda p, y: p}, "loss: expected a Tensor of one element"),
+        ({"loss": ["mse"]}, "loss: expected a function or one of .*mse"),
         ({"metrics": ["recall"]}, "metrics: recall: expected"),
         ({"metrics": {"loss": "mse"}}, "names other than loss"),
         ({"metrics": "accuracy"}, "metrics: expected a list"),
@@ -366,6 +415,8 @@ def test_checkpoints_of_another_run(tmp_path: Path) -> None:
 
     go(network(), batch_size=4)
     go(network(), seed=1)
+    go(network(), metrics=["accuracy"])
+    go(network(), validation=table(8, seed=1))
     go(nn.Linear(FEATURES, CLASSES))
     data = path.read_bytes()
     for damage in (data[: len(data) // 2], data.replace(b'\\"epoch\\"', b'\\"epoke\\"'), b""):
