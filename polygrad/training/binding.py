@@ -53,7 +53,7 @@ class Training:
         self._captured: dict[Any, Callable[..., Any]] = {}
         self._steps = Steps(names, self.optimizer.device, self._find("step"), self._find("evaluation"))
         seed, size = self.options["seed"], self.options["batch_size"]
-        check_settings(self.options["epochs"], size, self.options["interval"])
+        check_settings(self.options["epochs"], size, self.options["interval"], seed)
         rows, held_out = pair_of((tuple(inputs), tuple(targets)), "data"), None
         if isinstance(validation, (int, float)):
             rows, held_out = split_rows(rows, validation, seed)

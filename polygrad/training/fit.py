@@ -65,7 +65,7 @@ def fit(
     >>> {name: len(values) for name, values in history.values.items()}
     {'loss': 2, 'val_loss': 2}
     """
-    check_settings(epochs, batch_size, scheduler_interval)
+    check_settings(epochs, batch_size, scheduler_interval, seed)
     # checkpoints come last: they have what the other callbacks keep of the same epoch
     listeners = sorted(callbacks, key=lambda callback: isinstance(callback, Checkpoints))
     for callback in listeners:

@@ -17,8 +17,10 @@ from polygrad.training.checkpoint import seed_of
 from polygrad.training.steps import Steps
 
 
-def check_settings(epochs: int, batch_size: int, interval: str) -> None:
+def check_settings(epochs: int, batch_size: int, interval: str, seed: int) -> None:
     """Raises ArgumentError for settings of a run that cannot be."""
+    if not isinstance(seed, int):
+        raise ArgumentError(f"fit: seed: expected an integer, got {seed!r}")
     for name, value, least in (("epochs", epochs, 0), ("batch_size", batch_size, 1)):
         if not isinstance(value, int) or value < least:
             raise ArgumentError(f"fit: {name}: expected an integer of at least {least}, got {value!r}")
@@ -118,8 +120,10 @@ class TrainingRun:
         self.steps.trained.clear()
         if self.validation is not None:
             self.steps.evaluated.clear()
-            for batch in self.validation.epoch(0):
-                self.steps.evaluate(batch)
+            with generator.restored():
+                Tensor.manual_seed(seed_of(self.seed, -1 - self.epoch))  # steps have those from 0 on
+                for batch in self.validation.epoch(0):
+                    self.steps.evaluate(batch)
             means = self.steps.evaluated.means()
             measured |= {f"val_{name}": mean for name, mean in zip(self.steps.names, means, strict=True)}
         self.history.add(**measured)

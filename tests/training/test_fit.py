@@ -333,6 +333,27 @@ def test_draws_after_a_run_are_those_without_it() -> None:
     assert Tensor.rand(4).tolist() == expected
 
 
+def test_a_model_that_is_random_when_measured_depends_on_the_seed_alone() -> None:
+    class Noisy(Net):
+        def __call__(self, x: Tensor) -> Tensor:
+            return self.second(self.first(x + Tensor.randn(*x.shape)))
+
+    def go(drawn_before: int) -> tuple[list[float], list[float]]:
+        Tensor.manual_seed(7)
+        model = Noisy()
+        Tensor.realize(*nn.state.get_parameters(model))
+        Tensor.manual_seed(drawn_before)
+        still = nn.optim.SGD(nn.state.get_parameters(model), lr=0.0)
+        history = fit(model, table(), loss="cross_entropy", epochs=3, optimizer=still, validation=0.3,
+                      batch_size=6, progress=False)  # fmt: skip
+        return history["val_loss"], Tensor.rand(2).tolist()
+
+    values, drawn_after = go(1)
+    assert go(2)[0] == values and len(set(values)) == 3
+    Tensor.manual_seed(1)
+    assert Tensor.rand(2).tolist() == drawn_after
+
+
 def test_the_rates_of_schedulers() -> None:
     def rates(interval: str, make: Any) -> list[float]:
         model, seen = network(), []
@@ -376,6 +397,7 @@ def test_the_bar_shows_the_epoch_and_the_means(capsys: pytest.CaptureFixture[str
         ({"metrics": "accuracy"}, "metrics: expected a list"),
         ({"epochs": -1}, "epochs"),
         ({"batch_size": 0}, "batch_size"),
+        ({"seed": None}, "seed: expected an integer, got None"),
         ({"batch_size": 64, "drop_last": True}, "at least one batch"),
         ({"validation": 1.0}, "validation: expected data, or a fraction"),
         ({"data": [table()], "validation": 0.5}, "fraction of an iterable"),
