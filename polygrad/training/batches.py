@@ -42,6 +42,10 @@ class BatchSource(Protocol):
     def count(self) -> int | None:
         """The batches of an epoch; None: not known before its end."""
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What must be the same for the same batches, by name: plain values."""
+
     def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
         """The batches of epoch `number`, from position `start` on."""
 
@@ -61,6 +65,12 @@ class RowBatches:
         """The batches of an epoch."""
         rows = self.rows.rows
         return rows // self.size if self.drop_last else -(-rows // self.size)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The number of rows, and how they become batches."""
+        how = {"batch_size": self.size, "shuffle": self.shuffle, "drop_last": self.drop_last}
+        return {"rows": self.rows.rows, **how}
 
     def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
         """The batches of epoch `number`, from position `start` on."""
@@ -87,6 +97,11 @@ class LoaderBatches:
     def count(self) -> int | None:
         """The batches of an epoch, if the iterable has a length."""
         return len(self.loader) if isinstance(self.loader, Sized) else None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """None that are known."""
+        return {}
 
     def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
         """The batches of epoch `number`, from position `start` on. A loader with a method `set_epoch` is told

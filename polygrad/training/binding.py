@@ -96,8 +96,6 @@ class Training:
         """Start, or go on from a checkpoint; the number of complete epochs. Raises ArgumentError."""
         callbacks = [] if early_stopping is None else [EarlyStopping(**early_stopping)]
         options = self.options
-        settings = {"rows": self._data.rows.rows, "scheduler": type(scheduler).__name__}
-        settings |= {name: options[name] for name in ("seed", "batch_size", "shuffle", "drop_last")}
         self._run = TrainingRun(
             self.model,
             self.optimizer,
@@ -109,7 +107,6 @@ class Training:
             options["interval"],
             callbacks,
             options["seed"],
-            settings,
         )
         if checkpoint is not None:
             restore(checkpoint, self._run, "the checkpoint")

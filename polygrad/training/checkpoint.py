@@ -158,8 +158,15 @@ def _name(step: int) -> str:
 
 
 def _settings(run: TrainingRun) -> dict[str, Any]:
-    """What must be the same in a run that goes on: also the names in its history."""
-    return {**run.settings, "list of measured values": run.names}
+    """What must be the same in a run that goes on."""
+    return {
+        "seed": run.seed,
+        "optimizer": type(run.optimizer).__name__,
+        "scheduler": type(run.scheduler).__name__,
+        "scheduler_interval": run.interval,
+        "list of measured values": run.names,
+        **run.data.settings,
+    }
 
 
 def _owners(run: TrainingRun) -> dict[str, Any]:

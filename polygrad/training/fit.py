@@ -8,7 +8,7 @@ from typing import Any
 
 from polygrad import nn
 from polygrad.errors import ArgumentError
-from polygrad.training.batches import LoaderBatches, RowBatches, batches_of, check_count, pair_of, split_rows
+from polygrad.training.batches import RowBatches, batches_of, check_count, pair_of, split_rows
 from polygrad.training.callbacks import Callback, Checkpoints
 from polygrad.training.checkpoint import load_checkpoint
 from polygrad.training.measures import Measure, loss_of, metrics_of
@@ -88,12 +88,8 @@ def fit(
         if validation is not None:
             measured = batches_of(validation, batch_size, seed, False, False, "validation")
     check_count(train)
-    settings = {"seed": seed, "scheduler": type(scheduler).__name__, "interval": scheduler_interval}
-    if not isinstance(train, LoaderBatches):
-        settings |= {"rows": train.rows.rows, "batch_size": batch_size}
-        settings |= {"shuffle": shuffle, "drop_last": drop_last}
     run = TrainingRun(model, optimizer, scheduler, steps, train, measured, epochs, scheduler_interval,
-                      listeners, seed, settings)  # fmt: skip
+                      listeners, seed)  # fmt: skip
     if resume is not None:
         load_checkpoint(resume, run)
     remaining = None if run.total is None else run.total - run.step

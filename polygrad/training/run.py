@@ -48,7 +48,6 @@ class TrainingRun:
     interval: str
     callbacks: Sequence[Callback]
     seed: int
-    settings: Mapping[str, Any]
     history: nn.data.History = field(default_factory=nn.data.History)
     epoch: int = 0
     position: int = 0

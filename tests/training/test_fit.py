@@ -437,6 +437,10 @@ def test_checkpoints_of_another_run(tmp_path: Path) -> None:
 
     go(network(), batch_size=4)
     go(network(), seed=1)
+    go(network(), drop_last=True)
+    go(network(), scheduler_interval="step")
+    model = network()
+    go(model, optimizer=nn.optim.SGD(nn.state.get_parameters(model), lr=0.1))
     go(network(), metrics=["accuracy"])
     go(network(), validation=table(8, seed=1))
     go(nn.Linear(FEATURES, CLASSES))
