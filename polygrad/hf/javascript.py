@@ -2,9 +2,9 @@
 `loader/src/hub.ts`.
 
 polygrad's loaders register the function that opens them in the JavaScript module `polygrad_host`. Importing
-this module without one raises ImportError. The bundle is loaded on first use: in Node synchronously; in a
-page by a promise, for which Python is suspended if the engine supports it. Else `prepare` must be awaited
-before.
+this module without that function raises ImportError. The bundle is loaded on first use: in Node
+synchronously; in a page by a promise, for which Python is suspended if the engine supports it. Else `prepare`
+must be awaited before.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import polygrad_host
+from polygrad_host import loadHub
 from pyodide.ffi import JsException, can_run_sync, run_sync
 
 from polygrad.errors import ModelError
@@ -23,7 +23,7 @@ from polygrad.hf.tokenizer_json import TokenizerJson
 
 def _libraries() -> Any:
     """The bundle. Raises ModelError if Python cannot wait for it."""
-    libraries = polygrad_host.loadHub()
+    libraries = loadHub()
     if not hasattr(libraries, "then"):
         return libraries
     if not can_run_sync():
@@ -36,7 +36,7 @@ def _libraries() -> Any:
 
 async def prepare() -> None:
     """Load the bundle before its first use."""
-    loading = polygrad_host.loadHub()
+    loading = loadHub()
     if hasattr(loading, "then"):
         await loading
 
