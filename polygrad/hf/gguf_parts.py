@@ -34,14 +34,19 @@ class MappedParts:
 def map_parts(path: Path, device: str | None = None) -> MappedParts:
     """Map a GGUF file, or all parts of one, for `device`. Raises ModelError, which names a part that is
     missing."""
-    paths = _paths_of_parts(path)
     device = Device.DEFAULT if device is None else Device.canonical(device)
     try:
-        return MappedParts({p.name: map_to_memory(p, device) for p in paths}, True)
-    except DeviceError:  # it has memory of its own: tensors are copied
-        return MappedParts({p.name: map_file(p) for p in paths}, False)
+        return MappedParts({p.name: map_to_memory(p, device) for p in _paths_of_parts(path)}, True)
+    except DeviceError:  # it has memory of its own, or too little: tensors are copied
+        return MappedParts(view_parts(path), False)
     except OSError as e:
         raise ModelError(f"{path}: {e}") from e
+
+
+def view_parts(path: Path) -> dict[str, memoryview]:
+    """The bytes of a GGUF file by its name, to be read; of a part, those of all parts in order. Raises
+    ModelError, as `map_parts` does."""
+    return {p.name: map_file(p) for p in _paths_of_parts(path)}
 
 
 def _paths_of_parts(path: Path) -> list[Path]:

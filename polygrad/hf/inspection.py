@@ -15,7 +15,7 @@ from polygrad.hf.checkpoint import open_checkpoint
 from polygrad.hf.files import has_tokenizer, json_fields, small_files
 from polygrad.hf.four_bits import apply_quantization_config
 from polygrad.hf.gguf import open_gguf
-from polygrad.hf.gguf_parts import map_parts
+from polygrad.hf.gguf_parts import view_parts
 from polygrad.models.fields import Fields
 from polygrad.models.names import find_sources
 from polygrad.models.registry import architecture_of
@@ -67,7 +67,7 @@ def inspect(path: str | os.PathLike[str]) -> ModelInspection:
     """
     place = Path(path)
     if place.is_file():
-        model = open_gguf(map_parts(place).data)
+        model = open_gguf(view_parts(place))
         tokenizer = "tokenizer.ggml.model" in model.metadata
         template = "tokenizer.chat_template" in model.metadata
         return _inspect_checkpoint(model.config, model.checkpoint, model.names, tokenizer, template)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import mmap
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -14,12 +17,15 @@ import gguf_models
 import hf_models
 
 from polygrad import Tensor, hf, nn
+from polygrad.errors import DeviceError
 from polygrad.hf import gguf_tensors
 from polygrad.hf.gguf_parts import map_parts
 from polygrad.hf.gguf_tensors import StoredTensor
+from polygrad.hf.inspection import inspect
 from polygrad.nn.gguf import ENCODINGS, Blocks
 from polygrad.runtime.buffer import Foreign
 from polygrad.tensor.core.aliasing import memory_under
+from polygrad.tensor.core.sources import map_to_memory
 
 _IDS = hf_models.token_ids(2, 21)
 ENCODING = {e.name: e for e in ENCODINGS.values()}
@@ -125,3 +131,33 @@ def test_rows_are_chosen_before_they_are_packed(kind: str, is_mapped: bool) -> N
         assert packed.activations == activations
         np.testing.assert_array_equal(packed.dense().numpy(), expected)
     np.testing.assert_array_equal(part.read().numpy(), expected)
+
+
+def test_a_file_larger_than_the_memory_is_read_without_being_mapped_for_writes(tmp_path: Path) -> None:
+    """The system refuses so many pages of which each could be written. The file has a hole at its end."""
+    file = Path(shutil.copy(gguf_models.files("llama", "F32")[0], tmp_path))
+    expected = logits(hf.load_hf(file))
+    try:
+        os.truncate(file, 1 << 43)
+    except OSError:
+        pytest.skip("the folder's file system has no files with holes of this size")
+    parts = map_parts(file, "CPU")
+    np.testing.assert_array_equal(logits(hf.load_hf(file)), expected)
+    assert len(parts.data[file.name]) == 1 << 43
+    assert inspect(file).architecture == "LlamaForCausalLM"
+
+
+def test_a_refused_mapping_is_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = Path(shutil.copy(gguf_models.files("llama", "F32")[0], tmp_path))
+    mmap_of_file = mmap.mmap
+
+    def refuse(descriptor: int, *args: Any, **options: Any) -> mmap.mmap:
+        if descriptor == -1:
+            raise OSError(errno.ENOMEM, "Cannot allocate memory")
+        return mmap_of_file(descriptor, *args, **options)
+
+    monkeypatch.setattr(mmap, "mmap", refuse)
+    with pytest.raises(DeviceError, match="device CPU: expected a file that can be mapped, got: Cannot"):
+        map_to_memory(file, "CPU")
+    parts = map_parts(file, "CPU")
+    assert not parts.is_mapped and bytes(parts.data[file.name]) == file.read_bytes()

@@ -75,7 +75,8 @@ def _pages(size: int) -> Any:
 
 
 def map_file(device: str, descriptor: int, nbytes: int) -> tuple[int, Any]:
-    """A file mapped copy on write, between two readable pages; its address and owner. Raises DeviceError.
+    """A file mapped copy on write, between two readable pages; its address and owner. Raises DeviceError, as
+    for a file that is larger than the system's memory, which the pages could need.
 
     A large file begins on a huge page, so that what the system caches of it in huge pages is mapped as such.
     """
@@ -84,7 +85,10 @@ def map_file(device: str, descriptor: int, nbytes: int) -> tuple[int, Any]:
     page = mmap.PAGESIZE
     align = _HUGE_PAGE if nbytes >= 2 * _HUGE_PAGE else page
     total = -(-nbytes // page) * page + 2 * page + align
-    region = mmap.mmap(-1, total, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    try:
+        region = mmap.mmap(-1, total, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as e:
+        raise _cannot_map(device, e.strerror or str(e)) from e
     owner = (ctypes.c_char * total).from_buffer(region)
     start = -(-(ctypes.addressof(owner) + page) // align) * align
     place = ctypes.CDLL(None, use_errno=True).mmap
@@ -92,9 +96,12 @@ def map_file(device: str, descriptor: int, nbytes: int) -> tuple[int, Any]:
     place.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_ssize_t)
     flags = mmap.MAP_PRIVATE | _MAP_FIXED
     if place(start, nbytes, mmap.PROT_READ | mmap.PROT_WRITE, flags, descriptor, 0) != start:
-        reason = os.strerror(ctypes.get_errno())
-        raise DeviceError(f"device {device}: expected a file that can be mapped, got: {reason}")
+        raise _cannot_map(device, os.strerror(ctypes.get_errno()))
     if align == _HUGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
         with contextlib.suppress(OSError):  # a kernel built without them
             region.madvise(mmap.MADV_HUGEPAGE, start - ctypes.addressof(owner), nbytes)
     return start, owner
+
+
+def _cannot_map(device: str, reason: str) -> DeviceError:
+    return DeviceError(f"device {device}: expected a file that can be mapped, got: {reason}")
