@@ -43,11 +43,12 @@ def _binary_cross_entropy(prediction: Tensor, target: Tensor) -> Tensor:
 
 
 def _accuracy(prediction: Tensor, target: Tensor) -> Tensor:
-    """The part of the rows whose largest score is that of the target; of one score, on the target's side of
-    0."""
+    """The part of the rows whose largest score is that of the target, an index; for targets 0 and 1 of the
+    prediction's shape, the part of the scores that are on their target's side of 0."""
     if prediction.shape == target.shape:
         return ((prediction > 0) == (target > 0.5)).cast(dtypes.float32).mean()
-    best = prediction.argmax(1)
+    has_classes = prediction.ndim > 1 and prediction.shape[1] != 1
+    best = prediction.argmax(1) if has_classes else prediction
     _compared("accuracy", best, target)
     return (best == target).cast(dtypes.float32).mean()
 

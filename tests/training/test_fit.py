@@ -424,6 +424,20 @@ def test_rows_that_do_not_fit() -> None:
         fit(nn.Linear(FEATURES, 1), (x, x[:, 0]), loss="mse", progress=False)
 
 
+def test_the_accuracy_of_one_score_takes_targets_of_its_shape() -> None:
+    x, y = table()
+    options: dict[str, Any] = {"loss": lambda p, y: p.mean(), "metrics": ["accuracy"], "progress": False}
+    still = nn.Linear(FEATURES, 1)
+    still.weight.assign(Tensor([[1.0, 0, 0, 0, 0]])).realize()
+    still.bias.assign(Tensor([0.0])).realize()
+    optimizer = nn.optim.SGD([still.weight, still.bias], lr=0.0)
+    sides = (y > 0).astype(np.int32)
+    history = fit(still, (x, sides[:, None]), optimizer=optimizer, **options)
+    np.testing.assert_allclose(history["accuracy"], [((x[:, 0] > 0) == sides).mean()], rtol=1e-6)
+    with pytest.raises(ShapeError, match=r"accuracy: expected targets of shape \(32, 1\), got \(32,\)"):
+        fit(still, (x, sides), optimizer=optimizer, **options)
+
+
 def test_checkpoints_of_another_run(tmp_path: Path) -> None:
     fit(network(), table(), loss="cross_entropy", progress=False, callbacks=[Checkpoints(tmp_path)])
     (path,) = tmp_path.iterdir()
