@@ -21,7 +21,7 @@ from polygrad.tensor.core.convert import unpack
 from polygrad.tensor.core.index_checks import check_index
 from polygrad.tensor.core.modes import modes
 from polygrad.tensor.core.sizes import fits, fixed_size, is_negative, is_size, larger, same_size, smaller
-from polygrad.tensor.gather_scatter import GatherScatterMixin, last_writer
+from polygrad.tensor.gather_scatter import GatherScatterMixin, as_positions, last_writer
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.shapes import broadcast_shape
@@ -470,6 +470,7 @@ def _all_hits(picks: list[tuple[int, Any]], sizes: Any, shape: Any, lead: int, f
 def _hits(t: Any, n: Any, shape: Any, j: int, count: int, lead: int, full_shape: Any) -> UOp:
     """A mask of the positions r < n that the j-th of `count` index tensors (of one `shape`, behind `lead`
     axes) selects."""
+    t = t._with(as_positions(t.uop))
     index = t.uop if t.dtype.is_unsigned else (t < 0).where(t + n, t).uop
     index = broadcast_to(index, shape).reshape((*[1] * lead, *shape, *[1] * count))
     positions = UOp(Ops.ARANGE, dtypes.int32, (), n).cast(index.dtype)
