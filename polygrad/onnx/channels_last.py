@@ -20,6 +20,7 @@ from polygrad.dtype import DType, dtypes
 from polygrad.engine.devices import Device
 from polygrad.helpers import prod
 from polygrad.onnx.proto import Node
+from polygrad.tensor.convolution import steps_of
 from polygrad.tensor.tensor import Tensor
 
 Pairs: TypeAlias = Sequence[tuple[Any, Any]]
@@ -32,7 +33,6 @@ _DTYPES = (dtypes.float32, dtypes.int8, dtypes.uint8)
 _READERS = frozenset({"Conv", "GlobalAveragePool", "ReduceMean", "MaxPool", "AveragePool", "Resize", "Pad"})
 _JOINS = frozenset({"Concat"})  # of all inputs
 _MOVES = frozenset({"DequantizeLinear", "Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
-
 
 _keeps_order: ContextVar[bool] = ContextVar("keeps_order", default=False)
 
@@ -91,17 +91,20 @@ def convolution(
     strides: Sequence[int],
     dilations: Sequence[int],
 ) -> Tensor:
-    """`x.conv2d(weight, ...)` in `dtype`. `pairs`: (before, after) of each spatial axis, zeros.
+    """`x.conv2d(weight, ...)` in `dtype`. `pairs`: (before, after) of each spatial axis, zeros. Raises
+    ShapeError, ArgumentError.
 
     With channels last, the sums go over these innermost, as memory does.
     """
+    strides = steps_of(strides, len(pairs), "conv2d: stride")
+    dilations = steps_of(dilations, len(pairs), "conv2d: dilation")
     padded = x.pad([(0, 0), (0, 0), *pairs])
     fits = x.ndim == weight.ndim == 4 and x.shape[1] == groups * weight.shape[1]
     if not fits or x.dtype not in _DTYPES or weight.shape[0] % groups or not is_channels_last(x.device):
         operands = padded.cast(dtype), weight.cast(dtype)
-        return operands[0].conv2d(operands[1], groups=groups, stride=list(strides), dilation=list(dilations))
+        return operands[0].conv2d(operands[1], groups=groups, stride=strides, dilation=dilations)
     cout, cin, *kernel = weight.shape
-    windows = padded.cast(dtype).pool(tuple(kernel), tuple(strides), tuple(dilations))
+    windows = padded.cast(dtype).pool(tuple(kernel), strides, dilations)
     batch, height, width = windows.shape[0], *windows.shape[2:4]
     windows = windows.reshape(batch, groups, 1, cin, height, width, *kernel).permute(0, 4, 5, 1, 2, 6, 7, 3)
     taps = _stored_taps(weight, groups).cast(dtype).reshape(*kernel, cin, groups, cout // groups)
