@@ -28,10 +28,10 @@ _MIN_SIMD_BYTES = 32  # of vectors that rows of 7 elements do not fill
 _MIN_CHANNELS = 8
 _PANEL = 32  # channels: two of the longest vectors
 _DTYPES = (dtypes.float32, dtypes.int8, dtypes.uint8)
-# Nodes that read windows, planes or elements of their first input several times; and those that a product
-# should share no kernel with, as it would be computed under their conditions.
+# Nodes whose first input is stored. Most read an element several times, in windows or planes. The others read
+# it under a condition, and a product in their kernel would be computed under that condition, too.
 _READERS = frozenset({"Conv", "GlobalAveragePool", "ReduceMean", "MaxPool", "AveragePool", "Resize", "Pad"})
-_JOINS = frozenset({"Concat"})  # of all inputs
+_JOINS = frozenset({"Concat"})  # nodes all of whose inputs are stored, for the same reason
 _MOVES = frozenset({"DequantizeLinear", "Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 
 _keeps_order: ContextVar[bool] = ContextVar("keeps_order", default=False)
@@ -48,8 +48,9 @@ def channels_first() -> Iterator[None]:
 
 
 def names_of_images(nodes: Sequence[Node], outputs: Iterable[str]) -> frozenset[str]:
-    """The names of values that such nodes read, and of the codes that such values stand for, moved or not;
-    none in a graph without convolutions."""
+    """The names of the values of a graph that are stored as images: inputs of `_READERS` and `_JOINS`, and
+    the quantised integers that these inputs are made of, also if nodes of `_MOVES` stand in between. Empty
+    for a graph without convolutions."""
     if not any(n.op == "Conv" for n in nodes):
         return frozenset()
     images = {n.inputs[0] for n in nodes if n.op in _READERS and n.inputs}

@@ -26,9 +26,7 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.shapes import broadcast_shape
 
-_MIN_PADDED = (
-    1 << 16
-)  # elements: results of up to so many are computed in as many places, whatever their number
+_MIN_PADDED = 1 << 16  # smaller results are computed with this many elements: few sizes need few kernels
 
 
 class IndexingMixin(GatherScatterMixin):
@@ -297,7 +295,7 @@ class IndexingMixin(GatherScatterMixin):
     @computing
     def _true_positions(self) -> tuple[Self, int]:
         """The positions (int32) of the True elements of a 1-D Tensor, and their count, which is read now.
-        Any positions follow, up to one of few sizes, so that few different kernels are compiled."""
+        Valid but meaningless positions follow them: the size is one of few, which few kernels serve."""
         n = self.shape[0]
         if same_size(n, 0):
             return self._of(broadcast_constant(dtypes.int32, 0, (0,)), self._device), 0
@@ -430,7 +428,7 @@ class IndexingMixin(GatherScatterMixin):
 
 
 def _padded(count: int, size: int) -> int:
-    """The size in which the results for `count` of `size` elements are computed: one of few."""
+    """How many elements are computed where `count` of `size` are the result: a power of two, or `size`."""
     return min(size, max(1 << (count - 1).bit_length(), _MIN_PADDED))
 
 

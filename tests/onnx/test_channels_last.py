@@ -265,10 +265,10 @@ def test_a_network_within_1e_5_of_onnxruntimes(batch, device):
     x = rng.normal(size=(batch, 3, 16, 12)).astype(np.float32)
     (want,) = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"]).run(None, {"x": x})
     m = polygrad.onnx.load(data, device=device)
-    np.testing.assert_allclose(m(x=x)["y"].numpy(), want, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(m(x=x)["y"].numpy(), want, rtol=1e-5, atol=1e-5)
     step = m.capture(n=batch)
     for _ in range(3):
-        np.testing.assert_allclose(step(x=x)["y"].numpy(), want, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(step(x=x)["y"].numpy(), want, rtol=1e-5, atol=1e-5)
 
 
 def test_a_network_that_is_written_again_has_its_convolutions(tmp_path):
