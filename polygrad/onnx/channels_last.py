@@ -20,6 +20,7 @@ from polygrad.dtype import DType, dtypes
 from polygrad.engine.devices import Device
 from polygrad.helpers import prod
 from polygrad.onnx.proto import Node
+from polygrad.tensor.convolution import steps_of
 from polygrad.tensor.tensor import Tensor
 
 Pairs: TypeAlias = Sequence[tuple[Any, Any]]
@@ -27,12 +28,11 @@ _MIN_SIMD_BYTES = 32  # of vectors that rows of 7 elements do not fill
 _MIN_CHANNELS = 8
 _PANEL = 32  # channels: two of the longest vectors
 _DTYPES = (dtypes.float32, dtypes.int8, dtypes.uint8)
-# Nodes that read windows, planes or elements of their first input several times; and those that a product
-# should share no kernel with, as it would be computed under their conditions.
+# Nodes whose first input is stored. Most read an element several times, in windows or planes. The others read
+# it under a condition, and a product in their kernel would be computed under that condition, too.
 _READERS = frozenset({"Conv", "GlobalAveragePool", "ReduceMean", "MaxPool", "AveragePool", "Resize", "Pad"})
-_JOINS = frozenset({"Concat"})  # of all inputs
+_JOINS = frozenset({"Concat"})  # nodes all of whose inputs are stored, for the same reason
 _MOVES = frozenset({"DequantizeLinear", "Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
-
 
 _keeps_order: ContextVar[bool] = ContextVar("keeps_order", default=False)
 
@@ -48,8 +48,9 @@ def channels_first() -> Iterator[None]:
 
 
 def names_of_images(nodes: Sequence[Node], outputs: Iterable[str]) -> frozenset[str]:
-    """The names of values that such nodes read, and of the codes that such values stand for, moved or not;
-    none in a graph without convolutions."""
+    """The names of the values of a graph that are stored as images: inputs of `_READERS` and `_JOINS`, and
+    the quantised integers that these inputs are made of, also if nodes of `_MOVES` stand in between. Empty
+    for a graph without convolutions."""
     if not any(n.op == "Conv" for n in nodes):
         return frozenset()
     images = {n.inputs[0] for n in nodes if n.op in _READERS and n.inputs}
@@ -91,17 +92,20 @@ def convolution(
     strides: Sequence[int],
     dilations: Sequence[int],
 ) -> Tensor:
-    """`x.conv2d(weight, ...)` in `dtype`. `pairs`: (before, after) of each spatial axis, zeros.
+    """`x.conv2d(weight, ...)` in `dtype`. `pairs`: (before, after) of each spatial axis, zeros. Raises
+    ShapeError, ArgumentError.
 
     With channels last, the sums go over these innermost, as memory does.
     """
+    strides = steps_of(strides, len(pairs), "conv2d: stride")
+    dilations = steps_of(dilations, len(pairs), "conv2d: dilation")
     padded = x.pad([(0, 0), (0, 0), *pairs])
     fits = x.ndim == weight.ndim == 4 and x.shape[1] == groups * weight.shape[1]
     if not fits or x.dtype not in _DTYPES or weight.shape[0] % groups or not is_channels_last(x.device):
         operands = padded.cast(dtype), weight.cast(dtype)
-        return operands[0].conv2d(operands[1], groups=groups, stride=list(strides), dilation=list(dilations))
+        return operands[0].conv2d(operands[1], groups=groups, stride=strides, dilation=dilations)
     cout, cin, *kernel = weight.shape
-    windows = padded.cast(dtype).pool(tuple(kernel), tuple(strides), tuple(dilations))
+    windows = padded.cast(dtype).pool(tuple(kernel), strides, dilations)
     batch, height, width = windows.shape[0], *windows.shape[2:4]
     windows = windows.reshape(batch, groups, 1, cin, height, width, *kernel).permute(0, 4, 5, 1, 2, 6, 7, 3)
     taps = _stored_taps(weight, groups).cast(dtype).reshape(*kernel, cin, groups, cout // groups)

@@ -223,8 +223,8 @@ class GatherScatterMixin(CumulativeMixin):
         axis = self._axis(axis, 1)
         shape = (*self.shape[:axis], num_classes, *self.shape[axis:])
         column = tuple([num_classes if i == axis else 1 for i in range(len(shape))])
-        classes = UOp(Ops.ARANGE, dtypes.int32, (), num_classes).cast(self.dtype).reshape(column)
-        names = self.uop.reshape((*self.shape[:axis], 1, *self.shape[axis:]))
+        names = as_positions(self.uop).reshape((*self.shape[:axis], 1, *self.shape[axis:]))
+        classes = UOp(Ops.ARANGE, dtypes.int32, (), num_classes).cast(names.dtype).reshape(column)
         return self._with(
             UOp(Ops.CMPEQ, dtypes.bool, (broadcast_to(names, shape), broadcast_to(classes, shape)))
         )
@@ -241,6 +241,11 @@ class GatherScatterMixin(CumulativeMixin):
         if not isinstance(num_classes, int) or num_classes < 0:
             raise ArgumentError(f"one_hot: expected num_classes of at least 0, got {num_classes!r}")
         return self._with(self.is_class(num_classes, -1).uop.cast(dtypes.int32))
+
+
+def as_positions(index: UOp) -> UOp:
+    """An index in a dtype that has every position along an axis: 256 would be position 0 in uint8."""
+    return index if index.dtype.itemsize >= 4 else index.cast(dtypes.int32)
 
 
 def last_writer(hit: Any, values: Any) -> tuple[Any, Any]:

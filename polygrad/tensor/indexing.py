@@ -21,14 +21,12 @@ from polygrad.tensor.core.convert import unpack
 from polygrad.tensor.core.index_checks import check_index
 from polygrad.tensor.core.modes import modes
 from polygrad.tensor.core.sizes import fits, fixed_size, is_negative, is_size, larger, same_size, smaller
-from polygrad.tensor.gather_scatter import GatherScatterMixin, last_writer
+from polygrad.tensor.gather_scatter import GatherScatterMixin, as_positions, last_writer
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.shapes import broadcast_shape
 
-_MIN_PADDED = (
-    1 << 16
-)  # elements: results of up to so many are computed in as many places, whatever their number
+_MIN_PADDED = 1 << 16  # smaller results are computed with this many elements: few sizes need few kernels
 
 
 class IndexingMixin(GatherScatterMixin):
@@ -297,7 +295,7 @@ class IndexingMixin(GatherScatterMixin):
     @computing
     def _true_positions(self) -> tuple[Self, int]:
         """The positions (int32) of the True elements of a 1-D Tensor, and their count, which is read now.
-        Any positions follow, up to one of few sizes, so that few different kernels are compiled."""
+        Valid but meaningless positions follow them: the size is one of few, which few kernels serve."""
         n = self.shape[0]
         if same_size(n, 0):
             return self._of(broadcast_constant(dtypes.int32, 0, (0,)), self._device), 0
@@ -430,7 +428,7 @@ class IndexingMixin(GatherScatterMixin):
 
 
 def _padded(count: int, size: int) -> int:
-    """The size in which the results for `count` of `size` elements are computed: one of few."""
+    """How many elements are computed where `count` of `size` are the result: a power of two, or `size`."""
     return min(size, max(1 << (count - 1).bit_length(), _MIN_PADDED))
 
 
@@ -470,6 +468,7 @@ def _all_hits(picks: list[tuple[int, Any]], sizes: Any, shape: Any, lead: int, f
 def _hits(t: Any, n: Any, shape: Any, j: int, count: int, lead: int, full_shape: Any) -> UOp:
     """A mask of the positions r < n that the j-th of `count` index tensors (of one `shape`, behind `lead`
     axes) selects."""
+    t = t._with(as_positions(t.uop))
     index = t.uop if t.dtype.is_unsigned else (t < 0).where(t + n, t).uop
     index = broadcast_to(index, shape).reshape((*[1] * lead, *shape, *[1] * count))
     positions = UOp(Ops.ARANGE, dtypes.int32, (), n).cast(index.dtype)

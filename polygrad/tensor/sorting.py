@@ -18,7 +18,7 @@ from polygrad.tensor.indexing import IndexingMixin
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
-_MAX_TABLE = 4  # entries for each integer of a table that `unique` counts them in
+_MAX_TABLE = 4  # `unique` counts integers in a table of at most this many entries for each of them
 
 
 class SortingMixin(IndexingMixin):

@@ -10,7 +10,7 @@ from onnx_models import FLOAT, attention, ints, model
 
 import polygrad.onnx
 from polygrad import Tensor, export
-from polygrad.errors import ArgumentError, CaptureError, ShapeError
+from polygrad.errors import ArgumentError, CaptureError, OnnxError, ShapeError
 from polygrad.nn.optim import Adam
 
 SIZES = [(1, 3), (2, 5), (8, 16), (3, 1), (4, 7), (1, 16), (2, 5)]
@@ -72,6 +72,31 @@ def test_what_depends_on_initializers_alone_is_computed_once_and_after_writes_wi
     assert len(step._jit.program.launches) == 1
     m.export(tmp_path / "m.pgrd", n=(1, 8))
     assert {s.name for s in export.load(tmp_path / "m.pgrd").parameters} == {"w"}
+
+
+@pytest.mark.parametrize("by", ["scales", "sizes"])
+def test_images_of_any_number_are_resized_within_1e_6(by):
+    """Of an axis that keeps its size that may be symbolic."""
+    x = helper.make_tensor_value_info("x", FLOAT, ["n", 3, "rows", 5])
+    scales = numpy_helper.from_array(np.float32([1, 1, 2, 1.5]), "scales")
+    constants = [scales, ints("hw", [12, 7]), ints("zero", [0]), ints("two", [2])]
+    inputs = ["x", "", "scales"] if by == "scales" else ["x", "", "", "sizes"]
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Slice", ["shape", "zero", "two", "zero"], ["nc"]),
+        helper.make_node("Concat", ["nc", "hw"], ["sizes"], axis=0),
+        helper.make_node("Resize", inputs, ["y"], mode="linear"),
+    ]
+    data = model(nodes, [x], ["y"], constants)
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    m = polygrad.onnx.load(data)
+    step = m.capture(n=(1, 4), rows=6)
+    for n in (2, 2, 4, 1):
+        images = np.random.default_rng(n).normal(size=(n, 3, 6, 5)).astype(np.float32)
+        (want,) = session.run(None, {"x": images})
+        np.testing.assert_allclose(step(x=images)["y"].numpy(), want, rtol=1e-6, atol=1e-6)
+    with pytest.raises(OnnxError, match="axis 2 has the symbolic size rows=6: only an axis of a fixed size"):
+        m.capture(n=1, rows=(1, 6))(x=images)
 
 
 def test_a_size_may_be_fixed():

@@ -321,3 +321,42 @@ def test_scatter_reduce_agrees_with_torch(reduce, include_self):
 
 def test_one_hot():
     assert Tensor([0, 2]).one_hot(3).tolist() == [[1, 0, 0], [0, 0, 1]]
+
+
+# --- axes longer than the index's dtype counts
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM", "INTERP", WEBGPU])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("reduce", ["sum", "prod", "amax", "amin"])
+def test_a_narrow_index_writes_no_position_256_above_another(reduce, dtype, device):
+    index, a, src = np.array([1, 0, 1], dtype), sample(300), sample(3, seed=1)
+    want = torch.tensor(a).scatter_reduce(0, torch.tensor(index).long(), torch.tensor(src), reduce).numpy()
+    at, values = Tensor(index, device=device), Tensor(src, device=device)
+    got = Tensor(a, device=device).scatter_reduce(0, at, values, reduce)
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_a_narrow_index_reads_writes_and_differentiates_the_elements_that_a_wide_one_does(dtype):
+    index, w = np.array([3, 0, 127], dtype), sample(40_000)
+    x = Tensor(w, requires_grad=True)
+    picked = x[Tensor(index)]
+    np.testing.assert_array_equal(picked.numpy(), w[index])
+    picked.sum().backward()
+    assert np.nonzero(x.grad.numpy())[0].tolist() == [0, 3, 127]
+    written = Tensor.zeros(40_000).contiguous()
+    written[Tensor(index)] = 1.0
+    assert np.nonzero(written.numpy())[0].tolist() == [0, 3, 127]
+    if not dtype.startswith("u"):
+        assert x[Tensor(np.array([-1], dtype))].item() == w[-1]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8"])
+def test_narrow_classes_have_one_column_each(dtype):
+    classes = np.array([1, 0], dtype)
+    assert np.argwhere(Tensor(classes).one_hot(300).numpy()).tolist() == [[0, 1], [1, 0]]
+    if dtype != "bool":
+        logits = Tensor.zeros(2, 300, requires_grad=True)
+        logits.cross_entropy(Tensor(classes)).backward()
+        assert np.argwhere(logits.grad.numpy() < 0).tolist() == [[0, 1], [1, 0]]

@@ -26,6 +26,8 @@ def pairs_of(
     """(before, after) of each spatial axis: `pads`, or by `auto_pad`. Raises OnnxError."""
     if auto_pad in ("NOTSET", ""):
         given = pads or [0] * (2 * len(kernel))
+        if len(given) != 2 * len(kernel):
+            raise OnnxError(f"expected {2 * len(kernel)} pads for {len(kernel)} spatial axes, got {given}")
         return list(zip(given[: len(kernel)], given[len(kernel) :]))
     if auto_pad == "VALID":
         return [(0, 0)] * len(kernel)
@@ -68,9 +70,18 @@ def conv(
     if isinstance(x, Dequantized) and isinstance(w, Dequantized):
         out = dequantized_conv(x, w, pairs=pairs, groups=group, strides=steps, dilations=spread)
         if out is not None:
-            return out if bias is None else out + bias.reshape(-1, *[1] * len(pairs))
+            return with_bias(out, bias)
     out = convolution(image, weight, image.dtype, pairs=pairs, groups=group, strides=steps, dilations=spread)
-    return out if bias is None else out + bias.reshape(-1, *[1] * len(pairs))
+    return with_bias(out, bias)
+
+
+def with_bias(y: Tensor, bias: Tensor | None) -> Tensor:
+    """y (n, channels, *spatial) and a number for each channel. Raises OnnxError."""
+    if bias is None:
+        return y
+    if bias.shape != (y.shape[1],):
+        raise OnnxError(f"expected a bias of shape {(y.shape[1],)}, got {bias.shape}")
+    return y + bias.reshape(-1, *[1] * (y.ndim - 2))
 
 
 def windows_of(
@@ -116,7 +127,7 @@ def conv_transpose(
         pairs = pairs_of(sizes, kernel, steps, spread, pads, auto_pad)
     out = x.conv_transpose2d(w, None, group, steps, spread)
     out = out.pad([None, None, *[(-lo, e - hi) for (lo, hi), e in zip(pairs, extra)]])
-    return out if bias is None else out + bias.reshape(-1, *[1] * dims)
+    return with_bias(out, bias)
 
 
 @op("Col2Im", 18)
@@ -187,7 +198,7 @@ def deform_conv(
         read = read * mask.reshape(x.shape[0], offset_group, 1, taps, *out)
     read = read.reshape(x.shape[0], group, -1, prod(out))
     y = w.reshape(group, w.shape[0] // group, -1).dot(read).reshape(x.shape[0], w.shape[0], *out)
-    return y if bias is None else y + bias.reshape(-1, *[1] * dims)
+    return with_bias(y, bias)
 
 
 @op("CausalConvWithState", 27)

@@ -11,7 +11,7 @@ from polygrad.onnx.elements import ELEMENTS, Element, element_of
 from polygrad.onnx.integer_products import integer_conv, integer_matmul, zero_of
 from polygrad.onnx.op_table import Known, op
 from polygrad.onnx.ops.casting_ops import converted
-from polygrad.onnx.ops.convolution_ops import windows_of
+from polygrad.onnx.ops.convolution_ops import windows_of, with_bias
 from polygrad.onnx.rounding import rounded_to_even
 from polygrad.onnx.values import Dequantized, Narrow, Value, element_of_value, held, tensor_of
 from polygrad.tensor.tensor import Tensor
@@ -198,8 +198,7 @@ def qlinear_conv(
         pads=pads, strides=strides,
     )  # fmt: skip
     column = (-1, *[1] * (x.ndim - 2))
-    if bias is not None:
-        total = total + bias.reshape(column)
+    total = with_bias(total, bias)
     scale = x_scale.reshape(()) * (w_scale.reshape(column) if w_scale.numel() > 1 else w_scale.reshape(()))
     out = total.cast(dtypes.float32) * (scale / y_scale.reshape(()))
     to = element_of_value(y_zero)

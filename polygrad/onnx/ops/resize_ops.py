@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
 from polygrad.onnx.op_table import Floats, Ints, op
+from polygrad.tensor.core.sizes import same_size
 from polygrad.tensor.tensor import Tensor
 
 
@@ -154,12 +155,18 @@ def _resize(
     if not given or len(given) != len(chosen):
         raise OnnxError(f"expected a scale or size for each of axes {chosen}, got {given}")
     own = [x.shape[a] for a in chosen]
+    kept = [s == 1 if scales else same_size(s, n) for s, n in zip(given, own)]
+    for axis, size, stays in zip(chosen, own, kept):
+        if not (stays or isinstance(size, int)):
+            raise OnnxError(
+                f"axis {axis} has the symbolic size {size}: only an axis of a fixed size is resized"
+            )
     if scales:
-        counts = [math.floor(n * s) for n, s in zip(own, scales)]
+        counts = [n if stays else math.floor(n * s) for n, s, stays in zip(own, scales, kept)]
         factors = list(scales)
     else:
         assert sizes
-        factors = [m / n for m, n in zip(sizes, own)]
+        factors = [1.0 if stays else m / n for m, n, stays in zip(sizes, own, kept)]
         counts = list(sizes)
         if policy != "stretch":
             if policy not in ("not_larger", "not_smaller"):
@@ -170,7 +177,7 @@ def _resize(
     out = x if rules.mode == "nearest" or x.dtype is dtypes.float64 else x.float()
     for i, (axis, count, factor) in enumerate(zip(chosen, counts, factors)):
         part = (region[i], region[i + len(chosen)])
-        if factor == 1.0 and count == x.shape[axis] and part == (0.0, 1.0):
+        if factor == 1.0 and same_size(count, x.shape[axis]) and part == (0.0, 1.0):
             continue
         out = _resized(out, axis, count, factor, part, rules)
     if x.dtype.is_float or out.dtype is x.dtype:
