@@ -81,6 +81,7 @@ export default tseslint.config(
         [
           ...[
             "AbortController",
+            "TextDecoder",
             "AbortSignal",
             "Buffer",
             "TextEncoder",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import weakref
 from typing import Any
 
@@ -136,6 +137,13 @@ def test_a_learning_rate_is_written_to_its_tensor(session: Session) -> None:
         session.table[2] = value
         assert session.call("$set", 0, 0b101, "", 1, "lr", 2) is None
         assert optimizer.lr is rate and rate.item() == number
+    session.table[2] = Tensor(0.75)  # of one element, without axes
+    assert session.call("$set", 0, 0b101, "", 1, "lr", 2) is None and rate.item() == 0.75
+    for wrong in (-1.0, math.nan, math.inf, "x", None, [0.5]):
+        session.table[2] = wrong
+        error = session.call("$set", 0, 0b101, "", 1, "lr", 2)
+        assert error is not None and "SGD: lr: expected a number of at least 0" in str(error), wrong
+        assert rate.item() == 0.75
     session.table[2] = weight = Tensor([[1.0]])
     session.table[3] = nn.Linear(1, 1, bias=False)
     assert session.call("$set", 0, 0b101, "", 3, "weight", 2) is None

@@ -474,6 +474,71 @@ export const cases = {
     return [error.name, error instanceof errors.OutOfMemoryError, smaller, Device.default];
   },
 
+  async fitEdges({ Tensor, nn, fit }) {
+    const [x, y] = [rows(12, 4), new Int32Array(12)];
+    const options = { loss: "crossEntropy", batchSize: 4 };
+    const makeModel = (forward = (out, x) => out.forward(x)) => {
+      const out = new nn.Linear(4, 3);
+      return { out, forward: (x) => forward(out, x) };
+    };
+    const errors = [];
+    for (const [model, given] of [
+      [(x) => x, options],
+      [null, options],
+      [new nn.Linear(4, 3).weight.constructor, options],
+      [{ out: new nn.Linear(4, 3) }, options],
+      [makeModel(), undefined],
+      [makeModel(), { ...options, batch_size: 4 }],
+      [makeModel(), { ...options, loss: "constructor" }],
+      [makeModel(), { ...options, metrics: "accuracy" }],
+    ]) {
+      errors.push(await thrown(() => fit(model, [x, y], given)));
+    }
+    const seen = [];
+    const observed = makeModel((out, x) => {
+      seen.push(Tensor.training);
+      return out.forward(x);
+    });
+    let state;
+    Tensor.training = true;
+    await fit(observed, [x, y], { ...options, validation: [x, y], onEpoch: (s) => (state = s) });
+    const trainingAfter = Tensor.training;
+    Tensor.training = false;
+    const late = await thrown(() => state.checkpoint());
+    const own = await thrown(() =>
+      fit(makeModel(), [x, y], {
+        ...options,
+        onEpoch() {
+          throw new RangeError("mine");
+        },
+      }),
+    );
+    const run = (extra) => {
+      Tensor.manualSeed(5);
+      const dropped = makeModel((out, x) => out.forward(x.dropout(0.5)));
+      return fit(dropped, [x, y], { ...options, epochs: 3, ...extra });
+    };
+    const { history } = await run({});
+    const together = await Promise.all([run({}), run({})]);
+    const same = together.map((one) => JSON.stringify(one.history) === JSON.stringify(history));
+    return { errors, seen, trainingAfter, late, own, same };
+  },
+
+  /** The shape of a layer's result after its weight was assigned. */
+  async assigned({ Tensor, nn }) {
+    const layer = new nn.Linear(3, 4);
+    layer.weight = Tensor.ones(5, 3);
+    layer.bias = Tensor.ones(5);
+    const y = await layer.forward(Tensor.ones(2, 3)).ready();
+    let atOnce;
+    try {
+      atOnce = layer.forward(Tensor.ones(2, 3)).shape;
+    } catch {
+      atOnce = y.shape; // a worker has to be asked
+    }
+    return [atOnce, y.shape];
+  },
+
   async lifetimes({ Tensor, nn, scope, dispose, python }) {
     // Of this case alone: tensors with an axis of 7. Others may be freed at any time.
     const count = () =>
@@ -522,12 +587,19 @@ export const cases = {
     await settle();
     const asynchronous = { during, after: (await count()) - start, failed, b: await result.b.tolist() };
     result.b.dispose();
+    // A scope that ends while a later one goes on keeps what it returns.
+    const first = scope(async () => (await tick(), [seven()]));
+    const second = scope(async () => (await first, await tick(), seven()));
+    const [ofFirst, ofSecond] = [(await first)[0], await second];
+    const overlapping = [ofFirst.disposed, ofSecond.disposed];
+    dispose(ofFirst, ofSecond);
     {
       const t = seven();
       t[Symbol.dispose ?? Symbol.for("Symbol.dispose")]();
     }
     await settle();
-    return { inScope, values, afterwards, withLayer, deep, asynchronous, end: (await count()) - start };
+    const end = (await count()) - start;
+    return { inScope, values, afterwards, withLayer, deep, asynchronous, overlapping, end };
   },
 
   async questions(pg, { worker }) {

@@ -17,6 +17,7 @@ import { build } from "esbuild";
 import { PYODIDE } from "./server.mjs";
 
 const TYPES = {
+  ".gz": "application/gzip",
   ".js": "application/javascript; charset=utf-8",
   ".json": "application/json; charset=utf-8",
   ".map": "application/json; charset=utf-8",

@@ -159,6 +159,33 @@ def test_scopes_and_dispose_free_what_was_made(results: dict[str, Any]) -> None:
     assert asynchronous["b"] == [4, 6, 8, 10, 12, 14, 16]
     assert (asynchronous["during"], asynchronous["after"]) == (2, 1)
     assert is_error(asynchronous["failed"], "RangeError", "after 7")
+    assert found["overlapping"] == [False, False]
+
+
+def test_fit_names_what_is_wrong_and_two_runs_are_independent(results: dict[str, Any]) -> None:
+    found = results["fitEdges"]
+    assert "failed" not in found, found
+    for error, text in zip(
+        found["errors"],
+        [
+            *["expected an object with a method forward"] * 4,
+            "expected options with a loss, got none",
+            "got batch_size",
+            "got constructor",
+            "metrics: expected an array of names",
+        ],
+        strict=True,
+    ):
+        assert is_error(error, "ArgumentError", text), error
+    assert found["seen"] == [True, False, False]  # a step; an evaluation, run once and captured
+    assert found["trainingAfter"] is True
+    assert is_error(found["late"], "ArgumentError", "got one that has ended")
+    assert is_error(found["own"], "RangeError", "mine")
+    assert found["same"] == [True, True]
+
+
+def test_a_layer_with_another_weight_has_results_of_its_shape(results: dict[str, Any]) -> None:
+    assert results["assigned"] == [[2, 5], [2, 5]]
 
 
 def test_questions_are_answered_or_say_what_to_await(

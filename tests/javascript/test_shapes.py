@@ -224,6 +224,54 @@ def creation() -> Iterator[Call]:
     yield from calls("eye", (3,), m=4)
 
 
+def others() -> Iterator[Call]:
+    """Arguments that are rare: by second names, truthy, of other dtypes, with more axes than usual."""
+
+    def unknown(name: str, *args: Any, **options: Any) -> Call:
+        return Call(name if name[0] == "$" else f"Tensor.{name}", args, options, shape=False)
+
+    x, half = t(2, 3, 4), t(2, 3, dtype="float16")
+    for name in ("sum", "max", "var", "any", "argmax"):
+        yield from calls(name, (x,), axis=1, keepdim=False)
+        for options in ({"dim": 1}, {"axis": 1, "keepdims": True}, {"dim": 1, "keepdim": True}):
+            yield unknown(name, x, **options)
+        yield unknown(name, x, 1, 1)
+    yield unknown("norm", x, dim=1)
+    yield unknown("var_mean", x, 1, 1)
+    yield from calls("var", (x, 1), correction=0)
+    yield unknown("clamp", t(3), [[0.0], [1.0]])
+    yield unknown("clamp", t(3), min=t(2, 3))
+    yield unknown("clamp", t(3), max=t(2, 3))
+    yield from calls("clamp", (t(3),), min_=0.5)
+    yield unknown("add", t(2, 3), other=t(4, 1, 1))
+    yield from calls("full", ([2], True), ([2], 1))
+    yield unknown("$index", t(4, 5), [[True, False, True, True]])
+    yield unknown("$index", t(4, 5), [[[True] * 5] * 4])
+    image = t(2, 3, 8, 8)
+    yield from calls("max_pool2d avg_pool2d", (image, 3), ceil_mode=False)
+    for name in ("max_pool2d", "avg_pool2d"):
+        yield unknown(name, image, 3, ceil_mode=1)
+        yield unknown(name, image, 3, 2, 1, 1, 1)
+    biases = (t(3), t(4, 1, 3), t(3, dtype="float64"))
+    yield from calls("linear", *[(t(5, 2), t(2, 3), bias) for bias in biases], (t(5, 2), t(2, 1), t(3)))
+    yield from calls("linear", (t(2, 2, dtype="float16"), t(2, 3, dtype="float16")), bias=t(3))
+    yield from calls("conv2d", (t(2, 4, 9, 8), t(6, 4, 3, 2)), bias=t(6, dtype="float64"))
+    attention = "scaled_dot_product_attention"
+    shapes = [
+        ((3, 4), (2, 5, 4), (2, 5, 6)),
+        ((1, 3, 4), (7, 5, 4), (7, 5, 6)),
+        ((3, 4), (5, 4), (2, 5, 6)),
+    ]
+    yield from calls(attention, *[tuple(t(*shape) for shape in parts) for parts in shapes])
+    kept, (key, value) = t(3, 4, dtype="float16"), (t(5, 4), t(5, 6))
+    yield from calls(attention, (kept, key, value), (t(3, 4), key, value, t(2, 3, 5)))
+    yield from calls(attention, (t(3, 4), key, value), attn_mask=t(2, 1, 5, dtype="bool"))
+    losses = "mse_loss l1_loss binary_crossentropy binary_crossentropy_logits"
+    yield from calls(losses, (half, t(2, 3)), (half, half), (t(2, 3), t(2, 3, dtype="float64")))
+    yield from calls("nll_loss cross_entropy", (half, t(2, dtype="int32")), weight=t(3))
+    yield from calls("nll_loss", (half, t(2, dtype="int32"), t(3)))
+
+
 def layer(kind: Any, *args: Any, **options: Any) -> Any:
     """A layer that knows what it was constructed with."""
     made = kind(*args, **options)
@@ -247,9 +295,11 @@ def layers() -> Iterator[Call]:
     yield called("Conv2d", layer(nn.Conv1d, 4, 6, 3, 2), t(2, 4, 9))
     yield called("Conv2d", layer(nn.Conv3d, 2, 3, 2), t(1, 2, 4, 5, 6))
     yield called("Conv2d", layer(nn.Conv2d, 4, 6, 3, padding="same"), t(2, 4, 8, 7), shape=False)
+    yield called("Conv2d", layer(nn.Conv2d, 4, 6, 3), t(4, 4, 7), shape=False)  # one image
+    yield called("Conv2d", layer(nn.Conv2d, 4, 6, [3, 3]), t(4, 4, 7, 7))
 
 
-KINDS = (elementwise, binary, reductions, movement, indices, products, creation, layers)
+KINDS = (elementwise, binary, reductions, movement, indices, products, creation, others, layers)
 
 
 def as_json(x: Any) -> Any:

@@ -13,7 +13,7 @@ import { WebGPUDevice } from "../../wasm_runtime/src/webgpu/device";
 import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
 import { browserStore } from "./browser_store";
 import { importServed } from "./import_served";
-import { folderAt, pageAddress, pyodideFolder } from "./places";
+import { archiveAddress, folderAt, pageAddress, pyodideFolder } from "./places";
 import { startThread } from "./start_worker";
 
 export interface LoadOptions extends CommonOptions {
@@ -51,6 +51,14 @@ async function fetchBytes(url: string, signal: AbortSignal | undefined): Promise
   const type = response.headers.get("content-type") ?? "";
   if (type.startsWith("text/html")) throw missing(url, "a page of HTML");
   return new Uint8Array(await response.arrayBuffer());
+}
+
+/** What is in a gzip file; other bytes as they are, since some servers have browsers decompress such a file. */
+async function decompressed(file: Promise<Uint8Array<ArrayBuffer>>): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = await file;
+  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes;
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 /** A module of Pyodide's. */
@@ -114,8 +122,9 @@ export async function load(options: LoadOptions, base: URL): Promise<Polygrad> {
   const pool = startPool(options, base);
   const store = cache ? browserStore() : undefined;
   const wheel = wheelUrl === undefined ? undefined : early(fetchBytes(wheelUrl, options.signal));
-  const archiveUrl = new URL(`python/${ASSETS.package}`, base).href;
-  const archive = wheel === undefined ? early(fetchBytes(archiveUrl, options.signal)) : undefined;
+  const fetchArchive = (): Promise<Uint8Array<ArrayBuffer>> =>
+    decompressed(fetchBytes(archiveAddress(base, ASSETS.package), options.signal));
+  const archive = wheel === undefined ? early(fetchArchive()) : undefined;
   const createModule = early(
     importPyodide(`${indexURL}pyodide.asm.mjs`).then(
       (module) => (module as { default: CreateModule }).default,
@@ -132,7 +141,7 @@ export async function load(options: LoadOptions, base: URL): Promise<Polygrad> {
       createModule,
       indexURL,
       stdLibURL: new URL(`python/${ASSETS.stdlib}`, base).href,
-      archive: () => archive ?? fetchBytes(archiveUrl, options.signal),
+      archive: () => archive ?? fetchArchive(),
       wheel,
       readStdlib: () => fetchNow(`${indexURL}python_stdlib.zip`),
       readApplications: () => fetchNow(new URL(`python/${ASSETS.applications}`, base).href),

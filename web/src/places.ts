@@ -43,6 +43,14 @@ export function folderOf(script: string | undefined): URL {
   );
 }
 
+/**
+ * The address of the archive `name` in the folder `base` of this package's. CDNs of npm packages compress no archives, so
+ * there it is that of a gzip file.
+ */
+export function archiveAddress(base: URL, name: string): string {
+  return new URL(`python/${name}${CDN.test(base.pathname) ? ".gz" : ""}`, base).href;
+}
+
 /** The folder with Pyodide's files, for the folder `base` of this package's. */
 export function pyodideFolder(base: URL): URL {
   const [, parent] = CDN.exec(base.pathname) ?? [];

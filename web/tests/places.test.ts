@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { ASSETS, RELEASE } from "../../loader/src/assets";
-import { folderOf, pyodideFolder } from "../src/places";
+import { archiveAddress, folderOf, pyodideFolder } from "../src/places";
 
 const CDN = "https://cdn.example/npm";
 const OWN = `${CDN}/polygrad@${RELEASE}/dist/browser/`;
@@ -43,6 +43,17 @@ test("other addresses lead to the script's own folder", () => {
     ],
   ] as const) {
     assert.equal(folderOf(address).href, folder);
+  }
+});
+
+test("an archive comes compressed from a CDN alone", () => {
+  assert.equal(archiveAddress(new URL(OWN), "a.zip"), `${OWN}python/a.zip.gz`);
+  for (const base of [
+    "http://localhost/polygrad/",
+    "http://localhost/polygrad@2/",
+    `${CDN}/polygrad/dist/browser/`,
+  ]) {
+    assert.equal(archiveAddress(new URL(base), "a.zip"), `${base}python/a.zip`);
   }
 });
 

@@ -155,7 +155,7 @@ export interface Polygrad {
    *     const { history } = await fit(model, [images, labels], { loss: "crossEntropy", metrics: ["accuracy"], epochs: 5 });
    *     console.log(history.accuracy);
    *
-   * `model` is a function, or has a method `forward`; its loss is a function of (prediction, ...targets) or has a name. A
+   * `model` has a method `forward`; its loss is a function of (prediction, ...targets) or has a name. A
    * run depends on its seed alone, and goes on from a checkpoint to the last bit (`resume`). Rejects with ArgumentError,
    * ShapeError, what `compileStep` throws, and the reason of `signal`.
    */

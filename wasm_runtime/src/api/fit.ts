@@ -89,8 +89,30 @@ export interface FitResult {
   readonly svg: string;
 }
 
-/** A model: a function, or an object with a method `forward`. */
-export type FitModel = ((...inputs: never[]) => unknown) | { forward(...inputs: never[]): unknown };
+/** A model: an object with a method `forward`, in whose properties its tensors and layers are. */
+export interface FitModel {
+  forward(...inputs: never[]): unknown;
+}
+
+/** The names of all options. */
+const OPTIONS: Readonly<Record<keyof FitOptions, true>> = {
+  loss: true,
+  metrics: true,
+  epochs: true,
+  batchSize: true,
+  optimizer: true,
+  validation: true,
+  scheduler: true,
+  schedulerInterval: true,
+  earlyStopping: true,
+  shuffle: true,
+  dropLast: true,
+  seed: true,
+  resume: true,
+  onProgress: true,
+  onEpoch: true,
+  signal: true,
+};
 
 interface Advance {
   readonly done: boolean;
@@ -123,9 +145,11 @@ export async function fit(
   data: FitData,
   options: FitOptions,
 ): Promise<FitResult> {
+  checkArguments(model, options);
   const { resume, signal, onProgress, onEpoch } = options;
   signal?.throwIfAborted();
   const checkpoint = resume === undefined ? null : await readAll(host, resume, "fit: resume", { signal });
+  let hasEnded = false;
   const temporary: Handle[] = [];
   const keep = <T extends Handle>(handle: T): T => {
     temporary.push(handle);
@@ -154,7 +178,10 @@ export async function fit(
           epoch: state.epoch,
           step,
           history: state.history,
-          checkpoint: () => session.fileOf("$fit.Training.checkpoint", [training]),
+          checkpoint: async () => {
+            if (!hasEnded) return session.fileOf("$fit.Training.checkpoint", [training]);
+            throw new ArgumentError("checkpoint: expected a run that goes on, got one that has ended");
+          },
         });
         if (goesOn === false) session.run("$fit.Training.stop", [training, "onEpoch stopped it"]);
       }
@@ -167,7 +194,26 @@ export async function fit(
       await new Promise((resolve) => setTimeout(resolve, 0)); // a page draws
     }
   } finally {
+    hasEnded = true;
     for (const handle of temporary) handle.dispose();
+  }
+}
+
+/** Throws ArgumentError for what TypeScript refuses and JavaScript lets through. */
+function checkArguments(model: unknown, options: unknown): void {
+  const forward = typeof model === "object" && model !== null && (model as Partial<FitModel>).forward;
+  if (typeof forward !== "function") {
+    throw new ArgumentError(
+      "fit: model: expected an object with a method forward, and with its layers as properties, got " +
+        (model === null ? "null" : typeof model === "object" ? "one without it" : `a ${typeof model}`),
+    );
+  }
+  if (typeof options !== "object" || options === null) {
+    throw new ArgumentError("fit: expected options with a loss, got none");
+  }
+  const other = Object.keys(options).find((name) => !Object.hasOwn(OPTIONS, name));
+  if (other !== undefined) {
+    throw new ArgumentError(`fit: expected options among ${Object.keys(OPTIONS).join(", ")}, got ${other}`);
   }
 }
 
@@ -209,6 +255,9 @@ function prepare(
 
 /** The loss and the metrics by name, in order. Throws ArgumentError. */
 function measures(session: Session, { loss, metrics = [] }: FitOptions): [name: string, measure: Measure][] {
+  if (typeof metrics !== "object") {
+    throw new ArgumentError("fit: metrics: expected an array of names, or an object of functions");
+  }
   const named = Array.isArray(metrics)
     ? (metrics as readonly string[]).map((name) => [name, name] as const)
     : Object.entries(metrics as Readonly<Record<string, Measure | MetricName>>);
@@ -229,7 +278,7 @@ function measureOf(
   names: Readonly<Record<string, string>>,
 ): Measure {
   if (typeof given === "function") return given;
-  const name = names[given];
+  const name = Object.hasOwn(names, given) ? names[given] : undefined;
   if (name === undefined) {
     const expected = Object.keys(names).join(", ");
     throw new ArgumentError(`fit: ${what}: expected a function or one of ${expected}, got ${given}`);
@@ -247,7 +296,7 @@ async function capture(
   options: FitOptions,
   keep: <T extends Handle>(handle: T) => T,
 ): Promise<void> {
-  const predict = typeof model === "function" ? model : model.forward.bind(model);
+  const predict = model.forward.bind(model);
   const inputs = (await session.value("$get", [training, "inputs"])) as number;
   const optimizer = keep(new PythonObject(session, session.call("$get", [training, "optimizer"])));
   const [trained, evaluated] = unpack(session, session.call("$fit.Training.sums", [training]), 2).map(keep);
@@ -287,7 +336,13 @@ function outsideOfTraining(session: Session, run: () => void): void {
   const evaluate = (): void => {
     callContext(session, "Tensor.train", run, [false]);
   };
-  callContext(session, "Tensor.no_grad", evaluate, []);
+  const { training } = session;
+  session.training = false; // as Python sets it
+  try {
+    callContext(session, "Tensor.no_grad", evaluate, []);
+  } finally {
+    session.training = training;
+  }
 }
 
 async function advance(session: Session, training: PythonObject): Promise<Advance> {

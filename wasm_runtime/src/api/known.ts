@@ -30,7 +30,15 @@ export function knownOf(handle: object): Known | undefined {
   return (handle as { [known]?: Known })[known];
 }
 
-/** What an object was constructed with. */
+/** Objects that have got other attributes than their constructor gave them. */
+const changed = new WeakSet<object>();
+
+/** An attribute of `handle` was assigned. */
+export function attributeAssigned(handle: object): void {
+  changed.add(handle);
+}
+
+/** What an object was constructed with; undefined once that says nothing of its results. */
 export function argumentsOf(handle: object): Constructed | undefined {
-  return (handle as { [constructed]?: Constructed })[constructed];
+  return changed.has(handle) ? undefined : (handle as { [constructed]?: Constructed })[constructed];
 }

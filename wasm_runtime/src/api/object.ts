@@ -5,7 +5,7 @@ import { PolygradError } from "./generated/errors";
 import type { Tensor } from "./generated/tensor";
 import { inspect, type Inspect } from "./format";
 import { Handle, handlesIn, number, owner } from "./handle";
-import { constructed, type Constructed } from "./known";
+import { attributeAssigned, constructed, type Constructed } from "./known";
 import type { Session } from "./session";
 
 /** An attribute that holds a tensor; `flag`: only where the constructor's argument of that name was true. */
@@ -100,6 +100,7 @@ export class PythonObject extends Handle<Session> {
   /** @internal */
   static assign(x: PythonObject, name: string, value: unknown): void {
     x[owner].run("$set", [x, name, value]);
+    attributeAssigned(x);
   }
 
   /** @internal Plain data: in a worker as of the last `ready()`. */

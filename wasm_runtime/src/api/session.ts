@@ -165,15 +165,19 @@ export class Session implements Owner {
     ) as T;
   }
 
-  /** End the scope `made`; what is in `result` goes to the scope around it. Another scope may have begun since. */
+  /**
+   * End the scope `made`; what is in `result` goes to the scope around it. Another scope may have begun since, and then
+   * what was made last belongs to that one.
+   */
   #endScope(made: Set<Handle>, result: unknown): void {
     const index = this.#scopes.indexOf(made);
     this.#scopes.splice(index, 1);
     const [outer, kept] = [this.#scopes[index - 1], new Set(handlesIn(result))];
-    for (const handle of made) {
-      if (kept.has(handle)) outer?.add(handle);
-      else handle.dispose();
+    for (const handle of kept) {
+      const isOfOther = this.#scopes.slice(index).some((later) => later.delete(handle));
+      if (made.delete(handle) || isOfOther) outer?.add(handle);
     }
+    for (const handle of made) handle.dispose();
   }
 
   /** Free every object in `value`. */

@@ -53,6 +53,7 @@ function indexSizes(index: unknown, size: number): Shape | undefined {
     return length === undefined ? undefined : [length];
   }
   if (isInteger(index)) return axisOf(index, size) === undefined ? undefined : [];
+  if (Array.isArray(index) && index.flat(Infinity).some((x) => typeof x === "boolean")) return undefined; // a mask
   const { shape, dtype } = knownOfValue(index);
   if (index instanceof Handle && (dtype === undefined || dtype === "bool" || isFloat(dtype)))
     return undefined;

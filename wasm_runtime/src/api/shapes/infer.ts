@@ -2,8 +2,8 @@
  * Shapes and dtypes of results, computed on this side: `polygrad/tensor` says the same. A session in a worker has no
  * other way to know them at once.
  *
- * Where a rule cannot tell, for symbolic sizes or for arguments that Python would refuse, nothing is known, and `ready()`
- * asks Python.
+ * Where a rule cannot tell, such as for symbolic sizes and for options that it does not know, nothing is known, and
+ * `ready()` asks Python. What Python refuses fails there, whatever is known here.
  */
 
 import type { Constructed, Known } from "../known";
@@ -37,12 +37,16 @@ function onDevice(known: Known | undefined, device: string): Known | undefined {
 
 /** What is known of the result of `name`. `device`: the default device. */
 export function infer(name: string, args: Constructed, device: string): Known | undefined {
-  return onDevice(RULES[name]?.(new Arguments(...args)), device);
+  const given = new Arguments(...args);
+  const found = RULES[name]?.(given);
+  return given.hasUnread() ? undefined : onDevice(found, device);
 }
 
 /** What is known of the results of `name`. */
 export function inferMany(name: string, args: Constructed): readonly (Known | undefined)[] {
-  return RULES_OF_MANY[name]?.(new Arguments(...args)) ?? [];
+  const given = new Arguments(...args);
+  const found = RULES_OF_MANY[name]?.(given) ?? [];
+  return given.hasUnread() ? [] : found;
 }
 
 /** What is known of each part that `name` divides a tensor of this shape into; undefined where Python refuses to. */

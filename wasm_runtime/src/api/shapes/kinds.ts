@@ -1,7 +1,18 @@
 /** The rules of kinds of operations. `table.ts` says which operations they are for. */
 
 import { findDType, type DType } from "../dtypes";
-import { dtypeOption, isFloat, operandDType, promoted, result, type Arguments, type Rule } from "./rule";
+import { Handle } from "../handle";
+import {
+  dtypeOption,
+  isFloat,
+  knownOfValue,
+  operandDType,
+  promoted,
+  result,
+  shapeIn,
+  type Arguments,
+  type Rule,
+} from "./rule";
 import {
   axesOf,
   axisOf,
@@ -15,11 +26,13 @@ import {
   type Shape,
 } from "./sizes";
 
-/** A function of each element. */
+/** A function of each element, or of elements in their places: none of its options changes what is known. */
 export const elementwise =
   (dtype: (x: DType | undefined) => DType | undefined = (x) => x): Rule =>
-  (args) =>
-    result(args.known(0), args.shape(0), dtype(args.known(0).dtype));
+  (args) => {
+    args.allOptions();
+    return result(args.known(0), args.shape(0), dtype(args.known(0).dtype));
+  };
 
 export const same = elementwise();
 export const floats = elementwise((x) => (isFloat(x) ? x : undefined));
@@ -53,11 +66,16 @@ export const reduction =
 export const extremum = reduction((x) => x);
 export const floatReduction = reduction((x) => (isFloat(x) ? x : undefined));
 
-/** A loss: one element, unless its `reduction` is "none". */
-export const loss: Rule = (args) => {
-  const given = [...args.positional, args.options.reduction].filter((x) => typeof x === "string");
-  return given.includes("none") ? undefined : result(args.known(0), [], floats(args)?.dtype);
-};
+/** A loss: one element, unless its `reduction` is "none". `dtype`: of the predictions' dtype and the targets'. */
+export const loss =
+  (dtype: (x: DType | undefined, y: DType | undefined) => DType | undefined): Rule =>
+  (args) => {
+    const given = [...args.positional.slice(2), ...args.allOptions()];
+    if (given.includes("none")) return undefined;
+    const common = dtype(args.known(0).dtype, args.known(1).dtype);
+    const isWeighted = given.some((x) => x instanceof Handle);
+    return result(args.known(0), [], isFloat(common) && !isWeighted ? common : undefined);
+  };
 
 /** A movement of elements, whose dtype stays. */
 export const movement =
@@ -98,8 +116,11 @@ export const joined =
   (join: (shapes: readonly Shape[], dim: unknown) => Shape | undefined): Rule =>
   (args) => {
     const parts = args.positional.map((_, i) => args.shape(i));
+    if (parts.length === 0) return undefined;
     const dtypes = args.positional.map((_, i) => args.known(i).dtype);
-    const shape = parts.every((part) => part !== undefined) ? join(parts, args.options.dim ?? 0) : undefined;
+    const shape = parts.every((part) => part !== undefined)
+      ? join(parts, args.option("dim") ?? 0)
+      : undefined;
     return result(
       args.known(0),
       shape,
@@ -126,7 +147,7 @@ export const stacked = joined((shapes, dim) => {
 
 export const matmul: Rule = (args) => {
   const [a, b] = [args.shape(0), args.shape(1)];
-  if (args.get(2, "dtype") !== undefined || args.options.dtype !== undefined) return undefined;
+  if (args.get(2, "dtype") !== undefined) return undefined;
   return result(
     args.known(0),
     a && b && matrixProduct(a, b),
@@ -134,20 +155,20 @@ export const matmul: Rule = (args) => {
   );
 };
 
-/** A tensor made of nothing but its shape. */
+/** A tensor made of nothing but its shape: all positional arguments. `dtype`: without the option. */
 export const filled =
-  (dtype: DType): Rule =>
+  (dtype: DType | undefined, sizes = (args: Arguments): Shape | undefined => args.sizes(0)): Rule =>
   (args) => {
-    const { dtype: option, device } = args.options;
+    const option = args.option("dtype");
     const own = typeof option === "string" ? findDType(option) : option === undefined ? dtype : undefined;
-    return result(device === undefined ? { device: DEFAULT } : {}, args.sizes(0), own);
+    return result(args.option("device") === undefined ? { device: DEFAULT } : {}, sizes(args), own);
   };
 
 /** Stands for the default device, whose name the session knows. */
 export const DEFAULT = "";
 
 export const like: Rule = (args) =>
-  args.options.device === undefined && args.options.dtype === undefined ? same(args) : shapeOnly(args);
+  args.allOptions().every((option) => option === undefined) ? same(args) : shapeOnly(args);
 
 /** A copy on another device, whose name Python may write in another way. */
 export const moved: Rule = (args) => result({}, args.shape(0), args.known(0).dtype);
@@ -183,10 +204,35 @@ export const convolution: Rule = (args) => {
   const sizes = windowed(shape.slice(2), window);
   const channels = (weight[1] ?? 0) * Number(args.get(3, "groups") ?? 1);
   if (!sizes || channels !== shape[1] || args.get(7, "dtype") !== undefined) return undefined;
+  return result(args.known(0), [shape[0] ?? 0, weight[0] ?? 0, ...sizes], productDType(args));
+};
+
+/** The dtype of a product of the first two arguments, with the bias at position 2. */
+function productDType(args: Arguments): DType | undefined {
+  const [bias, dtype] = [args.get(2, "bias"), promoted(args.known(0).dtype, args.known(1).dtype)];
+  return bias === undefined ? dtype : promoted(dtype, knownOfValue(bias).dtype);
+}
+
+/** `x @ weight + bias`. */
+export const linear: Rule = (args) => {
+  const [x, weight, bias] = [args.shape(0), args.shape(1), args.get(2, "bias")];
+  if (!x || weight?.length !== 2 || args.get(3, "dtype") !== undefined) return undefined;
+  const added = bias === undefined ? [] : shapeIn(knownOfValue(bias));
+  return result(args.known(0), broadcast(matrixProduct(x, weight), added), productDType(args));
+};
+
+/** Attention, whose leading axes are those of queries, keys, values and mask, expanded to each other. */
+export const attention: Rule = (args) => {
+  const [query, key, value, mask] = [args.shape(0), args.shape(1), args.shape(2), args.get(3, "attn_mask")];
+  const size = value?.at(-1);
+  if (!query || !key || !value || size === undefined || query.length < 2) return undefined;
+  const parts = [query, key, value, mask === undefined ? [] : shapeIn(knownOfValue(mask))];
+  const leading = broadcast(...parts.map((part) => part?.slice(0, -2)));
+  const dtype = [1, 2].reduce((common, i) => promoted(common, args.known(i).dtype), args.known(0).dtype);
   return result(
     args.known(0),
-    [shape[0] ?? 0, weight[0] ?? 0, ...sizes],
-    promoted(args.known(0).dtype, args.known(1).dtype),
+    leading && [...leading, ...query.slice(-2, -1), size],
+    isFloat(dtype) ? dtype : undefined,
   );
 };
 
@@ -194,9 +240,8 @@ export const pooling: Rule = (args) => {
   const shape = args.shape(0);
   const given = args.get(1, "kernel_size") ?? [2, 2];
   const kernel = isInteger(given) ? [given, given] : given;
-  if (!shape || !Array.isArray(kernel) || !kernel.every(isInteger) || args.get(5, "ceil_mode") === true) {
-    return undefined;
-  }
+  if (!shape || !Array.isArray(kernel) || !kernel.every(isInteger)) return undefined;
+  if (![undefined, false].includes(args.get(5, "ceil_mode") as boolean | undefined)) return undefined;
   const sizes = windowed(shape.slice(-kernel.length), {
     kernel,
     stride: args.get(2, "stride") ?? kernel,

@@ -50,6 +50,8 @@ const convLayer = layer(8, (x, made) => {
     constructorArgument(made, 1, "out_channels"),
   ];
   if (axes < 1 || !sizes || x[1] !== inputs || !isInteger(outputs)) return undefined;
+  // This may be one image without an axis for the batch: its first axis is the channels, too.
+  if (x[0] === inputs && isInteger(kernel)) return undefined;
   const moved = windowed(x.slice(2), {
     kernel: sizes,
     stride: constructorArgument(made, 3, "stride") ?? 1,

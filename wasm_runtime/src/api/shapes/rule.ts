@@ -6,8 +6,18 @@ import { Handle } from "../handle";
 import { knownOf, type Known } from "../known";
 import { isInteger, type Shape } from "./sizes";
 
+/** Options that change neither shape nor dtype of any operation's result. */
+const INERT = new Set(
+  (
+    "requires_grad reverse low high mean std correction eps is_causal dropout_p enable_gqa value " +
+    "count_include_pad largest sorted_ descending index start"
+  ).split(" "),
+);
+
 /** The arguments of a call: by position, with the object itself first, and by their Python names. */
 export class Arguments {
+  readonly #read = new Set<string>();
+
   constructor(
     readonly positional: readonly unknown[],
     readonly options: Options = {},
@@ -15,7 +25,27 @@ export class Arguments {
 
   /** The argument at `position`, or called `name`; undefined where it was not given, or is null. */
   get(position: number, name: string): unknown {
-    return this.positional[position] ?? this.options[name] ?? undefined;
+    return this.positional[position] ?? this.option(name);
+  }
+
+  /** The option `name`; undefined where it was not given, or is null. */
+  option(name: string): unknown {
+    this.#read.add(name);
+    return this.options[name] ?? undefined;
+  }
+
+  /** All options, for a rule that holds whatever they are called. */
+  allOptions(): unknown[] {
+    for (const name in this.options) this.#read.add(name);
+    return Object.values(this.options);
+  }
+
+  /** Whether a rule has not looked at an option that may matter, such as a second name of an argument (`dim` for `axis`). */
+  hasUnread(): boolean {
+    const isGiven = (name: string): boolean => this.options[name] !== undefined;
+    return Object.keys(this.options).some(
+      (name) => isGiven(name) && !this.#read.has(name) && !INERT.has(name),
+    );
   }
 
   /** Sizes from `position` on: as one array, or one by one. Undefined unless all are integers; null is `missing`. */
@@ -54,10 +84,10 @@ export function knownOfValue(x: unknown): Known {
   return ["number", "boolean", "bigint"].includes(typeof inner) ? { shape } : {};
 }
 
-/** `Known` without what is not known. */
+/** `Known` without what is not known. Sizes that cannot be are those of arguments that Python refuses. */
 export function result(x: Known, shape: Shape | undefined, dtype: DType | undefined): Known {
   return {
-    ...(shape && { shape }),
+    ...(shape?.every((size) => isInteger(size) && size >= 0) && { shape }),
     ...(dtype && { dtype }),
     ...(x.device !== undefined && { device: x.device }),
   };

@@ -35,8 +35,9 @@ export function axesOf(axis: unknown, count: number): readonly number[] | undefi
 
 export const product = (sizes: Shape): number => sizes.reduce((a, b) => a * b, 1);
 
-export function withoutAxes(shape: Shape, axes: readonly number[], keepdim: unknown): Shape {
-  if (keepdim === true) return shape.map((size, i) => (axes.includes(i) ? 1 : size));
+export function withoutAxes(shape: Shape, axes: readonly number[], keepdim: unknown): Shape | undefined {
+  if (keepdim !== undefined && typeof keepdim !== "boolean") return undefined; // Python takes any value for one
+  if (keepdim) return shape.map((size, i) => (axes.includes(i) ? 1 : size));
   return shape.filter((_, i) => !axes.includes(i));
 }
 

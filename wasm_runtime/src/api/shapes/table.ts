@@ -30,6 +30,8 @@ import {
   sequence,
   identity,
   convolution,
+  linear,
+  attention,
   pooling,
 } from "./kinds";
 import { LAYER_RULES } from "./layers";
@@ -44,7 +46,7 @@ import {
   type ManyRule,
   type Rule,
 } from "./rule";
-import { axisOf, broadcast, equal, isInteger, product, reshaped, matrixProduct } from "./sizes";
+import { axisOf, broadcast, equal, isInteger, product, reshaped } from "./sizes";
 
 /** `rule` for each name. */
 function each<R>(rule: R, names: string): Record<string, R> {
@@ -79,7 +81,11 @@ export const RULES: Readonly<Record<string, Rule>> = {
     reduction((x) => (isFloat(x) ? x : undefined), 2),
     "norm",
   ),
-  ...each(loss, "cross_entropy mse_loss l1_loss nll_loss binary_crossentropy binary_crossentropy_logits"),
+  ...each(
+    loss((x) => x),
+    "cross_entropy nll_loss",
+  ),
+  ...each(loss(promoted), "mse_loss l1_loss binary_crossentropy binary_crossentropy_logits"),
   ...each(toShape, "reshape view"),
   ...each(expanded, "expand broadcast_to"),
   ...each(swapped, "transpose swapaxes swapdims"),
@@ -88,7 +94,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   ...each(like, "zeros_like ones_like rand_like randn_like full_like empty_like"),
   "Tensor.ravel": movement((shape) => [product(shape)]),
   "Tensor.randint": filled("int32"),
-  "Tensor.full": (args) => filled("float32")(new Arguments([args.positional[0]], args.options)),
+  "Tensor.full": filled(undefined, (args) => new Arguments([args.positional[0]]).sizes(0)),
   "Tensor.clone": (args) => (args.get(1, "device") === undefined ? same(args) : moved(args)),
   "Tensor.arange": sequence,
   "Tensor.eye": identity,
@@ -108,10 +114,12 @@ export const RULES: Readonly<Record<string, Rule>> = {
   ),
   "Tensor.softmax": (args) => (args.get(2, "dtype") === undefined ? floats(args) : shapeOnly(args)),
   "Tensor.log_softmax": (args) => (args.get(2, "dtype") === undefined ? floats(args) : shapeOnly(args)),
-  "Tensor.clamp": (args) =>
-    [args.get(1, "min_"), args.get(2, "max_")].some((bound) => bound instanceof Handle)
-      ? undefined
-      : floats(args),
+  "Tensor.clamp": (args) => {
+    const bounds = [...args.positional.slice(1), ...args.allOptions()];
+    return bounds.every((bound) => (bound ?? undefined) === undefined || typeof bound === "number")
+      ? floats(args)
+      : undefined;
+  },
   "Tensor.where": (args) => {
     const [x, y] = [args.positional[1], args.positional[2]];
     const [known, other] = x instanceof Handle ? [args.known(1), y] : [args.known(2), x];
@@ -179,11 +187,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   }),
   "Tensor.cat": catenation,
   "Tensor.stack": stacked,
-  "Tensor.linear": (args) => {
-    const [a, b] = [args.shape(0), args.shape(1)];
-    if (!a || b?.length !== 2 || args.get(3, "dtype") !== undefined) return undefined;
-    return result(args.known(0), matrixProduct(a, b), promoted(args.known(0).dtype, args.known(1).dtype));
-  },
+  "Tensor.linear": linear,
   "Tensor.one_hot": (args) => {
     const [shape, count] = [args.shape(0), args.get(1, "num_classes")];
     return shape && isInteger(count) && count > 0
@@ -193,13 +197,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   "Tensor.conv2d": convolution,
   "Tensor.max_pool2d": pooling,
   "Tensor.avg_pool2d": pooling,
-  "Tensor.scaled_dot_product_attention": (args) => {
-    const [query, value] = [args.shape(0), args.shape(2)];
-    const size = value?.at(-1);
-    return query && size !== undefined
-      ? result(args.known(0), [...query.slice(0, -1), size], floats(args)?.dtype)
-      : undefined;
-  },
+  "Tensor.scaled_dot_product_attention": attention,
   ...LAYER_RULES,
   $index: indexed,
   $get: (args) => (args.positional[1] === "T" ? matrixTransposed(args) : undefined),
