@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import torch
 
 from polygrad import Tensor, nn, training
 from polygrad.errors import ArgumentError, ShapeError
+from polygrad.tensor.core.generator import generator
 from polygrad.training import Callback, Checkpoints, EarlyStopping, TrainingRun, fit
 
 ROWS, FEATURES, CLASSES = 37, 5, 3
@@ -331,6 +333,18 @@ def test_draws_after_a_run_are_those_without_it() -> None:
     Tensor.manual_seed(1)
     fit(model, table(), loss="cross_entropy", progress=False)
     assert Tensor.rand(4).tolist() == expected
+
+
+def test_draws_after_a_run_depend_on_no_seed_where_none_was_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, clock = network(0.5), iter([11, 12])
+    monkeypatch.setattr(time, "time_ns", lambda: next(clock))
+    found = []
+    for _ in range(2):
+        generator.reset(None)
+        fit(model, table(), loss="cross_entropy", progress=False)
+        found.append(Tensor.rand(4).tolist())
+    Tensor.manual_seed(11)
+    assert found[0] == Tensor.rand(4).tolist() != found[1]
 
 
 def test_a_model_that_is_random_when_measured_depends_on_the_seed_alone() -> None:

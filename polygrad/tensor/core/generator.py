@@ -109,8 +109,8 @@ class Generator:
         self._starts: dict[str, tuple[UOp, UOp]] = {}  # device -> key, base 0
         self._captured: CapturedDraws | None = None
 
-    def reset(self, seed: int) -> None:
-        """Start afresh. Raises CaptureError inside a captured function."""
+    def reset(self, seed: int | None) -> None:
+        """Start afresh; None: with a seed of the time. Raises CaptureError inside a captured function."""
         watch.forbid("Tensor.manual_seed", "call it before")
         self.seed = seed
         self._starts.clear()
@@ -123,9 +123,8 @@ class Generator:
         try:
             yield
         finally:
-            if seed is not None:
-                self.reset(seed)
-                self.positions.update(positions)
+            self.reset(seed)
+            self.positions.update(positions)
 
     def state(self, device: str) -> tuple[int, int]:
         """The seed and the number of elements drawn."""
