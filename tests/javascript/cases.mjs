@@ -524,6 +524,11 @@ export const cases = {
     return { errors, seen, trainingAfter, late, own, same };
   },
 
+  /** Parts along an axis whose name this side does not know: how many they are, it cannot tell. */
+  async partsBySecondName({ Tensor }) {
+    return thrown(() => Tensor.ones(2, 3).unbind({ axis: 1 }));
+  },
+
   /** The shape of a layer's result after its weight was assigned. */
   async assigned({ Tensor, nn }) {
     const layer = new nn.Linear(3, 4);

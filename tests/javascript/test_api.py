@@ -184,6 +184,10 @@ def test_fit_names_what_is_wrong_and_two_runs_are_independent(results: dict[str,
     assert found["same"] == [True, True]
 
 
+def test_parts_by_an_unknown_option_are_refused(results: dict[str, Any]) -> None:
+    assert is_error(results["partsBySecondName"], "ArgumentError", "unbind: expected arguments that divide")
+
+
 def test_a_layer_with_another_weight_has_results_of_its_shape(results: dict[str, Any]) -> None:
     assert results["assigned"] == [[2, 5], [2, 5]]
 

@@ -238,6 +238,8 @@ def others() -> Iterator[Call]:
         yield unknown(name, x, 1, 1)
     yield unknown("norm", x, dim=1)
     yield unknown("var_mean", x, 1, 1)
+    for name, args in (("unbind", ()), ("split", (2,)), ("chunk", (2,))):
+        yield unknown(name, x, *args, axis=1)
     yield from calls("var", (x, 1), correction=0)
     yield unknown("clamp", t(3), [[0.0], [1.0]])
     yield unknown("clamp", t(3), min=t(2, 3))

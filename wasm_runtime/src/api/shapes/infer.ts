@@ -49,7 +49,12 @@ export function inferMany(name: string, args: Constructed): readonly (Known | un
   return given.hasUnread() ? [] : found;
 }
 
-/** What is known of each part that `name` divides a tensor of this shape into; undefined where Python refuses to. */
+/**
+ * What is known of each part that `name` divides a tensor of this shape into; undefined where Python refuses to, and for
+ * options that the rule does not know.
+ */
 export function inferParts(name: string, args: Constructed, shape: readonly number[]): Known[] | undefined {
-  return knownParts(name, shape, new Arguments(...args));
+  const given = new Arguments(...args);
+  const parts = knownParts(name, shape, given);
+  return given.hasUnread() ? undefined : parts;
 }
