@@ -229,7 +229,8 @@ class RandomMixin(CumulativeMixin):
         >>> Tensor.zeros(2, 3).rand_like().shape
         (2, 3)
         """
-        return self.rand(*self.shape, **{"device": self._device, "dtype": self.dtype, **kwargs})
+        given = {name: value for name, value in kwargs.items() if value is not None}
+        return self.rand(*self.shape, **{"device": self._device, "dtype": self.dtype, **given})
 
     def randn_like(self, dtype: DTypeLike | None = None, **kwargs: Any) -> Self:
         """`randn` in this Tensor's shape, by default with its dtype and on its device.
