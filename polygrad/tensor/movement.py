@@ -401,7 +401,8 @@ class MovementMixin(TensorBase):
         """Windows over the last len(k) axes: (..., *outputs, *k).
 
         It is made of movement ops alone: each axis is repeated and sheared, so that every repetition starts
-        `dilation` elements later. Raises ArgumentError when a window is larger than its axis.
+        `dilation` elements later. Raises ArgumentError when a window is larger than its axis, and for strides
+        and dilations under 1.
 
         >>> Tensor([1, 2, 3]).pool((2,)).tolist()
         [[1, 2], [2, 3]]
@@ -411,6 +412,10 @@ class MovementMixin(TensorBase):
         dilations = (dilation,) * n if isinstance(dilation, int) else tuple(dilation)
         if len(strides) != n or len(dilations) != n or self.ndim < n:
             raise ArgumentError(f"pool: expected {n} strides and dilations, got {stride} and {dilation}")
+        if any(x < 1 for x in (*strides, *dilations)):
+            raise ArgumentError(
+                f"pool: expected strides and dilations from 1 up, got {stride} and {dilation}"
+            )
         lead = self.shape[: self.ndim - n]
         sizes = self.shape[self.ndim - n :]
         for size, window, d in zip(sizes, k, dilations, strict=True):

@@ -80,6 +80,10 @@ class PaddingMixin(JoiningMixin):
             return ((0, 0),) * (self.ndim - len(pairs)) + tuple(pairs)
         if len(padding) != self.ndim:
             raise ArgumentError(f"pad: expected {self.ndim} pairs for shape {self.shape}, got {len(padding)}")
+        for p in padding:
+            is_pair = isinstance(p, (tuple, list)) and len(p) == 2 and all(map(is_size, p))
+            if p is not None and not is_pair:
+                raise ArgumentError(f"pad: expected (before, after) or None for each axis, got {p!r}")
         return tuple([(0, 0) if p is None else (p[0], p[1]) for p in padding])
 
     def _pad_from_inside(self, pairs: tuple[tuple[Sint, Sint], ...], mode: str) -> Self:

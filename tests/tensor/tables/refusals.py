@@ -66,4 +66,7 @@ REFUSALS: list[tuple[str, str]] = [(ours, theirs) for ours, theirs in (
     # reading and gradients
     ("x.item()", ""), ("bool(x)", ""), ("int(x)", ""), ("float(v)", ""), ("len(s)", ""), ("x.backward()", "x.sum(0).requires_grad_().backward()"), ("next(iter(s))", ""), ("x.assign(m)", "x.copy_(m)"), ("x.gradient(x)", "torch.autograd.grad(x, x)"),
     ("x.to('quantum')", ""),
+    # padding and windows
+    ("x.pad([[1, 1], [1]])", "numpy.pad(x, [[1, 1], [1]])"), ("x.pad([[1, 1], 3])", "numpy.pad(x, [[1, 1], 3])"), ("x.pad([[1, 1], [1, 2, 3]])", "numpy.pad(x, [[1, 1], [1, 2, 3]])"),
+    ("c.pool((2, 2), 0)", "F.max_pool2d(c, 2, 0)"), ("c.pool((2, 2), 1, 0)", "F.max_pool2d(c, 2, 1, 0, 0)"),
 )]  # fmt: skip
