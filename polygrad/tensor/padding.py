@@ -81,7 +81,8 @@ class PaddingMixin(JoiningMixin):
         if len(padding) != self.ndim:
             raise ArgumentError(f"pad: expected {self.ndim} pairs for shape {self.shape}, got {len(padding)}")
         for p in padding:
-            is_pair = isinstance(p, (tuple, list)) and len(p) == 2 and all(map(is_size, p))
+            is_pair = isinstance(p, Sequence) and len(p) == 2
+            is_pair = is_pair and all(is_size(n) or hasattr(n, "__index__") for n in p)
             if p is not None and not is_pair:
                 raise ArgumentError(f"pad: expected (before, after) or None for each axis, got {p!r}")
         return tuple([(0, 0) if p is None else (p[0], p[1]) for p in padding])
