@@ -55,15 +55,13 @@ def batches(
     drop_last: bool = False,
     seed: int | None = None,
     epochs: int = 1,
-    start: int = 0,
 ) -> Batches:
     """Iterate over the rows of `tensors`, `batch_size` at a time, as tuples of realized Tensors. All Tensors
     must have the same number of rows.
 
     `shuffle`: in a random order, by `seed` in the first epoch, seed + 1 in the second, and so on (None: other
     orders in every run); else in their order. `drop_last`: drop a smaller batch at an epoch's end, which does
-    not fit a captured step. `epochs`: how often all rows are visited. `start`: how many batches of the first
-    epoch are left out, as a run that goes on does. Raises ArgumentError, ShapeError.
+    not fit a captured step. `epochs`: how often all rows are visited. Raises ArgumentError, ShapeError.
     """
     if not isinstance(batch_size, int) or batch_size < 1:
         raise ArgumentError(f"batches: expected a batch_size of at least 1, got {batch_size!r}")
@@ -71,24 +69,21 @@ def batches(
         raise ArgumentError(f"batches: expected epochs of at least 0, got {epochs!r}")
     columns, count = _rows("batches", tensors)
     end = count - count % batch_size if drop_last else count
-    per_epoch = -(-end // batch_size)
-    if not isinstance(start, int) or not 0 <= start <= per_epoch:
-        raise ArgumentError(f"batches: expected a start from 0 to {per_epoch}, got {start!r}")
 
     def orders() -> Iterator[tuple[Tensor, ...]]:
         for epoch in range(epochs):
             epoch_seed = None if seed is None else seed + epoch
-            order = _order(count, epoch_seed) if shuffle else list(range(count))
-            for first in range(0 if epoch else start * batch_size, end, batch_size):
-                yield _pick(columns, order[first : min(first + batch_size, end)])
+            order = row_order(count, epoch_seed) if shuffle else list(range(count))
+            for first in range(0, end, batch_size):
+                yield pick_rows(columns, order[first : min(first + batch_size, end)])
 
-    return Batches(max(epochs * per_epoch - start, 0), orders())
+    return Batches(epochs * -(-end // batch_size), orders())
 
 
 def shuffle(tensors: Tensor | Sequence[Tensor], seed: int | None = None) -> tuple[Tensor, ...]:
     """The same rows of `tensors` in another order, that of `seed`. Raises ShapeError."""
     columns, count = _rows("shuffle", tensors)
-    return _pick(columns, _order(count, seed))
+    return pick_rows(columns, row_order(count, seed))
 
 
 def split(
@@ -105,7 +100,7 @@ def split(
             f"split: expected fractions over 0 that add up to at most 1, got {fractions}: as in 0.8, 0.1, 0.1"
         )
     columns, count = _rows("split", tensors)
-    order = _order(count, seed) if shuffle else list(range(count))
+    order = row_order(count, seed) if shuffle else list(range(count))
     shares = [*fractions, 1.0] if sum(fractions) < 1 - 1e-9 else list(fractions)
     ends, total = [], 0.0
     for share in shares:
@@ -113,7 +108,7 @@ def split(
         ends.append(round(min(total, 1.0) * count))
     ends[-1] = count
     starts = [0, *ends[:-1]]
-    return tuple(_pick(columns, order[a:b]) for a, b in zip(starts, ends, strict=True))
+    return tuple(pick_rows(columns, order[a:b]) for a, b in zip(starts, ends, strict=True))
 
 
 class History:
@@ -201,13 +196,15 @@ def _rows(what: str, tensors: Tensor | Sequence[Tensor]) -> tuple[tuple[Tensor, 
     return columns, counts[0]
 
 
-def _order(count: int, seed: int | None) -> list[int]:
+def row_order(count: int, seed: int | None) -> list[int]:
+    """The positions of `count` rows in the random order of `seed`; another one each time if it is None."""
     order = list(range(count))
     random.Random(seed).shuffle(order)
     return order
 
 
-def _pick(tensors: Sequence[Tensor], rows: Sequence[int]) -> tuple[Tensor, ...]:
+def pick_rows(tensors: Sequence[Tensor], rows: Sequence[int]) -> tuple[Tensor, ...]:
+    """These rows of each Tensor, computed."""
     if not rows:
         return tuple(t[:0] for t in tensors)
     out = []

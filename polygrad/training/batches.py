@@ -8,11 +8,13 @@ checkpoint.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from polygrad import nn
+from polygrad.capture.jit import TinyJit
+from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.tensor.tensor import Tensor
 
@@ -50,15 +52,18 @@ class BatchSource(Protocol):
         """The batches of epoch `number`, from position `start` on."""
 
 
-@dataclass(frozen=True, slots=True)
 class RowBatches:
-    """Batches of the rows of Tensors. `shuffle`: in another order in each epoch."""
+    """Batches of the rows of Tensors. `shuffle`: in another order in each epoch.
 
-    rows: Batch
-    size: int
-    seed: int
-    shuffle: bool
-    drop_last: bool
+    One captured Program gathers each batch: the order and the position in it are on the device. The Tensors
+    of a batch are those of the batch before, overwritten.
+    """
+
+    def __init__(self, rows: Batch, size: int, seed: int, shuffle: bool, drop_last: bool) -> None:
+        self.rows, self.size, self.seed = rows, size, seed
+        self.shuffle, self.drop_last = shuffle, drop_last
+        self._cursors: dict[str, _Cursor] = {}
+        self._gathers: dict[int, Callable[[], tuple[Tensor, ...]]] = {}
 
     @property
     def count(self) -> int:
@@ -74,17 +79,58 @@ class RowBatches:
 
     def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
         """The batches of epoch `number`, from position `start` on."""
-        split = len(self.rows.inputs)
-        batches = nn.data.batches(
-            self.rows.tensors,
-            self.size,
-            shuffle=self.shuffle,
-            drop_last=self.drop_last,
-            seed=self.seed + number,
-            start=start,
-        )
-        for tensors in batches:
+        split, rows = len(self.rows.inputs), self.rows.rows
+        order = nn.data.row_order(rows, self.seed + number) if self.shuffle else list(range(rows))
+        devices = {t.device for t in self.rows.tensors}
+        on_devices = all(isinstance(device, str) for device in devices)  # else parts of rows are on several
+        if on_devices:
+            for device in devices:
+                cursor = self._cursors.setdefault(device, _Cursor(rows, device))
+                cursor.set(order, start * self.size)
+        for i in range(start, self.count):
+            size = min(self.size, rows - i * self.size)
+            if on_devices:
+                tensors = self._gather_of(size)()
+            else:
+                tensors = nn.data.pick_rows(self.rows.tensors, order[i * self.size :][:size])
             yield Batch(tensors[:split], tensors[split:])
+
+    def _gather_of(self, size: int) -> Callable[[], tuple[Tensor, ...]]:
+        """What gathers the next `size` rows, and goes on."""
+        if size not in self._gathers:
+            columns, cursors = self.rows.tensors, self._cursors
+
+            @TinyJit
+            def gather() -> tuple[Tensor, ...]:
+                positions = {device: cursor.next(size) for device, cursor in cursors.items()}
+                out = tuple([t.detach()[positions[t.device]].contiguous() for t in columns])
+                for cursor in cursors.values():
+                    cursor.advance(size)
+                return out
+
+            self._gathers[size] = gather
+        return self._gathers[size]
+
+
+class _Cursor:
+    """An order of rows, and a position in it, on a device."""
+
+    def __init__(self, rows: int, device: str) -> None:
+        self.order = Tensor.zeros(rows, device=device, dtype=dtypes.int32).contiguous().realize()
+        self.position = Tensor.zeros(1, device=device, dtype=dtypes.int32).contiguous().realize()
+
+    def set(self, order: Sequence[int], position: int) -> None:
+        """Begin at a position of an order."""
+        for target, values in ((self.order, order), (self.position, [position])):
+            target.assign(Tensor(values, device=target.device, dtype=dtypes.int32)).realize()
+
+    def next(self, size: int) -> Tensor:
+        """The next `size` rows of the order."""
+        return self.order[self.position + Tensor.arange(size, device=self.order.device, dtype=dtypes.int32)]
+
+    def advance(self, size: int) -> None:
+        """Go on by `size` rows."""
+        self.position.assign(self.position + size)
 
 
 @dataclass(frozen=True, slots=True)
