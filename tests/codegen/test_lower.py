@@ -22,7 +22,7 @@ from polygrad.codegen.lower.passes import (
 )
 from polygrad.codegen.opts.opt import OptKind
 from polygrad.codegen.opts.tile import is_tile
-from polygrad.codegen.target import Target
+from polygrad.codegen.target import Target, Workgroups
 from polygrad.dtype import dtypes
 from polygrad.engine.normalize import normalize
 from polygrad.errors import InternalError
@@ -183,8 +183,14 @@ def test_spec_1_checks_what_each_pass_leaves(position, monkeypatch):
 def test_the_architecture_shows_the_passes_as_they_are():
     text = (Path(__file__).parents[2] / "ARCHITECTURE.md").read_text(encoding="utf-8")
     rows = [line.split("|")[1:3] for line in text.splitlines() if re.match(r"\| `[a-z-]+` \|", line)]
-    kinds = {True: "", False: "optimised"}
     listed = [(name.strip(" `"), kind.strip()) for name, kind in rows]
     plain = LoweringContext(TARGETS[0], optimized=False)
-    has = [(p.name, p.applies(plain)) for p in PASSES]
-    assert [row for row in listed if row[0] in {p.name for p in PASSES}] == [(n, kinds[k]) for n, k in has]
+    gpu = LoweringContext(Target("GPU", workgroups=Workgroups()))
+
+    def kind(step: Pass) -> str:
+        if step.applies(plain):
+            return ""
+        return "optimised" if step.applies(gpu) else "processors"
+
+    has = [(p.name, kind(p)) for p in PASSES]
+    assert [row for row in listed if row[0] in {p.name for p in PASSES}] == has

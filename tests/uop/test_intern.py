@@ -47,7 +47,8 @@ def chain_nodes() -> int:
         return node.op is Ops.CONST and isinstance(node.arg, float) and node.arg % 1 == _FRACTION
 
     return sum(
-        is_constant(n) or (n.op is Ops.ADD and is_constant(n.src[1])) for n in list(intern.table.values())
+        is_constant(n) or (n.op is Ops.ADD and any(map(is_constant, n.src)))
+        for n in list(intern.table.values())
     )
 
 

@@ -5138,7 +5138,8 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * Windows over the last len(k) axes: (..., *outputs, *k).
    *
    * It is made of movement ops alone: each axis is repeated and sheared, so that every repetition starts
-   * `dilation` elements later. Throws ArgumentError when a window is larger than its axis.
+   * `dilation` elements later. Throws ArgumentError when a window is larger than its axis, and for strides
+   * and dilations under 1.
    *
    * ```js
    * await new Tensor([1, 2, 3]).pool([2]).tolist(); // [[1, 2], [2, 3]]
