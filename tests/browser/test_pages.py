@@ -28,7 +28,7 @@ def test_the_script_tag_and_the_module_load_without_a_complaint_of_the_policy() 
     assert seen["environment"] == "b"
     assert seen["version"] == "0.1.0"
     assert seen["host"] % 64 == 0
-    assert "expected the wheel at" in seen["failed"] and "404" in seen["failed"]
+    assert "expected a file at" in seen["failed"] and "got status 404" in seen["failed"]
     assert {"load", "loadProgram", "loadWorker"} <= set(seen["exported"])
 
 
