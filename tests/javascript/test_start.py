@@ -57,5 +57,5 @@ def test_the_package_holds_what_starts_need_once_for_each_host(package: Path) ->
     compressed = {f"{name}.gz" for name in made if name.startswith("polygrad-")}  # for CDNs
     assert {path.name for path in (dist / "browser" / "python").iterdir()} == made | compressed
     kinds = {path.suffix for path in dist.rglob("*") if path.is_file()}
-    assert kinds == {".js", ".map", ".mjs", ".json", ".ts", ".txt", ".zip"}
+    assert kinds == {".gz", ".js", ".map", ".mjs", ".json", ".ts", ".txt", ".zip"}
     assert not (dist / "browser" / "pyodide").exists()
