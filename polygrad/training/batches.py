@@ -72,6 +72,12 @@ class RowBatches:
         return rows // self.size if self.drop_last else -(-rows // self.size)
 
     @property
+    def sizes(self) -> list[int]:
+        """The different numbers of rows of batches."""
+        full, rest = divmod(self.rows.rows, self.size)
+        return [*([self.size] if full else []), *([rest] if rest and not self.drop_last else [])]
+
+    @property
     def settings(self) -> dict[str, Any]:
         """The number of rows, and how they become batches."""
         how = {"batch_size": self.size, "shuffle": self.shuffle, "drop_last": self.drop_last}
@@ -158,8 +164,30 @@ class LoaderBatches:
             yield pair_of(pair, f"data: batch {i}")
 
 
-def batches_of(data: Any, size: int, seed: int, shuffle: bool, drop_last: bool, what: str) -> BatchSource:
-    """The batches of data. Raises ArgumentError, ShapeError."""
+def sources_of(
+    data: Any, validation: Any, size: int, seed: int, shuffle: bool, drop_last: bool
+) -> tuple[BatchSource, BatchSource | None]:
+    """The batches to train on, and those to measure on, in their order. `validation`: data, a fraction of
+    `data`, or None. Raises ArgumentError, ShapeError."""
+    if isinstance(validation, (int, float)):
+        if not isinstance(data, tuple):
+            raise ArgumentError("validation: expected data, as a fraction of an iterable cannot be held out")
+        trained, held_out = _split_rows(pair_of(data, "data"), validation, seed)
+        source: BatchSource = RowBatches(trained, size, seed, shuffle, drop_last)
+        measured: BatchSource | None = RowBatches(held_out, size, seed, False, False)
+    else:
+        source = _source_of(data, size, seed, shuffle, drop_last, "data")
+        measured = None
+        if validation is not None:
+            measured = _source_of(validation, size, seed, False, False, "validation")
+    if source.count == 0:
+        raise ArgumentError(
+            "data: expected at least one batch, got none: drop_last leaves out what is smaller"
+        )
+    return source, measured
+
+
+def _source_of(data: Any, size: int, seed: int, shuffle: bool, drop_last: bool, what: str) -> BatchSource:
     if isinstance(data, tuple):
         return RowBatches(pair_of(data, what), size, seed, shuffle, drop_last)
     if isinstance(data, Iterator) or not isinstance(data, Iterable) or hasattr(data, "shape"):
@@ -168,14 +196,6 @@ def batches_of(data: Any, size: int, seed: int, shuffle: bool, drop_last: bool, 
             f"iterated once for each epoch, got {type(data).__name__}"
         )
     return LoaderBatches(data)
-
-
-def check_count(source: BatchSource) -> None:
-    """Raises ArgumentError where there is no batch."""
-    if source.count == 0:
-        raise ArgumentError(
-            "data: expected at least one batch, got none: drop_last leaves out what is smaller"
-        )
 
 
 def pair_of(pair: Any, what: str) -> Batch:
@@ -189,7 +209,7 @@ def pair_of(pair: Any, what: str) -> Batch:
     return batch
 
 
-def split_rows(batch: Batch, fraction: float, seed: int) -> tuple[Batch, Batch]:
+def _split_rows(batch: Batch, fraction: float, seed: int) -> tuple[Batch, Batch]:
     """Rows to train on, and the `fraction` that is held out, drawn by `seed`. Raises ArgumentError."""
     if not 0 < fraction < 1 or not 0 < round(fraction * batch.rows) < batch.rows:
         raise ArgumentError(

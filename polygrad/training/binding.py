@@ -14,7 +14,7 @@ from typing import Any
 
 from polygrad.errors import InternalError
 from polygrad.tensor.tensor import Tensor
-from polygrad.training.batches import Batch, RowBatches, check_count, pair_of, split_rows
+from polygrad.training.batches import Batch, RowBatches, sources_of
 from polygrad.training.callbacks import EarlyStopping
 from polygrad.training.checkpoint import checkpoint_bytes, restore
 from polygrad.training.measures import loss_of, metrics_of
@@ -54,14 +54,12 @@ class Training:
         self._steps = Steps(names, self.optimizer.device, self._find("step"), self._find("evaluation"))
         seed, size = self.options["seed"], self.options["batch_size"]
         check_settings(self.options["epochs"], size, self.options["interval"], seed)
-        rows, held_out = pair_of((tuple(inputs), tuple(targets)), "data"), None
-        if isinstance(validation, (int, float)):
-            rows, held_out = split_rows(rows, validation, seed)
-        elif validation is not None:
-            held_out = pair_of([tuple(part) for part in validation], "validation")
-        self._data = RowBatches(rows, size, seed, self.options["shuffle"], self.options["drop_last"])
-        check_count(self._data)
-        self._validation = None if held_out is None else RowBatches(held_out, size, seed, False, False)
+        data = (tuple(inputs), tuple(targets))
+        if isinstance(validation, list):
+            validation = tuple([tuple(part) for part in validation])
+        self._data, self._validation = sources_of(
+            data, validation, size, seed, self.options["shuffle"], self.options["drop_last"]
+        )
         self._run: TrainingRun | None = None
         self._remaining: Iterator[int] = iter(())
 
@@ -78,13 +76,12 @@ class Training:
     def sizes(self, kind: str) -> list[int]:
         """The numbers of rows of batches for a "step" or an "evaluation"."""
         source = self._source(kind)
-        if source is None:
-            return []
-        full, rest = divmod(source.rows.rows, source.size)
-        return [*([source.size] if full else []), *([rest] if rest and not source.drop_last else [])]
+        return [] if source is None else source.sizes
 
     def _source(self, kind: str) -> RowBatches | None:
-        return self._data if kind == "step" else self._validation
+        source = self._data if kind == "step" else self._validation
+        assert source is None or isinstance(source, RowBatches)
+        return source
 
     def add(self, kind: str, function: Any, tensors: Sequence[Tensor]) -> None:
         """A captured step or evaluation of batches like `tensors`."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from polygrad import nn
 from polygrad.errors import ArgumentError
-from polygrad.training.batches import RowBatches, batches_of, check_count, pair_of, split_rows
+from polygrad.training.batches import sources_of
 from polygrad.training.callbacks import Callback, Checkpoints
 from polygrad.training.checkpoint import load_checkpoint
 from polygrad.training.measures import Measure, loss_of, metrics_of
@@ -74,20 +74,7 @@ def fit(
     if optimizer is None:
         optimizer = default_optimizer(model)
     steps = captured_steps(model, optimizer, loss_of(loss), metrics_of(metrics))
-    if isinstance(validation, float):
-        if not isinstance(data, tuple):
-            raise ArgumentError(
-                "fit: validation: expected data, as a fraction of an iterable cannot be held out"
-            )
-        rows, held_out = split_rows(pair_of(data, "data"), validation, seed)
-        train: Any = RowBatches(rows, batch_size, seed, shuffle, drop_last)
-        measured: Any = RowBatches(held_out, batch_size, seed, False, False)
-    else:
-        train = batches_of(data, batch_size, seed, shuffle, drop_last, "data")
-        measured = None
-        if validation is not None:
-            measured = batches_of(validation, batch_size, seed, False, False, "validation")
-    check_count(train)
+    train, measured = sources_of(data, validation, batch_size, seed, shuffle, drop_last)
     run = TrainingRun(model, optimizer, scheduler, steps, train, measured, epochs, scheduler_interval,
                       listeners, seed)  # fmt: skip
     if resume is not None:

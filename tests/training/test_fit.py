@@ -414,6 +414,7 @@ def test_the_bar_shows_the_epoch_and_the_means(capsys: pytest.CaptureFixture[str
         ({"seed": None}, "seed: expected an integer, got None"),
         ({"batch_size": 64, "drop_last": True}, "at least one batch"),
         ({"validation": 1.0}, "validation: expected data, or a fraction"),
+        ({"validation": 1}, "validation: expected data, or a fraction"),
         ({"data": [table()], "validation": 0.5}, "fraction of an iterable"),
         ({"scheduler_interval": "batch"}, "scheduler_interval"),
         ({"callbacks": [print]}, "callbacks"),
