@@ -1,6 +1,6 @@
 /** `load` of ONNX models, case by case, as in cases.mjs; `host.onnx` has small models by name, in base64. */
 
-import { thrown } from "./cases.mjs";
+import { thrown } from "./case_helpers.mjs";
 
 export const onnxCases = {
   async digits({ Tensor, load, nn, optim, compileStep, dispose }, { url }) {
