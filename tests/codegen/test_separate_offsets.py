@@ -86,6 +86,7 @@ def test_what_may_be_read_from_the_start_on_stays(operation: Callable[[Tensor], 
     assert all(not any(call.offsets) for call in kernels(operation(x)))
 
 
+@pytest.mark.usefixtures("cold_cache")
 def test_batches_are_compiled_once():
     x, a = matrix(1)
     w, b = matrix(2)

@@ -59,6 +59,7 @@ CHAINS = {
 }
 
 
+@pytest.mark.usefixtures("cold_cache")
 @pytest.mark.parametrize("name", CHAINS)
 def test_deep_chain(device, name):
     chain, value, slope = CHAINS[name]

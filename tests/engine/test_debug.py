@@ -22,6 +22,7 @@ def test_debug_0_is_silent(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     assert shown(capsys, monkeypatch, 0, 1009) == ""
 
 
+@pytest.mark.usefixtures("cold_cache")
 def test_debug_1_names_kernels(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     text = shown(capsys, monkeypatch, 1, 1013)
     assert text.startswith("kernel e_") and text.count("\n") == 1

@@ -101,6 +101,7 @@ def test_large_results_that_were_dropped_go_back_at_once(device):
     assert most <= before + 3 * x.nbytes()
 
 
+@pytest.mark.usefixtures("cold_cache")
 def test_ever_different_graphs_keep_to_the_bytes_that_caches_may_have(monkeypatch, device):
     """What the algebra folds cannot be an argument: each of these is a Program and a kernel of its own."""
     x = Tensor([1.0, 2, 3, 4], device=device).realize()

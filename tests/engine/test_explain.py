@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from polygrad import Tensor, TinyJit, Variable, nn
 from polygrad.codegen.lower.passes import PASSES, kernel_name, signature
 from polygrad.codegen.opts.opt import render_opts
-from polygrad.engine.cache import DiskCache
 from polygrad.engine.compile import Origin, _kernels
 from polygrad.engine.explain import Work, opts_of, pass_results, work
 from polygrad.engine.profile import profile
@@ -53,20 +51,16 @@ def test_a_pass_is_marked_as_changed_exactly_when_its_graph_differs(device: str)
     assert 3 <= sum(changed) < len(changed)
 
 
-def test_a_searched_kernel_is_lowered_by_its_opts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("cold_cache")
+def test_a_searched_kernel_is_lowered_by_its_opts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BEAM", "1")
-    monkeypatch.setenv("POLYGRAD_CACHE", str(tmp_path))
-    DiskCache.default.cache_clear()
     _kernels.clear()
     clear_caches()
-    try:
-        a, b = rand(37, 41), rand(41, 29)
-        for origin in origins(lambda: a @ b):
-            linear = pass_results(origin)[-1].code
-            assert isinstance(linear, list)
-            assert kernel_name(linear, signature(linear)) == origin.kernel.name
-    finally:
-        DiskCache.default.cache_clear()
+    a, b = rand(37, 41), rand(41, 29)
+    for origin in origins(lambda: a @ b):
+        linear = pass_results(origin)[-1].code
+        assert isinstance(linear, list)
+        assert kernel_name(linear, signature(linear)) == origin.kernel.name
 
 
 def test_a_matrix_product_is_two_operations_for_each_element_of_each_sum() -> None:

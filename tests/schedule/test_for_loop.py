@@ -76,6 +76,7 @@ def test_a_body_inside_a_body():
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5)
 
 
+@pytest.mark.usefixtures("cold_cache")
 def test_more_trips_compile_and_build_nothing_more():
     def cost(trips):
         before = stats.kernels_compiled + stats.kernels_found
