@@ -7,7 +7,7 @@ import { button, element, html, make } from "./dom";
 import { Drawing, SIDE } from "./drawing";
 import { messageOf } from "./failures";
 import { session } from "./session";
-import { prepareTraining } from "./training";
+import { prepareTraining, type Training } from "./training";
 
 const [BATCH, HIDDEN, EPOCHS, HELD_OUT] = [64, 128, 30, 360];
 const PIXELS = SIDE * SIDE;
@@ -116,167 +116,260 @@ class Bars {
   }
 }
 
-export function startDigits(): void {
-  const [train, clear, sample] = [button("train-digits"), button("clear-drawing"), button("show-digit")];
-  const [guessText, note] = [html("guess"), html("digits-note")];
-  const small = element("small", HTMLCanvasElement);
-  const bars = new Bars(html("bars"));
-  const chart = new Chart(html("digits-chart"), [
-    { label: "loss", color: "--accent-solid", scale: "value" },
-    { label: "accuracy", color: "--second-solid", scale: "percent" },
-  ]);
-  let model: Classifier | undefined;
-  let data: Data | undefined;
-  let training = false;
-  let guessing = false;
-  let requests = 0; // how often the drawing changed
-  let shown: Float32Array<ArrayBuffer> | undefined; // an image of the data, in place of a drawing
+/** The image as the classifier sees it, eight pixels wide. */
+class SmallImage {
+  readonly #canvas = element("small", HTMLCanvasElement);
 
-  const drawing = new Drawing(element("drawing", HTMLCanvasElement), () => {
-    shown = undefined;
-    void guess();
-  });
-
-  const showSmall = (pixels: ArrayLike<number>): void => {
-    const context = small.getContext("2d");
+  show(pixels: ArrayLike<number>): void {
+    const context = this.#canvas.getContext("2d");
     if (context === null) return;
     context.clearRect(0, 0, SIDE, SIDE);
-    context.fillStyle = getComputedStyle(small).color;
+    context.fillStyle = getComputedStyle(this.#canvas).color;
     for (let i = 0; i < PIXELS; i++) {
       context.globalAlpha = (pixels[i] ?? 0) / 16;
       context.fillRect(i % SIDE, Math.floor(i / SIDE), 1, 1);
     }
-  };
+  }
+}
 
-  const nothing = (): void => {
-    bars.show([]);
-    guessText.textContent = "?";
-    showSmall([]);
-  };
+/** The left half of the panel: a drawing, and what the newest model takes it for. */
+class Guesser {
+  readonly #guess = html("guess");
+  readonly #small = new SmallImage();
+  readonly #bars = new Bars(html("bars"));
+  readonly #fail: (error: unknown) => void;
+  readonly #drawing = new Drawing(element("drawing", HTMLCanvasElement), () => {
+    this.#shown = undefined;
+    void this.update();
+  });
+  #model: Classifier | undefined;
+  #isGuessing = false;
+  #requests = 0; // how often the drawing or the model changed
+  #shown: Float32Array<ArrayBuffer> | undefined; // an image of the data, in place of a drawing
+
+  /** `fail` is told of errors. */
+  constructor(fail: (error: unknown) => void) {
+    this.#fail = fail;
+  }
+
+  /** From now on this model guesses. */
+  use(model: Classifier): void {
+    this.#model = model;
+  }
+
+  clear(): void {
+    this.#shown = undefined;
+    this.#drawing.clear();
+    this.#showNothing();
+  }
+
+  /** Show an image of the data in place of a drawing. */
+  show(image: Float32Array<ArrayBuffer>): void {
+    this.#shown = image;
+    this.#drawing.show(image);
+    void this.update();
+  }
 
   /** Guess the digit. Requests that come during a guess are answered by one more guess. */
-  async function guess(): Promise<void> {
-    requests++;
-    if (guessing) return;
-    guessing = true;
-    let answered: number;
+  async update(): Promise<void> {
+    this.#requests++;
+    if (this.#isGuessing) return;
+    this.#isGuessing = true;
     try {
+      let answered: number;
       do {
-        answered = requests;
-        if (drawing.isEmpty()) {
-          nothing();
-          continue;
-        }
-        const pixels = shown?.slice() ?? drawing.pixels();
-        showSmall(pixels);
-        if (model === undefined) continue;
-        const pg = await session();
-        const classifier: Classifier = model;
-        const scores = pg.scope(() =>
-          classifier.forward(new pg.Tensor(pixels, { shape: [1, PIXELS] })).softmax(1),
-        );
-        const probabilities = (await scores.data()) as Float32Array;
-        scores.dispose();
-        if (drawing.isEmpty()) continue;
-        bars.show(probabilities);
-        guessText.textContent = String(probabilities.indexOf(Math.max(...probabilities)));
-      } while (answered !== requests);
+        answered = this.#requests;
+        await this.#answer();
+      } while (answered !== this.#requests);
     } catch (error) {
-      note.textContent = messageOf(error);
+      this.#fail(error);
     } finally {
-      guessing = false;
+      this.#isGuessing = false;
     }
   }
 
-  const isTraining = (): boolean => training;
-
-  async function learn(pg: Polygrad, { images, labels, training: rows, test }: Data): Promise<string> {
-    const { Tensor, nn, optim } = pg;
-    Tensor.manualSeed(0);
-    const random = randomFrom(1);
-    const classifier = (model = new Classifier(pg));
-    const optimizer = new optim.Adam(nn.state.getParameters(classifier), { lr: 0.002 });
-    const x = new Float32Array(BATCH * PIXELS);
-    const y = new Int32Array(BATCH);
-    const step = await prepareTraining(pg, classifier, optimizer, x, y);
-    const testX = new Float32Array(test.length * PIXELS);
-    test.forEach((row, i) => {
-      copyMoved(images, row, testX, i, [0, 0]);
-    });
-    const testImages = new Tensor(testX, { shape: [test.length, PIXELS] });
-    const testLabels = new Tensor(Int32Array.from(test, (row) => labels[row] ?? 0));
-    const measure = async (): Promise<number> => {
-      const right = pg.scope(() =>
-        classifier.forward(testImages).argmax(1).eq(testLabels).cast("float32").mean(),
-      );
-      return 100 * (await right.item());
-    };
-    const started = performance.now();
-    let accuracy = await measure();
-    let done = 0;
-    for (let epoch = 1; epoch <= EPOCHS && isTraining(); epoch++) {
-      const order = shuffled(rows.length, random).map((i) => rows[i] ?? 0);
-      for (let at = 0; at + BATCH <= order.length && isTraining(); at += BATCH) {
-        for (let i = 0; i < BATCH; i++) {
-          const row = order[at + i] ?? 0;
-          const move = [Math.floor(random() * 3) - 1, Math.floor(random() * 3) - 1] as const;
-          copyMoved(images, row, x, i, random() < 0.5 ? [0, 0] : move);
-          y[i] = labels[row] ?? 0;
-        }
-        const loss = await step.run();
-        const last = ++done % 20 === 0;
-        if (last) accuracy = await measure();
-        chart.add(done, loss, last || done === 1 ? accuracy : null);
-        if (!last) continue;
-        void guess();
-        const speed = (done / (performance.now() - started)) * 1e3;
-        note.textContent =
-          `epoch ${epoch} of ${EPOCHS} · loss ${loss.toFixed(3)} · ` +
-          `accuracy ${accuracy.toFixed(1)}% · ${speed.toFixed(0)} steps/s`;
-      }
-    }
-    accuracy = await measure();
-    void guess();
-    step.dispose();
-    pg.dispose(optimizer, testImages, testLabels);
-    return `trained: ${accuracy.toFixed(1)}% of ${test.length} unseen digits are read right. Draw one.`;
-  }
-
-  const start = async (): Promise<void> => {
-    if (training) {
-      training = false; // the loop ends with its step
+  async #answer(): Promise<void> {
+    if (this.#drawing.isEmpty()) {
+      this.#showNothing();
       return;
     }
-    training = true;
-    train.textContent = "Stop";
-    chart.clear();
-    try {
-      note.textContent = "starting…";
-      const pg = await session();
-      data ??= await loadData(pg);
-      note.textContent = "compiling the training step…";
-      note.textContent = await learn(pg, data);
-    } catch (error) {
-      note.textContent = messageOf(error);
-    } finally {
-      training = false;
-      train.textContent = "Train again";
-    }
-  };
+    const pixels = this.#shown?.slice() ?? this.#drawing.pixels();
+    this.#small.show(pixels);
+    const model = this.#model;
+    if (model === undefined) return;
+    const pg = await session();
+    const scores = pg.scope(() => model.forward(new pg.Tensor(pixels, { shape: [1, PIXELS] })).softmax(1));
+    const probabilities = (await scores.data()) as Float32Array;
+    scores.dispose();
+    if (this.#drawing.isEmpty()) return; // it was cleared meanwhile
+    this.#bars.show(probabilities);
+    this.#guess.textContent = String(probabilities.indexOf(Math.max(...probabilities)));
+  }
 
-  train.addEventListener("click", () => void start());
-  clear.addEventListener("click", () => {
-    shown = undefined;
-    drawing.clear();
-    nothing();
+  #showNothing(): void {
+    this.#bars.show([]);
+    this.#guess.textContent = "?";
+    this.#small.show([]);
+  }
+}
+
+/** The digits that are held out, and how many of them a model reads. */
+class HeldOut {
+  readonly #pg: Polygrad;
+  readonly #images: Tensor;
+  readonly #labels: Tensor;
+
+  constructor(pg: Polygrad, { images, labels, test }: Data) {
+    const pixels = new Float32Array(test.length * PIXELS);
+    test.forEach((row, i) => {
+      copyMoved(images, row, pixels, i, [0, 0]);
+    });
+    this.#pg = pg;
+    this.#images = new pg.Tensor(pixels, { shape: [test.length, PIXELS] });
+    this.#labels = new pg.Tensor(Int32Array.from(test, (row) => labels[row] ?? 0));
+  }
+
+  /** The share of digits that `model` reads, in percent. */
+  async accuracyOf(model: Classifier): Promise<number> {
+    const right = this.#pg.scope(() =>
+      model.forward(this.#images).argmax(1).eq(this.#labels).cast("float32").mean(),
+    );
+    const share = await right.item();
+    right.dispose();
+    return 100 * share;
+  }
+
+  dispose(): void {
+    this.#pg.dispose(this.#images, this.#labels);
+  }
+}
+
+/** Batches of digits, half of them moved a little. */
+class Batches {
+  readonly x = new Float32Array(BATCH * PIXELS);
+  readonly y = new Int32Array(BATCH);
+  readonly #data: Data;
+  readonly #random = randomFrom(1);
+
+  constructor(data: Data) {
+    this.#data = data;
+  }
+
+  /** All batches of a run, as numbers from 1: `x` and `y` hold one after the other. */
+  *all(): Generator<{ readonly epoch: number; readonly step: number }> {
+    const { training } = this.#data;
+    let step = 0;
+    for (let epoch = 1; epoch <= EPOCHS; epoch++) {
+      const order = shuffled(training.length, this.#random).map((i) => training[i] ?? 0);
+      for (let at = 0; at + BATCH <= order.length; at += BATCH) {
+        this.#fill(order.slice(at, at + BATCH));
+        yield { epoch, step: ++step };
+      }
+    }
+  }
+
+  #fill(rows: readonly number[]): void {
+    const random = this.#random;
+    rows.forEach((row, i) => {
+      const move = [Math.floor(random() * 3) - 1, Math.floor(random() * 3) - 1] as const;
+      copyMoved(this.#data.images, row, this.x, i, random() < 0.5 ? [0, 0] : move);
+      this.y[i] = this.#data.labels[row] ?? 0;
+    });
+  }
+}
+
+/** The panel. */
+class Digits {
+  readonly #train = button("train-digits");
+  readonly #note = html("digits-note");
+  readonly #chart = new Chart(html("digits-chart"), [
+    { label: "loss", color: "--accent-solid", scale: "value" },
+    { label: "accuracy", color: "--second-solid", scale: "percent" },
+  ]);
+  readonly #guesser = new Guesser((error) => {
+    this.#note.textContent = messageOf(error);
   });
-  sample.addEventListener("click", () => {
+  #data: Data | undefined;
+  #isTraining = false;
+
+  constructor() {
+    this.#train.addEventListener("click", () => void this.start());
+    button("clear-drawing").addEventListener("click", () => {
+      this.#guesser.clear();
+    });
+    button("show-digit").addEventListener("click", () => {
+      this.#showOneOfTheData();
+    });
+  }
+
+  /** Train a new model; if one trains, end that. */
+  async start(): Promise<void> {
+    if (this.#isTraining) {
+      this.#isTraining = false; // the loop ends with its step
+      return;
+    }
+    this.#isTraining = true;
+    this.#train.textContent = "Stop";
+    this.#chart.clear();
+    try {
+      this.#note.textContent = "starting…";
+      const pg = await session();
+      this.#data ??= await loadData(pg);
+      this.#note.textContent = "compiling the training step…";
+      this.#note.textContent = await this.#learn(pg, this.#data);
+    } catch (error) {
+      this.#note.textContent = messageOf(error);
+    } finally {
+      this.#isTraining = false;
+      this.#train.textContent = "Train again";
+    }
+  }
+
+  #showOneOfTheData(): void {
+    const data = this.#data;
     if (data === undefined) return;
     const row = data.test[Math.floor(Math.random() * data.test.length)] ?? 0;
-    shown = new Float32Array(PIXELS);
-    copyMoved(data.images, row, shown, 0, [0, 0]);
-    drawing.show(shown);
-    void guess();
-  });
-  void start();
+    const image = new Float32Array(PIXELS);
+    copyMoved(data.images, row, image, 0, [0, 0]);
+    this.#guesser.show(image);
+  }
+
+  async #learn(pg: Polygrad, data: Data): Promise<string> {
+    pg.Tensor.manualSeed(0);
+    const model = new Classifier(pg);
+    this.#guesser.use(model);
+    const optimizer = new pg.optim.Adam(pg.nn.state.getParameters(model), { lr: 0.002 });
+    const batches = new Batches(data);
+    const step = await prepareTraining(pg, model, optimizer, batches.x, batches.y);
+    const heldOut = new HeldOut(pg, data);
+    await this.#runEpochs(step, batches, () => heldOut.accuracyOf(model));
+    const accuracy = await heldOut.accuracyOf(model);
+    void this.#guesser.update();
+    step.dispose();
+    heldOut.dispose();
+    pg.dispose(optimizer);
+    return `trained: ${accuracy.toFixed(1)}% of ${data.test.length} unseen digits are read right. Draw one.`;
+  }
+
+  async #runEpochs(step: Training, batches: Batches, measure: () => Promise<number>): Promise<void> {
+    const started = performance.now();
+    let accuracy = await measure();
+    for (const { epoch, step: number } of batches.all()) {
+      if (!this.#isTraining) return;
+      const loss = await step.run();
+      const isMeasured = number % 20 === 0;
+      if (isMeasured) accuracy = await measure();
+      this.#chart.add(number, loss, isMeasured || number === 1 ? accuracy : null);
+      if (!isMeasured) continue;
+      void this.#guesser.update();
+      const speed = (number / (performance.now() - started)) * 1e3;
+      this.#note.textContent =
+        `epoch ${epoch} of ${EPOCHS} · loss ${loss.toFixed(3)} · ` +
+        `accuracy ${accuracy.toFixed(1)}% · ${speed.toFixed(0)} steps/s`;
+    }
+  }
+}
+
+export function startDigits(): void {
+  void new Digits().start();
 }
