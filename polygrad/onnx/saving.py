@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from polygrad.capture.arguments import result_names
-from polygrad.engine.recording import Recording, recorded
+from polygrad.engine.recording import Recording, record
 from polygrad.errors import ArgumentError, OnnxError
 from polygrad.helpers import prod
 from polygrad.monitor import computing
@@ -118,7 +118,7 @@ def _traced(call: Callable[..., Any], inputs: dict[str, Tensor], by_name: bool) 
     """What the function returns for these inputs, by name; nothing of it is computed."""
     before = {storage: storage.node for storage in map(storage_of, live_tensors())}
     recording = Recording(frozenset(), frozenset(), frozenset())
-    with recorded(recording, lambda recording: None), channels_first():
+    with record(recording, lambda recording: None), channels_first():
         result = call(**inputs) if by_name else call(*inputs.values())
         named = result_names(result)
         if not named:

@@ -22,7 +22,7 @@ from fractions import Fraction
 from polygrad.dtype import DType, dtypes, rounded
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
-from polygrad.uop.power import MOST, whole_power
+from polygrad.uop.power import MAX_MULTIPLIED_POWER, whole_power
 from polygrad.uop.symbolic import simplify
 
 
@@ -290,7 +290,7 @@ def power(a: UOp, e: UOp, fused: bool = False) -> UOp:
     """
     f, const, dtype = _FORMATS[a.dtype], UOp.const, a.dtype
     exponent = rounded(dtype, e.arg) if e.is_const else None
-    if exponent is not None and 0 < abs(exponent) <= MOST and (2 * exponent).is_integer():
+    if exponent is not None and 0 < abs(exponent) <= MAX_MULTIPLIED_POWER and (2 * exponent).is_integer():
         return _short_power(a, exponent)
     sign = 1 << (f.bits - 1)
     magnitude = (a.bitcast(f.unsigned) & (sign - 1)).bitcast(dtype)
