@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from polygrad.codegen.kernels.passes import decided, given_opts, scheduled
+from polygrad.codegen.kernels.passes import decide_kernels, given_opts, schedule_graph
 from polygrad.codegen.lower.passes import LoweringContext, lower
 from polygrad.engine.assembler import Call, Compiled, assemble, plan_arena
 from polygrad.engine.cache import DiskCache
@@ -104,7 +104,7 @@ def _compile(
 ) -> tuple[Compiled, list[KernelArtefact]]:
     """The Program of a graph, and a compiled kernel for each of its launches."""
     started = time.perf_counter()
-    plan, context = scheduled(sink, backend.target, optimized)
+    plan, context = schedule_graph(sink, backend.target, optimized)
     opts, width = given_opts(), env_int("BEAM", 0) if optimized else 0
 
     def build(done: Schedule, width: int) -> tuple[Compiled, list[KernelArtefact]]:
@@ -113,7 +113,7 @@ def _compile(
 
     if opts is None and width:
         opts = search_graph(plan, context, backend, width, lambda done: build(done, 0)[0].program)
-    done = decided(plan, context, opts)
+    done = decide_kernels(plan, context, opts)
     stats.schedule_seconds += time.perf_counter() - started
     if backend.target.workgroups is not None:
         _check_sizes(done, device, backend)
@@ -122,11 +122,11 @@ def _compile(
     return out
 
 
-def _check_sizes(scheduled: Schedule, device: str, backend: Backend) -> None:
+def _check_sizes(plan: Schedule, device: str, backend: Backend) -> None:
     """Raises OutOfMemoryError for a buffer that has more elements than an index counts: then there is no
     grid."""
     limit = 1 << (backend.target.index_bits - 1)
-    for call in scheduled.calls:
+    for call in plan.calls:
         for arg in call.args:
             if max_numel(arg.shape) > limit:
                 raise OutOfMemoryError(

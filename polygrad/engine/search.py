@@ -258,9 +258,9 @@ class _GraphBeam:
             for other in _others(site[0], opt):
                 changed = {**choices, site: other}
                 try:
-                    decided, sites, calls = self._decide(changed)
-                    if decided not in self.times:
-                        yield self._time(decided, changed, sites, calls), decided
+                    kernel_opts, sites, calls = self._decide(changed)
+                    if kernel_opts not in self.times:
+                        yield self._time(kernel_opts, changed, sites, calls), kernel_opts
                 except (CompileError, OptError):  # a size that does not fit
                     continue
 
