@@ -78,17 +78,17 @@ def _reads(u: UOp, ranges: Sequence[UOp]) -> Iterator[tuple[UOp, Indices]]:
 
 def _is_sum(index: UOp, terms: dict[UOp, int], offset: int = 0) -> bool:
     """Whether an index is the sum of these ranges with these factors."""
-    found, constant = linear_terms(index)
-    return constant == offset and found == {r: f for r, f in terms.items() if r is not ZERO}
+    found_terms, constant = linear_terms(index)
+    return constant == offset and found_terms == {r: f for r, f in terms.items() if r is not ZERO}
 
 
 def _steps(index: UOp, y: UOp, i: UOp) -> tuple[int, int] | None:
     """(stride, dilation) of a position that is stride * y + dilation * i; 1 where the range has one value. A
     position that does not depend on y or i is of a broadcast axis."""
-    found, constant = linear_terms(index)
-    if constant or found.keys() != {y, i} - {ZERO} or any(f < 1 for f in found.values()):
+    terms, constant = linear_terms(index)
+    if constant or terms.keys() != {y, i} - {ZERO} or any(f < 1 for f in terms.values()):
         return None
-    return found.get(y, 1), found.get(i, 1)
+    return terms.get(y, 1), terms.get(i, 1)
 
 
 def _sizes(shape: Sequence[Sint]) -> tuple[int, ...] | None:
@@ -173,10 +173,12 @@ def _find_pool(u: UOp, source: UOp, op: str) -> Windows | None:
     padded: UOp | None = _strip(image.node)
     if op == "MaxPool":
         image, padded = _filled_with_least(image)
-    found = _pads(image, padded, out, kernel)
-    if found is None or any(p >= k for p, k in zip(found[1], kernel * 2)):  # which runtimes refuse
+    padded_image = _pads(image, padded, out, kernel)
+    if padded_image is None or any(
+        p >= k for p, k in zip(padded_image[1], kernel * 2)
+    ):  # which runtimes refuse
         return None
-    return Windows(op, found[0], kernel, image.strides, image.dilations, found[1])
+    return Windows(op, padded_image[0], kernel, image.strides, image.dilations, padded_image[1])
 
 
 def _filled_with_least(image: _Image) -> tuple[_Image, UOp | None]:
@@ -184,12 +186,12 @@ def _filled_with_least(image: _Image) -> tuple[_Image, UOp | None]:
     u = _strip(image.node)
     if u.op is not Ops.WHERE:
         return image, None
-    inside, padded, fill = (_strip(s) for s in u.src)
-    if _constant(inside) is True:
+    is_inside, padded, fill = (_strip(s) for s in u.src)
+    if _constant(is_inside) is True:
         return image._replace(node=padded), None
-    if inside.op is not Ops.PAD or padded.op is not Ops.PAD or inside.arg != padded.arg:
+    if is_inside.op is not Ops.PAD or padded.op is not Ops.PAD or is_inside.arg != padded.arg:
         return image, None
-    is_least = _constant(fill) == float("-inf") and _constant(inside.src[0]) is True
+    is_least = _constant(fill) == float("-inf") and _constant(is_inside.src[0]) is True
     return image, padded if is_least else None
 
 
@@ -215,24 +217,24 @@ def _find_convolution(u: UOp, a: UOp, b: UOp) -> Windows | None:
         sizes[3 + dims :],
     )
     ranges = _ranges(shape)
-    _, g, p, *rest = ranges
-    y, c, i = rest[:dims], rest[dims], rest[dims + 1 :]
+    _, g, p, *other_ranges = ranges
+    y, c, i = other_ranges[:dims], other_ranges[dims], other_ranges[dims + 1 :]
     image = _find_image(a, ranges, {g: inputs, c: 1}, groups * inputs, y, i)
     places = [{r: 1} for r in i]
     sizes = (groups * each, inputs, *kernel)
     weight = _find_weight(b, ranges, sizes, [{g: each, p: 1}, {c: 1}, *places], (0,) * (2 + dims))
     if image is None or weight is None:
         return None
-    found = _pads(image, _strip(image.node), out, kernel)
-    if found is None:
+    padded_image = _pads(image, _strip(image.node), out, kernel)
+    if padded_image is None:
         return None
-    source, pads = found
+    source, pads = padded_image
     if all(s == 1 for s in image.strides) and (spread := _spread(source, dims)) is not None:
         flipped = [{r: -1} for r in i]
         offsets = (0, 0, *(k - 1 for k in kernel))
         sizes = (groups * inputs, each, *kernel)
         own = _find_weight(b, ranges, sizes, [{g: inputs, c: 1}, {p: 1}, *flipped], offsets)
-        transposed = _transposed(spread, image, kernel, pads)
+        transposed = _as_transposed_convolution(spread, image, kernel, pads)
         if own is not None and transposed is not None:
             return transposed._replace(weight=own, groups=groups)
     return Windows("Conv", source, kernel, image.strides, image.dilations, pads, weight, groups)
@@ -282,7 +284,7 @@ def _spread(u: UOp, dims: int) -> _Spread | None:
     return _Spread(u, strides)
 
 
-def _transposed(
+def _as_transposed_convolution(
     spread: _Spread, image: _Image, kernel: tuple[int, ...], pads: tuple[int, ...]
 ) -> Windows | None:
     dims = len(kernel)

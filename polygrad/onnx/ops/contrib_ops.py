@@ -197,7 +197,7 @@ def embed_layer_normalization(
     return y, lengths, total
 
 
-def refused(what: str, is_given: object) -> None:
+def refuse(what: str, is_given: object) -> None:
     """Raises OnnxError for what an op here does not have."""
     if is_given:
         raise OnnxError(f"{what} does not exist here")

@@ -148,7 +148,7 @@ def bit_shift(a: Tensor, b: Tensor, *, direction: str) -> Tensor:
 # --- any number of operands
 
 
-def _reduced(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
+def _reduce(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
     def apply(*xs: Tensor, consumed_inputs: Any = None) -> Tensor:
         out = xs[0]
         for x in xs[1:]:
@@ -158,14 +158,14 @@ def _reduced(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tens
     return apply
 
 
-op("Max", 1, 6, 8, 12, 13)(_reduced(Tensor.maximum))
-op("Min", 1, 6, 8, 12, 13)(_reduced(Tensor.minimum))
-op("Sum", 1, 6, 8, 13)(_reduced(Tensor.add))
+op("Max", 1, 6, 8, 12, 13)(_reduce(Tensor.maximum))
+op("Min", 1, 6, 8, 12, 13)(_reduce(Tensor.minimum))
+op("Sum", 1, 6, 8, 13)(_reduce(Tensor.add))
 
 
 @op("Mean", 1, 6, 8, 13)
 def mean(*xs: Tensor, consumed_inputs: Any = None) -> Tensor:
-    return _reduced(Tensor.add)(*xs) / len(xs)
+    return _reduce(Tensor.add)(*xs) / len(xs)
 
 
 @op("Where", 9, 16)

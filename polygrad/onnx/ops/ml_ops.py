@@ -75,13 +75,13 @@ def linear_regressor(
 ) -> Tensor:
     out = x.float().dot(Tensor(coefficients, device).reshape(targets, -1).T)
     out = out if intercepts is None else out + Tensor(intercepts, device)
-    return _transformed(out, post_transform)
+    return _transform(out, post_transform)
 
 
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
-def _transformed(x: Tensor, name: str) -> Tensor:
+def _transform(x: Tensor, name: str) -> Tensor:
     """Scores as `post_transform` wants them."""
     if name == "NONE":
         return x
@@ -131,8 +131,8 @@ def label_encoder(
     if len(keys) != len(values):
         raise OnnxError(f"expected as many values as keys, got {len(values)} and {len(keys)}")
     table = {_key(k): v for k, v in zip(keys, values)}
-    found = [table.get(_key(e), default) for e in _elements(x)]
-    return Strings(shape_of(x), found) if kind is None else Constant(kind, shape_of(x), found)
+    encoded = [table.get(_key(e), default) for e in _elements(x)]
+    return Strings(shape_of(x), encoded) if kind is None else Constant(kind, shape_of(x), encoded)
 
 
 @op("LabelEncoder", 1, domain=DOMAIN)
@@ -249,8 +249,8 @@ def tree_ensemble(
         for k, score in enumerate(scores):
             if score is not None:
                 targets[k].append(score.cast(x.dtype))
-    columns = [_aggregated(t, aggregate_function, len(tree_roots), x) for t in targets]
-    return _transformed(columns[0].stack(*columns[1:], dim=1), _TRANSFORMS[post_transform])
+    columns = [_aggregate(t, aggregate_function, len(tree_roots), x) for t in targets]
+    return _transform(columns[0].stack(*columns[1:], dim=1), _TRANSFORMS[post_transform])
 
 
 def _member_sets(values: list[float]) -> list[list[float]]:
@@ -264,7 +264,7 @@ def _member_sets(values: list[float]) -> list[list[float]]:
     return out
 
 
-def _aggregated(scores: list[Tensor], how: int, trees: int, x: Tensor) -> Tensor:
+def _aggregate(scores: list[Tensor], how: int, trees: int, x: Tensor) -> Tensor:
     if not scores:
         return Tensor.zeros(x.shape[0], dtype=x.dtype)
     together = scores[0].stack(*scores[1:])

@@ -80,7 +80,7 @@ def batch_normalization_1(
     )
 
 
-def _standardized(x: Tensor, axes: tuple[int, ...], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
+def _standardize(x: Tensor, axes: tuple[int, ...], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
     """x with mean 0 and variance 1, the mean, and one over the deviation."""
     mean = x.mean(axes, keepdim=True)
     centred = x - mean
@@ -92,7 +92,7 @@ def _standardized(x: Tensor, axes: tuple[int, ...], epsilon: float) -> tuple[Ten
 def instance_normalization(
     x: Tensor, scale: Tensor, bias: Tensor, *, epsilon: float = 1e-5, consumed_inputs: Any = None
 ) -> Tensor:
-    y, _, _ = _standardized(x, tuple(range(2, x.ndim)), epsilon)
+    y, _, _ = _standardize(x, tuple(range(2, x.ndim)), epsilon)
     return y * _column(scale, x.ndim) + _column(bias, x.ndim)
 
 
@@ -108,7 +108,7 @@ def layer_normalization(
 ) -> tuple[Tensor, Tensor, Tensor]:
     kind = element_of(stash_type, "stash_type").dtype
     wide = x.cast(kind) if x.dtype.itemsize < kind.itemsize else x
-    y, mean, inverse = _standardized(wide, tuple(range(x._axis(axis), x.ndim)), epsilon)
+    y, mean, inverse = _standardize(wide, tuple(range(x._axis(axis), x.ndim)), epsilon)
     y = y.cast(x.dtype) * scale
     return y if bias is None else y + bias, mean.cast(kind), inverse.cast(kind)
 
@@ -126,7 +126,7 @@ def rms_normalization(
 
 def _by_group(x: Tensor, num_groups: int, epsilon: float) -> Tensor:
     parts = x.reshape(x.shape[0], num_groups, -1)
-    return _standardized(parts, (2,), epsilon)[0].reshape(x.shape)
+    return _standardize(parts, (2,), epsilon)[0].reshape(x.shape)
 
 
 @op("GroupNormalization", 21)

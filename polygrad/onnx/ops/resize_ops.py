@@ -119,7 +119,7 @@ def taps_of(n: int, count: int, scale: float, roi: tuple[float, float], rules: R
 _LONGEST_AXIS = 1 << 20  # of a result
 
 
-def _resized(
+def _resize_axis(
     x: Tensor, axis: int, count: int, scale: float, roi: tuple[float, float], rules: Rules
 ) -> Tensor:
     if not 0 <= count <= _LONGEST_AXIS:
@@ -179,7 +179,7 @@ def _resize(
         part = (region[i], region[i + len(chosen)])
         if factor == 1.0 and same_size(count, x.shape[axis]) and part == (0.0, 1.0):
             continue
-        out = _resized(out, axis, count, factor, part, rules)
+        out = _resize_axis(out, axis, count, factor, part, rules)
     if x.dtype.is_float or out.dtype is x.dtype:
         return out.cast(x.dtype)
     return out.round().clamp(x.dtype.min, x.dtype.max).cast(x.dtype)

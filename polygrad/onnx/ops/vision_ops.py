@@ -74,11 +74,11 @@ def _samples(start: Tensor, size: Tensor, bins: int, ratio: int) -> tuple[Tensor
     """
     step = size / bins
     counts = Tensor.full(start.shape, float(ratio)) if ratio > 0 else step.ceil()
-    most = ratio if ratio > 0 else max(int(counts.max().item()), 1)
+    max_count = ratio if ratio > 0 else max(int(counts.max().item()), 1)
     i = Tensor.arange(bins).float().reshape(1, -1, 1)
-    j = Tensor.arange(most).float().reshape(1, 1, -1)
+    j = Tensor.arange(max_count).float().reshape(1, 1, -1)
     start, step, inner = (t.reshape(-1, 1, 1) for t in (start, step, step / counts.maximum(1.0)))
-    return start + i * step + (j + 0.5) * inner, counts, most
+    return start + i * step + (j + 0.5) * inner, counts, max_count
 
 
 def _corners(place: Tensor, n: int) -> tuple[list[tuple[Tensor, Tensor]], Tensor]:
@@ -199,7 +199,7 @@ def _bin_maxima(x: Tensor, axis: int, start: int, size: int, bins: int) -> Tenso
 def non_max_suppression(
     boxes: Tensor,
     scores: Tensor,
-    most: Int | None = None,
+    max_boxes: Int | None = None,
     iou_threshold: Float | None = None,
     score_threshold: Float | None = None,
     *,
@@ -209,7 +209,7 @@ def non_max_suppression(
     batch, count = boxes.shape[:2]
     classes = scores.shape[1]
     flat, marks = numbers_of(boxes), numbers_of(scores)
-    limit = max(most or 0, 0)
+    limit = max(max_boxes or 0, 0)
     rows: list[int] = []
     for b, c in itertools.product(range(batch), range(classes)):
         own = marks[(b * classes + c) * count : (b * classes + c + 1) * count]
