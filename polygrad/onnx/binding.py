@@ -67,7 +67,7 @@ def _check_location(location: str) -> str:
 
 
 class Model:
-    """What `load` and `capture` give. `inputs`, `outputs`, `ops`, `parameters` are plain data."""
+    """A model from `load` or `capture`. `inputs`, `outputs`, `ops`, `parameters` are plain data."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class Model:
         """Elements without a shape, in the shape of their input. Raises ShapeError, DTypeError."""
         port = self._ports.get(name)
         if port is None or port.shape is None:
-            return elements  # `forward` says what is wrong with the name; any rank will do
+            return elements  # `forward` reports an unknown name; an unknown shape fits any rank
         count = len(elements)
         known_product = prod([n for n in port.shape if isinstance(n, int)])
         unknown_count = len(port.shape) - sum(isinstance(n, int) for n in port.shape)

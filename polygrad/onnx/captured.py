@@ -2,8 +2,8 @@
 without it.
 
 Each input lies at the start of memory for its largest size, with Variables in its shape. So all sizes within
-the bounds replay the same Program. What depends on initializers alone (weights in the order in which products
-read them) is computed once, and again when they are written to.
+the bounds replay the same Program. Values that depend on initializers alone (weights in the order in which
+products read them) are computed once, and again when the initializers are written to.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from polygrad.uop.node import UOp
 
 
 class CapturedForward:
-    """What `Instance.capture` gives. `variables`: the Variable of each symbolic size that is not fixed.
+    """The result of `Instance.capture`. `variables`: the Variable of each symbolic size that is not fixed.
 
     `prune`: work that depends on no input is done once, not in each call.
     """

@@ -33,7 +33,7 @@ class FloatFormat:
 class Element:
     """An element type: its number and name in ONNX, the dtype that holds it, and its bits in a file.
 
-    `format`: of small floats that are no dtype. A native type is what a dtype holds as it is.
+    `format`: of small floats that are no dtype. A native type has the bits of its dtype.
     """
 
     number: int

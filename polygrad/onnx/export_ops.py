@@ -28,7 +28,7 @@ from polygrad.uop.shapes import Shape, Sint
 
 _NARROW = (dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16)
 _LOG2_E, _LN_2 = math.log2(math.e), math.log(2)
-# Elementwise ops of numbers that ONNX has under a name of its own.
+# Elementwise ops of numbers, by their names in ONNX.
 _SAME = {
     Ops.SQRT: "Sqrt", Ops.RECIPROCAL: "Reciprocal", Ops.NEG: "Neg", Ops.SIN: "Sin", Ops.ADD: "Add",
     Ops.SUB: "Sub", Ops.MUL: "Mul", Ops.FDIV: "Div", Ops.POW: "Pow", Ops.MAX: "Max", Ops.CMPLT: "Less",
@@ -41,14 +41,14 @@ _PRODUCTS = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
 
 
 class Exporter:
-    """Writes nodes. `names`: of the nodes that are written, or were given names from outside."""
+    """Writes nodes. `names`: of the nodes that are written or got a name from the caller."""
 
     def __init__(self, graph: GraphWriter, names: dict[UOp, str]) -> None:
         self.graph, self.names = graph, names
         self._windows: dict[UOp, Windows | None] = {}
 
     def write(self, root: UOp) -> str:
-        """The name of the value of `root`; what it is made of is written first. Raises OnnxError."""
+        """The name of the value of `root`, whose sources are written first. Raises OnnxError."""
         stack = [root]
         while stack:
             u = stack[-1]
@@ -85,7 +85,7 @@ class Exporter:
         return function(self, u)
 
     def windows(self, u: UOp) -> Windows | None:
-        """What a node is as an op over windows."""
+        """The op over windows that a node is, if it is one."""
         if u not in self._windows:
             self._windows[u] = find_windows(u)
         return self._windows[u]
@@ -95,7 +95,7 @@ class Exporter:
         small = [without_expansions(s) for s in u.src]
         if broadcast([s.shape for s in small]) == u.shape:
             return small
-        for i, s in enumerate(u.src):  # one of them has the whole shape
+        for i, s in enumerate(u.src):  # one source has the whole shape
             if s.shape == u.shape:
                 return [*small[:i], s, *small[i + 1 :]]
         return list(u.src)
@@ -112,7 +112,7 @@ def _hint(op: Ops) -> str:
     return ""
 
 
-# --- what is broadcast
+# --- broadcasting
 
 
 def is_one(n: Sint) -> bool:
@@ -120,7 +120,7 @@ def is_one(n: Sint) -> bool:
 
 
 def broadcast(shapes: Sequence[Shape]) -> Shape:
-    """The shape of what is broadcast; sizes fit each other."""
+    """The common shape of shapes that fit each other."""
     rank = max(map(len, shapes))
     padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
     return tuple([next((n for n in sizes if not is_one(n)), 1) for sizes in zip(*padded)])
@@ -134,7 +134,7 @@ def strip(u: UOp) -> UOp:
 
 
 def repeated_axes(u: UOp) -> set[int]:
-    """The axes along which a value is known to be the same."""
+    """The axes along which a value is known to be constant."""
     u = strip(u)
     if u.op is Ops.EXPAND:
         inner = u.src[0].shape
@@ -149,7 +149,7 @@ def repeated_axes(u: UOp) -> set[int]:
 
 
 def without_expansions(u: UOp) -> UOp:
-    """A value with size 1 along the axes in which it is the same; a constant as a scalar."""
+    """A value with size 1 along the axes along which it is constant; a constant as a scalar."""
     u = strip(u)
     below = u
     while below.op in PASSED or below.op in (Ops.EXPAND, Ops.RESHAPE, Ops.PERMUTE):
@@ -262,7 +262,7 @@ def _bitcast(x: Exporter, u: UOp) -> str:
 
 
 def _rounding(u: UOp) -> UOp | None:
-    """x, where `u` is the bits of x + MAGIC (rounding.py), for which ONNX has a word."""
+    """x, where `u` is the bits of x + MAGIC (rounding.py), which is an op of ONNX."""
     total = strip(u.src[0])
     if u.dtype is not dtypes.int32 or total.op is not Ops.ADD or total.dtype is not dtypes.float32:
         return None

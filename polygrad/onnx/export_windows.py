@@ -1,10 +1,11 @@
-"""Convolutions and pooling in a tensor graph: sums and maxima of windows, recognised by what they read.
+"""Convolutions and pooling in a tensor graph: sums and maxima of windows, recognised by the positions that
+they read.
 
     sum(x[n, g C + c, s y + d i] * w[g P + p, c, i] for c < C, i)  =  Conv(x, w)[n, g P + p, y]
 
 From a reduction the movement ops are followed down, with indices instead of views (schedule/index_maps.py),
-until a node is read at such positions without a condition. Padding is the PAD below. So it doesn't matter by
-which method a window was made. Knows nothing of how nodes are written.
+until a node is read at such positions without a condition. The PAD below that is the padding. So windows are
+found whichever method made them. Must not know: how nodes are written.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Windows(NamedTuple):
 
 
 def find_windows(u: UOp) -> Windows | None:
-    """What a reduction is as an op over windows of float32; None if it is none."""
+    """The op over windows of float32 that a reduction is; None if it is no such op."""
     if u.op is not Ops.REDUCE_AXIS or u.dtype is not dtypes.float32:
         return None
     source = _strip(u.src[0])
@@ -63,8 +64,8 @@ def _ranges(shape: Sequence[Sint]) -> list[UOp]:
 
 
 def _reads(u: UOp, ranges: Sequence[UOp]) -> Iterator[tuple[UOp, Indices]]:
-    """What the movement ops of `u` move, from the top down, and where `u` reads it at `ranges`; until a read
-    has a condition."""
+    """The sources of the movement ops of `u`, from the top down, each with the indices at which `u` reads it
+    at `ranges`; up to the first read with a condition."""
     indices, valid = tuple(ranges), TRUE
     while valid is TRUE:
         yield u, indices
@@ -112,8 +113,8 @@ class _Image(NamedTuple):
 def _find_image(
     u: UOp, ranges: list[UOp], channel: dict[UOp, int], channels: Sint, y: list[UOp], i: list[UOp]
 ) -> _Image | None:
-    """What `u` has windows of: its batch is the first range, its channel the sum `channel`, and it has so
-    many `channels`."""
+    """The image that `u` has windows of: its batch is the first range, its channel the sum `channel`, and it
+    has `channels` channels."""
     sheared = False
     for node, at in _reads(u, ranges):
         # An index of an axis of size 1 is 0, as is that of a part of another axis.
@@ -132,8 +133,8 @@ def _find_image(
 def _pads(
     image: _Image, padded: UOp | None, out: tuple[int, ...], kernel: tuple[int, ...]
 ) -> tuple[UOp, tuple[int, ...]] | None:
-    """What is padded, and by how much, so that there are exactly `out` windows; None if that cannot be.
-    `padded`: the PAD that the image may be, if its padding is what the op adds."""
+    """The source of the padding and its widths, with which there are exactly `out` windows; None if there are
+    none. `padded`: the PAD that the image may be, if its padding is the one that the op adds."""
     source, before = image.node, [0] * len(out)
     if padded is not None and padded.op is Ops.PAD:
         pairs = padded.arg
@@ -247,7 +248,7 @@ def _find_weight(
     terms: Sequence[dict[UOp, int]],
     offsets: Sequence[int],
 ) -> UOp | None:
-    """What `u` reads whole, if it has this `shape`, at the sums `terms`, with `offsets` added."""
+    """The node of this `shape` that `u` reads whole, at the sums `terms` plus `offsets`, if there is one."""
     for node, at in _reads(u, ranges):
         if node.shape == shape and all(map(_is_sum, at, terms, offsets)):
             return node

@@ -43,7 +43,7 @@ class GraphWriter:
         self._outputs: dict[str, bytes] = {}
         self._names: set[str] = set()
         self._made: dict[Any, str] = {}
-        self._reshaped: dict[str, str] = {}  # what a Reshape took
+        self._reshaped: dict[str, str] = {}  # by output of a Reshape, its input
         self._variables: dict[str, tuple[str, int]] = {}
         self._external = None if path is None else f"{path}.data"
         self._written = 0
@@ -75,7 +75,7 @@ class GraphWriter:
         return output
 
     def second_output(self, op: str, inputs: Sequence[str], attributes: Mapping[str, Any]) -> str:
-        """A node with two outputs, of which the second is asked for."""
+        """The second output of a node with two outputs."""
         names = [self.own_name(f"{op.lower()}_{len(self._nodes)}") for _ in range(2)]
         self._nodes.append(_Node(op, tuple(inputs), tuple(names), attributes))
         return names[1]
@@ -105,7 +105,7 @@ class GraphWriter:
         return self.constant_of(dtype, shape, bytes(pack(list(numbers), dtype)))
 
     def constant_of(self, dtype: DType, shape: Sequence[int], raw: bytes | memoryview) -> str:
-        """The same of bytes."""
+        """A Constant node with these bytes."""
         return self.node("Constant", value=TensorMessage(proto_writer.tensor("", _number(dtype), shape, raw)))
 
     def scalar(self, dtype: DType, number: Any) -> str:
@@ -151,7 +151,7 @@ class GraphWriter:
         source, axis = self._variables[name]
         return self.node("Shape", source, start=axis, end=axis + 1)
 
-    # --- what several ops need
+    # --- used by several ops
 
     def reshape(self, x: str, old: Shape, new: Shape) -> str:
         if old == new:

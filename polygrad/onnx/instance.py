@@ -120,7 +120,7 @@ class Instance:
         `bounds` are those of `capture`. Raises what it raises; CaptureError for a model in which computed
         numbers decide what is computed next; ArgumentError for an output with a size computed from others.
         """
-        # The file has the initializers as they are, not what is computed of them.
+        # The file has the initializers themselves, not values computed from them.
         step = CapturedForward(self.forward, self.inputs, self.parameters, self.device, bounds, prune=False)
         step.warm()
         step.save(path)

@@ -27,7 +27,7 @@ def merge_heads(x: Tensor) -> Tensor:
 
 
 def frontier(rows: int, columns: int, offset: int | Tensor, low: int | None, high: int | None) -> Tensor:
-    """Whether row i, at position i + offset, may see column j: j - position in [-low, high]; None is no
+    """Whether row i, at position i + offset, may see column j: j - position is in [-low, high]; None is no
     limit.
 
     `offset`: an int, or one for each of the batch; then the mask is (batch, 1, rows, columns).
@@ -107,7 +107,7 @@ def attention(
 
 
 def _bias(mask: Tensor | None, columns: int, like: Tensor) -> Tensor | None:
-    """A mask as what is added to scores, for all columns."""
+    """A mask as a bias that is added to scores, for all columns."""
     if mask is None:
         return None
     added = mask.where(0.0, -math.inf) if mask.dtype.is_bool else mask
@@ -148,7 +148,7 @@ def flex_attention(
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool, dim: int) -> Tensor:
-    """The first `dim` elements of x (batch, heads, length, size) as pairs, turned (Su et al., 2021).
+    """x (batch, heads, length, size) with its first `dim` elements rotated in pairs (Su et al., 2021).
 
     cos, sin: (batch or 1, length, dim / 2). A pair is of neighbours if `interleaved`, else of the two halves.
     """

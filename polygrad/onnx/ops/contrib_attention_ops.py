@@ -16,7 +16,7 @@ from polygrad.tensor.tensor import Tensor
 
 
 def _padding(mask: Tensor, batch: int, columns: int) -> Tensor:
-    """Whether a column may be seen, (batch, 1, rows or 1, columns), by a mask in one of the forms there are.
+    """Whether a column may be seen, (batch, 1, rows or 1, columns), by a mask in any of its forms.
 
     (batch,): lengths; (2 * batch,): ends, then starts; else 0 or 1 for (batch, columns), (batch, rows,
     columns) or (batch, 1, most, most).
@@ -44,7 +44,7 @@ def _attend(
     is_causal: bool,
     filtered: float,
 ) -> tuple[Tensor, Tensor]:
-    """The values (batch, heads, rows, size) and the scores. What `mask` hides gets `filtered` added."""
+    """The values (batch, heads, rows, size) and the scores. Scores that `mask` hides get `filtered` added."""
     scores = q.dot(k.transpose(-2, -1)) * (scale or 1.0 / math.sqrt(q.shape[3]))
     rows, columns = scores.shape[2:]
     if mask is not None:
@@ -151,7 +151,8 @@ def multi_head_attention(
     scale: float = 0.0,
     unidirectional: int = 0,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Queries may hold keys and values (batch, rows, heads, 3, size), keys values (.., heads, 2, size)."""
+    """Queries may also hold keys and values (batch, rows, heads, 3, size), or keys values (..., heads, 2,
+    size)."""
     if k is None:
         q, k, v = (q.select(3, i).flatten(2) for i in range(3))
     elif k.ndim == 5:
@@ -183,7 +184,7 @@ def rotary_embedding(
     rotary_embedding_dim: int = 0,
     scale: float = 1.0,
 ) -> Tensor:
-    """`positions`: of each token, or one, of the first."""
+    """`positions`: of each token, or of the first token alone."""
     heads = num_heads or (x.shape[2] // (2 * cos.shape[1]) if x.ndim == 3 else x.shape[1])
     split = heads_of(x, heads)
     if positions.numel() == 1:
@@ -221,7 +222,7 @@ def group_query_attention(
     softcap: float = 0.0,
     v_quant_type: str = "NONE",
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Attention over a cache that the new tokens are written to, behind the tokens that each row has.
+    """Attention over a cache. New tokens are written to it behind the tokens that each row has.
 
     `last`: the position of the last token of each row, `total`: the greatest count of tokens. Without a key,
     q holds keys and values behind the queries.

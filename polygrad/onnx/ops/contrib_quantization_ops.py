@@ -240,7 +240,7 @@ def dynamic_quantize_matmul(
 
 
 def unpack(codes: Tensor, bits: int) -> Tensor:
-    """Bytes as numbers of 2, 4 or 8 bits along the last axis, of which the first is in the low bits."""
+    """Bytes as numbers of 2, 4 or 8 bits along the last axis; the first number is in the low bits."""
     if bits not in (2, 4, 8):
         raise OnnxError(f"expected 2, 4 or 8 bits, got {bits}")
     if bits == 8:

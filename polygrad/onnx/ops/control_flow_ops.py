@@ -21,7 +21,7 @@ def if_(condition: Value, *, then_branch: Body, else_branch: Body) -> tuple[Valu
 def loop(
     trips: Value, condition: Value, *carried: Value, body: Body, outputs: int, device: str | None
 ) -> tuple[Value, ...]:
-    """Values that are carried from round to round, then those that every round adds one to."""
+    """The values that are carried from round to round, then the values that the rounds give, stacked."""
     max_rounds = None if trips is None else int(scalar_of(trips))
     goes_on = condition is None or bool(scalar_of(condition))
     values = list(carried)
@@ -97,7 +97,8 @@ def scan_8(
     directions: list[int] | None = None,
     device: str | None,
 ) -> tuple[Value, ...]:
-    """All inputs have a batch axis first, and sequences of it are scanned one by one, each to its length."""
+    """`scan` of inputs whose first axis is the batch: its sequences are scanned one by one, each to its
+    length."""
     tensors = [tensor_of(x, device) for x in inputs]
     count = len(tensors) - num_scan_inputs
     batch, longest = tensors[count].shape[:2]

@@ -20,7 +20,7 @@ def _unary(function: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
     return apply
 
 
-# In one call: what an op is, and its versions.
+# By op: its function and its versions.
 _UNARY: dict[str, tuple[Callable[[Tensor], Tensor], tuple[int, ...]]] = {
     "Abs": (Tensor.abs, (1, 6, 13)),
     "Acos": (Tensor.acos, (7, 22)),
@@ -64,7 +64,7 @@ def _binary(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tenso
 
 
 def _binary_1(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
-    """Before version 7 the second operand broadcasts only if `broadcast` says so, from `axis` on."""
+    """Before version 7 the second operand broadcasts only if `broadcast` is set, from `axis` on."""
 
     def apply(
         a: Tensor, b: Tensor, *, broadcast: int = 0, axis: int | None = None, consumed_inputs: Any = None
@@ -135,7 +135,7 @@ def mod(a: Tensor, b: Tensor, *, fmod: int = 0) -> Tensor:
 
 @op("BitShift", 11, 28)
 def bit_shift(a: Tensor, b: Tensor, *, direction: str) -> Tensor:
-    """A shift by a negative number or by all bits leaves what the sign alone leaves: -1 or 0."""
+    """A shift by a negative number or by all bits leaves only the sign: -1 or 0."""
     is_whole = (b < 0) | (b >= a.dtype.bits)
     if direction == "LEFT":
         return is_whole.where(0, a.lshift(is_whole.where(0, b))).cast(a.dtype)

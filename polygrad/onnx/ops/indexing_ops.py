@@ -15,7 +15,7 @@ from polygrad.uop.node import UOp
 
 
 def from_zero(indices: Tensor, size: Any) -> Tensor:
-    """Indices, of which negative ones count from the end, as int64 from 0 on."""
+    """Indices, of which negative ones count from the end, as 0-based int64."""
     indices = indices.cast(dtypes.int64)
     return (indices < 0).where(indices + size, indices)
 
@@ -112,7 +112,8 @@ def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = 
 def tensor_scatter(
     past: Tensor, update: Tensor, starts: Tensor | None = None, *, axis: int = -2, mode: str = "linear"
 ) -> Tensor:
-    """A cache with `update` written along `axis`, from `starts` on, one for each of the batch."""
+    """A cache with `update` written along `axis`, from `starts` on, which has one number for each of the
+    batch."""
     at = past._axis(axis)
     if mode not in ("linear", "circular"):
         raise OnnxError(f"expected mode linear or circular, got {mode!r}")

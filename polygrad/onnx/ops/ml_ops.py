@@ -82,7 +82,7 @@ _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
 def _transform(x: Tensor, name: str) -> Tensor:
-    """Scores as `post_transform` wants them."""
+    """Scores after the function that `post_transform` names."""
     if name == "NONE":
         return x
     if name == "SOFTMAX":
@@ -167,7 +167,7 @@ def _default(kind: Any) -> Any:
 
 
 def _key(x: Any) -> Any:
-    """What a table looks an element up by: NaNs are one."""
+    """The key of an element in a table: all NaNs have the same key."""
     return "NaN" if x != x else x
 
 
@@ -182,7 +182,7 @@ _TESTS = {
     5: lambda x, t: x.ne(t),
 }
 _MEMBER = 6
-_MOST_TARGETS = 1 << 16  # a number in the file must not decide how much memory it takes
+_MOST_TARGETS = 1 << 16  # a limit of memory, whatever the file says
 
 
 @op("TreeEnsemble", 5, domain=DOMAIN)
@@ -207,7 +207,7 @@ def tree_ensemble(
     tree_roots: list[int],
     device: str | None,
 ) -> Tensor:
-    """Every node's test for every row at once; a leaf counts where all tests on its way hold."""
+    """All tests of all nodes for all rows at once; a leaf counts where all tests on its path hold."""
     if not 0 < n_targets <= _MOST_TARGETS:
         raise OnnxError(f"n_targets: expected 1 to {_MOST_TARGETS}, got {n_targets}")
     modes, splits = numbers_of(nodes_modes), numbers_of(nodes_splits)

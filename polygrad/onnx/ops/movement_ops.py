@@ -228,7 +228,7 @@ def slice_(
         axis = x._axis(i if axes is None else axes[i])
         step = 1 if steps is None else steps[i]
         n = x.shape[axis]
-        if step < 0:  # an end before the first element is none
+        if step < 0:  # an end before the first element
             where[axis] = slice(
                 start, None if isinstance(end, int) and isinstance(n, int) and end < -n else end, step
             )

@@ -13,7 +13,7 @@ from polygrad.tensor.tensor import Tensor
 
 
 def _column(x: Tensor, rank: int) -> Tensor:
-    """A number for each channel, axis 1."""
+    """A vector of channels, shaped to broadcast along axis 1."""
     return x.reshape(-1, *[1] * (rank - 2))
 
 
@@ -55,7 +55,7 @@ def batch_normalization_7(
     momentum: float = 0.9,
     spatial: int = 1,
 ) -> tuple[Tensor, ...]:
-    """With more than one output it is in training."""
+    """With more than one output it is in training mode."""
     if not spatial:
         return ((x - mean) * (var + epsilon).rsqrt() * scale + bias,)
     return batch_normalization(x, scale, bias, mean, var, epsilon=epsilon, momentum=momentum)
@@ -150,7 +150,7 @@ def group_normalization_18(
 
 @op("LRN", 1, 13)
 def lrn(x: Tensor, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int) -> Tensor:
-    """By the squares of the channels around (Krizhevsky et al., 2012)."""
+    """Normalisation by the squares of the surrounding channels (Krizhevsky et al., 2012)."""
     channels = x.shape[1]
     before, after = min((size - 1) // 2, channels), min(size - 1 - (size - 1) // 2, channels)
     squares = x.square().pad([(before, after) if i == 1 else None for i in range(x.ndim)])
@@ -179,7 +179,8 @@ def mean_variance_normalization(x: Tensor, *, axes: Sequence[int] = (0, 2, 3)) -
 def dropout(
     x: Tensor, ratio: Float | None = None, training_mode: Value = None, *, seed: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """In training, the mask is of our own random numbers: of `Tensor.manual_seed`, not of `seed`."""
+    """In training mode, the mask uses our own random numbers, whose seed is `Tensor.manual_seed`, not
+    `seed`."""
     share = 0.5 if ratio is None else ratio
     if training_mode is None or not scalar_of(training_mode) or not share:
         return x, Tensor.ones(x.shape, dtype=dtypes.bool)

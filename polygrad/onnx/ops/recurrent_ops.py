@@ -20,7 +20,7 @@ _TAKES_BETA = {"affine", "scaledtanh", "hardsigmoid"}
 
 @dataclass(frozen=True)
 class _Layer:
-    """What the steps of one direction know. `r`: (hidden, gates * hidden); `r_bias`: of that product."""
+    """The settings of the steps of one direction. `r`: (hidden, gates * hidden); `r_bias`: of its product."""
 
     activations: list[Activation]
     hidden: int
@@ -146,7 +146,7 @@ def _unroll(
 
 
 def _reverse_sequences(x: Tensor, lengths: Tensor | None) -> Tensor:
-    """Sequences from their ends."""
+    """Sequences in reverse order."""
     return x.flip(0) if lengths is None else reverse_sequence(x, lengths)
 
 

@@ -22,7 +22,7 @@ def _greatest(x: Tensor) -> Any:
 
 
 def _or_empty(function: Reduction, identity: Callable[[Tensor], Any]) -> Reduction:
-    """`function`, which needs an element; `identity` where there is none."""
+    """`function`, which needs at least one element; `identity` where there is none."""
 
     def reduce(x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
         if all(x.shape[a] for a in axes):
@@ -68,7 +68,7 @@ def _by_input(function: Reduction) -> Callable[..., Tensor]:
     def reduce(
         x: Tensor, axes: Ints | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
     ) -> Tensor:
-        if noop_with_empty_axes and not axes:  # of one element each
+        if noop_with_empty_axes and not axes:  # reductions of one element each
             return function(x.unsqueeze(-1), (x.ndim,), False).cast(x.dtype)
         return _apply(function, x, axes or (), keepdims)
 

@@ -104,7 +104,7 @@ def _without(text: str, stops: set[str]) -> str:
     return " ".join(word for word in text.split(" ") if word not in stops)
 
 
-_MOST_COLUMNS = 1 << 20  # that TfIdfVectorizer makes
+_MOST_COLUMNS = 1 << 20  # of TfIdfVectorizer
 
 
 @op("TfIdfVectorizer", 9)
@@ -122,7 +122,8 @@ def tf_idf_vectorizer(
     weights: list[float] | None = None,
     device: str | None,
 ) -> Tensor:
-    """How often n-grams of a pool stand in each row, with up to `max_skip_count` elements between theirs."""
+    """The counts of a pool's n-grams in each row, with up to `max_skip_count` elements between the elements
+    of an n-gram."""
     pool: list[Any] = list(pool_int64s or pool_strings or [])
     grams: dict[tuple[Any, ...], int] = {}
     ends = [*ngram_counts[1:], len(pool)]

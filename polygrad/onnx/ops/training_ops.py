@@ -15,7 +15,7 @@ DOMAIN = "ai.onnx.preview.training"
 
 
 def _columns(xs: tuple[Tensor, ...], count: int) -> list[tuple[Tensor, ...]]:
-    """For each tensor that is optimized, it and what belongs to it."""
+    """Each tensor that is optimized, with its gradient and its states."""
     if len(xs) % count:
         raise OnnxError(f"expected {count} inputs for each tensor, got {len(xs)}")
     n = len(xs) // count

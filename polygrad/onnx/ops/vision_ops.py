@@ -69,8 +69,8 @@ def affine_grid(theta: Tensor, size: Ints, *, align_corners: int = 0) -> Tensor:
 
 
 def _samples(start: Tensor, size: Tensor, bins: int, ratio: int) -> tuple[Tensor, Tensor, int]:
-    """Positions (regions, bins, samples) along an axis, how many of the samples count, and the greatest
-    count.
+    """Positions (regions, bins, samples) along an axis, the number of samples that count, and the greatest
+    such number.
     """
     step = size / bins
     counts = Tensor.full(start.shape, float(ratio)) if ratio > 0 else step.ceil()
@@ -82,7 +82,8 @@ def _samples(start: Tensor, size: Tensor, bins: int, ratio: int) -> tuple[Tensor
 
 
 def _corners(place: Tensor, n: int) -> tuple[list[tuple[Tensor, Tensor]], Tensor]:
-    """The elements before and behind positions, and their weights; whether a position is near the image."""
+    """The elements before and behind positions with their weights, and whether a position is near the
+    image."""
     is_near = (place >= -1.0) & (place <= n)
     bounded = place.clamp(0.0, n - 1.0)
     low = bounded.floor()
@@ -205,7 +206,7 @@ def non_max_suppression(
     *,
     center_point_box: int = 0,
 ) -> Constant:
-    """Of boxes that overlap, the one of the greatest score: rows of (image, class, box), on the host."""
+    """The box with the greatest score among boxes that overlap: rows of (image, class, box), on the host."""
     batch, count = boxes.shape[:2]
     classes = scores.shape[1]
     flat, marks = numbers_of(boxes), numbers_of(scores)
