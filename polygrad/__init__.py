@@ -102,13 +102,13 @@ def __getattr__(name: str) -> Any:
         hint = importlib.import_module("polygrad.missing").missing("polygrad", "module 'polygrad'", name)
         raise AttributeError(hint, name=name, obj=sys.modules[__name__])
     module = _LATE[name]
-    found = (
+    member = (
         importlib.import_module("polygrad.nn")
         if module is None
         else getattr(importlib.import_module(module), name)
     )
-    globals()[name] = found
-    return found
+    globals()[name] = member
+    return member
 
 
 def __dir__() -> list[str]:

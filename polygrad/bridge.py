@@ -71,17 +71,17 @@ class _Functions(dict[str, Callable[..., Any]]):
     """Public callables by name, looked up once."""
 
     def __missing__(self, name: str) -> Callable[..., Any]:
-        found: Any = polygrad
+        member: Any = polygrad
         path = name
         for start, module in _BINDINGS.items():
             if name.startswith(start):
-                found, path = importlib.import_module(module), name.removeprefix(start)
+                member, path = importlib.import_module(module), name.removeprefix(start)
         for part in path.split("."):
             if part.startswith("_") and part not in SPECIAL_METHODS:
                 raise InternalError(f"bridge: expected a public name, got {name}")
-            found = getattr(found, part)
-        self[name] = found
-        return found  # type: ignore[no-any-return]
+            member = getattr(member, part)
+        self[name] = member
+        return member  # type: ignore[no-any-return]
 
 
 class Session:
@@ -153,22 +153,22 @@ class Session:
     def _object(self, x: dict[str, Any]) -> Any:
         ((kind, value),) = x.items()
         if kind == "$":
-            found = self.table[value]
+            entry = self.table[value]
             if self._has_failures:
-                _raise_failures((found,))
-            return found
+                _raise_failures((entry,))
+            return entry
         if kind == "b":
             return _bytes(self._buffers[value])
         return _DECODERS[kind](value)
 
     def unpack(self, source: int, first: int, count: int) -> str | None:
         """Entries from `first` on: the elements of entry `source`, which is dropped. The error, or None."""
-        found = self.table.pop(source, None)
-        elements = [found] * count if isinstance(found, Failure) else list(found or ())
+        result = self.table.pop(source, None)
+        elements = [result] * count if isinstance(result, Failure) else list(result or ())
         for i, x in enumerate(elements):
             self.table[first + i] = x
-        if isinstance(found, Failure):
-            return found.text
+        if isinstance(result, Failure):
+            return result.text
         if len(elements) != count:
             error = InternalError(f"bridge: expected {count} results, got {len(elements)}")
             return self._error(error, "unpack", (), {})
@@ -237,10 +237,10 @@ class Session:
         return self.call_packed(name, result, text)
 
     def _get(self, handle: int) -> Any:
-        found = self.table[handle]
-        if isinstance(found, Failure):
-            raise _Failed(found.text)
-        return found
+        entry = self.table[handle]
+        if isinstance(entry, Failure):
+            raise _Failed(entry.text)
+        return entry
 
     def _answer(self, find: Callable[[], Any]) -> Any:
         try:
@@ -326,7 +326,7 @@ def _kind(e: BaseException, name: str) -> str:
         return "OutOfMemoryError"
     if isinstance(e, errors.PolygradError):
         return name
-    return next((known.__name__ for known in _KNOWN if isinstance(e, known)), name)
+    return next((kind.__name__ for kind in _KNOWN if isinstance(e, kind)), name)
 
 
 def _message(e: BaseException, name: str) -> str:
@@ -462,12 +462,12 @@ def _elements(spec: Spec, raw: bytes, dtype: str, shape: list[int] | None) -> Te
         if dtype == "float64" and spec.dtype is not dtypes.float64:
             return Tensor(memoryview(raw).cast("d").tolist(), spec.device, spec.dtype).reshape(tuple(shape))
         return _make(raw, dtype, shape, spec.device, None)
-    given = to_dtype(dtype) if dtype else spec.dtype
-    count = len(raw) // given.itemsize
-    known = all(isinstance(n, int) for n in spec.shape)
-    if known and count != prod(spec.shape):
+    element_dtype = to_dtype(dtype) if dtype else spec.dtype
+    count = len(raw) // element_dtype.itemsize
+    is_static = all(isinstance(n, int) for n in spec.shape)
+    if is_static and count != prod(spec.shape):
         raise errors.ShapeError(f"{spec.name}: expected shape {spec.shape}, got {count} elements")
-    return _make(raw, given.name, spec.shape if known else None, spec.device, None)
+    return _make(raw, element_dtype.name, spec.shape if is_static else None, spec.device, None)
 
 
 def _saved(step: CompiledStep, inputs: Sequence[str] | None) -> bytes:

@@ -180,11 +180,11 @@ def _least_upper_dtype(*ds: Any) -> DType:
     """The least dtype that all of these (or those of these names) convert to. Raises DTypeError for none."""
     if not ds:
         raise DTypeError("least_upper_dtype: expected at least one dtype, got none")
-    found = [to_dtype(d) for d in ds]
-    strange = [d for d in found if d not in _PARENTS]
+    dtypes_given = [to_dtype(d) for d in ds]
+    strange = [d for d in dtypes_given if d not in _PARENTS]
     if strange:
         raise DTypeError(f"least_upper_dtype: expected dtypes of tensors, got {strange[0]}")
-    return promote(*found)
+    return promote(*dtypes_given)
 
 
 class dtypes:
@@ -253,11 +253,11 @@ def to_dtype(dtype: Any) -> DType:
     """A `DType` from a DType, its name, or tinygrad's alias of it. Raises DTypeError."""
     if isinstance(dtype, DType):
         return dtype
-    found = _BY_NAME.get(dtype) if isinstance(dtype, str) else None
-    if found is None:
-        known = ", ".join((*dtypes.all, *dtypes.fp8s))
-        raise DTypeError(f"dtype: expected one of {known}, got {dtype!r}")
-    return found
+    named = _BY_NAME.get(dtype) if isinstance(dtype, str) else None
+    if named is None:
+        names = ", ".join((*dtypes.all, *dtypes.fp8s))
+        raise DTypeError(f"dtype: expected one of {names}, got {dtype!r}")
+    return named
 
 
 _PARENTS: dict[DType, tuple[DType, ...]] = {
@@ -295,8 +295,8 @@ def promote(*ds: DType) -> DType:
         return floats.pop()  # integers and bools become it, but of integers alone it is no common type
     if len(set(ds)) == 1:
         return ds[0]
-    found = min(frozenset.intersection(*(_ancestors(d) for d in ds)), key=lambda d: d.priority)
-    return found if floats or not found.is_float else dtypes.float64
+    common = min(frozenset.intersection(*(_ancestors(d) for d in ds)), key=lambda d: d.priority)
+    return common if floats or not common.is_float else dtypes.float64
 
 
 def promote_float(dtype: DType) -> DType:
@@ -334,22 +334,24 @@ def rounded(dtype: DType, value: float | int) -> float:
 
 
 def _fp8_to_bits(dtype: DType, value: float) -> int:
-    """The bits of an 8-bit float, by exact arithmetic: what is beyond the largest number is infinite, or
-    where there is no infinity the largest, as in torch."""
+    """The bits of an 8-bit float, by exact arithmetic. A value beyond the largest number is infinite or, in a
+    dtype without infinity, the largest number, as in torch."""
     sign = 0x80 if math.copysign(1.0, value) < 0 else 0
     significand = dtype.significand
-    most = 0x7E if dtype is dtypes.fp8e4m3 else 0x7C
+    largest = 0x7E if dtype is dtypes.fp8e4m3 else 0x7C
     if value != value:
         return sign | 0x7F
     size = abs(value)
     if math.isinf(size) or size == 0:
-        return sign | (most if size else 0)
-    least = math.frexp(dtype.smallest_normal)[1] - significand  # exponent of the last place of the least ones
-    exponent = max(math.frexp(size)[1] - significand, least)
+        return sign | (largest if size else 0)
+    last_place = (
+        math.frexp(dtype.smallest_normal)[1] - significand
+    )  # exponent of the last place of the least ones
+    exponent = max(math.frexp(size)[1] - significand, last_place)
     count = round(math.ldexp(size, -exponent))  # places, to nearest even; ldexp is exact
     # a normal number's count has its leading one; one more carries into the exponent
-    bits = count + ((exponent - least) << (significand - 1))
-    return sign | min(bits, most)
+    bits = count + ((exponent - last_place) << (significand - 1))
+    return sign | min(bits, largest)
 
 
 def _fp8_from_bits(dtype: DType, bits: int) -> float:

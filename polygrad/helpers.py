@@ -29,11 +29,11 @@ class LRU(Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         """The value of `key`, used now; None where there is none."""
-        found = self._entries.get(key)
-        if found is None:
+        entry = self._entries.get(key)
+        if entry is None:
             return None
         self._entries.move_to_end(key)
-        return found[0]
+        return entry[0]
 
     def put(self, key: K, value: V, nbytes: int) -> None:
         """Keep `value`, and drop others while there is no room."""

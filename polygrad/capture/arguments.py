@@ -210,7 +210,9 @@ class Parameters:
         `split_arguments`: that of the parameter, with the place of a Tensor inside it (`batch.image`,
         `layers.0`), or `input0` and so on where it has none."""
         values = list(self.named(args, kwargs).items())[skip:]
-        names = [x for name, value in values for x in _named("" if name.startswith("*") else name, value)]
+        names = [
+            x for name, value in values for x in _name_tensors("" if name.startswith("*") else name, value)
+        ]
         return [name or f"input{i}" for i, (name, _) in enumerate(names)]
 
 
@@ -229,11 +231,11 @@ def result_names(result: Any, first: str = "output0") -> list[tuple[str, Any]]:
     """The Tensors of a result with a name each: dict keys and fields of named tuples, with dots between, and
     `first`, `output1` and so on for those that have none.
     """
-    named = _named("", result)
+    named = _name_tensors("", result)
     return [(name or (f"output{i}" if i else first), t) for i, (name, t) in enumerate(named)]
 
 
-def _named(name: str, value: Any) -> list[tuple[str, Any]]:
+def _name_tensors(name: str, value: Any) -> list[tuple[str, Any]]:
     """The Tensors in nested lists, tuples and dicts, in order, with their places; "" for those in no dict."""
     if isinstance(value, TensorBase):
         return [(name, value)]
@@ -241,7 +243,7 @@ def _named(name: str, value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         value = dict(zip(value._fields, value, strict=True))
     if isinstance(value, dict):
-        return [x for key, item in value.items() for x in _named(f"{start}{key}", item)]
+        return [x for key, item in value.items() for x in _name_tensors(f"{start}{key}", item)]
     if isinstance(value, (list, tuple)):
-        return [x for i, item in enumerate(value) for x in _named(start and f"{start}{i}", item)]
+        return [x for i, item in enumerate(value) for x in _name_tensors(start and f"{start}{i}", item)]
     return []

@@ -14,9 +14,9 @@ from polygrad.capture.gradients import LeftGradients
 from polygrad.capture.merge import Merged, merge
 from polygrad.capture.placeholders import LazyPlaceholders, Placeholders, memory_of
 from polygrad.capture.replay import BufferReference, CapturedStep, UsedTensor
-from polygrad.engine.normalize import uncomputed
+from polygrad.engine.normalize import is_uncomputed
 from polygrad.engine.realize import realize
-from polygrad.engine.recording import Recording, recorded, watch
+from polygrad.engine.recording import Recording, record, watch
 from polygrad.engine.write_hazards import stored_node
 from polygrad.monitor import exclusive
 from polygrad.runtime.buffer import Allocation, Buffer
@@ -80,7 +80,7 @@ def capture(
         placeholders,
         lazy_placeholders,
         generator.captured() as draws,
-        recorded(recording, lazy_placeholders.fill),
+        record(recording, lazy_placeholders.fill),
     ):
         result = call()
         places = {id(t): i for i, t in reversed(list(enumerate(arguments)))}
@@ -98,7 +98,7 @@ def capture(
         buffers = [memory_of(t) for t in outputs]
         if forget is not None:
             forget()
-        with watch.paused():
+        with watch.pause():
             lazy_placeholders.fill(recording)
         inputs = [part for b in placeholders.buffers for part in b.parts]
         captured = merge(
@@ -135,7 +135,7 @@ def tensors_with_writes() -> list[Any]:
     return [
         t
         for t in live_tensors()
-        if (memory := memory_under(t.uop)) is not None and memory.op is Ops.AFTER and uncomputed(memory)
+        if (memory := memory_under(t.uop)) is not None and memory.op is Ops.AFTER and is_uncomputed(memory)
     ]
 
 

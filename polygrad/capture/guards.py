@@ -83,12 +83,12 @@ class Guards:
         """The first value that differs from the capture's, if there is one. Values of dead objects are
         skipped: nobody can have set them."""
         self._groups = [g for g in self._groups if g.holder() is not None]
-        change = self._compared()
+        change = self._find_change()
         if change is None:
             self.is_same = _identity_check(self._groups)
         return change
 
-    def _compared(self) -> Change | None:
+    def _find_change(self) -> Change | None:
         for group in self._groups:
             try:
                 values = group.read(group.holder())
@@ -96,7 +96,7 @@ class Guards:
                 return Change(group.labels[0], group.seen[0], _NOTHING, group.is_contents)
             if len(values) != len(group.seen):
                 return Change(group.labels[0], None, None, True)
-            if (change := _settled(group, values)) is not None:
+            if (change := _settle_group(group, values)) is not None:
                 return change
         return None
 
@@ -117,10 +117,10 @@ class Guards:
 
 def _is_other(group: _Group) -> bool:
     values = group.read(group.holder())
-    return len(values) != len(group.seen) or _settled(group, values) is not None
+    return len(values) != len(group.seen) or _settle_group(group, values) is not None
 
 
-def _settled(group: _Group, values: Any) -> Change | None:
+def _settle_group(group: _Group, values: Any) -> Change | None:
     """The first difference. If there is none, the current values replace the equal ones in `seen`."""
     for i, (value, old) in enumerate(zip(values, group.seen, strict=True)):
         before = old

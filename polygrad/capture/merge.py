@@ -18,7 +18,7 @@ from polygrad.capture.captured_program import CapturedProgram, CopyStep, Program
 from polygrad.dtype import to_dtype
 from polygrad.engine.assembler import Call, assemble, plan_arena
 from polygrad.engine.devices import Device
-from polygrad.engine.normalize import stored_value, uncomputed
+from polygrad.engine.normalize import is_uncomputed, stored_value
 from polygrad.engine.recording import RecordedRun, Recording, Transfer
 from polygrad.engine.write_hazards import live_roots
 from polygrad.errors import CaptureError
@@ -101,7 +101,7 @@ def live_memory() -> set[Allocation]:
     """The memory that live Tensors hold or read."""
     roots = [uop for hook in live_roots for uop in hook(0)]
     allocations: set[Allocation] = set()
-    for node in UOp.sink(*roots).toposort(uncomputed):
+    for node in UOp.sink(*roots).toposort(is_uncomputed):
         value = stored_value(node)
         if value is not None:
             allocations.update(part.allocation for part in value.arg.parts)
@@ -127,7 +127,7 @@ def merge(
         raise CaptureError("captured function: it does no work on a device: return or realize its results")
     values, bounds = _variables(recorded_runs)
     roles: dict[Hashable, str] = {b.allocation: "input" for b in inputs}
-    roles |= {b.allocation: "output" for b in outputs if not _existed(b) and b.allocation not in roles}
+    roles |= {b.allocation: "output" for b in outputs if not _is_older(b) and b.allocation not in roles}
     memory = _Memory(roles)
     items = _eliminate_dead(_gather(recording.runs, memory, live_memory()), roles)
     for target in {target for x in items for target in x.written}:
@@ -217,7 +217,7 @@ def _assemble(
     return CapturedProgram(steps, bound_buffers, [roles[key] for key in keys], values, smallest)
 
 
-def _existed(buffer: Buffer) -> bool:
+def _is_older(buffer: Buffer) -> bool:
     """Whether memory is older than the capture. A capture allocates memory for the host's data only."""
     return buffer.allocation.is_allocated
 
@@ -234,7 +234,7 @@ def _gather(records: Iterable[RecordedRun | Transfer], memory: _Memory, live: se
         if key not in roles:
             if buffer is None:
                 roles[key] = "scratch"
-            elif _existed(buffer):
+            elif _is_older(buffer):
                 roles[key] = "param"
             else:
                 roles[key] = "state" if buffer.allocation in live else "scratch"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from polygrad.engine.devices import Device
-from polygrad.engine.normalize import uncomputed, value_of
+from polygrad.engine.normalize import is_uncomputed, value_of
 from polygrad.engine.realize import devices_of, realize
 from polygrad.engine.recording import Recording
 from polygrad.engine.sharding import axis_of
@@ -113,7 +113,7 @@ class Placeholders:
             c.tensor.uop, c.tensor._storage = c.uop, c.storage
             if c.storage is not None and c.node is not None:
                 c.tensor.uop = rebase(c.uop, c.node, c.storage.node.reshape(c.node.shape))
-            if kind is not None and self.buffers[slot].overwritten:
+            if kind is not None and self.buffers[slot].is_overwritten:
                 write_back(c.tensor, self.buffers[slot])
 
 
@@ -154,7 +154,7 @@ def _memory_for(storage: Storage) -> Buffer:
     """Memory for a lazy value."""
     node = storage.node
     shape = tuple([sint_max(n) for n in node.shape])
-    device: Any = device_of(storage) or devices_of(node.toposort(uncomputed))[node] or Device.DEFAULT
+    device: Any = device_of(storage) or devices_of(node.toposort(is_uncomputed))[node] or Device.DEFAULT
     if isinstance(device, tuple):
         return ShardedBuffer.empty([Device[d] for d in device], shape, axis_of(node), node.dtype)
     return Buffer(Device[device], int(prod(shape)), node.dtype)

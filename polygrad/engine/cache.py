@@ -131,7 +131,7 @@ class DiskCache:
                 changed = os.fstat(file.fileno()).st_mtime
         except OSError:
             return None
-        data = _unpacked(key, entry)
+        data = _unpack(key, entry)
         if data is not None and time.time() - changed > _DAY:
             try:
                 os.utime(path)  # it is in use, and must not be the next entry that is dropped
@@ -153,7 +153,7 @@ class DiskCache:
                 os.makedirs(folder, exist_ok=True)
                 file = open(part, "wb")
             with file:
-                file.write(_packed(key, data))
+                file.write(_pack(key, data))
             os.replace(part, path)
         except OSError:
             _remove(part)
@@ -197,10 +197,10 @@ class HostCache(DiskCache):
 
     def _read(self, key: str) -> bytes | None:
         entry = self._host.find(key)
-        return None if entry is None else _unpacked(key, entry.to_bytes())
+        return None if entry is None else _unpack(key, entry.to_bytes())
 
     def _write(self, key: str, data: bytes) -> None:
-        self._host.keep(key, _packed(key, data))
+        self._host.keep(key, _pack(key, data))
 
 
 _host: Any = None
@@ -217,11 +217,11 @@ def _checksum(key: str, data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=16, key=key.encode()).digest()
 
 
-def _packed(key: str, data: bytes) -> bytes:
+def _pack(key: str, data: bytes) -> bytes:
     return _HEADER.pack(_MAGIC, len(data), _checksum(key, data)) + data
 
 
-def _unpacked(key: str, entry: bytes) -> bytes | None:
+def _unpack(key: str, entry: bytes) -> bytes | None:
     """The payload of an entry, or None when anything about it is wrong."""
     if len(entry) < _HEADER.size:
         return None

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from polygrad.codegen.kernels.passes import decided, given_opts, scheduled
+from polygrad.codegen.kernels.passes import decide_kernels, given_opts, schedule_graph
 from polygrad.codegen.lower.passes import LoweringContext, lower
 from polygrad.engine.assembler import Call, Compiled, assemble, plan_arena
 from polygrad.engine.cache import DiskCache
@@ -104,7 +104,7 @@ def _compile(
 ) -> tuple[Compiled, list[KernelArtefact]]:
     """The Program of a graph, and a compiled kernel for each of its launches."""
     started = time.perf_counter()
-    plan, context = scheduled(sink, backend.target, optimized)
+    plan, context = schedule_graph(sink, backend.target, optimized)
     opts, width = given_opts(), env_int("BEAM", 0) if optimized else 0
 
     def build(done: Schedule, width: int) -> tuple[Compiled, list[KernelArtefact]]:
@@ -113,7 +113,7 @@ def _compile(
 
     if opts is None and width:
         opts = search_graph(plan, context, backend, width, lambda done: build(done, 0)[0].program)
-    done = decided(plan, context, opts)
+    done = decide_kernels(plan, context, opts)
     stats.schedule_seconds += time.perf_counter() - started
     if backend.target.workgroups is not None:
         _check_sizes(done, device, backend)
@@ -122,15 +122,15 @@ def _compile(
     return out
 
 
-def _check_sizes(scheduled: Schedule, device: str, backend: Backend) -> None:
+def _check_sizes(plan: Schedule, device: str, backend: Backend) -> None:
     """Raises OutOfMemoryError for a buffer that has more elements than an index counts: then there is no
     grid."""
-    most = 1 << (backend.target.index_bits - 1)
-    for call in scheduled.calls:
+    limit = 1 << (backend.target.index_bits - 1)
+    for call in plan.calls:
         for arg in call.args:
-            if max_numel(arg.shape) > most:
+            if max_numel(arg.shape) > limit:
                 raise OutOfMemoryError(
-                    f"device {device}: expected tensors of at most {most} elements, got one of shape "
+                    f"device {device}: expected tensors of at most {limit} elements, got one of shape "
                     f"{arg.shape}"
                 )
 
@@ -145,13 +145,13 @@ def compile_kernels(asts: list[UOp], device: str, backend: Backend, width: int =
     the search for Opts."""
     optimized = backend.optimized and optimizing()
     key = backend.target.key
-    found = {a: _kernels.get((a, key, optimized, width)) for a in asts}
-    missing = [a for a, artefact in found.items() if artefact is None]
-    made = _compile_missing(missing, device, backend, optimized, width) if missing else {}
-    for a, artefact in made.items():
+    artefacts = {a: _kernels.get((a, key, optimized, width)) for a in asts}
+    missing = [a for a, artefact in artefacts.items() if artefact is None]
+    compiled = _compile_missing(missing, device, backend, optimized, width) if missing else {}
+    for a, artefact in compiled.items():
         nbytes = len(artefact.kernel.code) + _NODE_BYTES * len(a.toposort())
         _kernels.put((a, key, optimized, width), artefact, nbytes)
-    return [found[a] or made[a] for a in asts]
+    return [artefacts[a] or compiled[a] for a in asts]
 
 
 def origin_of(name: str, device: str) -> Origin | None:
@@ -160,9 +160,9 @@ def origin_of(name: str, device: str) -> Origin | None:
     A captured step's driver holds the code of its kernels; this one has its own.
     """
     backend = Device.backend(device)
-    found = _origin_in_memory(name, backend.target.key)
-    if found is not None:
-        return found
+    origin = _origin_in_memory(name, backend.target.key)
+    if origin is not None:
+        return origin
     for _, graph in _kept_graphs.items():
         if graph.device == device and name in graph.names:
             _compile(graph.sink, device, backend, backend.optimized and optimizing(), graph.n_slots)
@@ -181,7 +181,7 @@ def _compile_missing(
     asts: list[UOp], device: str, backend: Backend, optimized: bool, width: int
 ) -> dict[UOp, KernelArtefact]:
     started = time.perf_counter()
-    made: dict[UOp, KernelArtefact] = {}
+    artefacts: dict[UOp, KernelArtefact] = {}
     target = backend.target
     disk = DiskCache.default() if backend.caches_on_disk else None
     waiting: list[tuple[UOp, KernelArtefact, str, Callable[[], bytes]]] = []
@@ -189,11 +189,11 @@ def _compile_missing(
         key = ""
         if disk is not None:
             key = artefact_key(ast, target.key, backend.language, backend.shared_memory, optimized, width)
-            kept = None if _is_observed() else disk.get(key)
-            if kept is not None:
-                found = made[ast] = KernelArtefact.from_bytes(kept, target, optimized, key)
+            entry = None if _is_observed() else disk.get(key)
+            if entry is not None:
+                artefact = artefacts[ast] = KernelArtefact.from_bytes(entry, target, optimized, key)
                 if debug_level() >= 1:
-                    print(f"kernel {found.kernel.name}: from the disk", file=sys.stderr)
+                    print(f"kernel {artefact.kernel.name}: from the disk", file=sys.stderr)
                 stats.kernels_found += 1
                 continue
         body, opts = ast.replace(arg=None), ast.arg
@@ -210,12 +210,12 @@ def _compile_missing(
     stats.codegen_seconds += time.perf_counter() - started
     started = time.perf_counter()
     for ast, artefact, key, finish in waiting:
-        artefact = made[ast] = artefact.with_code(finish(), key)
+        artefact = artefacts[ast] = artefact.with_code(finish(), key)
         if disk is not None:
             disk.put(key, artefact.to_bytes())
     stats.kernels_compiled += len(waiting)
     stats.compile_seconds += time.perf_counter() - started
-    return made
+    return artefacts
 
 
 def _program(sink: UOp, done: Schedule, kernels: list[KernelArtefact], device: str, n_slots: int) -> Compiled:

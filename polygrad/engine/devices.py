@@ -100,16 +100,16 @@ def device_names() -> tuple[str, ...]:
     return tuple(_MODULES)
 
 
-def _announced() -> dict[str, Any]:
+def _package_entries() -> dict[str, Any]:
     """The entry points of devices of other packages, by their names in upper case. Of two with one name the
     first one counts. None replaces a built-in device."""
     # Importing this module takes a third of the time that polygrad takes, so it is imported when needed.
     metadata = importlib.import_module("importlib.metadata")
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for entry in metadata.entry_points(group=ENTRY_POINTS):
         if entry.name.upper() not in _MODULES:
-            found.setdefault(entry.name.upper(), entry)
-    return found
+            entries.setdefault(entry.name.upper(), entry)
+    return entries
 
 
 class _Devices:
@@ -157,9 +157,9 @@ class _Devices:
                 self._auto = self.best()
             return self._auto
         if upper not in _MODULES and upper not in self._backends:
-            known = [*_MODULES, *_announced()]
-            if upper not in known:
-                raise DeviceError(f"device: expected one of {', '.join(known)}, got {name!r}")
+            names = [*_MODULES, *_package_entries()]
+            if upper not in names:
+                raise DeviceError(f"device: expected one of {', '.join(names)}, got {name!r}")
         return upper
 
     def backend(self, name: str) -> Backend:
@@ -175,7 +175,7 @@ class _Devices:
                 module, remedy = _MODULES[name]
                 backend = importlib.import_module(module).BACKEND
             else:
-                entry = _announced()[name]
+                entry = _package_entries()[name]
                 remedy = f"see what the package of {entry.value} needs"
                 backend = entry.load()
         except ImportError as e:
@@ -234,7 +234,7 @@ class _Devices:
 
     def known(self) -> tuple[str, ...]:
         """The names of all devices, built in or of installed packages, whether they open here or not."""
-        return (*_MODULES, *_announced())
+        return (*_MODULES, *_package_entries())
 
     def available(self) -> list[str]:
         """The names of the devices that open on this host."""

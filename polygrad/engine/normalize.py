@@ -60,7 +60,7 @@ class Bindings:
 def value_of(node: UOp) -> UOp | None:
     """The BUFFER that holds a node's value, if it was computed and not overwritten since."""
     value = node.value
-    if value is not None and value.arg.overwritten:
+    if value is not None and value.arg.is_overwritten:
         node.value = value = None
     return value
 
@@ -70,7 +70,7 @@ def stored_value(node: UOp) -> UOp | None:
     return value_of(node) or (node if node.op is Ops.BUFFER else None)
 
 
-def uncomputed(node: UOp) -> bool:
+def is_uncomputed(node: UOp) -> bool:
     """Whether a node has no computed value, so that a walk continues to its sources."""
     return value_of(node) is None
 
@@ -161,7 +161,7 @@ def normalize(sink: UOp, first: Sequence[UOp] = (), arguments: Mapping[UOp, UOp]
         return argument_slots[s].reshape((1,) * len(shape)).expand(shape)
 
     roots = set(sink.src)
-    for node in sink.toposort(uncomputed):
+    for node in sink.toposort(is_uncomputed):
         if node.value is not None:
             new[node] = slot_of(node.value).reshape(with_sizes(Ops.RESHAPE, node.shape, unbind))
         elif node.op is Ops.BUFFER:

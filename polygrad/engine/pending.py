@@ -58,7 +58,7 @@ class PendingGraph:
                 continue
             value, op, src = node.value, node.op, node.src
             if value is not None:
-                if not value.arg.overwritten:
+                if not value.arg.is_overwritten:
                     emit((~self._slot(value), node.dtype, value.arg.size, node.shape))
                     self.leaves.append(node)
                     order[node] = n
@@ -123,7 +123,7 @@ class PendingGraph:
         """The key of a node that also goes into one of the lists."""
         op, src, order = node.op, node.src, self.order
         if op is Ops.BUFFER:
-            if node.arg.overwritten:
+            if node.arg.is_overwritten:
                 raise InternalError("pending: a graph reads an overwritten version of memory")
             self.leaves.append(node)
             return (~self._slot(node), node.dtype, node.arg.size)

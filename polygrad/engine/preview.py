@@ -24,7 +24,7 @@ def preview(uops: Sequence[UOp], device: str | None = None) -> list[RecordedRun 
     watch.forbid("a preview of what it runs", "ask before or after the call")
     nothing: frozenset[UOp] = frozenset()
     recording = Recording(nothing, frozenset(), frozenset(), preview=True)
-    with _undone():
+    with _restore_afterwards():
         watch.recording = recording
         try:
             realize(uops, device)
@@ -34,8 +34,9 @@ def preview(uops: Sequence[UOp], device: str | None = None) -> list[RecordedRun 
 
 
 @contextmanager
-def _undone() -> Iterator[None]:
-    """`with _undone():` restores the values of nodes and the versions of memory at the end of the block."""
+def _restore_afterwards() -> Iterator[None]:
+    """`with _restore_afterwards():` restores the values of nodes and the versions of memory at the end of the
+    block."""
     values = {node: node.value for node in _nodes()}
     buffers: set[UOp] = set()  # these are not in the intern table
     for node, value in values.items():

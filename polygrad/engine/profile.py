@@ -86,17 +86,20 @@ class Profile:
         kernels: dict[tuple[str, str], list[ProfiledLaunch]] = {}
         for launch in self.launches:
             kernels.setdefault((launch.origin.kernel.name, launch.program.device), []).append(launch)
-        seconds = {key: sum(launch.seconds for launch in found) for key, found in kernels.items()}
+        seconds = {key: sum(launch.seconds for launch in launches) for key, launches in kernels.items()}
         rows = []
         for key in sorted(kernels, key=lambda key: -seconds[key]):
-            found, spent = kernels[key], seconds[key] or 1e-9
-            todo = work(found[0].origin)
-            rates = [count_of(todo.flops * len(found) / spent), count_of(todo.nbytes * len(found) / spent)]
+            launches, spent = kernels[key], seconds[key] or 1e-9
+            todo = work(launches[0].origin)
+            rates = [
+                count_of(todo.flops * len(launches) / spent),
+                count_of(todo.nbytes * len(launches) / spent),
+            ]
             share = f"{100 * seconds[key] / total:.1f} %"
             rows.append(
                 [
                     *key,
-                    f"{len(found)}",
+                    f"{len(launches)}",
                     time_of(seconds[key]),
                     share,
                     *[f"{r}{u}" for r, u in zip(rates, _UNITS)],
@@ -159,7 +162,7 @@ def profile(compute: Callable[[], object], seconds: float = 0.1) -> Profile:
     if watch.runner is not None:
         raise CaptureError("profile: another profile is active: expected no profile inside of another")
     runner = _ProfilingRunner()
-    names = _settled(runner, compute)
+    names = _call_until_settled(runner, compute)
     rounds, sums = 0, [0.0] * len(names)
     timed: list[tuple[_Part, float]] = []
     end = time.perf_counter() + seconds
@@ -183,7 +186,7 @@ def profile(compute: Callable[[], object], seconds: float = 0.1) -> Profile:
     return Profile(tuple(launches), rounds, whole)
 
 
-def _settled(runner: _ProfilingRunner, compute: Callable[[], object]) -> list[str]:
+def _call_until_settled(runner: _ProfilingRunner, compute: Callable[[], object]) -> list[str]:
     """The names of the kernels that a call launches, once two calls in a row launch the same."""
     last: list[str] | None = None
     for _ in range(_MAX_WARM_CALLS):

@@ -67,11 +67,11 @@ def clear_caches() -> None:
 def run(roots: list[UOp], pending: PendingGraph, device: str) -> None:
     """Compute `roots` in one Program, and keep their values on them. `pending`: of the roots. Writes come
     oldest version first."""
-    ready, variables = _ready(roots, pending, device)
+    ready, variables = _find_program(roots, pending, device)
     _execute(ready, roots, pending.buffers, variables, device)
 
 
-def _ready(roots: list[UOp], pending: PendingGraph, device: str) -> tuple[_Ready, Mapping[str, int]]:
+def _find_program(roots: list[UOp], pending: PendingGraph, device: str) -> tuple[_Ready, Mapping[str, int]]:
     """The Program that computes `roots`, with its varying constants set, and the values of its Variables."""
     order, constants = pending.order, pending.constants
     ends = (*[order[root] for root in roots], device, optimizing(), *map(env_text, Context.TEXTS))
@@ -84,7 +84,7 @@ def _ready(roots: list[UOp], pending: PendingGraph, device: str) -> tuple[_Ready
             family.compare(pending, roots)
             varying = family.arguments(constants)
             key = (family, *[None if i in varying else c for i, c in enumerate(constants)])
-        ready = _make_ready(roots, pending, [constants[i] for i in varying], device)
+        ready = _make_program(roots, pending, [constants[i] for i in varying], device)
         _graphs.put(key, ready, _bytes_of(ready))
     if varying:
         values = tuple([constants[i] for i in varying])
@@ -99,17 +99,17 @@ def _ready(roots: list[UOp], pending: PendingGraph, device: str) -> tuple[_Ready
 def _family(pending: PendingGraph, ends: tuple[Any, ...]) -> tuple[Family, Mapping[str, int]]:
     """The family of a graph with these `ends`, and the values of its Variables."""
     structure = (*pending.key, *ends)
-    found = _families.get(structure)
-    if found is not None:
-        return found
+    result = _families.get(structure)
+    if result is not None:
+        return result
     key, variables = pending.unbound_key()
     family = _families.get((*key, *ends)) if variables else None
-    found = Family() if family is None else family[0], variables
+    result = Family() if family is None else family[0], variables
     nbytes = _ENTRY_BYTES * (len(structure) + len(pending.constants))
     if variables:
-        _families.put((*key, *ends), found, nbytes)
-    _families.put(structure, found, nbytes)
-    return found
+        _families.put((*key, *ends), result, nbytes)
+    _families.put(structure, result, nbytes)
+    return result
 
 
 def _bytes_of(ready: _Ready) -> int:
@@ -119,7 +119,7 @@ def _bytes_of(ready: _Ready) -> int:
     return code + _ENTRY_BYTES * (len(program.buffers) + len(program.launches))
 
 
-def _make_ready(roots: list[UOp], pending: PendingGraph, scalars: list[UOp], device: str) -> _Ready:
+def _make_program(roots: list[UOp], pending: PendingGraph, scalars: list[UOp], device: str) -> _Ready:
     """The Program that computes `roots`, with arguments for the constants `scalars`."""
     arguments = {c: UOp.buffer_of(Buffer(Device[device], 1, c.dtype), c.dtype) for c in scalars}
     normal = normalize(UOp.sink(*roots), pending.buffers, arguments)

@@ -12,17 +12,17 @@ from typing import Any
 
 from polygrad.dtype import DType
 from polygrad.engine.devices import Device
-from polygrad.engine.normalize import stored_value, uncomputed, value_of
+from polygrad.engine.normalize import is_uncomputed, stored_value, value_of
 from polygrad.engine.pending import PendingGraph
 from polygrad.engine.programs import run
 from polygrad.engine.recording import Transfer, watch
 from polygrad.engine.sharding import Resolved, Shards, resolve
 from polygrad.engine.write_hazards import (
+    buffers_of_gradients,
     first_writes,
-    read_by_gradients,
     stale_values,
-    stored_before,
     stored_node,
+    values_to_store,
 )
 from polygrad.errors import DeviceError
 from polygrad.helpers import dedup, prod
@@ -72,20 +72,20 @@ def data_of(uop: UOp, device: str | None = None) -> memoryview:
 
     Raises CaptureError inside a captured function.
     """
-    buffer, nbytes = _readable(uop, device)
+    buffer, nbytes = _memory_of(uop, device)
     return buffer.read()[:nbytes]
 
 
 def data_of_async(uop: UOp, device: str | None = None) -> Awaitable[memoryview]:
     """`data_of`, awaitable. The value is computed at once; later writes do not change the result."""
-    return _read_async(*_readable(uop, device))
+    return _read_async(*_memory_of(uop, device))
 
 
 async def _read_async(buffer: Buffer, nbytes: int) -> memoryview:
     return (await buffer.read_async())[:nbytes]
 
 
-def _readable(uop: UOp, device: str | None) -> tuple[Buffer, int]:
+def _memory_of(uop: UOp, device: str | None) -> tuple[Buffer, int]:
     """The memory of a node, computed if necessary, and the number of bytes of the node's value in it."""
     watch.forbid(
         f"a reading of values ({uop.dtype} of shape {uop.shape}: item, tolist, numpy, data, bool)",
@@ -99,7 +99,7 @@ def _readable(uop: UOp, device: str | None) -> tuple[Buffer, int]:
 def realize(uops: Sequence[UOp], device: str | None = None) -> list[UOp]:
     """Compute every node; the results are BUFFERs, reshaped. `device`: for graphs of constants."""
     roots = [stored_node(u) for u in uops]
-    todo = [r for r in roots if r.op is not Ops.BUFFER and uncomputed(r)]
+    todo = [r for r in roots if r.op is not Ops.BUFFER and is_uncomputed(r)]
     if len(todo) > 1:
         todo = dedup(todo)
     placeless = _realize(todo, device) if todo else {}
@@ -115,7 +115,7 @@ def preserve(memory: set[Allocation], since: int = 0) -> None:
 
     `since`: only values of Tensors above this serial number.
     """
-    stale = [*stale_values(memory, None, since), *read_by_gradients(memory, since)]
+    stale = [*stale_values(memory, None, since), *buffers_of_gradients(memory, since)]
     if stale:
         _preserve(stale)
 
@@ -158,13 +158,13 @@ def _realize(todo: list[UOp], device: str | None) -> dict[UOp, UOp]:
 
 def _realize_apart(todo: list[UOp], device: str | None, pending: PendingGraph) -> None:
     """Compute nodes that need copies between devices, or that are on different devices."""
-    constants = _made_of_constants(pending)
+    constants = _nodes_of_constants(pending)
     while True:
         order = _pending(todo)
         waiting: set[UOp] = set()  # nodes that depend on a COPY that is not made yet
         ready: list[UOp] = []
         for node in order:
-            if node.op is Ops.COPY and uncomputed(node) and node.src[0] not in constants:
+            if node.op is Ops.COPY and is_uncomputed(node) and node.src[0] not in constants:
                 if node.src[0] not in waiting:
                     ready.append(node)
                 waiting.add(node)
@@ -172,22 +172,22 @@ def _realize_apart(todo: list[UOp], device: str | None, pending: PendingGraph) -
                 waiting.add(node)
         if not ready:
             break
-        _copy(ready, _needed_again(order, waiting, constants))
+        _copy(ready, _shared_reductions(order, waiting, constants))
     places = devices_of(order)
     by_device: dict[str, list[UOp]] = {}
     for node in todo:
-        if uncomputed(node):
+        if is_uncomputed(node):
             by_device.setdefault(places[node] or device or Device.DEFAULT, []).append(node)
     for name, nodes in by_device.items():
         _run(nodes, name, PendingGraph(nodes))
 
 
-def _needed_again(order: list[UOp], waiting: set[UOp], constants: set[UOp]) -> list[UOp]:
+def _shared_reductions(order: list[UOp], waiting: set[UOp], constants: set[UOp]) -> list[UOp]:
     """Results of reductions that the sources of the copies and the nodes that wait for the copies may both
     need. They are computed with the sources, once."""
     reduced: set[UOp] = set()
     for node in order:
-        if node in waiting or node in constants or not uncomputed(node) or node.op is Ops.SINK:
+        if node in waiting or node in constants or not is_uncomputed(node) or node.op is Ops.SINK:
             continue
         if node.op is Ops.REDUCE_AXIS or not reduced.isdisjoint(node.src):
             reduced.add(node)
@@ -204,7 +204,7 @@ def _needed_again(order: list[UOp], waiting: set[UOp], constants: set[UOp]) -> l
 def _realize_sharded(todo: list[UOp], device: Any, pending: PendingGraph) -> dict[UOp, UOp]:
     """Compute nodes, some of which are on several devices, by the graphs of each device."""
     if _compute_earlier(pending):
-        todo = [n for n in todo if uncomputed(n)]
+        todo = [n for n in todo if is_uncomputed(n)]
     roots, resolved = todo, resolve(todo)
     everywhere: set[UOp] = set()  # graphs of constants: each device gets a copy
     if isinstance(device, tuple):
@@ -251,13 +251,13 @@ def _newest_writes(todo: list[UOp]) -> list[UOp]:
     """
     while True:
         _compute_earlier(PendingGraph(todo))
-        todo = [n for n in todo if uncomputed(n)]
+        todo = [n for n in todo if is_uncomputed(n)]
         pending = PendingGraph(todo)
         if not pending.writes:
             return todo
         writes = first_writes(pending)
-        copies = stored_before(writes, todo)
-        values = [v for w in writes for v in w.src[1].src[1:] if uncomputed(v) and _takes_transfers(v)]
+        copies = values_to_store(writes, todo)
+        values = [v for w in writes for v in w.src[1].src[1:] if is_uncomputed(v) and _takes_transfers(v)]
         _compute_apart({v: v for v in values} | copies)
         _write(writes)
         for node, copy in copies.items():
@@ -269,14 +269,14 @@ def _takes_transfers(value: UOp) -> bool:
     """Whether a value that a device writes is computed from values of other devices."""
     (resolved,) = resolve([value])
     parts = resolved.parts if isinstance(resolved, Shards) else (resolved,)
-    return any(n.op is Ops.COPY for n in UOp.sink(*parts).toposort(uncomputed))
+    return any(n.op is Ops.COPY for n in UOp.sink(*parts).toposort(is_uncomputed))
 
 
 def _compute_apart(stored: dict[UOp, UOp]) -> None:
     """Store values. Those that are older than the capture in progress are stored outside of the capture."""
     older = [n for n in stored if n.op not in GroupOp.Memory and _is_older(n)]
     if older:
-        with watch.paused():
+        with watch.pause():
             realize([stored[n] for n in older])
     realize([stored[n] for n in stored if n not in older])
 
@@ -315,7 +315,7 @@ def _distinct_parts(roots: list[UOp], resolved: list[Resolved]) -> dict[UOp, lis
 
 
 def _pending(roots: list[UOp]) -> list[UOp]:
-    return UOp.sink(*roots).toposort(uncomputed)
+    return UOp.sink(*roots).toposort(is_uncomputed)
 
 
 def _constants(todo: list[UOp], pending: PendingGraph) -> list[UOp]:
@@ -327,11 +327,11 @@ def _constants(todo: list[UOp], pending: PendingGraph) -> list[UOp]:
     values = [n for n in todo if n.op is not Ops.AFTER]
     if not values:
         return values
-    constants = _made_of_constants(pending)
+    constants = _nodes_of_constants(pending)
     return [n for n in values if n in constants]
 
 
-def _made_of_constants(pending: PendingGraph) -> set[UOp]:
+def _nodes_of_constants(pending: PendingGraph) -> set[UOp]:
     out: set[UOp] = set()
     for node in pending.order:
         if node.op is Ops.BIND:  # no order has its sources
@@ -392,7 +392,7 @@ def _copy(copies: list[UOp], others: list[UOp]) -> None:
 def _run(todo: list[UOp], device: str, pending: PendingGraph) -> None:
     """Compute nodes in one Program. `pending`: of these nodes."""
     if _compute_earlier(pending):
-        todo = [n for n in todo if uncomputed(n)]
+        todo = [n for n in todo if is_uncomputed(n)]
         pending = PendingGraph(todo)
     stale: list[UOp] = []
     n_versions = 0
@@ -401,7 +401,7 @@ def _run(todo: list[UOp], device: str, pending: PendingGraph) -> None:
         n_versions = len(pending.writes)
         memory = {n.buffer.arg.allocation for n in pending.writes}
         stale = stale_values(memory, pending)
-        pending.add([n for n in stale if uncomputed(n)])
+        pending.add([n for n in stale if is_uncomputed(n)])
         if pending.copies:  # a live value depends on other devices
             todo = _newest_writes(todo)
             if not todo:
@@ -410,18 +410,18 @@ def _run(todo: list[UOp], device: str, pending: PendingGraph) -> None:
             break
         separate = [n for n in stale if _is_older(n)] if watch.recording is not None else []
         if separate:
-            with watch.paused():
+            with watch.pause():
                 _preserve(separate)
             stale = [n for n in stale if n not in separate]
             pending = PendingGraph(todo)
-            pending.add([n for n in stale if uncomputed(n)])
+            pending.add([n for n in stale if is_uncomputed(n)])
     copies: dict[UOp, UOp] = {}
     roots = todo
     if pending.writes:
         # a value in memory that is overwritten is copied to a buffer of its own
         recording = watch.recording
         if recording is None or not recording.preview:
-            stale += read_by_gradients(memory, recording.since if recording is not None else 0)
+            stale += buffers_of_gradients(memory, recording.since if recording is not None else 0)
         copies = {n: n.clone() for n in stale if stored_value(n) is not None}
         pending.add(copies.values())
         roots = dedup([*pending.writes, *todo, *(copies.get(n, n) for n in stale)])
@@ -434,9 +434,9 @@ def _compute_earlier(pending: PendingGraph) -> bool:
     """Compute values that are older than the capture in progress, outside of it. Whether there were any."""
     if watch.recording is None:
         return False
-    earlier = [n for n in pending.order if n in watch.recording.lazy_values and uncomputed(n)]
+    earlier = [n for n in pending.order if n in watch.recording.lazy_values and is_uncomputed(n)]
     if earlier:
-        with watch.paused():
+        with watch.pause():
             realize(earlier)
     return bool(earlier)
 

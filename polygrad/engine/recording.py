@@ -94,8 +94,8 @@ class Watch:
             raise CaptureError(f"captured function: {what}: expected only work on the device: {remedy}")
 
     @contextlib.contextmanager
-    def paused(self) -> Iterator[None]:
-        """`with watch.paused():` Programs run, also inside a capture."""
+    def pause(self) -> Iterator[None]:
+        """`with watch.pause():` Programs run, also inside a capture."""
         recording, self.recording = self.recording, None
         try:
             yield
@@ -107,8 +107,8 @@ watch = Watch()
 
 
 @contextlib.contextmanager
-def recorded(recording: Recording, fill: Callable[[Recording], None]) -> Iterator[None]:
-    """`with recorded(recording, fill):` the computations in the block are recorded.
+def record(recording: Recording, fill: Callable[[Recording], None]) -> Iterator[None]:
+    """`with record(recording, fill):` the computations in the block are recorded.
 
     After an exception `fill` gives placeholders their values, and then all recorded runs are made, as if
     nothing had been captured.

@@ -50,7 +50,7 @@ class Family:
             if a is not b and i not in self.varying and not is_structural(a) and not is_structural(b)
         ]
         if changed:
-            allowed = replaceable(pending, roots)
+            allowed = replaceable_constants(pending, roots)
             self.varying = tuple(
                 sorted({*self.varying, *[i for i in changed if self.constants[i] in allowed]})
             )
@@ -62,7 +62,7 @@ def is_structural(constant: UOp) -> bool:
     return constant.dtype.is_bool or value != value or value in _STRUCTURAL
 
 
-def replaceable(pending: PendingGraph, roots: Iterable[UOp]) -> set[UOp]:
+def replaceable_constants(pending: PendingGraph, roots: Iterable[UOp]) -> set[UOp]:
     """The constants of a graph that may become arguments without a change of any bit of the results."""
     order = list(pending.order)
     users: dict[UOp, list[UOp]] = {n: [] for n in order}

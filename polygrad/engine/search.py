@@ -62,13 +62,13 @@ _T = TypeVar("_T")
 def _beam(
     start: Iterable[tuple[float, _T]], steps_of: Callable[[_T], Iterable[tuple[float, _T]]], width: int
 ) -> tuple[float, _T]:
-    """The fastest that a beam of this width finds, and its seconds. `steps_of`: all that is one step from a
-    state, with the seconds that each takes."""
+    """The fastest state that a beam of this width finds, and its seconds. `steps_of`: the states one step
+    from a state, with the seconds of each."""
     beam = sorted(start, key=lambda entry: entry[0])[:width]
     for _ in range(_MAX_STEPS):
-        found = [entry for _, state in beam for entry in steps_of(state)]
+        candidates = [entry for _, state in beam for entry in steps_of(state)]
         fastest = beam[0][0]
-        beam = sorted([*beam, *found], key=lambda entry: entry[0])[:width]
+        beam = sorted([*beam, *candidates], key=lambda entry: entry[0])[:width]
         if beam[0][0] >= _FASTER * fastest:
             break
     return beam[0]
@@ -91,14 +91,14 @@ def search(ast: UOp, device: str, backend: Backend, width: int) -> Opts | None:
         return None
     disk = DiskCache.default()
     key = DiskCache.key(target.key, f"beam {width}\n{signature(plain)}")
-    kept = disk.get(key)
-    if kept is not None and (opts := _read(kept)) is not None:
+    entry = disk.get(key)
+    if entry is not None and (opts := _read(entry)) is not None:
         return opts
     kernel = run_passes(ast, LoweringContext(target), through=UNOPTIMIZED)
     assert isinstance(kernel, UOp)
-    found = _Beam(kernel, device, backend).search(width)
-    disk.put(key, render_opts(found).encode())
-    return found
+    fastest = _Beam(kernel, device, backend).search(width)
+    disk.put(key, render_opts(fastest).encode())
+    return fastest
 
 
 def _read(kept: bytes) -> Opts | None:
@@ -208,15 +208,15 @@ def search_graph(
         return None
     disk = DiskCache.default()
     key = DiskCache.key(context.target.key, f"beam {width}\n{_describe(plan, asts)}")
-    kept = disk.get(key)
-    if kept is not None:
+    entry = disk.get(key)
+    if entry is not None:
         try:
-            return parse_kernel_opts(kept.decode())
+            return parse_kernel_opts(entry.decode())
         except (ArgumentError, UnicodeDecodeError):  # anything else than KernelOpts
             pass
-    found = _GraphBeam(plan, replace(context, searching=True), backend, build).search(width)
-    disk.put(key, render_kernel_opts(found).encode())
-    return found
+    fastest = _GraphBeam(plan, replace(context, searching=True), backend, build).search(width)
+    disk.put(key, render_kernel_opts(fastest).encode())
+    return fastest
 
 
 def _describe(plan: Schedule, asts: list[UOp]) -> str:
@@ -239,7 +239,8 @@ class _GraphBeam:
     ) -> None:
         self.plan, self.context, self.backend, self.build = plan, context, backend, build
         self.times: dict[KernelOpts, float] = {}  # seconds
-        self.made: dict[KernelOpts, tuple[_Choices, _Choices]] = {}  # what made them, and all that is chosen
+        # for KernelOpts: the choices that led to them, and all choices
+        self.made: dict[KernelOpts, tuple[_Choices, _Choices]] = {}
 
     def search(self, width: int) -> KernelOpts:
         """The fastest KernelOpts that a beam of this width finds."""
@@ -257,14 +258,14 @@ class _GraphBeam:
             for other in _others(site[0], opt):
                 changed = {**choices, site: other}
                 try:
-                    found, sites, calls = self._decide(changed)
-                    if found not in self.times:
-                        yield self._time(found, changed, sites, calls), found
+                    kernel_opts, sites, calls = self._decide(changed)
+                    if kernel_opts not in self.times:
+                        yield self._time(kernel_opts, changed, sites, calls), kernel_opts
                 except (CompileError, OptError):  # a size that does not fit
                     continue
 
     def _decide(self, choices: _Choices) -> tuple[KernelOpts, _Choices, Calls]:
-        """The KernelOpts that some choices make, all that is chosen, and the kernels. Raises OptError."""
+        """The KernelOpts that some choices make, all choices, and the kernels. Raises OptError."""
         chosen: _Choices = {}
 
         def choose(calls: Calls, proposal: Proposal) -> KernelOpt | None:
@@ -284,7 +285,7 @@ class _GraphBeam:
 
 
 def _others(opt: KernelOpt, chosen: KernelOpt | None) -> list[KernelOpt | None]:
-    """What else can be done about a proposal than what is chosen."""
+    """The other decisions about a proposal than the chosen one."""
     if chosen is None:
         return [opt]
     sizes = chosen.numbers[-1:] if chosen.kind in _SIZES else ()

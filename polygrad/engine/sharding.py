@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from polygrad.engine.normalize import stored_value, uncomputed
+from polygrad.engine.normalize import is_uncomputed, stored_value
 from polygrad.errors import DeviceError
 from polygrad.helpers import prod
 from polygrad.uop.args import Sharding
@@ -81,7 +81,7 @@ def check_writable(view: UOp) -> None:
         (whole,) = resolve([memory.buffer])
         assert isinstance(shown, Shards) and isinstance(whole, Shards)
         if (shown.axis is None) != (whole.axis is None):
-            raise _refused(view, whole, "to write to all of the axis that is sharded")
+            raise _refusal(view, whole, "to write to all of the axis that is sharded")
 
 
 class _Resolver:
@@ -90,20 +90,20 @@ class _Resolver:
         self.memory: dict[UOp, tuple[UOp, ...]] = {}  # by BUFFER or later version: that of each part
 
     def resolve(self, roots: Sequence[UOp]) -> list[Resolved]:
-        for node in UOp.sink(*roots).toposort(uncomputed):
+        for node in UOp.sink(*roots).toposort(is_uncomputed):
             if node.op is Ops.SINK or node in self.done:
                 continue
             value = stored_value(node)
             if value is not None:
-                self.done[node] = self._stored(node, value)
+                self.done[node] = self._resolve_stored(node, value)
                 continue
             src = [self.done[s] for s in node.src]
             if node.op is Ops.COPY:
-                self.done[node] = _copied(node, src[0])
+                self.done[node] = _copy(node, src[0])
             elif node.op is Ops.AFTER and node.src[0] in self.memory:
-                self.done[node] = self._written(node)
+                self.done[node] = self._resolve_write(node)
             elif node.op is Ops.ASSIGN and isinstance(src[0], Shards):
-                self.done[node] = _elementwise(node, [self._view(node.src[0]), src[1]])
+                self.done[node] = _elementwise(node, [self._resolve_view(node.src[0]), src[1]])
             elif any(isinstance(s, Shards) for s in src):
                 self.done[node] = _RULES[node.op](node, src)
             else:
@@ -111,7 +111,7 @@ class _Resolver:
                 self.done[node] = node.over(plain)
         return [self.done[root] for root in roots]
 
-    def _stored(self, node: UOp, value: UOp) -> Resolved:
+    def _resolve_stored(self, node: UOp, value: UOp) -> Resolved:
         buffer = value.arg
         if not is_sharded(buffer.device):
             return node
@@ -121,7 +121,7 @@ class _Resolver:
         stored = Shards(buffer.device, buffer.axis, buffer.shape, tuple([p.reshape(local) for p in parts]))
         return stored if node.shape == buffer.shape else _reshape(value.reshape(node.shape), [stored])
 
-    def _view(self, target: UOp) -> Resolved:
+    def _resolve_view(self, target: UOp) -> Resolved:
         """The view that an ASSIGN writes to. Its movement ops are applied to the memory even if the view's
         value has been computed."""
         memory, views = target.movements()
@@ -130,7 +130,7 @@ class _Resolver:
             out = _RULES[view.op](view, [out])
         return out
 
-    def _written(self, node: UOp) -> Shards:
+    def _resolve_write(self, node: UOp) -> Shards:
         memory, write, before = self.memory[node.src[0]], self.done[node.src[1]], self.done[node.src[0]]
         assert isinstance(write, Shards) and isinstance(before, Shards)
         pairs = zip(memory, write.parts, strict=True)
@@ -141,7 +141,7 @@ class _Resolver:
         )
 
 
-def _refused(node: UOp, shards: Shards, expected: str) -> DeviceError:
+def _refusal(node: UOp, shards: Shards, expected: str) -> DeviceError:
     sizes = " and ".join([str(s.shape) for s in node.src])
     return DeviceError(
         f"{node.op} of {sizes} to {node.shape}: a tensor with {shards.words}: expected {expected}: gather it "
@@ -168,11 +168,11 @@ def _check_divides(node: UOp, axis: int, n: int) -> None:
         )
 
 
-def _copied(node: UOp, x: Resolved) -> Resolved:
+def _copy(node: UOp, x: Resolved) -> Resolved:
     """A COPY: to one device, or to several."""
     to: str | Sharding = node.arg
     if isinstance(to, str):
-        return _on_one(x, to) if isinstance(x, Shards) else node.replace(src=(x,))
+        return _gather(x, to) if isinstance(x, Shards) else node.replace(src=(x,))
     devices, axis = to
     n = len(devices)
     if axis is not None:
@@ -183,11 +183,11 @@ def _copied(node: UOp, x: Resolved) -> Resolved:
         move = axis if x.axis is None else None
         parts = [_part(p, move, i, n).clone() for i, p in enumerate(x.parts)]
     else:
-        parts = [_part(_on_one(x, d), axis, i, n).clone() for i, d in enumerate(devices)]
+        parts = [_part(_gather(x, d), axis, i, n).clone() for i, d in enumerate(devices)]
     return Shards(devices, axis, node.shape, tuple(parts))
 
 
-def _on_one(x: Shards, device: str) -> UOp:
+def _gather(x: Shards, device: str) -> UOp:
     """All of a value on one device."""
     if x.axis is None:
         part = x.parts[x.devices.index(device)] if device in x.devices else x.parts[0].copy_to(device)
@@ -215,7 +215,7 @@ def _elementwise(node: UOp, src: Sequence[Resolved]) -> Shards:
         axis = src[0].axis
     for s in shards:
         if s.axis not in (None, axis) or s.devices != devices:
-            raise _refused(node, s, f"operands alike, with {first.words}")
+            raise _refusal(node, s, f"operands alike, with {first.words}")
     columns = []
     for x in src:
         if isinstance(x, Shards) and x.axis is not None:
@@ -260,7 +260,7 @@ def _reshape(node: UOp, src: Sequence[Resolved]) -> Shards:
             local = x.local(shape, axis)
             parts = tuple([p.reshape(local) for p in x.parts])
             return Shards(x.devices, axis, shape, parts)
-    raise _refused(node, x, "a reshape that keeps elements on their devices")
+    raise _refusal(node, x, "a reshape that keeps elements on their devices")
 
 
 def _expand(node: UOp, src: Sequence[Resolved]) -> Shards:
@@ -277,7 +277,7 @@ def _permute(node: UOp, src: Sequence[Resolved]) -> Shards:
 def _pad(node: UOp, src: Sequence[Resolved]) -> Shards:
     x = _one(src)
     if x.axis is not None and node.arg[x.axis] != (0, 0):
-        raise _refused(node, x, "no padding along the axis that is sharded")
+        raise _refusal(node, x, "no padding along the axis that is sharded")
     return x.each(lambda p: p.pad(node.arg), node, x.axis)
 
 
@@ -296,20 +296,20 @@ def _shrink(node: UOp, src: Sequence[Resolved]) -> Shards:
         home = x.devices[lo // size]
         parts = [chosen if d == home else chosen.copy_to(d) for d in x.devices]
         return Shards(x.devices, None, node.shape, tuple(parts))
-    raise _refused(node, x, f"all of the axis that is sharded, or one of its parts of {size},")
+    raise _refusal(node, x, f"all of the axis that is sharded, or one of its parts of {size},")
 
 
 def _flip(node: UOp, src: Sequence[Resolved]) -> Shards:
     x = _one(src)
     if x.axis is not None and x.axis in node.arg:
-        raise _refused(node, x, "another axis to flip")
+        raise _refusal(node, x, "another axis to flip")
     return x.each(lambda p: p.flip(node.arg), node, x.axis)
 
 
 def _shear(node: UOp, src: Sequence[Resolved]) -> Shards:
     x = _one(src)
     if x.axis is not None and x.axis in (node.arg.axis, node.arg.along):
-        raise _refused(node, x, "windows along other axes")
+        raise _refusal(node, x, "windows along other axes")
     return x.each(lambda p: p.shear(node.arg), node, x.axis)
 
 
@@ -332,7 +332,7 @@ def _reduce(node: UOp, src: Sequence[Resolved]) -> Shards:
 def _scan(node: UOp, src: Sequence[Resolved]) -> Shards:
     for s in src:
         if isinstance(s, Shards) and s.axis is not None and s.axis in node.arg.axes:
-            raise _refused(node, s, "running values along another axis")
+            raise _refusal(node, s, "running values along another axis")
     return _elementwise(node, src)
 
 
@@ -343,10 +343,10 @@ def _for(node: UOp, src: Sequence[Resolved]) -> Shards:
     first = next(s for s in src if isinstance(s, Shards))
     n = len(first.devices)
     operands = [x if isinstance(x, Shards) else Shards(first.devices, None, x.shape, (x,) * n) for x in src]
-    inside = placeholders(body)
+    stand_ins = placeholders(body)
     while True:
         resolver = _Resolver()
-        for slot, stand_in in inside.items():
+        for slot, stand_in in stand_ins.items():
             x = operands[slot]
             part = placeholder(slot, x.local(x.shape, x.axis), stand_in.dtype)
             resolver.done[stand_in] = replace(x, parts=(part,) * n)
@@ -364,9 +364,9 @@ def _for(node: UOp, src: Sequence[Resolved]) -> Shards:
             break
     for x, after in zip(operands, results, strict=False):
         if x.devices != after.devices or x.axis != after.axis:
-            raise _refused(node, x, f"values that stay as they are laid out, not with {after.words}")
+            raise _refusal(node, x, f"values that stay as they are laid out, not with {after.words}")
     if any(p.op is Ops.COPY for p in UOp.sink(*[p for r in results for p in r.parts]).toposort()):
-        raise _refused(node, first, "a body for which each device needs only its own part")
+        raise _refusal(node, first, "a body for which each device needs only its own part")
     own = [
         for_loop(trips, [r.parts[i] for r in results], [x.parts[i] for x in operands])[result]
         for i in range(n)

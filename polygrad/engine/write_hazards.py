@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 
-from polygrad.engine.normalize import stored_value, uncomputed, value_of
+from polygrad.engine.normalize import is_uncomputed, stored_value, value_of
 from polygrad.engine.pending import PendingGraph
 from polygrad.helpers import dedup
 from polygrad.runtime.buffer import Allocation
@@ -42,7 +42,7 @@ def first_writes(pending: PendingGraph) -> list[UOp]:
     return first
 
 
-def stored_before(writes: list[UOp], todo: list[UOp]) -> dict[UOp, UOp]:
+def values_to_store(writes: list[UOp], todo: list[UOp]) -> dict[UOp, UOp]:
     """The values to store before `writes` are made, for `todo` and for live values that read the old
     elements. Each with the node that is stored: the value itself, or a copy of a value in memory."""
     memory = {w.buffer.arg.allocation for w in writes}
@@ -52,7 +52,7 @@ def stored_before(writes: list[UOp], todo: list[UOp]) -> dict[UOp, UOp]:
     reading: set[UOp] = set()  # nodes that read the memory
     waiting: set[UOp] = set()  # nodes that wait for a write
     to_store: dict[UOp, None] = {}
-    for node in UOp.sink(*roots).toposort(uncomputed):
+    for node in UOp.sink(*roots).toposort(is_uncomputed):
         value = stored_value(node)
         if value is not None:
             if value.arg.allocation in memory:
@@ -92,7 +92,7 @@ def stale_values(memory: set[Allocation], pending: PendingGraph | None = None, s
             if not stale.isdisjoint(node.src) and node.value is None and node.op not in _WRITING:
                 stale.add(node)
     needed: dict[UOp, None] = {}
-    for node in UOp.sink(*live).toposort(lambda n: n not in seen and uncomputed(n)):
+    for node in UOp.sink(*live).toposort(lambda n: n not in seen and is_uncomputed(n)):
         if node in seen:
             continue
         value = stored_value(node)
@@ -107,7 +107,7 @@ def stale_values(memory: set[Allocation], pending: PendingGraph | None = None, s
     return [n for n in needed if n.op is not Ops.BUFFER]
 
 
-def read_by_gradients(memory: set[Allocation], since: int = 0) -> list[UOp]:
+def buffers_of_gradients(memory: set[Allocation], since: int = 0) -> list[UOp]:
     """The BUFFERs over `memory`, from before a write, in graphs that may still be differentiated (of Tensors
     above the serial number `since`). Graphs that `backward` has gone through are left out."""
     roots = dedup(uop for hook in gradient_roots for uop in hook(since))
@@ -117,5 +117,5 @@ def read_by_gradients(memory: set[Allocation], since: int = 0) -> list[UOp]:
     return [
         n
         for n in order
-        if n.op is Ops.BUFFER and n.arg.allocation in memory and n.value is None and not n.arg.overwritten
+        if n.op is Ops.BUFFER and n.arg.allocation in memory and n.value is None and not n.arg.is_overwritten
     ]

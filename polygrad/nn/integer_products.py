@@ -67,10 +67,10 @@ def multiply_integers(x: Tensor, weight: Codes, row_axes: int) -> Tensor:
     codes, scales, zero, offsets = weight
     lead, ones = x.shape[:-1], (1,) * row_axes
     blocks, words = scales.shape[row_axes:], codes.shape[scales.ndim :]
-    found = to_int8(x, prod(words))
-    q = found.q.reshape(*lead, *ones, *blocks, *words).cast(dtypes.int32)
+    quantized = to_int8(x, prod(words))
+    q = quantized.q.reshape(*lead, *ones, *blocks, *words).cast(dtypes.int32)
     dots = codes.cast(dtypes.int32).mul(q).sum(tuple(range(-len(words), 0)), dtype=dtypes.int32).float()
-    s, t = (part.reshape(*lead, *ones, *blocks) for part in (found.scales, found.totals))
+    s, t = (part.reshape(*lead, *ones, *blocks) for part in (quantized.scales, quantized.totals))
     terms = scales * (dots * s - t * zero if zero else dots * s)
     if offsets is not None:
         terms = terms + offsets * t

@@ -17,12 +17,12 @@ PANEL = 16  # rows
 
 def to_panels(plane: Tensor, has_words: bool) -> Tensor:
     """The panels of a plane (rows, ...), the last one with zeros where there are no rows."""
-    rows, *rest = plane.shape
+    rows, *sizes = plane.shape
     count = ceildiv(rows, PANEL)
-    padding = ((0, count * PANEL - rows), *((0, 0) for _ in rest))
+    padding = ((0, count * PANEL - rows), *((0, 0) for _ in sizes))
     if has_words:
-        rest[-1:] = [rest[-1] // WORD, WORD]
-    split = plane.pad(padding).reshape(count, PANEL, *rest)
+        sizes[-1:] = [sizes[-1] // WORD, WORD]
+    split = plane.pad(padding).reshape(count, PANEL, *sizes)
     last = split.ndim - has_words
     return split.permute(0, *range(2, last), 1, *range(last, split.ndim))
 
@@ -36,10 +36,10 @@ def with_rows_first(panels: Tensor, has_words: bool) -> Tensor:
 def by_rows(panels: Tensor, rows: int, has_words: bool) -> Tensor:
     """A view of panels as the plane that they were made of."""
     view = with_rows_first(panels, has_words)
-    count, _, *rest = view.shape
+    count, _, *sizes = view.shape
     if has_words:
-        rest[-2:] = [rest[-2] * WORD]
-    return view.reshape(count * PANEL, *rest)[:rows]
+        sizes[-2:] = [sizes[-2] * WORD]
+    return view.reshape(count * PANEL, *sizes)[:rows]
 
 
 def convert_layout(plane: Tensor, shape: Shape) -> Tensor:

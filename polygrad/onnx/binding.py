@@ -55,10 +55,10 @@ class File:
                 other = "a safetensors file: `state.safeLoad` reads its tensors"
             if other is not None:
                 raise OnnxError(f"load: expected an ONNX model, got {other}")
-            self.external = [_checked(location) for location in inspect(raw).external]
+            self.external = [_check_location(location) for location in inspect(raw).external]
 
 
-def _checked(location: str) -> str:
+def _check_location(location: str) -> str:
     """The name of a file beside a model, which is about to be fetched. Raises OnnxError."""
     parts = PurePosixPath(location).parts
     if not parts or parts[0] == "/" or ".." in parts or any(c in location for c in "\\:?#%\0"):
@@ -67,7 +67,7 @@ def _checked(location: str) -> str:
 
 
 class Model:
-    """What `load` and `capture` give. `inputs`, `outputs`, `ops`, `parameters` are plain data."""
+    """A model from `load` or `capture`. `inputs`, `outputs`, `ops`, `parameters` are plain data."""
 
     def __init__(
         self,
@@ -123,29 +123,31 @@ class Model:
         return list(self._instance.parameters.values())
 
     def _inputs(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        return {n: self._shaped(n, x[0]) if isinstance(x, tuple) else x for n, x in given.items()}
+        return {n: self._shape(n, x[0]) if isinstance(x, tuple) else x for n, x in given.items()}
 
-    def _shaped(self, name: str, elements: Any) -> Any:
+    def _shape(self, name: str, elements: Any) -> Any:
         """Elements without a shape, in the shape of their input. Raises ShapeError, DTypeError."""
         port = self._ports.get(name)
         if port is None or port.shape is None:
-            return elements  # `forward` says what is wrong with the name; any rank will do
+            return elements  # `forward` reports an unknown name; an unknown shape fits any rank
         count = len(elements)
-        known = prod([n for n in port.shape if isinstance(n, int)])
-        unknown = len(port.shape) - sum(isinstance(n, int) for n in port.shape)
-        if unknown > 1 or (count % known if unknown and known else count != known):
+        known_product = prod([n for n in port.shape if isinstance(n, int)])
+        unknown_count = len(port.shape) - sum(isinstance(n, int) for n in port.shape)
+        if unknown_count > 1 or (
+            count % known_product if unknown_count and known_product else count != known_product
+        ):
             sizes = ", ".join("?" if n is None else str(n) for n in port.shape)
-            advice = ": give { data, shape }" if unknown > 1 else ""
+            advice = ": give { data, shape }" if unknown_count > 1 else ""
             raise ShapeError(f"forward: input {name!r} has shape ({sizes}), got {count} elements{advice}")
-        shape = [n if isinstance(n, int) else count // (known or 1) for n in port.shape]
+        shape = [n if isinstance(n, int) else count // (known_product or 1) for n in port.shape]
         if isinstance(elements, list):
-            return elements[0] if not shape else elements if len(shape) == 1 else _nested(elements, shape)
+            return elements[0] if not shape else elements if len(shape) == 1 else _nest(elements, shape)
         if port.dtype is dtypes.bool and elements.dtype is dtypes.uint8:
             elements = elements.ne(0)
         return elements.reshape(shape)
 
 
-def _nested(elements: list[Any], shape: Sequence[int]) -> list[Any]:
+def _nest(elements: list[Any], shape: Sequence[int]) -> list[Any]:
     for size in reversed(shape[1:]):
         elements = [elements[i : i + size] for i in range(0, len(elements), size)]
     return elements

@@ -2,8 +2,8 @@
 without it.
 
 Each input lies at the start of memory for its largest size, with Variables in its shape. So all sizes within
-the bounds replay the same Program. What depends on initializers alone (weights in the order in which products
-read them) is computed once, and again when they are written to.
+the bounds replay the same Program. Values that depend on initializers alone (weights in the order in which
+products read them) are computed once, and again when the initializers are written to.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from polygrad.uop.node import UOp
 
 
 class CapturedForward:
-    """What `Instance.capture` gives. `variables`: the Variable of each symbolic size that is not fixed.
+    """The result of `Instance.capture`. `variables`: the Variable of each symbolic size that is not fixed.
 
     `prune`: work that depends on no input is done once, not in each call.
     """
@@ -39,17 +39,17 @@ class CapturedForward:
         bounds: Mapping[str, int | tuple[int, int]],
         prune: bool = True,
     ) -> None:
-        self._ports, self._parameters, self._device = tuple(map(_named, ports)), parameters, device
-        self._bounds = _checked(self._ports, bounds)
+        self._ports, self._parameters, self._device = tuple(map(_name_sizes, ports)), parameters, device
+        self._bounds = _check_bounds(self._ports, bounds)
         self.variables = _variables(self._bounds)
 
         def call(**inputs: Any) -> dict[str, Any]:
-            found: dict[str, Any] = {}
+            outputs: dict[str, Any] = {}
             for name, y in forward(inputs).items():
                 if not isinstance(y, Tensor):
                     raise OnnxError(f"capture: output {name!r} is no tensor")
-                found[name] = y.clone()  # it may be an input, a parameter, or another output
-            return found
+                outputs[name] = y.clone()  # it may be an input, a parameter, or another output
+            return outputs
 
         self._jit = TinyJit(call, prune=prune)
 
@@ -59,21 +59,21 @@ class CapturedForward:
         Raises ArgumentError, ShapeError, DTypeError for inputs that do not fit; CaptureError for a model in
         which computed numbers decide what is computed next.
         """
-        given = {**(inputs or {}), **more}
+        values = {**(inputs or {}), **more}
         names = [port.name for port in self._ports]
-        if set(names) != set(given):
-            raise ArgumentError(f"forward: expected the inputs {names}, got {list(given)}")
+        if set(names) != set(values):
+            raise ArgumentError(f"forward: expected the inputs {names}, got {list(values)}")
         sizes: dict[str, Any] = {}
-        tensors = {p.name: _tensor(p, given[p.name], sizes, self._device) for p in self._ports}
+        tensors = {p.name: _tensor(p, values[p.name], sizes, self._device) for p in self._ports}
         for name, (lo, hi) in self._bounds.items():
             if not lo <= sizes[name] <= hi:
-                wanted = f"from {lo} to {hi}" if hi > lo else str(hi)
-                raise ShapeError(f"forward: expected size {name!r} to be {wanted}, got {sizes[name]}")
+                expected = f"from {lo} to {hi}" if hi > lo else str(hi)
+                raise ShapeError(f"forward: expected size {name!r} to be {expected}, got {sizes[name]}")
         bound = {name: v.bind(sizes[name]) for name, v in self.variables.items()}
-        arguments = {p.name: self._placed(p, tensors[p.name], bound) for p in self._ports}
+        arguments = {p.name: self._place(p, tensors[p.name], bound) for p in self._ports}
         return {name: _cut(y) for name, y in self._jit(**arguments).items()}
 
-    def _placed(self, port: Port, x: Tensor, bound: Mapping[str, Any]) -> Tensor:
+    def _place(self, port: Port, x: Tensor, bound: Mapping[str, Any]) -> Tensor:
         """An input in memory for its largest size, with Variables in its shape."""
         assert port.shape is not None
         named = {i: n for i, n in enumerate(port.shape) if isinstance(n, str) and n in bound}
@@ -106,7 +106,7 @@ class CapturedForward:
             )
 
 
-def _named(port: Port) -> Port:
+def _name_sizes(port: Port) -> Port:
     """An input whose sizes all have names: `x.0` where the file has none."""
     if port.shape is None:
         return port
@@ -115,7 +115,7 @@ def _named(port: Port) -> Port:
     )
 
 
-def _checked(
+def _check_bounds(
     ports: tuple[Port, ...], bounds: Mapping[str, int | tuple[int, int]]
 ) -> dict[str, tuple[int, int]]:
     """The least and the largest of each symbolic size. Raises ArgumentError."""
@@ -150,9 +150,9 @@ def _variables(bounds: Mapping[str, tuple[int, int]]) -> dict[str, UOp]:
 
 def _tensor(port: Port, value: Any, sizes: dict[str, Any], device: str | None) -> Tensor:
     """An input as a Tensor, also where integers could stay on the host. Raises ShapeError, DTypeError."""
-    found = to_host(from_host(port, value, sizes, device), device)
-    assert isinstance(found, Tensor)
-    return found
+    tensor = to_host(from_host(port, value, sizes, device), device)
+    assert isinstance(tensor, Tensor)
+    return tensor
 
 
 def _cut(y: Tensor) -> Tensor:

@@ -33,7 +33,7 @@ class FloatFormat:
 class Element:
     """An element type: its number and name in ONNX, the dtype that holds it, and its bits in a file.
 
-    `format`: of small floats that are no dtype. A native type is what a dtype holds as it is.
+    `format`: of small floats that are no dtype. A native type has the bits of its dtype.
     """
 
     number: int
@@ -83,10 +83,10 @@ _NOT_HELD = {0: "undefined", STRING: "string", 14: "complex64", 15: "complex128"
 
 def element_of(number: int, what: str) -> Element:
     """The element type of this number. Raises OnnxError for one that no Tensor can hold."""
-    found = ELEMENTS.get(number)
-    if found is None:
+    element = ELEMENTS.get(number)
+    if element is None:
         raise OnnxError(f"{what}: no tensor holds elements of type {_NOT_HELD.get(number, number)}")
-    return found
+    return element
 
 
 def element_of_dtype(dtype: DType) -> Element:
@@ -96,8 +96,8 @@ def element_of_dtype(dtype: DType) -> Element:
 
 def element_name(number: int) -> str:
     """The name of an element type, also of one that no Tensor can hold."""
-    found = ELEMENTS.get(number)
-    return found.name if found else _NOT_HELD.get(number, f"type {number}")
+    element = ELEMENTS.get(number)
+    return element.name if element else _NOT_HELD.get(number, f"type {number}")
 
 
 def decoder(element: Element) -> Callable[[int], float | int]:

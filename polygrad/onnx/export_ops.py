@@ -28,7 +28,7 @@ from polygrad.uop.shapes import Shape, Sint
 
 _NARROW = (dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16)
 _LOG2_E, _LN_2 = math.log2(math.e), math.log(2)
-# Elementwise ops of numbers that ONNX has under a name of its own.
+# Elementwise ops of numbers, by their names in ONNX.
 _SAME = {
     Ops.SQRT: "Sqrt", Ops.RECIPROCAL: "Reciprocal", Ops.NEG: "Neg", Ops.SIN: "Sin", Ops.ADD: "Add",
     Ops.SUB: "Sub", Ops.MUL: "Mul", Ops.FDIV: "Div", Ops.POW: "Pow", Ops.MAX: "Max", Ops.CMPLT: "Less",
@@ -41,14 +41,14 @@ _PRODUCTS = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
 
 
 class Exporter:
-    """Writes nodes. `names`: of the nodes that are written, or were given names from outside."""
+    """Writes nodes. `names`: of the nodes that are written or got a name from the caller."""
 
     def __init__(self, graph: GraphWriter, names: dict[UOp, str]) -> None:
         self.graph, self.names = graph, names
         self._windows: dict[UOp, Windows | None] = {}
 
     def write(self, root: UOp) -> str:
-        """The name of the value of `root`; what it is made of is written first. Raises OnnxError."""
+        """The name of the value of `root`, whose sources are written first. Raises OnnxError."""
         stack = [root]
         while stack:
             u = stack[-1]
@@ -66,14 +66,14 @@ class Exporter:
     def _sources(self, u: UOp) -> Sequence[UOp]:
         """The nodes that must be written before `u`."""
         if u.op in GroupOp.ALU:
-            found = exponential(u) or logarithm(u)
-            return self.operands(u) if found is None else [found]
+            operand = exponential(u) or logarithm(u)
+            return self.operands(u) if operand is None else [operand]
         if (windows := self.windows(u)) is not None:
             return [windows.image] if windows.weight is None else [windows.image, windows.weight]
         if u.op is Ops.REDUCE_AXIS and is_product(u):
-            return [unexpanded(s) for s in strip(u.src[0]).src]
+            return [without_expansions(s) for s in strip(u.src[0]).src]
         if u.op is Ops.SHEAR:
-            return [unexpanded(u.src[0]) if u.arg.along in repeated_axes(u.src[0]) else u.src[0]]
+            return [without_expansions(u.src[0]) if u.arg.along in repeated_axes(u.src[0]) else u.src[0]]
         return u.src
 
     def _emit(self, u: UOp) -> str:
@@ -85,17 +85,17 @@ class Exporter:
         return function(self, u)
 
     def windows(self, u: UOp) -> Windows | None:
-        """What a node is as an op over windows."""
+        """The op over windows that a node is, if it is one."""
         if u not in self._windows:
             self._windows[u] = find_windows(u)
         return self._windows[u]
 
     def operands(self, u: UOp) -> list[UOp]:
         """The operands of an elementwise op, without expansions that ONNX's broadcasting makes implicitly."""
-        small = [unexpanded(s) for s in u.src]
+        small = [without_expansions(s) for s in u.src]
         if broadcast([s.shape for s in small]) == u.shape:
             return small
-        for i, s in enumerate(u.src):  # one of them has the whole shape
+        for i, s in enumerate(u.src):  # one source has the whole shape
             if s.shape == u.shape:
                 return [*small[:i], s, *small[i + 1 :]]
         return list(u.src)
@@ -112,7 +112,7 @@ def _hint(op: Ops) -> str:
     return ""
 
 
-# --- what is broadcast
+# --- broadcasting
 
 
 def is_one(n: Sint) -> bool:
@@ -120,7 +120,7 @@ def is_one(n: Sint) -> bool:
 
 
 def broadcast(shapes: Sequence[Shape]) -> Shape:
-    """The shape of what is broadcast; sizes fit each other."""
+    """The common shape of shapes that fit each other."""
     rank = max(map(len, shapes))
     padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
     return tuple([next((n for n in sizes if not is_one(n)), 1) for sizes in zip(*padded)])
@@ -134,7 +134,7 @@ def strip(u: UOp) -> UOp:
 
 
 def repeated_axes(u: UOp) -> set[int]:
-    """The axes along which a value is known to be the same."""
+    """The axes along which a value is known to be constant."""
     u = strip(u)
     if u.op is Ops.EXPAND:
         inner = u.src[0].shape
@@ -148,8 +148,8 @@ def repeated_axes(u: UOp) -> set[int]:
     return set()
 
 
-def unexpanded(u: UOp) -> UOp:
-    """A value with size 1 along the axes in which it is the same; a constant as a scalar."""
+def without_expansions(u: UOp) -> UOp:
+    """A value with size 1 along the axes along which it is constant; a constant as a scalar."""
     u = strip(u)
     below = u
     while below.op in PASSED or below.op in (Ops.EXPAND, Ops.RESHAPE, Ops.PERMUTE):
@@ -159,12 +159,12 @@ def unexpanded(u: UOp) -> UOp:
     if not repeated_axes(u):
         return u
     if u.op is Ops.EXPAND:
-        return unexpanded(u.src[0])
+        return without_expansions(u.src[0])
     if u.op is Ops.PERMUTE:
-        return unexpanded(u.src[0]).permute(u.arg)
-    inner, arg = unexpanded(u.src[0]), u.arg  # SHEAR: the two axes that it is about are there
-    wanted = [u.src[0].shape[i] if i in (arg.axis, arg.along) else n for i, n in enumerate(inner.shape)]
-    return UOp(Ops.SHEAR, u.dtype, (inner.expand(tuple(wanted)),), arg)
+        return without_expansions(u.src[0]).permute(u.arg)
+    inner, arg = without_expansions(u.src[0]), u.arg  # SHEAR: the two axes that it is about are there
+    sizes = [u.src[0].shape[i] if i in (arg.axis, arg.along) else n for i, n in enumerate(inner.shape)]
+    return UOp(Ops.SHEAR, u.dtype, (inner.expand(tuple(sizes)),), arg)
 
 
 # --- elementwise
@@ -178,23 +178,23 @@ def exponential(u: UOp) -> UOp | None:
 def logarithm(u: UOp) -> UOp | None:
     """x, where `u` is written as log2(x) ln(2)."""
     inner = _factor_of(u, _LN_2)
-    return unexpanded(inner.src[0]) if inner is not None and inner.op is Ops.LOG2 else None
+    return without_expansions(inner.src[0]) if inner is not None and inner.op is Ops.LOG2 else None
 
 
 def _factor_of(u: UOp, number: float) -> UOp | None:
     """The other factor of a product with a constant."""
     if u.op is not Ops.MUL:
         return None
-    a, b = unexpanded(u.src[0]), unexpanded(u.src[1])
+    a, b = without_expansions(u.src[0]), without_expansions(u.src[1])
     is_it = b.op is Ops.CONST and math.isclose(b.arg, number, rel_tol=1e-3) and a.shape == u.shape
     return a if is_it else None
 
 
 def _elementwise(x: Exporter, u: UOp) -> str:
-    g, dtype = x.graph, _stored(u.src[-1].dtype)
-    for found, op in ((exponential(u), "Exp"), (logarithm(u), "Log")):
-        if found is not None:
-            return g.node(op, x.value(found))
+    g, dtype = x.graph, _element_dtype(u.src[-1].dtype)
+    for operand, op in ((exponential(u), "Exp"), (logarithm(u), "Log")):
+        if operand is not None:
+            return g.node(op, x.value(operand))
     names = [x.value(s) for s in x.operands(u)]
     if dtype.is_bool and u.op in _LOGIC:
         return g.node(_LOGIC[u.op], *names)
@@ -240,7 +240,7 @@ def _shift(x: Exporter, u: UOp, names: list[str], dtype: DType) -> str:
     if dtype.is_unsigned and dtype not in _NARROW:
         direction = "LEFT" if u.op is Ops.SHL else "RIGHT"
         return g.node("BitShift", names[0], g.cast(names[1], dtype), direction=direction)
-    count = unexpanded(u.src[1])
+    count = without_expansions(u.src[1])
     if count.op is not Ops.CONST:
         raise OnnxError(f"save: {u.op} of {u.dtype.name} by a tensor has no counterpart in ONNX")
     factor = g.scalar(dtype, 1 << count.arg)
@@ -250,35 +250,35 @@ def _shift(x: Exporter, u: UOp, names: list[str], dtype: DType) -> str:
 
 
 def _cast(x: Exporter, u: UOp) -> str:
-    return x.graph.cast(x.value(u.src[0]), _stored(u.dtype))
+    return x.graph.cast(x.value(u.src[0]), _element_dtype(u.dtype))
 
 
 def _bitcast(x: Exporter, u: UOp) -> str:
-    g, rounded = x.graph, _rounded(u)
+    g, rounded = x.graph, _rounding(u)
     if rounded is not None:
         whole = g.cast(g.node("Round", x.value(rounded)), dtypes.int32)
         return g.node("Add", whole, g.scalar(dtypes.int32, MAGIC_BITS))
     return x.graph.node("BitCast", x.value(u.src[0]), to=element_of_dtype(u.dtype).number)
 
 
-def _rounded(u: UOp) -> UOp | None:
-    """x, where `u` is the bits of x + MAGIC (rounding.py), for which ONNX has a word."""
+def _rounding(u: UOp) -> UOp | None:
+    """x, where `u` is the bits of x + MAGIC (rounding.py), which is an op of ONNX."""
     total = strip(u.src[0])
     if u.dtype is not dtypes.int32 or total.op is not Ops.ADD or total.dtype is not dtypes.float32:
         return None
-    b = unexpanded(total.src[1])
+    b = without_expansions(total.src[1])
     return total.src[0] if b.op is Ops.CONST and b.arg == MAGIC else None
 
 
-def _passed(x: Exporter, u: UOp) -> str:
+def _pass_through(x: Exporter, u: UOp) -> str:
     return x.value(u.src[0])
 
 
 def _const(x: Exporter, u: UOp) -> str:
-    return x.graph.scalar(_stored(u.dtype), u.arg)
+    return x.graph.scalar(_element_dtype(u.dtype), u.arg)
 
 
-def _stored(dtype: DType) -> DType:
+def _element_dtype(dtype: DType) -> DType:
     return dtypes.int64 if dtype is dtypes.index else dtype
 
 
@@ -344,15 +344,15 @@ def _shear(x: Exporter, u: UOp) -> str:
     axes = list(range(len(u.shape)))
     if along not in repeated_axes(source):
         size, count = source.shape[axis], source.shape[along]
-        rest = [i for i in axes if i not in (axis, along)]
-        order, lead = [*rest, axis, along], tuple([source.shape[i] for i in rest])
+        others = [i for i in axes if i not in (axis, along)]
+        order, lead = [*others, axis, along], tuple([source.shape[i] for i in others])
         moved = g.transpose(x.value(source), order)
         line = g.reshape(moved, (*lead, size, count), (*lead, size * count))
         place = g.node("Mul", _window_places(x, arg, count), g.size(count))
         place = g.node("Add", place, g.node("Range", g.size(0), g.size(count), g.size(1)))
-        found = g.node("Gather", line, place, axis=len(rest))
-        return g.transpose(found, [order.index(i) for i in axes])
-    small = unexpanded(source)  # of size 1 along `along`: the same elements for each k
+        gathered = g.node("Gather", line, place, axis=len(others))
+        return g.transpose(gathered, [order.index(i) for i in axes])
+    small = without_expansions(source)  # of size 1 along `along`: the same elements for each k
     name = x.value(small)
     if not same_size(small.shape[axis], source.shape[axis]):
         name = g.node("Expand", name, g.sizes([source.shape[i] if i == axis else 1 for i in axes]))
@@ -385,7 +385,7 @@ def is_product(u: UOp) -> bool:
     if u.arg.op is not Ops.ADD or product.op is not Ops.MUL or product.dtype not in _PRODUCTS:
         return False
     a, b = product.src
-    if a.shape != b.shape or unexpanded(a).op is Ops.CONST or unexpanded(b).op is Ops.CONST:
+    if a.shape != b.shape or without_expansions(a).op is Ops.CONST or without_expansions(b).op is Ops.CONST:
         return False
     same = repeated_axes(a) | repeated_axes(b)
     return bool(same) and not same & set(u.arg.axes)
@@ -420,15 +420,15 @@ def _over_windows(x: Exporter, u: UOp, windows: Windows) -> str:
     if windows.weight is None:
         if windows.op == "AveragePool":
             settings["count_include_pad"] = 1
-        found = g.node(windows.op, image, **settings)
+        result = g.node(windows.op, image, **settings)
         if windows.op == "AveragePool":
-            found = g.node("Mul", found, g.scalar(u.dtype, prod(windows.kernel)))
-        return g.reshape(found, (*u.shape[:2], *out), u.shape)
+            result = g.node("Mul", result, g.scalar(u.dtype, prod(windows.kernel)))
+        return g.reshape(result, (*u.shape[:2], *out), u.shape)
     if windows.op == "ConvTranspose":
         settings["output_padding"] = list(windows.output_padding)
-    found = g.node(windows.op, image, x.value(windows.weight), group=windows.groups, **settings)
+    result = g.node(windows.op, image, x.value(windows.weight), group=windows.groups, **settings)
     out = u.shape[3 : 3 + len(windows.kernel)]
-    return g.reshape(found, (u.shape[0], u.shape[1] * u.shape[2], *out), u.shape)
+    return g.reshape(result, (u.shape[0], u.shape[1] * u.shape[2], *out), u.shape)
 
 
 def _product(x: Exporter, u: UOp) -> str:
@@ -442,8 +442,8 @@ def _product(x: Exporter, u: UOp) -> str:
     columns = [i for i in kept if i in same_a and i not in same_b]
     both = [i for i in kept if i in same_a and i in same_b]
     sizes = [prod([shape[i] for i in axes]) for axes in (batch, rows, columns, terms)]
-    left = _matrix(x, unexpanded(a), (batch, rows, terms), (sizes[0], sizes[1], sizes[3]))
-    right = _matrix(x, unexpanded(b), (batch, terms, columns), (sizes[0], sizes[3], sizes[2]))
+    left = _matrix(x, without_expansions(a), (batch, rows, terms), (sizes[0], sizes[1], sizes[3]))
+    right = _matrix(x, without_expansions(b), (batch, terms, columns), (sizes[0], sizes[3], sizes[2]))
     product = g.node("MatMul", left, right)
     order = [*batch, *rows, *columns, *both, *terms]
     full = tuple([1 if i in both or i in terms else shape[i] for i in order])
@@ -471,7 +471,7 @@ def _matrix(x: Exporter, u: UOp, groups: Sequence[list[int]], sizes: Sequence[Si
 def _scan(x: Exporter, u: UOp) -> str:
     g, arg = x.graph, u.arg
     axis, values, initial = arg.axes[0], u.src[0], u.src[1]
-    start = unexpanded(initial)
+    start = without_expansions(initial)
     if arg.op is Ops.ADD and start.op is Ops.CONST and start.arg == 0 and u.dtype in _PRODUCTS:
         return g.node("CumSum", x.value(values), g.scalar(dtypes.int64, axis))
     first = tuple([n for i, n in enumerate(u.shape) if i != axis])
@@ -508,7 +508,7 @@ def _scan_body(arg: Reduction, dtype: DType, rank: int, count: int) -> bytes:
 
 _TABLE: dict[Ops, Callable[[Exporter, UOp], Any]] = {
     **dict.fromkeys(GroupOp.ALU - {Ops.THREEFRY, Ops.DOT}, _elementwise),
-    **dict.fromkeys(PASSED, _passed),
+    **dict.fromkeys(PASSED, _pass_through),
     Ops.CAST: _cast,
     Ops.BITCAST: _bitcast,
     Ops.CONST: _const,

@@ -1,10 +1,11 @@
-"""Convolutions and pooling in a tensor graph: sums and maxima of windows, recognised by what they read.
+"""Convolutions and pooling in a tensor graph: sums and maxima of windows, recognised by the positions that
+they read.
 
     sum(x[n, g C + c, s y + d i] * w[g P + p, c, i] for c < C, i)  =  Conv(x, w)[n, g P + p, y]
 
 From a reduction the movement ops are followed down, with indices instead of views (schedule/index_maps.py),
-until a node is read at such positions without a condition. Padding is the PAD below. So it doesn't matter by
-which method a window was made. Knows nothing of how nodes are written.
+until a node is read at such positions without a condition. The PAD below that is the padding. So windows are
+found whichever method made them. Must not know: how nodes are written.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Windows(NamedTuple):
 
 
 def find_windows(u: UOp) -> Windows | None:
-    """What a reduction is as an op over windows of float32; None if it is none."""
+    """The op over windows of float32 that a reduction is; None if it is no such op."""
     if u.op is not Ops.REDUCE_AXIS or u.dtype is not dtypes.float32:
         return None
     source = _strip(u.src[0])
@@ -63,8 +64,8 @@ def _ranges(shape: Sequence[Sint]) -> list[UOp]:
 
 
 def _reads(u: UOp, ranges: Sequence[UOp]) -> Iterator[tuple[UOp, Indices]]:
-    """What the movement ops of `u` move, from the top down, and where `u` reads it at `ranges`; until a read
-    has a condition."""
+    """The sources of the movement ops of `u`, from the top down, each with the indices at which `u` reads it
+    at `ranges`; up to the first read with a condition."""
     indices, valid = tuple(ranges), TRUE
     while valid is TRUE:
         yield u, indices
@@ -78,17 +79,17 @@ def _reads(u: UOp, ranges: Sequence[UOp]) -> Iterator[tuple[UOp, Indices]]:
 
 def _is_sum(index: UOp, terms: dict[UOp, int], offset: int = 0) -> bool:
     """Whether an index is the sum of these ranges with these factors."""
-    found, constant = linear_terms(index)
-    return constant == offset and found == {r: f for r, f in terms.items() if r is not ZERO}
+    found_terms, constant = linear_terms(index)
+    return constant == offset and found_terms == {r: f for r, f in terms.items() if r is not ZERO}
 
 
 def _steps(index: UOp, y: UOp, i: UOp) -> tuple[int, int] | None:
     """(stride, dilation) of a position that is stride * y + dilation * i; 1 where the range has one value. A
     position that does not depend on y or i is of a broadcast axis."""
-    found, constant = linear_terms(index)
-    if constant or found.keys() != {y, i} - {ZERO} or any(f < 1 for f in found.values()):
+    terms, constant = linear_terms(index)
+    if constant or terms.keys() != {y, i} - {ZERO} or any(f < 1 for f in terms.values()):
         return None
-    return found.get(y, 1), found.get(i, 1)
+    return terms.get(y, 1), terms.get(i, 1)
 
 
 def _sizes(shape: Sequence[Sint]) -> tuple[int, ...] | None:
@@ -112,8 +113,8 @@ class _Image(NamedTuple):
 def _find_image(
     u: UOp, ranges: list[UOp], channel: dict[UOp, int], channels: Sint, y: list[UOp], i: list[UOp]
 ) -> _Image | None:
-    """What `u` has windows of: its batch is the first range, its channel the sum `channel`, and it has so
-    many `channels`."""
+    """The image that `u` has windows of: its batch is the first range, its channel the sum `channel`, and it
+    has `channels` channels."""
     sheared = False
     for node, at in _reads(u, ranges):
         # An index of an axis of size 1 is 0, as is that of a part of another axis.
@@ -132,8 +133,8 @@ def _find_image(
 def _pads(
     image: _Image, padded: UOp | None, out: tuple[int, ...], kernel: tuple[int, ...]
 ) -> tuple[UOp, tuple[int, ...]] | None:
-    """What is padded, and by how much, so that there are exactly `out` windows; None if that cannot be.
-    `padded`: the PAD that the image may be, if its padding is what the op adds."""
+    """The source of the padding and its widths, with which there are exactly `out` windows; None if there are
+    none. `padded`: the PAD that the image may be, if its padding is the one that the op adds."""
     source, before = image.node, [0] * len(out)
     if padded is not None and padded.op is Ops.PAD:
         pairs = padded.arg
@@ -173,10 +174,12 @@ def _find_pool(u: UOp, source: UOp, op: str) -> Windows | None:
     padded: UOp | None = _strip(image.node)
     if op == "MaxPool":
         image, padded = _filled_with_least(image)
-    found = _pads(image, padded, out, kernel)
-    if found is None or any(p >= k for p, k in zip(found[1], kernel * 2)):  # which runtimes refuse
+    padded_image = _pads(image, padded, out, kernel)
+    if padded_image is None or any(
+        p >= k for p, k in zip(padded_image[1], kernel * 2)
+    ):  # which runtimes refuse
         return None
-    return Windows(op, found[0], kernel, image.strides, image.dilations, found[1])
+    return Windows(op, padded_image[0], kernel, image.strides, image.dilations, padded_image[1])
 
 
 def _filled_with_least(image: _Image) -> tuple[_Image, UOp | None]:
@@ -184,12 +187,12 @@ def _filled_with_least(image: _Image) -> tuple[_Image, UOp | None]:
     u = _strip(image.node)
     if u.op is not Ops.WHERE:
         return image, None
-    inside, padded, fill = (_strip(s) for s in u.src)
-    if _constant(inside) is True:
+    is_inside, padded, fill = (_strip(s) for s in u.src)
+    if _constant(is_inside) is True:
         return image._replace(node=padded), None
-    if inside.op is not Ops.PAD or padded.op is not Ops.PAD or inside.arg != padded.arg:
+    if is_inside.op is not Ops.PAD or padded.op is not Ops.PAD or is_inside.arg != padded.arg:
         return image, None
-    is_least = _constant(fill) == float("-inf") and _constant(inside.src[0]) is True
+    is_least = _constant(fill) == float("-inf") and _constant(is_inside.src[0]) is True
     return image, padded if is_least else None
 
 
@@ -215,24 +218,24 @@ def _find_convolution(u: UOp, a: UOp, b: UOp) -> Windows | None:
         sizes[3 + dims :],
     )
     ranges = _ranges(shape)
-    _, g, p, *rest = ranges
-    y, c, i = rest[:dims], rest[dims], rest[dims + 1 :]
+    _, g, p, *other_ranges = ranges
+    y, c, i = other_ranges[:dims], other_ranges[dims], other_ranges[dims + 1 :]
     image = _find_image(a, ranges, {g: inputs, c: 1}, groups * inputs, y, i)
     places = [{r: 1} for r in i]
     sizes = (groups * each, inputs, *kernel)
     weight = _find_weight(b, ranges, sizes, [{g: each, p: 1}, {c: 1}, *places], (0,) * (2 + dims))
     if image is None or weight is None:
         return None
-    found = _pads(image, _strip(image.node), out, kernel)
-    if found is None:
+    padded_image = _pads(image, _strip(image.node), out, kernel)
+    if padded_image is None:
         return None
-    source, pads = found
+    source, pads = padded_image
     if all(s == 1 for s in image.strides) and (spread := _spread(source, dims)) is not None:
         flipped = [{r: -1} for r in i]
         offsets = (0, 0, *(k - 1 for k in kernel))
         sizes = (groups * inputs, each, *kernel)
         own = _find_weight(b, ranges, sizes, [{g: inputs, c: 1}, {p: 1}, *flipped], offsets)
-        transposed = _transposed(spread, image, kernel, pads)
+        transposed = _as_transposed_convolution(spread, image, kernel, pads)
         if own is not None and transposed is not None:
             return transposed._replace(weight=own, groups=groups)
     return Windows("Conv", source, kernel, image.strides, image.dilations, pads, weight, groups)
@@ -245,7 +248,7 @@ def _find_weight(
     terms: Sequence[dict[UOp, int]],
     offsets: Sequence[int],
 ) -> UOp | None:
-    """What `u` reads whole, if it has this `shape`, at the sums `terms`, with `offsets` added."""
+    """The node of this `shape` that `u` reads whole, at the sums `terms` plus `offsets`, if there is one."""
     for node, at in _reads(u, ranges):
         if node.shape == shape and all(map(_is_sum, at, terms, offsets)):
             return node
@@ -282,7 +285,7 @@ def _spread(u: UOp, dims: int) -> _Spread | None:
     return _Spread(u, strides)
 
 
-def _transposed(
+def _as_transposed_convolution(
     spread: _Spread, image: _Image, kernel: tuple[int, ...], pads: tuple[int, ...]
 ) -> Windows | None:
     dims = len(kernel)

@@ -87,7 +87,7 @@ def _as(dtype: Any, x: Any) -> Any:
     return rounded(dtype, x) if dtype.is_float else dtype.cast(x)
 
 
-def _divided(a: Any, b: Any) -> Any:
+def _divide(a: Any, b: Any) -> Any:
     """Integers are divided towards 0."""
     if isinstance(a, float):
         return a / b if b else math.copysign(math.inf, a) * math.copysign(1.0, b) if a else math.nan
@@ -100,7 +100,7 @@ _ARITHMETIC: dict[str, Callable[..., Any]] = {
     "Add": operator.add,
     "Sub": operator.sub,
     "Mul": operator.mul,
-    "Div": _divided,
+    "Div": _divide,
     "Neg": operator.neg,
     "Floor": lambda x: float(math.floor(x)) if math.isfinite(x) else x,
     "Ceil": lambda x: float(math.ceil(x)) if math.isfinite(x) else x,
@@ -164,8 +164,8 @@ def _reshape(x: Constant, shape: Constant, *, allowzero: int = 0) -> Constant | 
         return None
     sizes = [x.shape[i] if n == 0 and not allowzero else n for i, n in enumerate(shape.numbers)]
     if sizes.count(-1) == 1:
-        rest = -prod(sizes)
-        sizes[sizes.index(-1)] = len(x.numbers) // rest if rest else 0
+        known_product = -prod(sizes)
+        sizes[sizes.index(-1)] = len(x.numbers) // known_product if known_product else 0
     if any(n < 0 for n in sizes) or prod(sizes) != len(x.numbers):
         return None
     return Constant(x.dtype, tuple(sizes), x.numbers)
@@ -226,14 +226,14 @@ def _slice(
     for axis, first, last, step in zip(chosen, low, high, steps):
         n = x.shape[axis]
         places[axis] = list(range(n))[first : None if step < 0 and last < -n else last : step]
-    return _taken(x, places)
+    return _take(x, places)
 
 
-def _taken(x: Constant, places: list[list[int]]) -> Constant:
+def _take(x: Constant, places: list[list[int]]) -> Constant:
     """The elements at these places of each axis."""
     steps = [prod(x.shape[i + 1 :]) for i in range(len(x.shape))]
-    found = [x.numbers[sum(map(operator.mul, at, steps))] for at in itertools.product(*places)]
-    return Constant(x.dtype, tuple(map(len, places)), found)
+    numbers = [x.numbers[sum(map(operator.mul, at, steps))] for at in itertools.product(*places)]
+    return Constant(x.dtype, tuple(map(len, places)), numbers)
 
 
 @_fold("Transpose")
@@ -244,8 +244,8 @@ def _transpose(x: Constant, *, perm: Sequence[int] | None = None) -> Constant | 
     steps = [prod(x.shape[a + 1 :]) for a in order]
     shape = tuple([x.shape[a] for a in order])
     ranges = [range(n) for n in shape]
-    found = [x.numbers[sum(map(operator.mul, at, steps))] for at in itertools.product(*ranges)]
-    return Constant(x.dtype, shape, found)
+    numbers = [x.numbers[sum(map(operator.mul, at, steps))] for at in itertools.product(*ranges)]
+    return Constant(x.dtype, shape, numbers)
 
 
 @_fold("Expand")

@@ -43,17 +43,17 @@ class GraphWriter:
         self._outputs: dict[str, bytes] = {}
         self._names: set[str] = set()
         self._made: dict[Any, str] = {}
-        self._reshaped: dict[str, str] = {}  # what a Reshape took
+        self._reshaped: dict[str, str] = {}  # by output of a Reshape, its input
         self._variables: dict[str, tuple[str, int]] = {}
         self._external = None if path is None else f"{path}.data"
         self._written = 0
 
-    def own_name(self, wanted: str) -> str:
+    def own_name(self, base: str) -> str:
         """An unused name."""
-        name, same = wanted, 1
+        name, same = base, 1
         while name in self._names or not name:
             same += 1
-            name = f"{wanted}_{same}"
+            name = f"{base}_{same}"
         self._names.add(name)
         return name
 
@@ -75,7 +75,7 @@ class GraphWriter:
         return output
 
     def second_output(self, op: str, inputs: Sequence[str], attributes: Mapping[str, Any]) -> str:
-        """A node with two outputs, of which the second is asked for."""
+        """The second output of a node with two outputs."""
         names = [self.own_name(f"{op.lower()}_{len(self._nodes)}") for _ in range(2)]
         self._nodes.append(_Node(op, tuple(inputs), tuple(names), attributes))
         return names[1]
@@ -105,7 +105,7 @@ class GraphWriter:
         return self.constant_of(dtype, shape, bytes(pack(list(numbers), dtype)))
 
     def constant_of(self, dtype: DType, shape: Sequence[int], raw: bytes | memoryview) -> str:
-        """The same of bytes."""
+        """A Constant node with these bytes."""
         return self.node("Constant", value=TensorMessage(proto_writer.tensor("", _number(dtype), shape, raw)))
 
     def scalar(self, dtype: DType, number: Any) -> str:
@@ -132,17 +132,17 @@ class GraphWriter:
         """A size as a vector of one int64."""
         if isinstance(n, int):
             return self.ints([n])
-        known: dict[UOp, str] = {}
+        names: dict[UOp, str] = {}
         for node in n.toposort(lambda node: node.op is not Ops.BIND):
             if node.op in (Ops.BIND, Ops.DEFINE_VAR):
-                known[node] = self._variable(node.src[0] if node.op is Ops.BIND else node)
+                names[node] = self._variable(node.src[0] if node.op is Ops.BIND else node)
             elif node.op is Ops.CONST:
-                known[node] = self.ints([node.arg])
+                names[node] = self.ints([node.arg])
             elif node.op in SIZES:
-                known[node] = _SIZE_OPS[node.op](self, *[known[s] for s in node.src])
+                names[node] = _SIZE_OPS[node.op](self, *[names[s] for s in node.src])
             else:
                 raise OnnxError(f"save: a size computed by {node.op} cannot be written")
-        return known[n]
+        return names[n]
 
     def _variable(self, variable: UOp) -> str:
         name = variable.arg.name
@@ -151,7 +151,7 @@ class GraphWriter:
         source, axis = self._variables[name]
         return self.node("Shape", source, start=axis, end=axis + 1)
 
-    # --- what several ops need
+    # --- used by several ops
 
     def reshape(self, x: str, old: Shape, new: Shape) -> str:
         if old == new:
@@ -212,10 +212,10 @@ def _number(dtype: DType) -> int:
 
 def plain_shape(shape: Shape) -> Shape:
     """A shape with its Variables unbound."""
-    return tuple([n if isinstance(n, int) else n.substitute(_bound(n)) for n in shape])
+    return tuple([n if isinstance(n, int) else n.substitute(_bindings(n)) for n in shape])
 
 
-def _bound(n: UOp) -> dict[UOp, UOp]:
+def _bindings(n: UOp) -> dict[UOp, UOp]:
     return {s: s.src[0] for s in n.toposort() if s.op is Ops.BIND}
 
 

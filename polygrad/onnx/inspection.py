@@ -20,7 +20,7 @@ assert ops.__all__  # their import fills the table of ops
 
 @dataclass(frozen=True, slots=True)
 class ElementCount:
-    """How many initializers have an element type, their elements, and their bytes in the file."""
+    """The number of initializers of an element type, their elements, and their bytes in the file."""
 
     element: str
     tensors: int

@@ -61,8 +61,8 @@ class Instance:
         [[1.0, 0.0]]
         """
         arguments = self._arguments({**(inputs or {}), **more})
-        found = self._body.run(arguments, None, self.device)
-        return {port.name: to_host(value, self.device) for port, value in zip(self.outputs, found)}
+        results = self._body.run(arguments, None, self.device)
+        return {port.name: to_host(value, self.device) for port, value in zip(self.outputs, results)}
 
     __call__ = forward
 
@@ -85,9 +85,9 @@ class Instance:
 
     def _arguments(self, given: Mapping[str, Any]) -> list[Value]:
         """The values of all inputs, in order. Raises ArgumentError, ShapeError, DTypeError."""
-        known = {port.name for port in self._ports}
+        names = {port.name for port in self._ports}
         missing = [p.name for p in self.inputs if p.name not in given and p.kind != "optional"]
-        if missing or not known.issuperset(given):
+        if missing or not names.issuperset(given):
             raise ArgumentError(
                 f"forward: expected the inputs {[p.name for p in self.inputs]}, got {list(given)}"
             )
@@ -120,7 +120,7 @@ class Instance:
         `bounds` are those of `capture`. Raises what it raises; CaptureError for a model in which computed
         numbers decide what is computed next; ArgumentError for an output with a size computed from others.
         """
-        # The file has the initializers as they are, not what is computed of them.
+        # The file has the initializers themselves, not values computed from them.
         step = CapturedForward(self.forward, self.inputs, self.parameters, self.device, bounds, prune=False)
         step.warm()
         step.save(path)
@@ -132,10 +132,10 @@ class Instance:
 
     def _attribute(self, tensor: TensorData | SparseData) -> Value:
         """The value of a tensor that is an attribute: a Constant, if it is small."""
-        return self._loaded(tensor, is_attribute=True)
+        return self._load(tensor, is_attribute=True)
 
     def _initializer(self, tensor: TensorData | SparseData) -> Value:
-        value = self._loaded(tensor, is_attribute=False)
+        value = self._load(tensor, is_attribute=False)
         if isinstance(value, Tensor):
             if self._requires_grad and value.dtype.is_float:
                 value.requires_grad_()
@@ -146,7 +146,7 @@ class Instance:
             self.parameters[name] = value
         return value
 
-    def _loaded(self, tensor: TensorData | SparseData, is_attribute: bool) -> Value:
+    def _load(self, tensor: TensorData | SparseData, is_attribute: bool) -> Value:
         if isinstance(tensor, SparseData):
             return self._dense(tensor)
         if tensor.element == STRING:

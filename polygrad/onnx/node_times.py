@@ -51,11 +51,11 @@ class NodeTimes:
         for node in self.nodes:
             ops.setdefault(node.op, []).append(node)
         rows = []
-        for op, found in sorted(ops.items(), key=lambda item: -sum(node.seconds for node in item[1])):
-            spent = sum(node.seconds for node in found)
-            launches = sum(node.launches for node in found)
+        for op, nodes in sorted(ops.items(), key=lambda item: -sum(node.seconds for node in item[1])):
+            spent = sum(node.seconds for node in nodes)
+            launches = sum(node.launches for node in nodes)
             share = f"{100 * spent / (total or 1.0):.1f} %"
-            rows.append([op, f"{len(found)}", f"{launches}", time_of(spent), share])
+            rows.append([op, f"{len(nodes)}", f"{launches}", time_of(spent), share])
         head = (
             f"{len(self.nodes)} nodes one by one: {time_of(total)} in {sum(n.launches for n in self.nodes)} "
             f"launches; together: {time_of(self.fused_seconds)} in {self.fused_launches}"
@@ -76,10 +76,10 @@ def node_times(
         steps.clear()
         before = stats.launches
 
-        def observe(step: Step, found: list[Value]) -> None:
+        def observe(step: Step, values: list[Value]) -> None:
             nonlocal before
-            _compute(found)
-            steps.append((step, stats.launches - before, tuple(describe(x) for x in found)))
+            _compute(values)
+            steps.append((step, stats.launches - before, tuple(describe(x) for x in values)))
             before = stats.launches
 
         forward([copy() for copy in anew], observe)

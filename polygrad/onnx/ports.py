@@ -127,9 +127,9 @@ def _check_shape(port: Port, shape: tuple[Any, ...], sizes: dict[str, Any]) -> N
     if port.shape is None:
         return
     fits = len(shape) == len(port.shape)
-    for wanted, n in zip(port.shape, shape):
-        known = sizes.setdefault(wanted, n) if isinstance(wanted, str) else wanted
-        fits = fits and (known is None or equal(known, n))
+    for declared, n in zip(port.shape, shape):
+        expected = sizes.setdefault(declared, n) if isinstance(declared, str) else declared
+        fits = fits and (expected is None or equal(expected, n))
     if not fits:
         bound = {k: v for k, v in sizes.items() if k in port.shape}
         known_sizes = f" with {bound}" if bound else ""

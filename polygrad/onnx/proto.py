@@ -185,8 +185,8 @@ class _Fields:
         return out
 
     def last(self, number: int) -> Span | None:
-        found = self.spans(number)
-        return found[-1] if found else None
+        spans = self.spans(number)
+        return spans[-1] if spans else None
 
     def text(self, number: int) -> str:
         span = self.last(number)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from polygrad.capture.arguments import result_names
-from polygrad.engine.recording import Recording, recorded
+from polygrad.engine.recording import Recording, record
 from polygrad.errors import ArgumentError, OnnxError
 from polygrad.helpers import prod
 from polygrad.monitor import computing
@@ -66,7 +66,7 @@ def save(
     weights = _weights(function if model is None else model)
     named = _named_inputs(function, example_inputs)
     inputs = {name: _placeholder(name, value) for name, value in named.items()}
-    results = _traced(call, inputs, isinstance(example_inputs, Mapping))
+    results = _trace(call, inputs, isinstance(example_inputs, Mapping))
     writer = GraphWriter(os.fspath(path) if external_data else None)
     names: dict[UOp, str] = {}
     for name, x in inputs.items():
@@ -114,11 +114,11 @@ def _placeholder(name: str, value: Any) -> Tensor:
     return whole[: prod(x.shape)].reshape(x.shape)
 
 
-def _traced(call: Callable[..., Any], inputs: dict[str, Tensor], by_name: bool) -> list[tuple[str, Tensor]]:
+def _trace(call: Callable[..., Any], inputs: dict[str, Tensor], by_name: bool) -> list[tuple[str, Tensor]]:
     """What the function returns for these inputs, by name; nothing of it is computed."""
     before = {storage: storage.node for storage in map(storage_of, live_tensors())}
     recording = Recording(frozenset(), frozenset(), frozenset())
-    with recorded(recording, lambda recording: None), channels_first():
+    with record(recording, lambda recording: None), channels_first():
         result = call(**inputs) if by_name else call(*inputs.values())
         named = result_names(result)
         if not named:
@@ -143,13 +143,13 @@ def _traced(call: Callable[..., Any], inputs: dict[str, Tensor], by_name: bool) 
 
 def _weights(model: Any) -> dict[str, Tensor]:
     """The Tensors of a model, in memory."""
-    found = (
+    weights = (
         dict(model.parameters)
         if isinstance(getattr(model, "parameters", None), dict)
         else get_state_dict(model)
     )
-    realize_tensors(found.values())
-    return found
+    realize_tensors(weights.values())
+    return weights
 
 
 def _name_constants(
@@ -162,11 +162,11 @@ def _name_constants(
         if u in names or any(s in varying for s in u.src) or _is_symbolic(u):
             varying.add(u)
     written = [u for u in below if u in varying and u not in names]
-    wanted = dict.fromkeys(s for u in written for s in u.src if s not in varying)
-    wanted |= dict.fromkeys(u for u in roots if u not in varying)
+    constant_sources = dict.fromkeys(s for u in written for s in u.src if s not in varying)
+    constant_sources |= dict.fromkeys(u for u in roots if u not in varying)
     own = {strip(t.uop): name for name, t in weights.items()}
     constants: dict[UOp, str] = {}
-    stack = list(wanted)
+    stack = list(constant_sources)
     while stack:
         u = strip(stack.pop())
         if u in constants or u.op is Ops.CONST:

@@ -58,10 +58,10 @@ class Files:
             )
         try:
             path = (self._folder / location).resolve(strict=True)
-            inside = path.is_relative_to(self._folder) and path.is_file() and os.stat(path).st_nlink == 1
+            is_inside = path.is_relative_to(self._folder) and path.is_file() and os.stat(path).st_nlink == 1
         except (OSError, ValueError, RuntimeError) as e:
             raise OnnxError(f"{what}: cannot read its external data {location[:200]!r}: {e}") from e
-        if not location or os.path.isabs(location) or not inside:
+        if not location or os.path.isabs(location) or not is_inside:
             raise OnnxError(
                 f"{what}: external data {location[:200]!r} is not a file inside of the model's folder "
                 "without hard links elsewhere"

@@ -22,7 +22,7 @@ LINE = 64  # bytes that one request fetches
 def streamed_loads(linear: Sequence[UOp], lanes: int, target: Target) -> frozenset[UOp]:
     """The loads of neighbouring lanes inside of a sum's loop that no loop reads again, of buffers that the
     second cache does not hold, and whose vectors are narrower than a register."""
-    found = set()
+    loads = set()
     loops: list[UOp] = []
     for node in linear:
         if node.op is Ops.RANGE and not is_tile(node):
@@ -31,8 +31,8 @@ def streamed_loads(linear: Sequence[UOp], lanes: int, target: Target) -> frozens
             loops.remove(node.src[1])
         elif node.op is Ops.LOAD and loops and loops[-1].arg.kind is AxisKind.REDUCE:
             if _is_streamed(node.src[0], lanes, loops, target):
-                found.add(node)
-    return frozenset(found)
+                loads.add(node)
+    return frozenset(loads)
 
 
 def _is_streamed(index: UOp, lanes: int, loops: Sequence[UOp], target: Target) -> bool:

@@ -194,7 +194,7 @@ class Buffer:
         return self.allocation.handle
 
     @property
-    def overwritten(self) -> bool:
+    def is_overwritten(self) -> bool:
         """Whether the memory was written since this Buffer was made. A new `alias` has the present
         contents."""
         return self.version != self.allocation.version

@@ -44,7 +44,7 @@ class GridCalls:
     def __init__(self, program: Program) -> None:
         self.calls: list[GridCall] = []
         self._program = program
-        self._unbound = [_unbound(program, launch) for launch in program.launches]
+        self._make_unbound = [_make_unbound(program, launch) for launch in program.launches]
         self._bound: tuple[tuple[int, ...], tuple[int, ...]] | None = None  # the table and values of `calls`
 
     def bind(
@@ -60,7 +60,7 @@ class GridCalls:
         key = (table, tuple(self._program.check_variables(variables)))
         if self._bound == key:
             return ()
-        calls = [_bind(call, table, variables) for call in self._unbound]
+        calls = [_bind(call, table, variables) for call in self._make_unbound]
         old, self.calls, self._bound = self.calls, calls, key
         return [i for i, call in enumerate(calls) if i >= len(old) or call != old[i]]
 
@@ -69,7 +69,7 @@ class GridCalls:
         self.calls, self._bound = [], None
 
 
-def _unbound(program: Program, launch: Launch) -> _Unbound:
+def _make_unbound(program: Program, launch: Launch) -> _Unbound:
     kernel = program.kernels[launch.kernel]
     if launch.grid is None or kernel.workgroup is None:
         raise ProgramError(f"kernel {kernel.name}: a launch has no grid of workgroups")

@@ -1,5 +1,5 @@
-"""A kernel reads and writes no more buffers than its target has pointers for: where an expression reads
-more, what its operations take is materialised, the sources with the most buffers first.
+"""A limit on the buffers of a kernel: the number of pointers that the target has. Where an expression reads
+more buffers, operands of its operations are materialised, the operands with the most buffers first.
 
     r = a0 + a1 + ... + a19, for 8 buffers      s = a0 + ... + a6;  t = s + a7 + ... + a12;  r = t + a13 +
     ... + a19
@@ -17,8 +17,8 @@ _LEAST = 5  # WHERE and MULACC read three buffers, and an ASSIGN what it writes
 
 
 def limit_buffers(order: list[UOp], points: set[UOp], max_buffers: int) -> None:
-    """Add to `points`, the materialised nodes of the toposort `order`, so that the kernel of none has more
-    than `max_buffers`. Raises InternalError for a limit that no partition meets."""
+    """Add to `points`, the materialised nodes of the toposort `order`, until no kernel has more than
+    `max_buffers`. Raises InternalError for a limit that no partition meets."""
     if max_buffers < _LEAST:
         raise InternalError(f"limit_buffers: expected a limit of at least {_LEAST}, got {max_buffers}")
     limit = max_buffers - 1  # a kernel's own result is another
@@ -38,7 +38,7 @@ def limit_buffers(order: list[UOp], points: set[UOp], max_buffers: int) -> None:
 
 
 def _split(node: UOp, points: set[UOp], reads: dict[UOp, frozenset[UOp]], limit: int) -> frozenset[UOp]:
-    """What a node reads once enough of its sources are materialised."""
+    """The buffers that a node reads once enough of its sources are materialised."""
     for source in sorted(set(node.src), key=lambda s: -len(reads[s])):
         base, _ = source.movements()
         if base in points or base.op in LEAVES or len(reads[base]) < 2:

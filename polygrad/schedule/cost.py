@@ -1,8 +1,9 @@
-"""The cost model of the schedule: what operations cost, and from what sizes on a graph is fused or divided.
+"""The cost model of the schedule: the costs of operations, and the sizes from which a graph is fused or
+divided.
 
 A cost of running is in multiply-adds of one SIMD value; `bench/calibrate.py` prints each beside what it
-measures. A cost of compiling is in operations that compilers take as long for. What depends on a Target is in
-codegen/opts/cost.py.
+measures. A cost of compiling is in simple operations that take a compiler as long. Numbers that depend on a
+Target are in codegen/opts/cost.py.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _RUN_COST = {
 # operations that become many
 _COMPILE_COST = {Ops.SIN: 100, Ops.EXP2: 20, Ops.LOG2: 20, Ops.POW: 40, Ops.THREEFRY: 100}
 
-# fusion_partition.py: what is computed again in each consumer, instead of stored once
+# fusion_partition.py: values that are computed again in each consumer, instead of stored once
 MAX_BUFFERS = 3  # that a duplicated expression reads
 MAX_COPIES = 32  # a kernel computes a node at no more indices than this
 MAX_BROADCAST = 1 << 18  # cost of running that a broadcast may repeat
@@ -45,14 +46,14 @@ MIN_PRODUCT = 1 << 15  # terms of a product that is worth a launch
 MIN_VECTOR_PRODUCT = 1 << 17  # ... of a product with one row
 MIN_REUSE = 4  # how often it reads each element of its operands
 MAX_BLOCK_TERMS = 256  # terms of a product of integers that is a term of a sum of floats
-MIN_USED_SHARE = 2  # one element of so many has to be used; else it is computed where it is used
+MIN_USED_SHARE = 2  # one of this many elements has to be used; else the product is computed where it is used
 
 
 def run_cost(op: Ops) -> int:
-    """What one value of `op` costs to run."""
+    """The cost of running `op` for one value."""
     return _RUN_COST.get(op, 1)
 
 
 def compile_cost(op: Ops) -> int:
-    """What one `op` of a kernel costs to compile."""
+    """The cost of compiling one `op` of a kernel."""
     return _COMPILE_COST.get(op, 1)

@@ -2,9 +2,9 @@
 
 The function gets a placeholder for each operand, a PARAM under a reshape, and returns a SINK of STOREs in
 their loops. Movement ops over a placeholder become index arithmetic, as in scheduled kernels; elements that
-are used are loaded. What comes out has to be as good as a scheduled kernel, for the optimiser does the same
-to both: each STORE is a kernel of its own, whose loops write different elements, at indices that are proved
-to be in range. The interface is tinygrad's (`Tensor.custom_kernel`).
+are used are loaded. The optimiser treats the result like a scheduled kernel, so the same rules hold: each
+STORE is a kernel of its own, whose loops write different elements, at indices that are proved to be in range.
+The interface is tinygrad's (`Tensor.custom_kernel`).
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from polygrad.uop.symbolic import simplify
 
 _NO_VALUES = frozenset(
     {Ops.AFTER, Ops.BARRIER, Ops.DEFINE_REG, Ops.STAGE, Ops.SPECIAL, Ops.END, Ops.STORE}
-)  # what a value is not made of
+)  # ops that no value may contain
 
 
 @dataclass(frozen=True, slots=True)
 class StoreKernel:
-    """One STORE. `output`: the operand that it writes. `reads`: the operands that are PARAMs 1, 2, ... of
-    `ast`; PARAM 0 is what is written. `is_whole`: every element is."""
+    """One STORE. `output`: the operand that it writes, PARAM 0 of `ast`. `reads`: the operands that are
+    PARAMs 1, 2, ... `is_whole`: whether it writes every element."""
 
     output: int
     reads: tuple[int, ...]
@@ -43,9 +43,9 @@ class StoreKernel:
 def custom_kernels(
     function: Callable[..., Any], operands: Sequence[tuple[tuple[int, ...], DType]]
 ) -> list[StoreKernel]:
-    """What `function` makes of placeholders for `operands`, of these shapes and dtypes: its STOREs in order.
+    """The STOREs, in order, that `function` makes of placeholders for `operands`, of these shapes and dtypes.
 
-    Raises ArgumentError for what is no kernel.
+    Raises ArgumentError for a result that is no kernel.
     """
     sink = function(*[placeholder(i, shape, dtype) for i, (shape, dtype) in enumerate(operands)])
     if not isinstance(sink, UOp) or sink.op is not Ops.SINK or not sink.src:
@@ -114,10 +114,10 @@ class _Lowering:
             if _size(r) < 1:
                 raise _error("loops of at least one round", f"one of {_size(r)}")
             self._ranges[r] = UOp.range(_size(r), Axis(r.arg.id, kind))
-        found = self._ranges[r]
-        if found.arg.kind is not kind:
+        loop = self._ranges[r]
+        if loop.arg.kind is not kind:
             raise _error("loops that are either ended or reduced over", f"axis {r.arg.id[0]}, which is both")
-        return found
+        return loop
 
     def output(self, target: UOp) -> int:
         """The operand that a STORE writes, which becomes PARAM 0."""

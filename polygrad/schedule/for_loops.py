@@ -1,8 +1,8 @@
 """A FOR's kernels: those of its body, scheduled once, for each trip.
 
-The trips are unrolled in the list of kernels, where one more costs next to nothing: a trip's kernels are
-those of all others, and only what they read and write has other names. So memory is planned and barriers are
-placed across trips as anywhere else, and what runs a Program knows no loops.
+The trips are unrolled in the list of kernels, where another trip costs next to nothing: all trips share their
+kernels, and differ only in the memory that these read and write. So memory is planned and barriers are placed
+across trips as anywhere else, and runtimes know no loops.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _operand(dtype: object, param: Param) -> UOp:
     return UOp(Ops.BUFFER, dtype, (), param)  # type: ignore[arg-type]
 
 
-def trips(node: UOp, body: Sequence[KernelCall], roots: Sequence[UOp]) -> list[KernelCall]:
+def unroll_trips(node: UOp, body: Sequence[KernelCall], roots: Sequence[UOp]) -> list[KernelCall]:
     """The kernels of all iterations of a FOR. `body`: those of its `loop_body`, whose results are in `roots`.
 
     FOR(x, w, arg=For(body: x' = x * w, 3 trips))

@@ -6,11 +6,11 @@ Three passes over the graph; the first two are after tinygrad's rangeify:
    node at different indices, or a reduced value is broadcast, fusion would compute the node more than once.
 2. From producers to consumers, such a node is materialised when computing it again is expensive: it contains
    a reduction over memory, or reads more than three buffers; otherwise it is duplicated into its consumers.
-   With optimisation, a short reduction to a scalar is duplicated too: it costs less than a launch; and what
-   is broadcast widely, as an operand of a matrix product is, is materialised unless it is next to no work.
-   Of an integer that is converted to more bytes, the fewer bytes are.
-3. What one kernel would still compute at very many indices is materialised too, and expressions of very many
-   operations are divided (`operation_limit.py`).
+   With optimisation, a short reduction to a scalar is duplicated too, because it costs less than a launch. A
+   node that is broadcast widely, such as an operand of a matrix product, is materialised unless it is next to
+   no work. Of an integer that is converted to a wider dtype, the narrow value is materialised.
+3. A node that one kernel would still compute at very many indices is materialised too, and expressions of
+   very many operations are divided (`operation_limit.py`).
 
 Requested outputs, CONTIGUOUS, ASSIGN, SCAN_AXIS and FOR always are.
 """
@@ -64,8 +64,8 @@ class _Use:
 
 @dataclass(frozen=True, slots=True)
 class _Duplication:
-    """What fusion would compute of a node more than once: `uses` at different indices, and `repeats` of its
-    values by broadcasts, beyond the first. `rows`: of the product whose operand it is, if it is one's."""
+    """The work that fusion would repeat for a node: `uses` at different indices, and `repeats` of its values
+    by broadcasts, beyond the first. `rows`: of the product that has it as an operand, if there is one."""
 
     uses: int
     repeats: int
@@ -234,8 +234,8 @@ def _materialize_expensive(
 
 
 def _find_narrow(node: UOp) -> UOp | None:
-    """The computed integer that a node is a conversion of to more bytes, before it is padded: the fewer are
-    worth storing, and a product in their kernel has no condition around it."""
+    """The computed integer that a node converts to a wider dtype, before it is padded: fewer bytes are
+    stored, and a product in the kernel of the narrow value has no condition around it."""
     if node.op is not Ops.CAST or not node.dtype.is_int:
         return None
     source = node.src[0]
@@ -247,9 +247,9 @@ def _find_narrow(node: UOp) -> UOp | None:
 
 
 def _is_in_tile(node: UOp, duplication: _Duplication, reads: frozenset[UOp]) -> bool:
-    """Whether a register tile of a product computes its operand `node`: not again, if all rows are in one
-    tile; and again for each tile of rows, if it is of integers that take less than a byte in the memory that
-    it reads. Those are unpacked four at a time (codegen/lower/dot_words.py)."""
+    """Whether a register tile of a product should compute its operand `node`. That is so where one tile has
+    all rows, so that nothing is computed twice, and for integers that take less than a byte in memory: these
+    are unpacked four at a time, again for each tile of rows (codegen/lower/dot_words.py)."""
     if duplication.rows is None:
         return False
     if duplication.rows <= cost.MAX_TILE_ROWS:
@@ -260,27 +260,28 @@ def _is_in_tile(node: UOp, duplication: _Duplication, reads: frozenset[UOp]) -> 
 
 
 def _is_small_operand(node: UOp, duplication: _Duplication) -> bool:
-    """Whether a node is an operand of a product of floats that is much smaller than the other one, as a row
-    is beside a matrix: then even little work for each element is much beside loads and multiply-adds. A
-    conversion is none: products read narrow operands as they are."""
+    """Whether a node is an operand of a product of floats that is much smaller than the other operand, as a
+    row beside a matrix. Then even little work for each element is much beside loads and multiply-adds. A
+    conversion is not counted: products read narrow operands as they are."""
     is_computed = node.dtype.is_float and node.op is not Ops.CAST
     return duplication.rows is not None and is_computed and max_numel(node.shape) <= cost.MAX_SMALL_OPERAND
 
 
 def _is_filled(node: UOp) -> bool:
-    """Whether a node is padding with another number than 0."""
+    """Whether a node is padding with a number other than 0."""
     return node.op is Ops.WHERE and node.src[0].op is node.src[1].op is Ops.PAD
 
 
 def _elements_of_short(reduction: UOp) -> int:
-    """How many elements a reduction to a scalar reads; more than MAX_REPEATED for any other."""
+    """The number of elements that a reduction to a scalar reads; more than MAX_REPEATED for other
+    reductions."""
     size = max_numel(reduction.src[0].shape)
     return size if all(isinstance(n, int) and n == 1 for n in reduction.shape) else cost.MAX_REPEATED + 1
 
 
 def _limit_copies(points: set[UOp], large: list[UOp]) -> None:
-    """Materialise what the kernels of `large` would compute at more than MAX_COPIES indices, as a stencil of
-    a stencil of a stencil would."""
+    """Materialise the nodes that the kernels of `large` would compute at more than MAX_COPIES indices, as in
+    a stencil of a stencil of a stencil."""
     while large:
         root = large.pop()
         next_id = len(root.shape)

@@ -3,12 +3,12 @@
     sum((x @ w) * g)  ->  t = x @ w;  sum(t * g)
     x @ w + h @ u     ->  t = h @ u;  x @ w + t    also where x and h are rows
 
-Tiles in registers, in shared memory and in tensor cores are for a kernel whose only sum is the product's.
-What is computed of a product element by element stays in its kernel; another reduction or a scan over it and
-another sum beside it do not, nor padding of a convolution along several axes, nor, on machines with
-workgroups, any padding (a concatenation is padded operands; elsewhere its loop is partitioned). The product
-is stored then, which is little beside reading its operands again and again; it would be much for a product
-of few terms, so that one of integers stays in the sum of floats whose terms it is of.
+Tiles in registers, in shared memory and in tensor cores are for kernels whose only sum is that of a product.
+Elementwise consumers of the product stay in its kernel. Another reduction or a scan over it, and another sum
+beside it, do not; neither does padding of a convolution along several axes. On machines with workgroups no
+padding does (a concatenation consists of padded operands; on other machines its loop is partitioned). Storing
+the product costs little beside reading its operands again and again. For a product of few terms it would cost
+much, so a product of integers stays in the sum of floats that it is a term of.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _EQUALITY = frozenset({Ops.CMPEQ, Ops.CMPNE})
 
 
 def isolate_products(order: list[UOp], points: set[UOp], grid: bool) -> set[UOp]:
-    """Add products that would share a kernel to `points`, the nodes of the toposort `order` that are stored;
-    those of the points whose kernels compute one, which should move into no other kernel. `grid`: for a
-    machine with workgroups, where they share none with padding, too, and maxima are no products."""
+    """Add products that would share a kernel to `points`, the nodes of the toposort `order` that are stored.
+    The result is the points whose kernels compute a product, which should move into no other kernel. `grid`:
+    for a machine with workgroups, where products share no kernel with padding, and maxima are no products."""
     ends = _SUMS | {Ops.PAD} if grid else _SUMS
     large = {n for n in order if is_large_product(n) and not (grid and n.arg.op is Ops.MAX)}
     vectors = set() if grid else {n for n in order if is_large_vector_product(n)}
@@ -34,8 +34,8 @@ def isolate_products(order: list[UOp], points: set[UOp], grid: bool) -> set[UOp]
     windowed = set(flattened.values())
     sums_of: dict[UOp, tuple[UOp, ...]] = {}  # the sums that a node's kernel computes for it, in order
     padded: set[UOp] = set()  # around whose sums there is padding: where one is, others are not
-    positions: set[UOp] = set()  # what is computed of an ARANGE,
-    selections: set[UOp] = set()  # and of where one equals something: a sum over that becomes a load
+    positions: set[UOp] = set()  # nodes computed from an ARANGE
+    selections: set[UOp] = set()  # nodes computed from comparisons with one: a sum over them becomes a load
     for node in order:
         if node.op in GroupOp.Memory or not node.src:
             sums_of[node] = ()
@@ -56,7 +56,7 @@ def isolate_products(order: list[UOp], points: set[UOp], grid: bool) -> set[UOp]
         if products and (node.op in ends or _is_framed(node, products)):
             points.update(products)
         elif len(sums) > 1 and node.op in GroupOp.Elementwise and node not in padded:
-            # one may stay, if there is nothing but products
+            # one product may stay, if there are only products
             products = [total for total in sums if total in large or total in vectors]
             points.update(products if len(products) < len(sums) else products[:-1])
         elif node.op is Ops.SHRINK and cost.MIN_USED_SHARE * max_numel(node.shape) < max_numel(
@@ -78,8 +78,8 @@ def isolate_products(order: list[UOp], points: set[UOp], grid: bool) -> set[UOp]
 
 
 def _is_framed(node: UOp, products: list[UOp]) -> bool:
-    """Whether a node is padding along several axes of products over windows: a convolution that is pooled
-    next. No partition of one loop decides its conditions and those of the padding of its own image."""
+    """Whether a node is padding along several axes of products over windows: a convolution before a pooling.
+    No partition of one loop decides both its conditions and those of the padding of its own image."""
     if node.op is not Ops.PAD or sum((lo, hi) != (0, 0) for lo, hi in node.arg) < 2:
         return False
     return any(_is_windowed(s) for total in products for s in total.src[0].src)
@@ -94,8 +94,8 @@ def _is_windowed(operand: UOp) -> bool:
 
 
 def _is_block(total: UOp, node: UOp) -> bool:
-    """Whether a sum of few integers is a term of a sum of floats: a block of a product whose numbers are
-    integers, and have a scale for each block. Storing it would cost more than reading its operands."""
+    """Whether a sum of few integers is a term of a sum of floats: a block of a product of integers with a
+    scale for each block. Storing it would cost more than reading its operands."""
     if not (total.dtype.is_int and node.dtype.is_float and node.op is Ops.REDUCE_AXIS):
         return False
     terms = max_numel(total.src[0].shape) // max(max_numel(total.shape), 1)
@@ -103,7 +103,8 @@ def _is_block(total: UOp, node: UOp) -> bool:
 
 
 def _is_padded(node: UOp, sources: list[UOp], padded: set[UOp]) -> bool:
-    """Whether a node is padding, or computed of what is: of several `sources` with sums, a concatenation."""
+    """Whether a node is padding, or computed from padding. With sums in several of its `sources` it is a
+    concatenation."""
     if node.op is Ops.PAD:
         return True
     joins = node.op in GroupOp.Movement or node.op in GroupOp.Elementwise
@@ -111,8 +112,8 @@ def _is_padded(node: UOp, sources: list[UOp], padded: set[UOp]) -> bool:
 
 
 def _inner_sum(node: UOp) -> UOp | None:
-    """The inner of two sums that are lowered as one: windows are between them. It is the gradient of a
-    convolution, and a product again."""
+    """The inner one of two sums with windows between them, which are lowered as one sum. This is the gradient
+    of a convolution, which is a product again."""
     if node.op is not Ops.REDUCE_AXIS or node.arg.op is not Ops.ADD:
         return None
     inner, has_windows = node.src[0], False

@@ -2,7 +2,7 @@
 
     kernel_info(ast)    a KernelInfo: its output nests, its loops, how often its innermost code runs
     nest_info(nest)     a NestInfo: loops, sums, and every access to memory with its strides
-    NestInfo.products   which sums are products: what reads an operand again, and along which loops
+    NestInfo.products   the sums that are products, with the loops along which operands are read again
 
 Passes over kernels (codegen/kernels/passes.py) and the heuristics that choose Opts (codegen/opts) ask here. A
 description is made when it is first asked for, and kept.
@@ -26,7 +26,7 @@ _KEPT = 512  # descriptions
 
 
 def rounds(ranges: Collection[UOp]) -> int:
-    """How often the code inside of these loops runs, at most."""
+    """The greatest number of times that the code inside of these loops runs."""
     out = 1
     for r in ranges:
         out *= r.src[0].vmax
@@ -36,8 +36,8 @@ def rounds(ranges: Collection[UOp]) -> int:
 class Access:
     """A LOAD from memory, or a STORE to it.
 
-    `memory`: a PARAM or a STAGE. `terms`: its position as a sum of atoms, each with its factor in elements,
-    and of `offset`. `condition`: it is made only where this holds; None: everywhere.
+    `memory`: a PARAM or a STAGE. `terms` and `offset`: its position, in elements, as a sum of atoms with
+    their factors and of a constant. `condition`: the access happens only where this holds; None: everywhere.
     """
 
     def __init__(self, node: UOp) -> None:
@@ -50,7 +50,7 @@ class Access:
 
     @property
     def slot(self) -> int | None:
-        """Which argument of the kernel the memory is; None of memory of its own."""
+        """The number of the kernel's argument that the memory is; None for memory of the kernel's own."""
         return self.memory.arg.slot if self.memory.op is Ops.PARAM else None
 
     @cached_property
@@ -67,21 +67,21 @@ class Access:
 
     @cached_property
     def strides(self) -> Terms:
-        """Elements from a round of each loop to the next, of those that the position is linear in."""
+        """The elements from one round to the next of each loop that the position is linear in."""
         return {atom: step for atom, step in self.terms.items() if atom.op is Ops.RANGE}
 
     def stride(self, r: UOp) -> int:
         return self.terms.get(r, 0)
 
     def nbytes(self, fixed: Collection[UOp] = ()) -> int:
-        """What it accesses in one round of the loops `fixed`, at most."""
+        """The greatest number of bytes accessed in one round of the loops `fixed`."""
         return rounds(self.ranges.difference(fixed)) * self.itemsize
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A sum of which one operand is read again in each round of the loop `columns`, and another in each round
-    of `rows`: a matrix product, a convolution, a table of distances."""
+    """A sum with one operand that each round of the loop `columns` reads again, and another that each round
+    of `rows` reads again: a matrix product, a convolution, a table of distances."""
 
     total: UOp
     rows: UOp
@@ -112,23 +112,23 @@ class Sum:
 
     @cached_property
     def loads(self) -> tuple[Access, ...]:
-        """Of memory, in the value."""
+        """The loads from memory in the value."""
         return tuple(Access(n) for n in self.value.toposort() if n.op is Ops.LOAD)
 
     @property
     def terms(self) -> int:
-        """How many values are combined, at most."""
+        """The greatest number of values that are combined."""
         return rounds(self.loops)
 
     @property
     def work(self) -> int:
-        """How many values are combined in all rounds of all loops, at most."""
+        """The greatest number of values that are combined in all rounds of all loops."""
         return rounds(self.value.ranges)
 
     @property
     def reuse(self) -> int:
-        """How often each element of what its terms are computed of is read, at least; 1 if all of that is one
-        operand. It is a product from some number on."""
+        """The least number of times that an element of an operand is read; 1 if there is one operand. With
+        enough reuse the sum is a product."""
         return min(self.work // rounds(n.ranges) for n in self.loads) if len(self.loads) > 1 else 1
 
     @property
@@ -137,7 +137,7 @@ class Sum:
 
     @cached_property
     def selection(self) -> Selection | None:
-        """Which output elements its terms belong to, if conditions in them say so."""
+        """The output elements that its terms belong to, if conditions in the terms determine these."""
         value, conditions = self.value, list[UOp]()
         identity = UOp.const(self.node.dtype, alu.identity_element(self.op, self.node.dtype))
         if self.op is Ops.ADD:
@@ -196,7 +196,7 @@ class NestInfo:
 
     @property
     def only_sum(self) -> Sum | None:
-        """Its reduction, if it has one and no more."""
+        """Its reduction, if it has exactly one."""
         return self.sums[0] if len(self.sums) == 1 else None
 
     @cached_property
@@ -205,7 +205,7 @@ class NestInfo:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether rounds of a loop of its own have to go in order, one after the other (a scan)."""
+        """Whether the rounds of one of its loops have to run in order (a scan)."""
         return any(r.arg.kind is AxisKind.SCAN for r in self.loops)
 
     @property
@@ -214,7 +214,7 @@ class NestInfo:
 
     @cached_property
     def is_in_place(self) -> bool:
-        """Whether it reads memory that it writes: each element is then written once, after it was read."""
+        """Whether it reads memory that it writes. Each element is then written once, after it was read."""
         order = self.node.toposort()
         written = {n.src[0].src[0] for n in order if n.op is Ops.STORE}
         return any(n.op is Ops.LOAD and n.src[0].src[0] in written for n in order)
@@ -251,7 +251,7 @@ class KernelInfo:
 
     @property
     def only_nest(self) -> NestInfo | None:
-        """Its nest, if it has one and no more, and passes may change it: no Opts were given by hand."""
+        """Its nest, if it has exactly one and passes may change it, because no Opts were given by hand."""
         return self.nests[0] if len(self.nests) == 1 and not self.has_own_opts else None
 
     @cached_property
@@ -260,7 +260,7 @@ class KernelInfo:
 
     @cached_property
     def loads(self) -> tuple[Access, ...]:
-        """All of them: what fills memory of its own, too."""
+        """All loads, also those that fill memory of the kernel's own."""
         return tuple(Access(n) for n in self.order if n.op is Ops.LOAD)
 
     @property
@@ -272,7 +272,7 @@ class KernelInfo:
 
     def is_sum_of(self, min_rounds: int) -> bool:
         """Whether it has one nest, constant sizes and a reduction, and its innermost code runs `min_rounds`
-        times: what passes that reorder or divide reductions are for."""
+        times or more. Passes that reorder or divide reductions are for such kernels."""
         return (
             self.only_nest is not None
             and any(r.arg.kind is AxisKind.REDUCE for r in self.ranges)
@@ -292,7 +292,6 @@ def nest_info(nest: UOp) -> NestInfo:
 
 
 def forget_kernels() -> None:
-    """Let go of the nodes that descriptions hold. A kernel is described once for all who ask while its
-    Program is made; after that nobody asks."""
+    """Release the nodes that descriptions hold. Descriptions are needed only while a Program is made."""
     kernel_info.cache_clear()
     nest_info.cache_clear()

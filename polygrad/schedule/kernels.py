@@ -22,8 +22,9 @@ from polygrad.uop.shapes import sint_max
 
 @dataclass(frozen=True, slots=True)
 class KernelCall:
-    """A kernel and the nodes its PARAMs are: the stored node (or the BUFFER written), then what is read.
-    `offsets`: the bytes at which each PARAM begins there; none: all at the start."""
+    """A kernel and the nodes that its PARAMs stand for: the stored node (or the BUFFER written), then the
+    nodes that it reads. `offsets`: the byte at which each PARAM begins in its node's memory; empty: all at
+    0."""
 
     ast: UOp
     args: tuple[UOp, ...]
@@ -32,10 +33,10 @@ class KernelCall:
 
 def storage_of(node: UOp) -> UOp:
     """The node whose buffer holds the value of a stored node: itself, or the BUFFER that an ASSIGN writes."""
-    return (assigned(node) if node.op is Ops.ASSIGN else node).buffer
+    return (written_memory(node) if node.op is Ops.ASSIGN else node).buffer
 
 
-def assigned(assign: UOp) -> UOp:
+def written_memory(assign: UOp) -> UOp:
     """The memory that an ASSIGN writes to: a BUFFER or an AFTER, in which it is the next version."""
     memory, _ = assign.src[0].movements()
     return memory
@@ -172,18 +173,18 @@ class _KernelMaker:
             (axis,) = node.arg.axes
             r = src_indices[axis]
             if r.op is not Ops.RANGE:  # one element
-                return running(node.arg.op, src[1], src[0], *src[2:])
+                return next_value(node.arg.op, src[1], src[0], *src[2:])
             return UOp(Ops.SCAN, node.dtype, (r, *src), node.arg.op)
         raise InternalError(f"{op} cannot be fused into a kernel")
 
 
-def running(op: Ops, previous: UOp, value: UOp, *factor: UOp) -> UOp:
-    """A SCAN's value in a round, of that in the round before."""
+def next_value(op: Ops, previous: UOp, value: UOp, *factor: UOp) -> UOp:
+    """A SCAN's value in a round, from its value in the round before."""
     return UOp(op, value.dtype, (previous, *factor, value))
 
 
 def _is_masked(value: UOp, valid: UOp) -> bool:
-    """`value` is already zero where `valid` fails."""
+    """Whether `value` is already zero where `valid` fails."""
     if value.op is not Ops.LOAD or len(value.src[0].src) < 3:
         return False
     gate = value.src[0].src[2]

@@ -1,9 +1,10 @@
 """The memory planner: scratch buffers by lifetime, at fixed offsets of one arena.
 
 Greedy: one buffer after the other, each at the lowest offset where no buffer with an overlapping lifetime
-lies. By size, the largest first; where that leaves gaps, also by breadth (those first that are alive when the
-most bytes are) and by duration, and the smallest arena is taken (TensorFlow Lite's words: Pisarchyk and Lee,
-"Efficient Memory Management for Deep Neural Net Inference", 2020).
+lies. Buffers are placed by size, the largest first. Where that leaves gaps, they are also placed by breadth
+(buffers that are alive when the most bytes are come first) and by duration, and the smallest arena is taken
+(the terms are TensorFlow Lite's: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
+Inference", 2020).
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from itertools import accumulate
 from polygrad.helpers import round_up
 
 ALIGN, GUARD = 64, 64
-_SLACK = 1.02  # of a plan that no other is tried after,
-_MAX_TRIED = 2000  # or of more buffers than these
+_SLACK = 1.02  # times the lower bound: no other order is tried after a plan within it,
+_MAX_TRIED = 2000  # nor for more buffers than these
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
-"""A kernel takes no more operations for an element than compilers do well with: where an expression takes
-more, its toposort is divided into blocks, and what one of them needs of those before is materialised.
+"""A limit on the operations that a kernel takes for an element, beyond which compilers do badly. The toposort
+of a longer expression is divided into blocks, and values that a block needs from earlier blocks are
+materialised.
 
     for 1,000 steps: v -= h * sin(x);  x += h * v      kernels for x and v after every ninth step
 
-The blocks of what repeats are alike, so that few kernels are compiled, however long it goes on.
+The blocks of repeated steps are alike, so few kernels are compiled for any number of steps.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ _STORABLE = GroupOp.Elementwise | {Ops.REDUCE_AXIS}
 
 
 def limit_operations(bounds: dict[UOp, int], points: set[UOp]) -> None:
-    """Add to `points`, the materialised nodes, so that the kernel of none costs many more to
-    compile than MAX_OPERATIONS. `bounds`: the most that each may take."""
+    """Add to `points`, the materialised nodes, until no kernel costs much more to compile than
+    MAX_OPERATIONS. `bounds`: for each point an upper bound of its kernel's cost."""
     for root in [n for n, bound in bounds.items() if bound > cost.MAX_OPERATIONS]:
         expression = _expression(root, points)
         if _total(expression) <= cost.MAX_OPERATIONS:
@@ -29,12 +30,12 @@ def limit_operations(bounds: dict[UOp, int], points: set[UOp]) -> None:
 
 
 def exceeds_limit(*kernels: UOp) -> bool:
-    """Whether one kernel of all that these ASTs compute would take too many operations."""
+    """Whether one kernel that computes all of these ASTs would take too many operations."""
     return sum(_total(ast.toposort()) for ast in kernels) > cost.MAX_OPERATIONS
 
 
 def _expression(root: UOp, points: set[UOp]) -> list[UOp]:
-    """What the kernel of `root` computes and reads, in order."""
+    """The nodes that the kernel of `root` computes and reads, in order."""
     return root.toposort(lambda n: n is root or n not in points)
 
 
@@ -43,8 +44,8 @@ def _total(nodes: list[UOp]) -> int:
 
 
 def _divide(end: UOp, points: set[UOp]) -> None:
-    """Divide what is computed for each element that `end` stores or, if it is a reduction, takes. Another
-    reduction there is in one block as a whole: nobody wants the one-hot of a gather stored."""
+    """Divide the expression of each element that `end` stores or, if it is a reduction, combines. Another
+    reduction in it stays whole, in one block, so that the one-hot of a gather is never stored."""
     order = end.toposort(lambda n: n is end or (n not in points and n.op is not Ops.REDUCE_AXIS))
     blocks: dict[UOp, int] = {}
     block = total = 0
@@ -67,7 +68,8 @@ def _divide(end: UOp, points: set[UOp]) -> None:
 
 
 def _is_worth_storing(node: UOp, points: set[UOp]) -> bool:
-    """Rather than computing it again. Sums of Variables are no values of a dtype that memory has."""
+    """Whether a node is stored rather than computed again. Sums of Variables cannot be: memory has no
+    elements of their dtype."""
     if node.op not in _STORABLE or node in points or node.dtype is dtypes.index:
         return False
     return cost.compile_cost(node.op) > 1 or any(s.src and s not in points for s in node.src)

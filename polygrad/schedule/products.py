@@ -1,7 +1,7 @@
-"""What a product is in a tensor graph; `KernelInfo` says it of a kernel.
+"""The definition of a product in a tensor graph; `KernelInfo` has that for kernels.
 
-A product is a reduction whose terms are computed of two or more values, each of which is broadcast: of
-matrices, but also of the rows of two matrices whose distances are asked for, or of an image's windows and
+A product is a reduction whose terms are computed from two or more values, each of which is broadcast. They
+may be two matrices, but also the rows of two matrices in a table of distances, or an image's windows and
 weights.
 """
 
@@ -16,7 +16,7 @@ _COMPUTED = GroupOp.Elementwise | GroupOp.Movement
 
 
 def is_product(reduction: UOp) -> bool:
-    """Whether the terms of a REDUCE_AXIS are computed of two or more values, each element of which is read
+    """Whether the terms of a REDUCE_AXIS are computed from two or more values, each element of which is read
     MIN_REUSE times or more."""
     size = max_numel(reduction.src[0].shape)
     operands: set[UOp] = set()

@@ -15,10 +15,10 @@ from functools import partial
 
 from polygrad.errors import InternalError
 from polygrad.schedule.buffer_limit import limit_buffers
-from polygrad.schedule.for_loops import loop_body, trips
+from polygrad.schedule.for_loops import loop_body, unroll_trips
 from polygrad.schedule.fusion_partition import MATERIALIZED, materialization_points
 from polygrad.schedule.isolated_products import isolate_products
-from polygrad.schedule.kernels import KernelCall, assigned, make_kernel, storage_of
+from polygrad.schedule.kernels import KernelCall, make_kernel, storage_of, written_memory
 from polygrad.schedule.split_scan import CORES, SideBySide, split_scans
 from polygrad.uop.alu import identity_element
 from polygrad.uop.node import UOp
@@ -38,10 +38,9 @@ class Schedule:
 def schedule(
     sink: UOp, optimized: bool = False, max_buffers: int = 0, grid: bool = False, scans: SideBySide = CORES
 ) -> Schedule:
-    """Kernels that compute every source of `sink`, each of which is stored whole; `optimized`: with matrix
-    products in kernels that have no other sum.
-    `max_buffers`: of a kernel; 0: any number. `grid`: for a machine with workgroups. `scans`: what it wants
-    of running values."""
+    """Kernels that compute every source of `sink`, each of which is stored whole. `optimized`: matrix
+    products get kernels that have no other sum. `max_buffers`: of a kernel; 0: any number. `grid`: for a
+    machine with workgroups. `scans`: how the machine divides running values."""
     again = partial(schedule, optimized=optimized, max_buffers=max_buffers, grid=grid, scans=scans)
     sink = prepare(sink)
     if optimized:
@@ -67,7 +66,7 @@ def schedule(
 
 
 def _in_memory(root: UOp) -> UOp:
-    """The node whose buffer holds `root` whole: of a reshape of what has one, that."""
+    """The node whose buffer holds `root` whole: for a reshape of a node with a buffer, that node."""
     node = root
     while node.op is Ops.RESHAPE:
         node = node.src[0]
@@ -75,10 +74,10 @@ def _in_memory(root: UOp) -> UOp:
 
 
 def _kernels(
-    produced: list[UOp], stored: set[UOp], scheduled: Callable[[UOp], Schedule], apart: set[UOp]
+    produced: list[UOp], stored: set[UOp], schedule_body: Callable[[UOp], Schedule], apart: set[UOp]
 ) -> tuple[list[KernelCall], set[UOp]]:
-    """The kernels of `produced`, and which of these are hazards. `scheduled`: what a loop's body becomes;
-    what is apart there is added to `apart`."""
+    """The kernels of `produced`, and the nodes among these that are hazards. `schedule_body`: schedules a
+    loop's body; the nodes that are apart in it are added to `apart`."""
     calls: list[KernelCall] = []
     hazards: set[UOp] = set()
     done: set[tuple[tuple[UOp, ...], int, UOp]] = set()
@@ -87,8 +86,8 @@ def _kernels(
             loop = (node.src, node.arg.trips, node.arg.body)
             if loop not in done:  # its results come together
                 done.add(loop)
-                body = scheduled(loop_body(node))
-                calls += trips(node, body.calls, body.roots)
+                body = schedule_body(loop_body(node))
+                calls += unroll_trips(node, body.calls, body.roots)
                 apart |= {c.args[0] for c in calls if c.args[0].src and c.args[0].src[0] in body.apart}
             continue
         call = make_kernel(node, stored)
@@ -125,7 +124,7 @@ def prepare(sink: UOp) -> UOp:
 
 
 def _is_hazard(node: UOp, call: KernelCall) -> bool:
-    """An ASSIGN whose kernel reads elements of its target other than the one it writes."""
+    """Whether a node is an ASSIGN whose kernel reads other elements of its target than the one it writes."""
     if node.op is not Ops.ASSIGN or node.arg is not None:
         return False
     nodes = call.ast.toposort()
@@ -134,7 +133,7 @@ def _is_hazard(node: UOp, call: KernelCall) -> bool:
 
 
 def _store_values_first(sink: UOp, hazards: set[UOp]) -> UOp:
-    """The values of these ASSIGNs go through separate buffers.
+    """The graph with the values of these ASSIGNs in separate buffers.
 
     ASSIGN(target, value)  ->  ASSIGN(target, CONTIGUOUS(value))
     """
@@ -161,7 +160,7 @@ def _dependencies(produced: list[UOp], stored: set[UOp]) -> list[set[int]]:
             readers.setdefault(r, []).append(i)
     for i, node in enumerate(produced):
         if node.op is Ops.ASSIGN:
-            dependencies[i].update(r for r in readers[assigned(node)] if r != i)
+            dependencies[i].update(r for r in readers[written_memory(node)] if r != i)
     return dependencies
 
 
@@ -187,9 +186,9 @@ def _copy_old_values(sink: UOp) -> UOp:
     m + 1, AFTER(m, ASSIGN(m, v))  ->  CONTIGUOUS(m) + 1, AFTER(m, ASSIGN(m, v))
     """
     order = sink.toposort()
-    overwritten = {assigned(n) for n in order if n.op is Ops.ASSIGN}
-    read: dict[UOp, UOp] = {}  # what a node's value becomes
-    target: dict[UOp, UOp] = {}  # what it becomes where it is written to
+    overwritten = {written_memory(n) for n in order if n.op is Ops.ASSIGN}
+    read: dict[UOp, UOp] = {}  # by node: its replacement where its value is read
+    target: dict[UOp, UOp] = {}  # by node: its replacement where it is written to
     for node in order:
         if node.op is Ops.ASSIGN or node.op is Ops.AFTER:
             src: tuple[UOp, ...] = (target[node.src[0]], read[node.src[1]])
@@ -208,7 +207,8 @@ def _copy_old_values(sink: UOp) -> UOp:
 
 
 def _toposort(dependencies: list[set[int]]) -> list[int]:
-    """Positions in an order that respects `dependencies`, the least first; those on a cycle are left out."""
+    """Positions in an order that respects `dependencies`, the smallest first; those on a cycle are left
+    out."""
     dependents: list[list[int]] = [[] for _ in dependencies]
     waiting = [len(d) for d in dependencies]
     for i, needed in enumerate(dependencies):

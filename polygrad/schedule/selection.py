@@ -1,8 +1,8 @@
-"""Selections by position: what a comparison of a loop with a position that is read from memory stands for.
+"""Selections by position: comparisons of a loop with a position that is read from memory, and their meaning.
 
     sum(index[i] == v ? x[i, c] : 0 for i)      each x[i, c] belongs to v = index[i] alone
 
-The gradient of a gather, histograms and writes at positions are such; so is a gather, as a sum over v.
+Gradients of gathers, histograms and writes at positions have this form; so has a gather, as a sum over v.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     scan(x[i] for i < n)  ->  total[p] = the part p of x combined; start = scan(total), shifted by one;
                               scan(x[p*n/parts + i] for i < n/parts), from start[p] on
 
-One running value waits for the one before it: parts go side by side, in lanes or threads. How many there are
-depends on the sizes and the kind of machine alone, so the result does not depend on the number of threads, by
-the bit. Products of floats and linear recurrences stay whole: the product of a part leaves the range of its
-dtype where running values do not (0 before a part whose product is infinite would be NaN).
+Each running value waits for the one before it, so parts run side by side, in lanes or threads. The number of
+parts depends on the sizes and the kind of machine alone, so results have the same bits for any number of
+threads. Products of floats and linear recurrences stay whole: the product of a part may leave the range of
+its dtype where running values do not (a 0 before a part whose product is infinite would become NaN).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from polygrad.uop.ops import Ops
 
 
 class SideBySide(NamedTuple):
-    """What a machine wants of running values: `rows` that go side by side, of no fewer elements than
-    `least`."""
+    """How a machine divides running values: into `rows` that run side by side, of at least `least` elements
+    each."""
 
     rows: int
     least: int
@@ -62,7 +62,7 @@ def split_scan(node: UOp, target: SideBySide) -> UOp | None:
         initial = initial.reshape((1,) * x.ndim).expand(x.shape)
 
     outer, inner = x.shape[:axis], x.shape[axis + 1 :]
-    whole = pad_axis(x, axis, 0, parts * size - n)  # no value comes back from there
+    whole = pad_axis(x, axis, 0, parts * size - n)  # the result leaves out the padding
     blocks = whole.reshape((*outer, parts, size, *inner))
     first = shrink_axis(initial, axis, 0, 1)
     totals = blocks.reduce_axis(op, (axis + 1,)).contiguous().reshape((*outer, parts, *inner))

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
-from polygrad.engine.normalize import uncomputed
+from polygrad.engine.normalize import is_uncomputed
 from polygrad.engine.recording import watch
 from polygrad.errors import GradientError, ShapeError
 from polygrad.gradient import apply_hooks, differentiable, gradient, is_freed, is_leaf, uniform_value
@@ -388,6 +388,6 @@ def drop_unread_gradients() -> None:
         t = reference()
         if t is not None and t.grad is not None and t.requires_grad is None:
             value = t.grad.uop.base
-            if value.op is not Ops.BUFFER and uncomputed(value):
+            if value.op is not Ops.BUFFER and is_uncomputed(value):
                 t.grad = None
     modes.unread_gradients.clear()

@@ -105,7 +105,9 @@ class ProtocolsMixin(StorageMixin):
         grad = f", grad={self.grad.shape} {self.grad.dtype}" if self.grad is not None else ""
         computed_value = stored_value(stored_node(self.uop))
         shape = tuple([n for n in self.shape if isinstance(n, int)])
-        is_lazy = computed_value is None or computed_value.arg.overwritten or isinstance(self._device, tuple)
+        is_lazy = (
+            computed_value is None or computed_value.arg.is_overwritten or isinstance(self._device, tuple)
+        )
         if is_lazy or len(shape) < self.ndim or watch.recording is not None:
             return f"<Tensor {self.shape} {self.dtype} on {self.device}, lazy: tolist() shows it{grad}>"
         assert computed_value is not None

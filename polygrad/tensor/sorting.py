@@ -307,23 +307,23 @@ class SortingMixin(IndexingMixin):
         return tuple(results) if len(results) > 1 else results[0]
 
     def _unique_in_table(
-        self, least: int, greatest: int, return_inverse: bool, return_counts: bool
+        self, smallest: int, largest: int, return_inverse: bool, return_counts: bool
     ) -> list[Self]:
         """`unique` of integers from `least` to `greatest`: a table counts each of them."""
-        size = 1 << (greatest - least).bit_length()  # few different ones, so that few kernels are compiled
+        size = 1 << (largest - smallest).bit_length()  # few different ones, so that few kernels are compiled
         wide = self.dtype if self.dtype.itemsize >= 4 else dtypes.int32
-        place = self._with((self._with(self.uop.cast(wide)) - least).uop.cast(dtypes.int32).contiguous())
+        place = self._with((self._with(self.uop.cast(wide)) - smallest).uop.cast(dtypes.int32).contiguous())
         counts = place.is_class(size, 0)._reduce(Ops.ADD, 1, False, dtypes.int32, dtypes.int32)
         counts = counts._with(counts.uop.contiguous())
         is_there = counts > 0
-        found, count = is_there._true_positions()
-        values = found._with(found.uop.cast(wide)) + least
+        positions, count = is_there._true_positions()
+        values = positions._with(positions.uop.cast(wide)) + smallest
         results = [values._with(values.uop.cast(self.dtype))._first_of(count)]
         if return_inverse:
             ranks = is_there._with(is_there.uop.cast(dtypes.int32)).cumsum(0) - 1
             results.append(ranks._with(ranks.uop.contiguous()).gather(0, place))
         if return_counts:
-            results.append(counts.gather(0, found)._first_of(count))
+            results.append(counts.gather(0, positions)._first_of(count))
         return results
 
     def topk(self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True) -> tuple[Self, Self]:

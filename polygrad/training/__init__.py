@@ -8,8 +8,8 @@
     history.save("curves.svg")
 
 `fit.py` reads the arguments, `run.py` is the loop, `steps.py` has the captured Programs, `batches.py` the
-order of batches, `measures.py` the losses and metrics with names, `callbacks.py` what looks on,
-`checkpoint.py` the file.
+order of batches, `measures.py` the losses and metrics with names, `callbacks.py` the functions that are
+called between steps, `checkpoint.py` the file.
 """
 
 from __future__ import annotations

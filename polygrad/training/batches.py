@@ -46,7 +46,7 @@ class BatchSource(Protocol):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What must be the same for the same batches, by name: plain values."""
+        """The values on which the batches depend, by name: plain data."""
 
     def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
         """The batches of epoch `number`, from position `start` on."""
@@ -74,8 +74,8 @@ class RowBatches:
     @property
     def sizes(self) -> list[int]:
         """The different numbers of rows of batches."""
-        full, rest = divmod(self.rows.rows, self.size)
-        return [*([self.size] if full else []), *([rest] if rest and not self.drop_last else [])]
+        full, remainder = divmod(self.rows.rows, self.size)
+        return [*([self.size] if full else []), *([remainder] if remainder and not self.drop_last else [])]
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class RowBatches:
             yield Batch(tensors[:split], tensors[split:])
 
     def _gather_of(self, size: int) -> Callable[[], tuple[Tensor, ...]]:
-        """What gathers the next `size` rows, and goes on."""
+        """A function that gathers the next `size` rows and advances the cursor."""
         if size not in self._gathers:
             columns, cursors = self.rows.tensors, self._cursors
 
@@ -135,7 +135,7 @@ class _Cursor:
         return self.order[self.position + Tensor.arange(size, device=self.order.device, dtype=dtypes.int32)]
 
     def advance(self, size: int) -> None:
-        """Go on by `size` rows."""
+        """Advance by `size` rows."""
         self.position.assign(self.position + size)
 
 
@@ -152,7 +152,7 @@ class LoaderBatches:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """None that are known."""
+        """None: those of an iterable are unknown."""
         return {}
 
     def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:

@@ -1,7 +1,8 @@
 """Checkpoints: the state of a run as one safetensors file, from which it goes on to the last bit.
 
-What is random is a function of the seed and the number of the step. So a file has no generators: it has
-weights, the optimizer, the scheduler, sums of the epoch that has begun, the history, and what callbacks keep.
+Random numbers are a function of the seed and the number of the step. So a file has no generators: it has
+weights, the optimizer, the scheduler, sums of the epoch that has begun, the history, and the callbacks'
+state.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ def _name(step: int) -> str:
 
 
 def _settings(run: TrainingRun) -> dict[str, Any]:
-    """What must be the same in a run that goes on."""
+    """The settings that must be the same in a run that is continued."""
     return {
         "seed": run.seed,
         "optimizer": type(run.optimizer).__name__,
@@ -170,7 +171,7 @@ def _settings(run: TrainingRun) -> dict[str, Any]:
 
 
 def _owners(run: TrainingRun) -> dict[str, Any]:
-    """What has a state beside the model, by a name of its own."""
+    """The objects beside the model that have a state, by a name for each."""
     out: dict[str, Any] = {"optimizer": run.optimizer}
     if run.scheduler is not None:
         out["scheduler"] = run.scheduler

@@ -12,24 +12,24 @@ from polygrad.tensor.tensor import Tensor
 Measure: TypeAlias = Callable[..., Tensor]
 
 
-def _compared(name: str, prediction: Tensor, target: Tensor) -> None:
-    """Raises ShapeError for a prediction and a target that would be broadcast, silently."""
+def _check_same_shape(name: str, prediction: Tensor, target: Tensor) -> None:
+    """Raises ShapeError for a prediction and a target that would silently be broadcast."""
     if prediction.shape != target.shape:
         raise ShapeError(f"{name}: expected targets of shape {prediction.shape}, got {target.shape}")
 
 
 def _mse(prediction: Tensor, target: Tensor) -> Tensor:
-    _compared("mse", prediction, target)
+    _check_same_shape("mse", prediction, target)
     return prediction.mse_loss(target)
 
 
 def _mae(prediction: Tensor, target: Tensor) -> Tensor:
-    _compared("mae", prediction, target)
+    _check_same_shape("mae", prediction, target)
     return prediction.l1_loss(target)
 
 
 def _huber(prediction: Tensor, target: Tensor) -> Tensor:
-    _compared("huber", prediction, target)
+    _check_same_shape("huber", prediction, target)
     return prediction.huber_loss(target)
 
 
@@ -38,7 +38,7 @@ def _cross_entropy(prediction: Tensor, target: Tensor) -> Tensor:
 
 
 def _binary_cross_entropy(prediction: Tensor, target: Tensor) -> Tensor:
-    _compared("binary_cross_entropy", prediction, target)
+    _check_same_shape("binary_cross_entropy", prediction, target)
     return prediction.binary_crossentropy_logits(target.cast(prediction.dtype))
 
 
@@ -49,7 +49,7 @@ def _accuracy(prediction: Tensor, target: Tensor) -> Tensor:
         return ((prediction > 0) == (target > 0.5)).cast(dtypes.float32).mean()
     has_classes = prediction.ndim > 1 and prediction.shape[1] != 1
     best = prediction.argmax(1) if has_classes else prediction
-    _compared("accuracy", best, target)
+    _check_same_shape("accuracy", best, target)
     return (best == target).cast(dtypes.float32).mean()
 
 
@@ -81,9 +81,9 @@ def metrics_of(metrics: Mapping[str, str | Measure] | Sequence[str]) -> dict[str
 
 def _find(value: Any, named: Mapping[str, Measure], what: str) -> Measure:
     if callable(value):
-        found: Measure = value
+        measure: Measure = value
     elif isinstance(value, str) and value in named:
-        found = named[value]
+        measure = named[value]
     else:
         raise ArgumentError(f"{what}: expected a function or one of {', '.join(named)}, got {value!r}")
-    return found
+    return measure

@@ -1,4 +1,4 @@
-"""`TrainingRun`: the loop over epochs and batches, and where a run stands."""
+"""`TrainingRun`: the loop over epochs and batches, and the state of a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from polygrad.training.steps import Steps
 
 
 def check_settings(epochs: int, batch_size: int, interval: str, seed: int) -> None:
-    """Raises ArgumentError for settings of a run that cannot be."""
+    """Raises ArgumentError for invalid settings of a run."""
     if not isinstance(seed, int):
         raise ArgumentError(f"fit: seed: expected an integer, got {seed!r}")
     for name, value, least in (("epochs", epochs, 0), ("batch_size", batch_size, 1)):

@@ -1,6 +1,6 @@
 """Captured Programs over batches: one that trains and one that measures, for each combination of shapes.
 
-Both add what they measured to Tensors, weighted by rows. So a run reads numbers when it shows them, and not
+Both add the measured values to Tensors, weighted by rows. So a run reads numbers when it shows them, and not
 after each step. The sums are float32: means of 10^5 batches are right to 5 digits or so.
 """
 
@@ -23,8 +23,8 @@ _MAX_SHAPES = 32  # of batches: more are rather a mistake than a plan
 
 
 class Sums:
-    """Sums of measured values over rows, on a device. `rows`: how many these were; a captured function that
-    adds to `values` counts none."""
+    """Sums of measured values over rows, on a device. `rows`: the number of rows, which captured functions
+    that add to `values` do not count."""
 
     def __init__(self, count: int, device: str) -> None:
         self.values = Tensor.zeros(count, device=device, dtype=dtypes.float32).contiguous().realize()
@@ -53,7 +53,7 @@ def add_means(sums: Tensor, measured: Mapping[str, Tensor], rows: int) -> None:
 
 
 class Steps:
-    """What a run does with a batch. `make_step`, `make_evaluation`: functions of a batch's tensors, made for
+    """The work on a batch. `make_step`, `make_evaluation`: functions of a batch's tensors, made for
     the shapes of a batch; the first takes a step of the optimizer and adds to `trained`, the other adds to
     `evaluated`. `names`: of what is measured, the loss first."""
 
@@ -121,12 +121,12 @@ def captured_steps(model: Any, optimizer: Any, loss: Measure, metrics: Mapping[s
 
 
 def shapes_of(tensors: Sequence[Tensor]) -> tuple[Any, ...]:
-    """What tells apart batches that need Programs of their own."""
+    """A key of batches that share a Program."""
     return tuple((t.shape, t.dtype) for t in tensors)
 
 
 def _by_shape(made: dict[Any, Any], batch: Batch, make: Callable[[Batch], Any]) -> Any:
-    """What was made for batches of such shapes and dtypes. Raises ArgumentError for very many."""
+    """The value in `made` for batches of these shapes and dtypes. Raises ArgumentError for too many kinds."""
     key = shapes_of(batch.tensors)
     if key not in made:
         if len(made) == _MAX_SHAPES:

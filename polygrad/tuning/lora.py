@@ -1,8 +1,8 @@
 """LoRA: a model of which only low-rank adapters of its Linear layers are trained (Hu et al., 2021).
 
-Modules are named as the checkpoint names them, and so as PEFT does. Where the checkpoint joins projections
-that are several layers here, their adapters share `lora_A`, and each has its rows of `lora_B`: what PEFT's
-one adapter computes. On packed weights this is QLoRA (Dettmers et al., 2023).
+Modules have the names that the checkpoint gives them, which are also PEFT's. Where the checkpoint joins
+projections that are several layers here, their adapters share `lora_A`, and each has its rows of `lora_B`, so
+they compute the same as PEFT's single adapter. On packed weights this is QLoRA (Dettmers et al., 2023).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ ALL = "all-linear"
 _ATTENTION = (
     "q_proj",
     "v_proj",
-)  # what is adapted unless told otherwise: queries and values, as in the paper
-_HEADS = ("lm_head", "score", "classifier", "head")  # what ALL leaves out: outputs of the whole model
+)  # the default targets: queries and values, as in the paper
+_HEADS = ("lm_head", "score", "classifier", "head")  # outputs of the whole model, which ALL leaves out
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class LoraConfig:
 
     @property
     def scale(self) -> float:
-        """What the product of the two matrices is multiplied with."""
+        """The factor of the product of the two matrices."""
         return self.alpha / (math.sqrt(self.rank) if self.rank_stabilized else self.rank)
 
 
@@ -92,30 +92,30 @@ class Adapters:
 
     @property
     def parameters(self) -> list[Tensor]:
-        """What is trained, each Tensor once."""
+        """The Tensors that are trained, each once."""
         own = [t for _, layer in self.layers for t in (layer.lora_A, layer.lora_B)]
         return dedup([*own, *self.trained.values()])
 
     @property
     def layers(self) -> list[tuple[str, LowRankLinear]]:
         """The layers with adapters, by their paths in the model. Raises ArgumentError once merged."""
-        found: dict[str, Any] = dict(parts_of(module_of(self.model)))
-        own = [(path, found[path]) for place in self.places.values() for path, _ in place.layers]
-        if not all(isinstance(layer, LowRankLinear) for _, layer in own):
+        parts: dict[str, Any] = dict(parts_of(module_of(self.model)))
+        adapted = [(path, parts[path]) for place in self.places.values() for path, _ in place.layers]
+        if not all(isinstance(layer, LowRankLinear) for _, layer in adapted):
             raise ArgumentError(
                 "adapters: expected a model that has them, got one that they were merged into"
             )
-        return own
+        return adapted
 
     def weights(self) -> dict[str, Tensor]:
-        """lora_A (rank, in) and lora_B (out, rank) of each module of the checkpoint, and what is trained of
-        the model itself, by name."""
-        found = dict(self.layers)
+        """By name, lora_A (rank, in) and lora_B (out, rank) of each module of the checkpoint, and the model's
+        own weights that are trained."""
+        layers = dict(self.layers)
         out: dict[str, Tensor] = {}
         for name, place in self.places.items():
-            own = [found[path] for path, _ in place.layers]
-            first, *others = [layer.lora_B.detach() for layer in own]
-            out[f"{name}.lora_A.weight"] = own[0].lora_A.detach()
+            adapted = [layers[path] for path, _ in place.layers]
+            first, *others = [layer.lora_B.detach() for layer in adapted]
+            out[f"{name}.lora_A.weight"] = adapted[0].lora_A.detach()
             out[f"{name}.lora_B.weight"] = first.cat(*others) if others else first
         return out | {name: t.detach() for name, t in self.trained.items()}
 
@@ -150,15 +150,15 @@ def add_lora(
     <Adapters of 1 modules, rank 2: 24 weights>
     """
     config = LoraConfig(rank, alpha, dropout, rank_stabilized)
-    known = places_of(model)
-    chosen = _chosen(known, targets)
+    places = places_of(model)
+    chosen = _choose_layers(places, targets)
     trained: dict[str, Tensor] = {}
     for target in also_train:
-        found = trained_weights(model, [target])
-        if not found:
+        weights = trained_weights(model, [target])
+        if not weights:
             raise ArgumentError(f"also_train: no module of the model is called {target!r}")
-        trained |= found
-    return attach(model, config, {name: known[name] for name in chosen}, trained)
+        trained |= weights
+    return attach(model, config, {name: places[name] for name in chosen}, trained)
 
 
 def attach(
@@ -194,11 +194,11 @@ def merge(model: Any) -> Any:
     require gradients afterwards. Raises ArgumentError for a model without adapters.
     """
     module = module_of(model)
-    found = parts_of(module)
-    layers = [(path, part) for path, part in found if isinstance(part, LowRankLinear)]
+    parts = parts_of(module)
+    layers = [(path, layer) for path, layer in parts if isinstance(layer, LowRankLinear)]
     if not layers:
         raise ArgumentError("merge: expected a model with adapters, got one without: add_lora gives it some")
-    parents = dict(found) | {"": module}
+    parents = dict(parts) | {"": module}
     with Tensor.no_grad():
         for path, layer in layers:
             _put(parents, path, layer.merged())
@@ -215,18 +215,18 @@ def module_of(model: Any) -> Any:
 
 
 def names_of(model: Any) -> Names:
-    """How the checkpoint of a model names its weights."""
+    """The names that the checkpoint of a model has for its weights."""
     return model.architecture.names if isinstance(model, HFInstance) else Names()
 
 
 def places_of(model: Any) -> dict[str, AdaptedLayer]:
     """The Linear layers of a model, by the names of the checkpoint's modules."""
-    found = [(p, x) for p, x in parts_of(module_of(model)) if isinstance(x, (nn.Linear, LowRankLinear))]
-    shapes = {f"{p}.weight": tuple(x.weight.transpose().shape[::-1]) for p, x in found}
+    layers = [(p, x) for p, x in parts_of(module_of(model)) if isinstance(x, (nn.Linear, LowRankLinear))]
+    shapes = {f"{p}.weight": tuple(x.weight.transpose().shape[::-1]) for p, x in layers}
     sources = names_of(model).sources(shapes)
     joined: dict[str, list[tuple[int, str, Any]]] = {}
     transposed: dict[str, bool] = {}
-    for path, layer in found:
+    for path, layer in layers:
         source = sources[f"{path}.weight"]
         name = source.names[0].removesuffix(".weight")
         joined.setdefault(name, []).append((source.part[0] if source.part else 0, path, layer))
@@ -239,24 +239,26 @@ def places_of(model: Any) -> dict[str, AdaptedLayer]:
     }
 
 
-def _chosen(known: Mapping[str, AdaptedLayer], targets: str | Iterable[str] | None) -> list[str]:
+def _choose_layers(places: Mapping[str, AdaptedLayer], targets: str | Iterable[str] | None) -> list[str]:
     if targets is None:
-        chosen = [n for n, p in known.items() if any(_last(path) in _ATTENTION for path, _ in p.layers)]
+        chosen = [n for n, p in places.items() if any(_last(path) in _ATTENTION for path, _ in p.layers)]
         if not chosen:
             raise ArgumentError(
                 f"targets: expected names, as the model has no layers {' or '.join(_ATTENTION)}: it has "
-                f"{_listed(known)}"
+                f"{_list_names(places)}"
             )
         return chosen
     if targets == ALL:
-        return [name for name in known if _last(name) not in _HEADS]
-    wanted = [targets] if isinstance(targets, str) else list(targets)
-    if not wanted:
+        return [name for name in places if _last(name) not in _HEADS]
+    names = [targets] if isinstance(targets, str) else list(targets)
+    if not names:
         raise ArgumentError("targets: expected at least one name, got none")
-    for target in wanted:
-        if not any(ends(name, target) for name in known):
-            raise ArgumentError(f"targets: no Linear layer is called {target!r}: there are {_listed(known)}")
-    return [name for name in known if any(ends(name, target) for target in wanted)]
+    for target in names:
+        if not any(ends(name, target) for name in places):
+            raise ArgumentError(
+                f"targets: no Linear layer is called {target!r}: there are {_list_names(places)}"
+            )
+    return [name for name in places if any(ends(name, target) for target in names)]
 
 
 def ends(name: str, tail: str) -> bool:
@@ -268,8 +270,8 @@ def _last(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _listed(known: Mapping[str, AdaptedLayer]) -> str:
-    return ", ".join(dedup(_last(name) for name in known)) or "none"
+def _list_names(places: Mapping[str, AdaptedLayer]) -> str:
+    return ", ".join(dedup(_last(name) for name in places)) or "none"
 
 
 def trained_weights(model: Any, modules: Iterable[str]) -> dict[str, Tensor]:
@@ -277,14 +279,14 @@ def trained_weights(model: Any, modules: Iterable[str]) -> dict[str, Tensor]:
     own: dict[str, Tensor] = nn.state.get_state_dict(module_of(model), buffers=False)
     rules = names_of(model)
     sources = rules.sources({name: tuple(t.shape) for name, t in own.items()})
-    wanted = list(modules)
+    module_names = list(modules)
     return {
         s.names[0]: own[name]
         for name, s in sources.items()
         if len(s.names) == 1
         and s.part is None
         and not s.is_transposed
-        and any(ends(s.names[0].rpartition(".")[0], module) for module in wanted)
+        and any(ends(s.names[0].rpartition(".")[0], module) for module in module_names)
     }
 
 
@@ -294,7 +296,7 @@ def _device(place: AdaptedLayer) -> Any:
 
 
 def _put(parents: Mapping[str, Any], path: str, value: Any) -> None:
-    """Set what is at `path`, an attribute or an item of the list that an object has."""
+    """Set the attribute, or the item of a list, at `path`."""
     names = path.split(".")
     for i in range(len(names) - 1, -1, -1):
         owner = parents.get(".".join(names[:i]))
@@ -321,6 +323,6 @@ def _item(owner: Any, name: str) -> Any:
 
 
 def _forget_captures(model: Any) -> None:
-    """What an Instance captured is of the layers that it had."""
+    """Forget the captures of an Instance: they are of the layers that it had before."""
     if isinstance(model, Instance):
         model.forget_captures()

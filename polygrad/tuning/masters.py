@@ -13,8 +13,9 @@ from polygrad.tensor.tensor import Tensor
 
 
 class MasterWeights:
-    """An optimizer of float32 copies of `params`, which get their gradients; after each step they are rounded
-    to the weights. Small steps, which would be lost in a 16-bit weight, add up in its copy.
+    """An optimizer of float32 copies of `params`. The copies get the gradients of `params`; after each step
+    the weights become the rounded copies. Small steps, which would be lost in a 16-bit weight, add up in its
+    copy.
 
     `make`: makes the optimizer of the copies: `lambda params: nn.optim.AdamW(params, lr=1e-5)`. It may stand
     wherever an optimizer may, in `compile_step` and `Instance.optimizer`. Raises ArgumentError where there is
@@ -88,8 +89,8 @@ class MasterWeights:
         return copies | {f"optimizer.{k}": t for k, t in self.optimizer.state_dict().items()}
 
     def load_state_dict(self, state_dict: dict[str, Tensor]) -> None:
-        """Go on from what `state_dict` gave; the weights become what the copies are, rounded. Raises
-        ArgumentError, ShapeError."""
+        """Continue from a `state_dict`; the weights become the rounded copies. Raises ArgumentError,
+        ShapeError."""
         own = {k.removeprefix("optimizer."): t for k, t in state_dict.items() if k.startswith("optimizer.")}
         self.optimizer.load_state_dict(own)
         with Tensor.no_grad():

@@ -24,7 +24,7 @@ from polygrad.tuning.lora import AdaptedLayer, Adapters, LoraConfig, attach, end
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _PREFIX = "base_model.model."
 _A, _B = ".lora_A.weight", ".lora_B.weight"
-_BASE = ".base_layer.weight"  # of an output layer with an adapter, which PEFT writes, too
+_BASE = ".base_layer.weight"  # the weight of an output layer with an adapter, which PEFT writes, too
 _TASKS = {
     "causal-lm": "CAUSAL_LM",
     "text-classification": "SEQ_CLS",
@@ -86,8 +86,8 @@ def save_adapters(adapters: Adapters, folder: str | os.PathLike[str]) -> None:
 def load_adapters(model: Any, folder: str | os.PathLike[str] | Mapping[str, bytes]) -> Adapters:
     """Give `model` the adapters of a folder that PEFT or `save_adapters` wrote, or of its files as bytes.
 
-    Nothing is changed unless all of it fits. Raises ModelError, which names file and entry: for what is
-    damaged, made for another model, or computes what is not known here (DoRA, patterns of ranks).
+    Nothing is changed unless all of it fits. Raises ModelError, which names file and entry, for a folder that
+    is damaged, made for another model, or of a kind that is not supported (DoRA, patterns of ranks).
     """
     files = folder if isinstance(folder, Mapping) else _read(Path(folder))
     for name in (CONFIG, WEIGHTS):
@@ -102,8 +102,8 @@ def load_adapters(model: Any, folder: str | os.PathLike[str] | Mapping[str, byte
         entries = read_entries(files[WEIGHTS])
     except ArgumentError as e:
         raise ModelError(f"{WEIGHTS}: {e}") from e
-    known = places_of(model)
-    places, others = _places(entries, known, config)
+    model_places = places_of(model)
+    places, others = _places(entries, model_places, config)
     # PEFT names modules that the model may have
     trained = trained_weights(model, fields.items("modules_to_save", str, []))
     own: dict[str, TensorEntry] = {}
@@ -131,7 +131,7 @@ def load_adapters(model: Any, folder: str | os.PathLike[str] | Mapping[str, byte
 
 
 def _base(place: AdaptedLayer, entry: TensorEntry) -> Tensor:
-    """The weight of a layer itself, which a file has, too. Raises ModelError."""
+    """The weight of the layer itself that a file also has. Raises ModelError."""
     weight = place.layers[0][1].weight
     if len(place.layers) != 1 or not isinstance(weight, Tensor) or entry.shape != weight.shape:
         raise ModelError(
@@ -156,9 +156,9 @@ def _config(fields: Fields) -> LoraConfig:
 
 
 def _places(
-    entries: Mapping[str, TensorEntry], known: Mapping[str, AdaptedLayer], config: LoraConfig
+    entries: Mapping[str, TensorEntry], model_places: Mapping[str, AdaptedLayer], config: LoraConfig
 ) -> tuple[dict[str, AdaptedLayer], dict[str, TensorEntry]]:
-    """The places that a file has adapters for, and what else is in it. Raises ModelError."""
+    """The places that a file has adapters for, and the file's other entries. Raises ModelError."""
     places: dict[str, AdaptedLayer] = {}
     others: dict[str, TensorEntry] = {}
     for key, entry in entries.items():
@@ -170,9 +170,9 @@ def _places(
             others[name] = entry
             continue
         module = name.removesuffix(kind)
-        if module not in known:
+        if module not in model_places:
             raise ModelError(f"{WEIGHTS}: {key}: the model has no Linear layer {module}")
-        place = known[module]
+        place = model_places[module]
         shape = (config.rank, place.features) if kind == _A else (sum(place.rows), config.rank)
         if entry.shape != shape or not entry.dtype.is_float:
             raise ModelError(
@@ -211,14 +211,14 @@ def _tensor(entry: TensorEntry) -> Tensor:
     return tensor_of_bytes(entry.data, entry.dtype, entry.shape, None)
 
 
-def _shortest(chosen: Mapping[str, AdaptedLayer], known: Mapping[str, AdaptedLayer]) -> list[str]:
-    """The last parts of the names in `chosen`, or as many as tell them from others in `known`."""
+def _shortest(chosen: Mapping[str, AdaptedLayer], all_places: Mapping[str, AdaptedLayer]) -> list[str]:
+    """The last parts of the names in `chosen`: as few as distinguish them from others in `all_places`."""
     out: list[str] = []
     for name in chosen:
         parts = name.split(".")
         for i in range(len(parts) - 1, -1, -1):
             tail = ".".join(parts[i:])
-            if all(other in chosen for other in known if ends(other, tail)):
+            if all(other in chosen for other in all_places if ends(other, tail)):
                 break
         out.append(tail)
     return dedup(out)

@@ -19,8 +19,8 @@ _SHORTEST = 16  # the least length that rows are padded to
 
 @dataclass
 class Row:
-    """Texts side by side: tokens, their labels, their positions, and the number of the text of each, from 1
-    on; 0 is padding."""
+    """Texts side by side: for each token its label, its position, and the 1-based number of its text; 0 is
+    padding."""
 
     ids: list[int] = field(default_factory=list)
     labels: list[int] = field(default_factory=list)
@@ -38,14 +38,14 @@ class Row:
 
     @property
     def counted(self) -> int:
-        """How many labels count."""
+        """The number of labels that count."""
         return sum(label != IGNORED_LABEL for label in self.labels)
 
 
 @dataclass(frozen=True)
 class TokenBatch:
-    """Rows as int32 Tensors (rows, length). `counted`: how many labels count. `tokens`: how many there are,
-    without padding."""
+    """Rows as int32 Tensors (rows, length). `counted`: the number of labels that count. `tokens`: their
+    number without padding."""
 
     input_ids: Tensor
     labels: Tensor
@@ -113,7 +113,8 @@ def token_batch(rows: Sequence[Row], count: int, length: int, device: str | None
 
 
 def epoch_order(count: int, seed: int, epoch: int) -> list[int]:
-    """The order of `count` rows in an epoch: another one in each, the same on every host."""
+    """The order of `count` rows in an epoch. It differs from epoch to epoch, and is the same on every
+    host."""
     order = list(range(count))
     random.Random(f"{seed}/{epoch}").shuffle(order)
     return order

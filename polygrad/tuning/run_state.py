@@ -1,7 +1,7 @@
 """The state of a training run as one file, from which it goes on to the last bit.
 
-What is random is a function of the seed and the number of the step, so the state has no generators: weights
-that are trained, the optimizer, the number of steps, what was measured, and what the run was started with.
+Random numbers are a function of the seed and the number of the step, so the state has no generators. It has
+the weights that are trained, the optimizer, the number of steps, the measured losses, and the settings.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _VERSION = "1"
 
 @dataclass
 class RunState:
-    """`step`: how many are done. `losses`: of each. `validation`: (step, loss) pairs. `settings`: what the
-    run was started with, as JSON."""
+    """`step`: the number of steps done. `losses`: of each step. `validation`: (step, loss) pairs. `settings`:
+    those that the run was started with, as JSON."""
 
     settings: Mapping[str, Any]
     step: int = 0
@@ -55,7 +55,7 @@ def save_state(path: Path, state: RunState, weights: Mapping[str, Tensor], optim
 def load_state(
     path: Path, settings: Mapping[str, Any], weights: Mapping[str, Tensor], optimizer: Any
 ) -> RunState:
-    """Give weights and optimizer what the file says. Raises ArgumentError where the run was started with
+    """Give weights and optimizer the values in the file. Raises ArgumentError where the run was started with
     other settings, ModelError for a file that is damaged or of another model."""
     try:
         data = file_bytes(path, "resume")
@@ -84,8 +84,8 @@ def load_state(
         _pairs(fields),
     )
     for name, t in weights.items():
-        found = tensors.get(f"weights.{name}")
-        if found is None or found.shape != t.shape or found.dtype is not t.dtype:
+        tensor = tensors.get(f"weights.{name}")
+        if tensor is None or tensor.shape != t.shape or tensor.dtype is not t.dtype:
             raise ModelError(f"{path}: weights.{name}: expected {t.dtype} of shape {t.shape}")
     start = "optimizer."
     own = {k.removeprefix(start): t for k, t in tensors.items() if k.startswith(start)}
@@ -104,16 +104,16 @@ def load_state(
 
 def _pairs(fields: Fields) -> list[tuple[int, float]]:
     """The validation losses with their steps. Raises ModelError."""
-    found = fields.items("validation", list)
-    for pair in found:
+    pairs = fields.items("validation", list)
+    for pair in pairs:
         if len(pair) != 2 or type(pair[0]) is not int or type(pair[1]) not in (int, float):
             raise fields.refuse("validation", "pairs of a step and a loss")
-    return [(step, float(loss)) for step, loss in found]
+    return [(step, float(loss)) for step, loss in pairs]
 
 
 def digest(examples: Sequence[Example]) -> str:
-    """What tells data apart, of tokens and labels."""
-    found = hashlib.sha256()
+    """A digest of tokens and labels that differs for different data."""
+    hasher = hashlib.sha256()
     for x in examples:
-        found.update(repr((x.ids, x.labels)).encode())
-    return found.hexdigest()[:16]
+        hasher.update(repr((x.ids, x.labels)).encode())
+    return hasher.hexdigest()[:16]

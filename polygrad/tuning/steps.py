@@ -1,8 +1,8 @@
 """Captured steps over batches of tokens, with gradients that add up over several of them.
 
-The loss of a step is the mean over all labels of all its batches that count. So what is added up for each
-batch is the sum of its losses, divided by the number of labels in all: the gradient is that of one large
-batch, whatever the division.
+The loss of a step is the mean over all labels that count in all its batches. So each batch adds the sum of
+its losses, divided by the number of labels of all batches: the gradient is that of one large batch, however
+the rows are divided.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from polygrad.tuning.rows import TokenBatch
 
 
 def summed_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    """The sum of the cross-entropy of each token but the first, as the ones before it predict it; see
-    `next_token_loss`."""
+    """The sum of the cross-entropies of all tokens but the first, as predicted from the tokens before each;
+    see `next_token_loss`."""
     scores = logits[:, :-1].reshape(-1, logits.shape[-1])
     return scores.sparse_categorical_crossentropy(
         labels[:, 1:].flatten(), ignore_index=IGNORED_LABEL, reduction="sum"
@@ -34,7 +34,7 @@ def batch_loss(module: CausalLM, ids: Tensor, labels: Tensor, positions: Tensor,
 
 
 class _Sums:
-    """Gradients added up in memory of their own: in the place of an optimizer, or before one steps."""
+    """Gradients added up in memory of their own. It takes the place of an optimizer, or comes before one."""
 
     def __init__(self, params: Sequence[Tensor], optimizer: Any) -> None:
         self.params, self.optimizer = list(params), optimizer
@@ -87,7 +87,8 @@ class Trainer:
         self._steps: dict[Any, CompiledStep] = {}
 
     def step(self, batches: Sequence[TokenBatch], rate: float) -> float:
-        """One step with the gradient of all batches, at a learning rate; the mean loss of what counts."""
+        """One step with the gradient of all batches, at a learning rate; the mean loss of the labels that
+        count."""
         total = max(sum(b.counted for b in batches), 1)
         loss = 0.0
         for i, batch in enumerate(batches):
@@ -129,7 +130,7 @@ class Trainer:
 
 
 def mean_loss(module: CausalLM, batches: Iterable[TokenBatch]) -> float:
-    """Of all labels of some batches that count, outside of training mode."""
+    """The mean loss of all labels that count in some batches, outside of training mode."""
     total = count = 0.0
     for batch in batches:
         with Tensor.no_grad(), Tensor.train(False):

@@ -1,8 +1,8 @@
 """Records of text as tokens and labels.
 
-A record is {"text"}, all of which counts in the loss, {"prompt", "completion"}, of which the completion
-does, or {"messages"}, a conversation, of which the assistant's parts do. Parts are tokenized one by one: so a
-prompt has the tokens that it has when the model is asked.
+A record is {"text"}, all of which counts in the loss; {"prompt", "completion"}, of which the completion
+counts; or {"messages"}, a conversation, of which the assistant's parts count. Parts are tokenized one by one,
+so a prompt has the same tokens as when the model is asked.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _KEYS = '{"text"}, {"prompt", "completion"} or {"messages"}'
 
 
 class TextTokenizer(Protocol):
-    """What is asked of a tokenizer: see `polygrad.hf.Tokenizer`."""
+    """The methods of a tokenizer that are used here: see `polygrad.hf.Tokenizer`."""
 
     @property
     def eos_ids(self) -> tuple[int, ...]: ...
@@ -43,7 +43,7 @@ class Example:
 
     @property
     def counted(self) -> int:
-        """How many labels count."""
+        """The number of labels that count."""
         return sum(label != IGNORED_LABEL for label in self.labels)
 
 
@@ -75,8 +75,9 @@ def examples_of(
 ) -> list[Example]:
     """The records as tokens and labels, of up to `max_length` tokens.
 
-    A longer {"text"} becomes several examples, of others the end is cut. An example of which no label counts
-    is left out. Raises ArgumentError for a record that is none of the three, with its 1-based number.
+    A longer {"text"} becomes several examples; other records are cut at the end. An example without a label
+    that counts is left out. Raises ArgumentError for a record that is none of the three, with its 1-based
+    number.
     """
     if max_length < 2:
         raise ArgumentError(f"max_length: expected at least 2, got {max_length}")
@@ -86,20 +87,20 @@ def examples_of(
         if not isinstance(record, Mapping):
             raise ArgumentError(f"{place}: expected a dict, got {type(record).__name__}")
         if "messages" in record:
-            found = _conversation(record["messages"], tokenizer, place)
+            examples = _conversation(record["messages"], tokenizer, place)
         elif "prompt" in record and "completion" in record:
             prompt, completion = (_text(record, key, place) for key in ("prompt", "completion"))
-            answer = _ended(tokenizer.encode(completion, add_special_tokens=False), tokenizer)
-            found = [_joined([(_opened(tokenizer, prompt), False), (answer, True)])]
+            answer = _append_end(tokenizer.encode(completion, add_special_tokens=False), tokenizer)
+            examples = [_join_parts([(_encode_beginning(tokenizer, prompt), False), (answer, True)])]
         elif "text" in record:
-            ids = _ended(tokenizer.encode(_text(record, "text", place)), tokenizer)
-            found = [
-                _joined([(ids[at : at + max_length], True)])
+            ids = _append_end(tokenizer.encode(_text(record, "text", place)), tokenizer)
+            examples = [
+                _join_parts([(ids[at : at + max_length], True)])
                 for at in range(0, max(len(ids) - 1, 1), max_length)
             ]
         else:
             raise ArgumentError(f"{place}: expected {_KEYS}, got {sorted(map(str, record))}")
-        out += [Example(x.ids[:max_length], x.labels[:max_length]) for x in found]
+        out += [Example(x.ids[:max_length], x.labels[:max_length]) for x in examples]
     return [x for x in out if x.counted]
 
 
@@ -110,8 +111,8 @@ def _text(record: Mapping[str, Any], key: str, place: str) -> str:
     return value
 
 
-def _opened(tokenizer: TextTokenizer, text: str) -> list[int]:
-    """The tokens of a beginning: with the special tokens that stand before it, and none behind it."""
+def _encode_beginning(tokenizer: TextTokenizer, text: str) -> list[int]:
+    """The tokens of the beginning of a text: with the special tokens before it, without those behind it."""
     own, whole = tokenizer.encode(text, False), tokenizer.encode(text)
     for at in range(len(whole) - len(own) + 1):
         if whole[at : at + len(own)] == own:
@@ -119,14 +120,14 @@ def _opened(tokenizer: TextTokenizer, text: str) -> list[int]:
     return whole
 
 
-def _ended(ids: list[int], tokenizer: TextTokenizer) -> list[int]:
-    """The tokens with one behind them that ends a text, if there is such a token."""
+def _append_end(ids: list[int], tokenizer: TextTokenizer) -> list[int]:
+    """The tokens, followed by a token that ends a text, if there is one."""
     ends = tokenizer.eos_ids
     return ids if not ends or (ids and ids[-1] in ends) else [*ids, ends[0]]
 
 
-def _joined(parts: Iterable[tuple[Sequence[int], bool]]) -> Example:
-    """Parts, each with whether it counts, as one example."""
+def _join_parts(parts: Iterable[tuple[Sequence[int], bool]]) -> Example:
+    """One example of all parts, each given with whether it counts."""
     ids: list[int] = []
     labels: list[int] = []
     for part, counts in parts:
@@ -136,8 +137,8 @@ def _joined(parts: Iterable[tuple[Sequence[int], bool]]) -> Example:
 
 
 def _conversation(messages: Any, tokenizer: TextTokenizer, place: str) -> list[Example]:
-    """One example, with all of the assistant's parts. Where the template writes earlier parts otherwise than
-    the last one, as some do that hide what a model thought, an example for each part."""
+    """One example, with all of the assistant's parts. Some templates write earlier parts in another way than
+    the last part, for example without the model's thoughts; then there is an example for each part."""
     if not isinstance(messages, list) or not all(isinstance(m, Mapping) for m in messages):
         raise ArgumentError(f"{place}: messages: expected a list of objects, got {messages!r:.80}")
     turns = [i for i, m in enumerate(messages) if m.get("role") == "assistant"]
@@ -158,8 +159,10 @@ def _conversation(messages: Any, tokenizer: TextTokenizer, place: str) -> list[E
         for start, end in zip(starts, ends):
             parts += [(ends[-1][at : len(start)], False), (ends[-1][len(start) : len(end)], True)]
             at = len(end)
-        return [_joined([(tokenizer.encode(text, False), counts) for text, counts in parts])]
+        return [_join_parts([(tokenizer.encode(text, False), counts) for text, counts in parts])]
     return [
-        _joined([(tokenizer.encode(start, False), False), (tokenizer.encode(end[len(start) :], False), True)])
+        _join_parts(
+            [(tokenizer.encode(start, False), False), (tokenizer.encode(end[len(start) :], False), True)]
+        )
         for start, end in zip(starts, ends)
     ]

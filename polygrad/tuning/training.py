@@ -49,7 +49,7 @@ Data = str | os.PathLike[str] | Iterable[Mapping[str, Any]] | Iterable[Example]
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run is started with; see `train`."""
+    """The settings of a run; see `train`."""
 
     epochs: int
     batch_size: int
@@ -106,7 +106,7 @@ class Report:
         """The losses as curves: SVG text."""
         series: dict[str, Sequence[float]] = {"loss": self.losses}
         if self.validation:
-            # a value stands from where it was measured to the next
+            # a value is drawn until the next one was measured
             held, at = [], 0
             for step in range(1, len(self.losses) + 1):
                 while at + 1 < len(self.validation) and self.validation[at + 1][0] <= step:
@@ -180,7 +180,7 @@ def train(
     settings = Settings(epochs, batch_size, accumulate, float(lr), warmup, schedule, weight_decay, max_norm,
                         max_length, packing, recompute, seed)  # fmt: skip
     examples, held_out = _data(data, validation, instance, max_length, seed)
-    weights = _trained(module, adapters)
+    weights = _weights_to_train(module, adapters)
     with generator.restored():
         run = _TrainingRun(settings, module, weights, examples, held_out, getattr(instance, "device", None))
         target = None if output is None else Path(output)
@@ -219,15 +219,15 @@ class _TrainingRun:
         self.steps = settings.epochs * self.steps_of_epoch
         self.optimizer = _optimizer(list(weights.values()), settings)
         self.trainer = Trainer(module, self.optimizer, settings.accumulate > 1)
-        known = {**asdict(settings), "data": digest(examples), "validation": digest(held_out)}
-        self.state = RunState(known)
+        identity = {**asdict(settings), "data": digest(examples), "validation": digest(held_out)}
+        self.state = RunState(identity)
 
     def _rows(self, examples: Sequence[Example]) -> list[Row]:
         make = (lambda x: packed_rows(x, self.settings.max_length)) if self.settings.packing else single_rows
         return make(examples)
 
     def load(self, path: Path) -> None:
-        """Go on from a file."""
+        """Continue from a file."""
         if not path.is_file():
             raise ArgumentError(f"resume: expected a checkpoint, found no file {path}")
         self.state = load_state(path, self.state.settings, self.weights, self.optimizer)
@@ -235,7 +235,7 @@ class _TrainingRun:
     def go(
         self, target: Path | None, every: int | None, should_stop: Callable[[], bool], label: str
     ) -> Report:
-        """All steps that are left, or those until it is told to stop."""
+        """Take all remaining steps, or those until `should_stop`."""
         state, shown = self.state, nn.data.History()
         start, tokens = time.perf_counter(), 0
         left = range(state.step, self.steps)
@@ -264,10 +264,13 @@ class _TrainingRun:
         epoch, number = divmod(step, self.steps_of_epoch)
         size = self.settings.batch_size * self.settings.accumulate
         order = epoch_order(len(self.rows), self.settings.seed, epoch)
-        return self._made([self.rows[i] for i in order[number * size : (number + 1) * size]], self.rows)
+        return self._make_batches(
+            [self.rows[i] for i in order[number * size : (number + 1) * size]], self.rows
+        )
 
-    def _made(self, rows: Sequence[Row], of: Sequence[Row]) -> list[TokenBatch]:
-        """Rows as batches; those that are packed have the length of all, others what they need."""
+    def _make_batches(self, rows: Sequence[Row], of: Sequence[Row]) -> list[TokenBatch]:
+        """Rows as batches. Packed rows are padded to the longest of all rows, others to the longest among
+        themselves."""
         count = self.settings.batch_size
         length = padded_length(of if self.settings.packing else rows, self.settings.max_length)
         parts = [rows[i : i + count] for i in range(0, len(rows), count)]
@@ -276,27 +279,27 @@ class _TrainingRun:
     def _validation_loss(self) -> float:
         count = self.settings.batch_size
         parts = (self.held_out[i : i + count] for i in range(0, len(self.held_out), count))
-        return mean_loss(self.module, (b for part in parts for b in self._made(part, self.held_out)))
+        return mean_loss(self.module, (b for part in parts for b in self._make_batches(part, self.held_out)))
 
 
 def _optimizer(params: list[Tensor], settings: Settings) -> Any:
     def make(params: list[Tensor]) -> nn.optim.AdamW:
-        found = nn.optim.AdamW(params, lr=settings.lr, weight_decay=settings.weight_decay)
-        found.clip_gradients(max_norm=settings.max_norm)
-        return found
+        optimizer = nn.optim.AdamW(params, lr=settings.lr, weight_decay=settings.weight_decay)
+        optimizer.clip_gradients(max_norm=settings.max_norm)
+        return optimizer
 
     return MasterWeights(params, make) if any(p.dtype.itemsize < 4 for p in params) else make(params)
 
 
-def _trained(module: Any, adapters: Adapters | None) -> dict[str, Tensor]:
-    """What is trained, by name, each Tensor once."""
+def _weights_to_train(module: Any, adapters: Adapters | None) -> dict[str, Tensor]:
+    """The weights that are trained, by name, each Tensor once."""
     own: dict[str, Tensor] = nn.state.get_state_dict(module, buffers=False)
     chosen = dedup([t for t in own.values() if t.dtype.is_float and t.requires_grad is not False])
     if not chosen:
         raise ArgumentError("train: expected weights that require gradients, got none: the model is frozen")
-    wanted = chosen if adapters is None else adapters.parameters
+    tensors = chosen if adapters is None else adapters.parameters
     names = {id(t): name for name, t in reversed(own.items())}
-    return {names[id(t)]: t for t in wanted}
+    return {names[id(t)]: t for t in tensors}
 
 
 def _data(
@@ -317,21 +320,21 @@ def _data(
         place = where
     elif validation is not None:
         held_out, place = _records(validation, "validation")
-    found = _examples(records, instance, max_length, where)
-    if not found:
+    examples = _examples(records, instance, max_length, where)
+    if not examples:
         raise ArgumentError(
             f"{where}: expected at least one text with a token that counts in the loss, got none"
         )
-    return found, _examples(held_out, instance, max_length, place) if held_out else []
+    return examples, _examples(held_out, instance, max_length, place) if held_out else []
 
 
 def _records(data: Any, where: str) -> tuple[list[Any], str]:
     if isinstance(data, (str, os.PathLike)):
         return list(read_records(data)), os.fspath(data)
-    found = list(data)
-    if not found:
+    records = list(data)
+    if not records:
         raise ArgumentError(f"{where}: expected at least one record, got none")
-    return found, where
+    return records, where
 
 
 def _examples(records: list[Any], instance: Any, max_length: int, where: str) -> list[Example]:

@@ -6,7 +6,7 @@ import math
 
 from polygrad.dtype import dtypes
 from polygrad.uop.alu import convert, evaluate, reinterpret
-from polygrad.uop.divmod import build, fold_divmod, positive
+from polygrad.uop.divmod import build, fold_divmod, is_positive
 from polygrad.uop.linear import Terms, linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -33,7 +33,7 @@ from polygrad.uop.sizes import add_terms
 # --- constants ------------------------------------------------------------------------------------------
 
 
-def _pinned(u: UOp) -> UOp | None:
+def _fold_to_bounds(u: UOp) -> UOp | None:
     b = u.bounds
     return UOp.const(u.dtype, b[0]) if b is not None and b[0] == b[1] else None
 
@@ -54,7 +54,7 @@ def _fold_bitcast(u: UOp, c: UOp) -> UOp | None:
     return UOp.const(u.dtype, value)
 
 
-def _const_right(u: UOp, c: UOp, x: UOp) -> UOp:
+def _move_constant_right(u: UOp, c: UOp, x: UOp) -> UOp:
     return UOp(u.op, u.dtype, (x, c))
 
 
@@ -63,7 +63,7 @@ def reassociate(u: UOp, x: UOp, c: UOp, d: UOp) -> UOp | None:
     return None if value is None else UOp(u.op, u.dtype, (x, UOp.const(u.dtype, value)))
 
 
-def _through_where(u: UOp, w: UOp, gate: UOp, a: UOp, b: UOp) -> UOp | None:
+def _push_into_where(u: UOp, w: UOp, gate: UOp, a: UOp, b: UOp) -> UOp | None:
     """An op of a WHERE between constants, and constants."""
     folded = []
     for choice in (a, b):
@@ -84,13 +84,13 @@ constants = PatternMatcher([
     (op(Ops.CAST, c, name="u"), _fold_cast),
     (op(Ops.BITCAST, c, name="u"), _fold_bitcast),
     # c + x = x + c, for every commutative op
-    (op(GroupOp.Commutative, c, x, name="u"), _const_right),
+    (op(GroupOp.Commutative, c, x, name="u"), _move_constant_right),
     # an integer whose bounds meet is a constant
-    (UPat(GroupOp.Elementwise, WHOLE, name="u"), _pinned),
+    (UPat(GroupOp.Elementwise, WHOLE, name="u"), _fold_to_bounds),
     # op(gate ? a : b, c) = gate ? op(a, c) : op(b, c)  between constants
-    (op(GroupOp.Unary | {Ops.CAST, Ops.BITCAST}, _WHERE_OF_CONSTS, name="u"), _through_where),
-    (op(GroupOp.Binary, _WHERE_OF_CONSTS, UPat(Ops.CONST), name="u"), _through_where),
-    (op(GroupOp.Binary, UPat(Ops.CONST), _WHERE_OF_CONSTS, name="u"), _through_where),
+    (op(GroupOp.Unary | {Ops.CAST, Ops.BITCAST}, _WHERE_OF_CONSTS, name="u"), _push_into_where),
+    (op(GroupOp.Binary, _WHERE_OF_CONSTS, UPat(Ops.CONST), name="u"), _push_into_where),
+    (op(GroupOp.Binary, UPat(Ops.CONST), _WHERE_OF_CONSTS, name="u"), _push_into_where),
 ])  # fmt: skip
 
 
@@ -248,7 +248,7 @@ def _symbolic_divmod(u: UOp, x: UOp, n: UOp) -> UOp | None:
     terms, constant = linear_terms(x)
     quotient: Terms = {}
     quotient_constant = 0
-    rest: Terms = {}
+    remaining: Terms = {}
     for t, k in terms.items():
         if k % m == 0 and t is base:
             quotient_constant = k // m
@@ -256,11 +256,13 @@ def _symbolic_divmod(u: UOp, x: UOp, n: UOp) -> UOp | None:
             a = t.src[0] if t.src[1] is base else t.src[1]
             quotient[a] = quotient.get(a, 0) + k // m
         else:
-            rest[t] = k
-    remainder = build(rest, constant, INDEX)
+            remaining[t] = k
+    remainder = build(remaining, constant, INDEX)
     # (a*n + b) // n = a + b // n,  (a*n + b) % n = b % n;  b // n = 0 and b % n = b  when 0 <= b < n
     size = linear_terms(n)
-    is_below = remainder.vmin >= 0 and positive(add_terms(size.terms, rest, -1), size.constant - constant)
+    is_below = remainder.vmin >= 0 and is_positive(
+        add_terms(size.terms, remaining, -1), size.constant - constant
+    )
     is_divisible = bool(quotient) or quotient_constant != 0
     if u.op is Ops.MOD:
         return remainder if is_below else remainder % n if is_divisible else None

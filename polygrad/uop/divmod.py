@@ -30,7 +30,7 @@ def fits(lo: int, hi: int, dtype: DType) -> bool:
     return dtype is dtypes.index or (lo >= dtype.min and hi <= dtype.max)
 
 
-def positive(terms: Terms, constant: int) -> bool:
+def is_positive(terms: Terms, constant: int) -> bool:
     """Whether a sum is above 0: as it stands, or with RANGEs it subtracts at the last of symbolic sizes."""
     if sum_bounds(terms, constant)[0] > 0:
         return True
@@ -45,7 +45,7 @@ def positive(terms: Terms, constant: int) -> bool:
     return sum_bounds(least, constant)[0] > 0
 
 
-def exact(x: UOp) -> bool:
+def is_exact(x: UOp) -> bool:
     """Whether the operation `x` itself cannot have wrapped: its bounds are narrower than those of its
     dtype."""
     return x.dtype is dtypes.index or x.bounds != (x.dtype.min, x.dtype.max)
@@ -91,16 +91,16 @@ def _fold_sum(x: UOp, c: int, divide: bool) -> UOp | None:
     # (a*c + b) // c = a + b // c,  (a*c + b) % c = b % c,
     # where multiples of c move between a's constant and b's until b's least value is in [0, c), but not
     # beyond 2^31: an index may have 32 bits, and wider bounds are of what a condition excludes
-    rest = {a: m for a, m in terms.items() if m % c}
-    least, most = sum_bounds(rest, k)
-    shift = least // c if k else 0
-    if shift < 0 and dtype is dtypes.index and most - shift * c > dtypes.int32.max:
+    remaining = {a: m for a, m in terms.items() if m % c}
+    lower, upper = sum_bounds(remaining, k)
+    shift = lower // c if k else 0
+    if shift < 0 and dtype is dtypes.index and upper - shift * c > dtypes.int32.max:
         shift = 0
-    if (shift or len(rest) != len(terms)) and fits(least - shift * c, most - shift * c, dtype):
+    if (shift or len(remaining) != len(terms)) and fits(lower - shift * c, upper - shift * c, dtype):
         if not divide:
-            return mod(rest, k - shift * c, c)
+            return mod(remaining, k - shift * c, c)
         whole = {a: m // c for a, m in terms.items() if m % c == 0}
-        return build(add_terms(whole, {div(rest, k - shift * c, c): 1}), shift, dtype)
+        return build(add_terms(whole, {div(remaining, k - shift * c, c): 1}), shift, dtype)
 
     g = gcd(c, *terms.values())
     if g > 1:
@@ -111,9 +111,9 @@ def _fold_sum(x: UOp, c: int, divide: bool) -> UOp | None:
     # (a*d + b) // (n*d) = a // n,  (a*d + b) % (n*d) = (a % n)*d + b  when 0 <= b < d
     for d in sorted({gcd(c, m) for m in terms.values()} - {1}, reverse=True):
         part = {a: m for a, m in terms.items() if m % d}
-        least, most = sum_bounds(part, k)
-        q = least // d
-        if q == most // d:
+        lower, upper = sum_bounds(part, k)
+        q = lower // d
+        if q == upper // d:
             ts, n = {a: m // d for a, m in terms.items() if m % d == 0}, c // d
             return div(ts, q, n) if divide else build(add_terms({mod(ts, q, n): d}, part), k - q * d, dtype)
 
@@ -121,9 +121,9 @@ def _fold_sum(x: UOp, c: int, divide: bool) -> UOp | None:
     # where coefficients are split into a multiple of c and the rest, nearest to 0 or positive
     for centred in (True, False):
         rems = {a: m % c - (c if centred and m % c > c // 2 else 0) for a, m in terms.items()}
-        least, most = sum_bounds(rems, k)
-        q = least // c
-        if q == most // c:
+        lower, upper = sum_bounds(rems, k)
+        q = lower // c
+        if q == upper // c:
             if not divide:
                 return build(rems, k - q * c, dtype)
             return build({a: (m - rems[a]) // c for a, m in terms.items()}, q, dtype)
@@ -133,8 +133,8 @@ def _fold_sum(x: UOp, c: int, divide: bool) -> UOp | None:
         atom, m = next(iter(terms.items()))
         if len(terms) == 1 and m == 1 and atom.op is Ops.IDIV and atom.src[1].op is Ops.CONST:
             d = atom.src[1].arg
-            least, most = atom.src[0].bounds  # type: ignore[misc]
-            if d > 0 and fits(least + k * d, most + k * d, dtype) and fits(0, d * c, dtype):
+            lower, upper = atom.src[0].bounds  # type: ignore[misc]
+            if d > 0 and fits(lower + k * d, upper + k * d, dtype) and fits(0, d * c, dtype):
                 return div({atom.src[0]: 1}, k * d, d * c)
         return None
 
@@ -161,8 +161,8 @@ def fold_less(x: UOp, c: UOp) -> UOp | None:
         if d.op is Ops.CONST and d.arg > 0 and fits(limit * d.arg, limit * d.arg, dtype):
             return x.src[0] < UOp.const(dtype, limit * d.arg)
         return None
-    found = _reduce_sum(x, limit)
-    return None if found is None else found[0] < UOp.const(dtype, found[1])
+    reduced = _reduce_sum(x, limit)
+    return None if reduced is None else reduced[0] < UOp.const(dtype, reduced[1])
 
 
 def fold_greater(c: UOp, x: UOp) -> UOp | None:
@@ -175,8 +175,8 @@ def fold_greater(c: UOp, x: UOp) -> UOp | None:
             new = (limit + 1) * d.arg - 1
             return UOp.const(dtype, new) < x.src[0] if fits(new, new, dtype) else None
         return None
-    found = _reduce_sum(x, limit + 1)  # c < x = !(x < c+1)
-    return None if found is None else UOp.const(dtype, found[1] - 1) < found[0]
+    reduced = _reduce_sum(x, limit + 1)  # c < x = !(x < c+1)
+    return None if reduced is None else UOp.const(dtype, reduced[1] - 1) < reduced[0]
 
 
 def _reduce_sum(x: UOp, limit: int) -> tuple[UOp, int] | None:
@@ -198,8 +198,8 @@ def _reduce_sum(x: UOp, limit: int) -> tuple[UOp, int] | None:
     else:
         # a*d + b < n*d = a < n  when 0 <= b < d
         for d in sorted({abs(m) for m in terms.values() if abs(m) > 1 and start % abs(m) == 0}, reverse=True):
-            least, most = sum_bounds({a: m for a, m in terms.items() if m % d})
-            if least >= 0 and most < d:
+            lower, upper = sum_bounds({a: m for a, m in terms.items() if m % d})
+            if lower >= 0 and upper < d:
                 terms, limit = {a: m // d for a, m in terms.items() if m % d == 0}, limit // d
                 break
         else:

@@ -68,6 +68,6 @@ def sum_bounds(terms: Terms, constant: int = 0) -> tuple[int, int]:
     """The least and greatest value of a sum, without wrapping."""
     lo = hi = constant
     for atom, factor in terms.items():
-        least, most = scaled_bounds(atom.bounds, factor)  # type: ignore[arg-type]
-        lo, hi = lo + least, hi + most
+        lower, upper = scaled_bounds(atom.bounds, factor)  # type: ignore[arg-type]
+        lo, hi = lo + lower, hi + upper
     return lo, hi

@@ -6,7 +6,7 @@ import math
 
 from polygrad.dtype import DType, dtypes
 from polygrad.uop.arithmetic import reassociate
-from polygrad.uop.divmod import build, exact, fold_greater, fold_less, positive
+from polygrad.uop.divmod import build, fold_greater, fold_less, is_exact, is_positive
 from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -65,7 +65,7 @@ def _double_cast(u: UOp, m: UOp, x: UOp) -> UOp | None:
     return None
 
 
-def _cast_inwards(y: UOp) -> UOp | None:
+def _push_cast_inwards(y: UOp) -> UOp | None:
     """cast(a + b, index) = cast(a, index) + cast(b, index), and so for *, where nothing wrapped and no cast
     is added: all leaves but one are constants or came from index."""
     leaves, stack = 0, [y]  # `leaves` that are no constants and need a cast
@@ -75,7 +75,7 @@ def _cast_inwards(y: UOp) -> UOp | None:
             return UOp(y.op, INDEX, (a.cast(INDEX), b.cast(INDEX)))
         x = stack.pop()
         if x.op is Ops.ADD or x.op is Ops.MUL:
-            if not exact(x):
+            if not is_exact(x):
                 return None
             stack.extend(x.src)
         elif x.op is not Ops.CONST and not (x.op is Ops.CAST and x.src[0].dtype is INDEX):
@@ -92,7 +92,7 @@ casts = PatternMatcher([
     (op(Ops.CAST, UPat(Ops.CAST, src=(x,), name="m"), name="u"), _double_cast),
     (op(Ops.BITCAST, UPat(Ops.BITCAST, src=(x,)), name="u"), lambda u, x: x.bitcast(u.dtype)),
     # cast(a + b, index) = cast(a, index) + cast(b, index)
-    (op(Ops.CAST, UPat((Ops.ADD, Ops.MUL), dtypes.ints, name="y"), dtype=INDEX), _cast_inwards),
+    (op(Ops.CAST, UPat((Ops.ADD, Ops.MUL), dtypes.ints, name="y"), dtype=INDEX), _push_cast_inwards),
 ])  # fmt: skip
 
 
@@ -112,7 +112,7 @@ def _equal_shifted(u: UOp, x: UOp, c: UOp, d: UOp) -> UOp:
 
 
 def _equal_scaled(u: UOp, y: UOp, x: UOp, c: UOp, d: UOp) -> UOp | None:
-    if c.arg == 0 or not exact(y):
+    if c.arg == 0 or not is_exact(y):
         return None
     if d.arg % c.arg:
         return UOp.const(BOOL, u.op is Ops.CMPNE)
@@ -129,9 +129,9 @@ def _compare_sums(x: UOp, y: UOp) -> UOp | None:
     if not cancelled and not any(b.op is Ops.RANGE and b.src[0].op is not Ops.CONST for b in difference):
         return None  # bounds alone have decided before
     constant = right.constant - left.constant
-    if positive(difference, constant):
+    if is_positive(difference, constant):
         return UOp.const(BOOL, True)
-    if positive({b: -m for b, m in difference.items()}, 1 - constant):
+    if is_positive({b: -m for b, m in difference.items()}, 1 - constant):
         return UOp.const(BOOL, False)
     if not cancelled:
         return None
@@ -206,7 +206,7 @@ def _conjunction(x: UOp, y: UOp) -> UOp | None:
     for _ in range(MAX_TERMS):
         is_conjunction = spine.op is Ops.AND
         term = spine.src[1] if is_conjunction else spine
-        merged = _merged(term, y)
+        merged = _merge_conditions(term, y)
         if merged is not None:
             out = spine.src[0] & merged if is_conjunction else merged
             while right_terms:
@@ -219,7 +219,7 @@ def _conjunction(x: UOp, y: UOp) -> UOp | None:
     return None
 
 
-def _merged(a: UOp, b: UOp) -> UOp | None:
+def _merge_conditions(a: UOp, b: UOp) -> UOp | None:
     """a & b as one condition, or None."""
     if a is b:
         return a
@@ -247,7 +247,7 @@ def _negates(a: UOp, b: UOp) -> bool:
     return a.op is Ops.CMPNE and a.src[0] is b and a.src[1].op is Ops.CONST and a.src[1].arg is True
 
 
-def _masked(x: UOp, c: UOp) -> UOp | None:
+def _drop_mask(x: UOp, c: UOp) -> UOp | None:
     ones = c.arg == -1 or (c.arg & (c.arg + 1) == 0 and x.vmin >= 0 and x.vmax <= c.arg)
     return x if ones else None
 
@@ -263,7 +263,7 @@ bits = PatternMatcher([
     # x | 0 = x ^ 0 = x << 0 = x >> 0 = x,  x & 0 = 0,  x & -1 = x,  x & (2^n - 1) = x  for 0 <= x < 2^n
     (op(frozenset({Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR}), x, const(0)), lambda x: x),
     (op(Ops.AND, nx, UPat.const(INTS, 0).named("c")), lambda x, c: c),
-    (op(Ops.AND, nx, c), _masked),
+    (op(Ops.AND, nx, c), _drop_mask),
     # (x op c) op d = x op (c op d)
     (op(Ops.AND, op(Ops.AND, x, c), d, name="u"), reassociate),
     (op(Ops.OR, op(Ops.OR, x, c), d, name="u"), reassociate),
@@ -278,7 +278,7 @@ bits = PatternMatcher([
 # --- maxima and choices ---------------------------------------------------------------------------------
 
 
-def _both_gates(gate: UOp, b: UOp, x: UOp, y: UOp) -> UOp:
+def _merge_gates(gate: UOp, b: UOp, x: UOp, y: UOp) -> UOp:
     return (gate & b).where(x, y)
 
 
@@ -313,7 +313,7 @@ choices = PatternMatcher([
     (op(Ops.WHERE, gate, op(Ops.WHERE, gate, x, y), z), lambda gate, x, y, z: gate.where(x, z)),
     (op(Ops.WHERE, gate, x, op(Ops.WHERE, gate, y, z)), lambda gate, x, y, z: gate.where(x, z)),
     # a ? (b ? x : y) : y = a & b ? x : y
-    (op(Ops.WHERE, gate, op(Ops.WHERE, bx.named("b"), x, y), y), _both_gates),
+    (op(Ops.WHERE, gate, op(Ops.WHERE, bx.named("b"), x, y), y), _merge_gates),
 ])  # fmt: skip
 
 loads = PatternMatcher([

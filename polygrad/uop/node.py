@@ -603,11 +603,11 @@ class UOp:
         left out."""
         if gate is None and self.op in _KERNELS:
             if self._below is None:  # without itself: a node that holds itself is never freed
-                self._below = self._sorted(None)[:-1]
+                self._below = self._collect_sources(None)[:-1]
             return [*self._below, self]
-        return self._sorted(gate)
+        return self._collect_sources(gate)
 
-    def _sorted(self, gate: Callable[[UOp], bool] | None) -> list[UOp]:
+    def _collect_sources(self, gate: Callable[[UOp], bool] | None) -> list[UOp]:
         order: dict[UOp, None] = {}
         stack = [self]
         while stack:
@@ -650,12 +650,12 @@ def _ranges_of(node: UOp) -> frozenset[UOp]:
         ended = 3 + len(node.arg.c.elements)
     out = _NO_RANGES
     for s in node.src[:ended]:
-        inside = s.ranges if s.op is Ops.RANGE else s._ranges
-        if inside is not out and inside:
-            if not out or out < inside:
-                out = inside
-            elif not inside <= out:
-                out = out | inside
+        ranges = s.ranges if s.op is Ops.RANGE else s._ranges
+        if ranges is not out and ranges:
+            if not out or out < ranges:
+                out = ranges
+            elif not ranges <= out:
+                out = out | ranges
     return out.difference(node.src[ended:]) if ended < len(node.src) else out
 
 

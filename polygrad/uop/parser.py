@@ -194,8 +194,10 @@ def _steps(line: _Line, dtype: DType) -> Steps | None:
     while not closed:
         opening = "(" if steps else "(("
         text = line.take()
-        name, *rest = text.removeprefix(opening).split(":")
-        valid = text.startswith(opening) and len(rest) == 2 and rest[0] in _KINDS and rest[1].isdecimal()
+        name, *fields = text.removeprefix(opening).split(":")
+        valid = (
+            text.startswith(opening) and len(fields) == 2 and fields[0] in _KINDS and fields[1].isdecimal()
+        )
         if not valid or not name.startswith("r") or not axis_id(name[1:]):
             line.fail(f"a range and its step, as {opening}r4:LANE:4 1)")
         step = line.take()
@@ -203,8 +205,8 @@ def _steps(line: _Line, dtype: DType) -> Steps | None:
         closed = step == f"{digits}))"
         if not digits.removeprefix("-").isdecimal() or step not in (f"{digits})", f"{digits}))"):
             line.fail("a step and the closing parenthesis")
-        axis = Axis(axis_id(name[1:]), _KINDS[rest[0]])
-        steps.append((UOp.range(int(rest[1]), axis), int(digits)))
+        axis = Axis(axis_id(name[1:]), _KINDS[fields[0]])
+        steps.append((UOp.range(int(fields[1]), axis), int(digits)))
     return Steps(tuple(steps), line.integer("the constant part"))
 
 

@@ -95,13 +95,13 @@ def _assume(x: UOp, facts: Facts, bools: dict[UOp, UOp]) -> UOp:
 
 def _known_bools(parts: list[UOp]) -> dict[UOp, UOp]:
     """Each conjunct becomes True, and an expression that a conjunct negates becomes False."""
-    known = {}
+    values = {}
     for p in parts:
         if p.op is not Ops.CONST:
-            known[p] = UOp.const(dtypes.bool, True)
+            values[p] = UOp.const(dtypes.bool, True)
         if p.op is Ops.CMPNE and p.src[1].op is Ops.CONST and p.src[1].arg is True:
-            known[p.src[0]] = UOp.const(dtypes.bool, False)
-    return known
+            values[p.src[0]] = UOp.const(dtypes.bool, False)
+    return values
 
 
 def _comparisons(parts: list[UOp]) -> list[_Comparison]:
@@ -139,10 +139,10 @@ def bounds_under(parts: list[UOp]) -> Facts | None:
                 return None
             lo, hi = facts[total]
             ends = [scaled_bounds(facts.get(t) or t.bounds or (0, 0), c) for t, c in terms.items()]
-            least, most = sum(end[0] for end in ends), sum(end[1] for end in ends)
+            lowest, highest = sum(end[0] for end in ends), sum(end[1] for end in ends)
             for (term, c), end in zip(terms.items(), ends, strict=True):
                 # term*c >= lo - (the most that the others add up to),  term*c <= hi - (the least)
-                first, last = lo - (most - end[1]), hi - (least - end[0])
+                first, last = lo - (highest - end[1]), hi - (lowest - end[0])
                 if c < 0:
                     first, last = last, first
                 if not narrow(term, ceildiv(first, c), last // c):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
-MOST = 64  # the greatest exponent that becomes multiplications
+MAX_MULTIPLIED_POWER = 64  # the greatest exponent that becomes multiplications
 
 
 def whole_power(x: UOp, n: int) -> UOp:
@@ -30,7 +30,7 @@ def constant_power(x: UOp, exponent: float) -> UOp:
     Only forms with a correct derivative, also at 0 and infinity, are used; that of x*x*sqrt(x) at 0 would be
     NaN. Other powers are POW, for which code generation has cheap forms of its own.
     """
-    if 1 <= exponent <= MOST and exponent == int(exponent):
+    if 1 <= exponent <= MAX_MULTIPLIED_POWER and exponent == int(exponent):
         return whole_power(x, int(exponent))
     if exponent == 0.5:
         return UOp(Ops.SQRT, x.dtype, (x,))

@@ -39,9 +39,9 @@ def simplify(x: UOp) -> UOp:
     Results are memoised, so a new node over simplified sources costs little more than its own rows. The memo
     keeps its nodes alive; it is dropped when it grows past a limit and by `clear_caches`.
     """
-    found = _memo.get(x)
-    if found is not None:
-        return found
+    simplified = _memo.get(x)
+    if simplified is not None:
+        return simplified
     if not x.src:
         return x
     out = rewrite_into(_memo, x, symbolic)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from polygrad import Tensor, TinyJit, Variable
 from polygrad.engine.pending import PendingGraph
 from polygrad.engine.programs import clear_caches
-from polygrad.engine.scalar_arguments import is_structural, replaceable
+from polygrad.engine.scalar_arguments import is_structural, replaceable_constants
 from polygrad.engine.stats import stats
 from polygrad.uop.ops import Ops
 
@@ -96,7 +96,7 @@ def test_what_the_algebra_may_combine_stays_a_constant(name):
     while root.op is not Ops.BUFFER and root.op in (Ops.NOOP, Ops.RESHAPE):
         root = root.src[0]
     pending = PendingGraph([root])
-    found = replaceable(pending, [root])
+    found = replaceable_constants(pending, [root])
     assert [c.arg for c in pending.constants if c in found and not is_structural(c)] == []
 
 

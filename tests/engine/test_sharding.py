@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polygrad import Device, Tensor, TinyJit, compile_step, nn
-from polygrad.engine.normalize import uncomputed
+from polygrad.engine.normalize import is_uncomputed
 from polygrad.engine.sharding import Shards, axis_of, resolve
 from polygrad.errors import ArgumentError, CaptureError, DeviceError
 from polygrad.nn.state import get_parameters, get_state_dict
@@ -371,7 +371,7 @@ def test_a_constant_has_no_value_from_a_capture(device):
         if not step.captured:
             for node in constants:
                 node.value = None  # as in new ones, had these been collected
-    assert all(map(uncomputed, constants))
+    assert all(map(is_uncomputed, constants))
 
 
 def test_sharding_inside_a_captured_function(device):

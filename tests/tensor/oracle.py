@@ -21,8 +21,8 @@ def evaluate(root):
     """The value of a node as a numpy array."""
     values = {}
     with np.errstate(all="ignore"):
-        for node in root.toposort(lambda n: n.value is None or n.value.arg.overwritten):
-            if node.value is not None and not node.value.arg.overwritten:
+        for node in root.toposort(lambda n: n.value is None or n.value.arg.is_overwritten):
+            if node.value is not None and not node.value.arg.is_overwritten:
                 values[node] = _buffer(node.value).reshape(node.shape)
             else:
                 values[node] = np.asarray(_evaluate(node, [values[s] for s in node.src]))

@@ -52,20 +52,20 @@ def make_ordered_nest(place: UOp, value: UOp, loops: list[UOp], in_order: tuple[
 
 
 def is_compared(loops: Collection[UOp], target: Target) -> bool:
-    """Whether a GPU keeps the comparison of each output element with all positions. Its invocations compare
-    side by side; additions in order would be the work of a few of them."""
+    """Whether a GPU keeps the comparison of each output element with all positions. All its invocations
+    compare at once, while additions in order are the work of a few invocations."""
     limits = target.workgroups
     return limits is not None and not limits.software and rounds(loops) <= cost.MAX_COMPARED
 
 
 def substitute_positions(positions: dict[UOp, UOp]) -> tuple[UOp, dict[UOp, UOp]]:
-    """Whether each position is within its loop, and what the loop's RANGE becomes: the position, or 0 if it
-    is not within."""
-    inside = UOp.const(dtypes.bool, True)
-    at: dict[UOp, UOp] = {}
+    """The condition that all positions are within their loops, and the replacement of each loop's RANGE: the
+    position, or 0 where it is not within the loop."""
+    is_inside = UOp.const(dtypes.bool, True)
+    replacements: dict[UOp, UOp] = {}
     for r, element in positions.items():
         position = element.cast(dtypes.index)
         valid = (position < 0).logical_not() & (position < r.src[0])
-        inside = inside & valid
-        at[r] = valid.where(position, UOp.index(0))
-    return inside, at
+        is_inside = is_inside & valid
+        replacements[r] = valid.where(position, UOp.index(0))
+    return is_inside, replacements

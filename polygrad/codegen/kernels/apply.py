@@ -1,5 +1,4 @@
-"""What carries KernelOpts out: a function of the kernels of a graph and a KernelOpt. Heuristics, searches and
-users decide."""
+"""`apply` carries out a KernelOpt on the kernels of a graph. Heuristics, searches and users decide."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from polygrad.codegen.opts.opt import fits
 from polygrad.errors import OptError
 from polygrad.uop.node import UOp
 
-# of a kernel, how many arguments it has, and the opt: the kernels that it becomes
+# (kernel, number of its arguments, opt, context) -> the kernels that replace it
 _Divide = Callable[[UOp, int, KernelOpt, KernelContext], tuple[UOp, ...]]
 
 _DIVIDE: dict[Kind, _Divide] = {
@@ -35,12 +34,12 @@ _DIVIDE: dict[Kind, _Divide] = {
     Kind.DOT_PRODUCT: lambda ast, n, opt, c: dot_product(ast, n, opt.axes, c.target),
     Kind.SPLIT_RANGE: lambda ast, n, opt, c: (split_range(ast, opt.axes, opt.numbers),),
 }
-_REWRITE: dict[Kind, Callable[[Calls, KernelOpt, KernelContext], Calls]] = {  # what is about more than one
+_REWRITE: dict[Kind, Callable[[Calls, KernelOpt, KernelContext], Calls]] = {  # opts about several kernels
     Kind.FUSE: fuse,
     Kind.COMPUTE_AT: compute_at,
     Kind.NARROW_STORAGE: narrow_storage,
 }
-_ARITY = {  # how many kernels, axes and numbers
+_ARITY = {  # the counts of kernels, axes and numbers
     Kind.FUSE: ("2", "0", "0"),
     Kind.COMPUTE_AT: ("2", "0 to 1", "0 to 1"),
     Kind.INDEX_PUT: ("1", "0", "0"),
@@ -57,7 +56,7 @@ _ARITY = {  # how many kernels, axes and numbers
 
 
 def apply(calls: Calls, opt: KernelOpt, context: KernelContext) -> Calls:
-    """The kernels with one decision carried out. Raises OptError, which says why, where that cannot be."""
+    """The kernels with one decision carried out. Raises OptError with the reason if it cannot be."""
     try:
         return _apply(calls, opt, context)
     except OptError as error:

@@ -2,8 +2,8 @@
 
     x[y + ky, c] for y < 28, ky < 3, c < 64  ->  axes y + ky of 30 elements and c of 64
 
-A copy of an operand holds its box (relayout.py, window_dots.py): windows overlap, but each element is there
-once.
+A copy of an operand holds its box (relayout.py, window_dots.py): windows overlap, but the copy has each
+element once.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Form = dict[UOp, int]  # a sum of ranges, with their coefficients
 
 
 class BoxAxis(NamedTuple):
-    """An axis of a box: a sum of ranges, which has `size` values from `low` on. `step`: elements of the
-    operand's memory from one value to the next."""
+    """An axis of a box: a sum of ranges with `size` values, of which `low` is the least. `step`: the elements
+    of the operand's memory from one value to the next."""
 
     form: Form
     low: int
@@ -36,7 +36,7 @@ class BoxAxis(NamedTuple):
 
     @property
     def position(self) -> UOp:
-        """The index along the axis: the sum of ranges, from 0 on."""
+        """The 0-based index along the axis: the sum of ranges minus `low`."""
         out = UOp.index(-self.low)
         for r, factor in self.form.items():
             out = out + r * factor
@@ -44,7 +44,7 @@ class BoxAxis(NamedTuple):
 
 
 class Box(NamedTuple):
-    """All that an operand depends on, as axes in the order of its memory. `guarded`: read under
+    """The axes that an operand depends on, in the order of its memory. `guarded`: whether it is read under
     conditions."""
 
     axes: list[BoxAxis]
@@ -52,7 +52,7 @@ class Box(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Elements."""
+        """The number of elements."""
         return int(prod(a.size for a in self.axes))
 
 
@@ -89,7 +89,7 @@ def find_box(value: UOp) -> Box | None:
 
 
 def move_to(value: UOp, axes: Sequence[BoxAxis], places: Sequence[UOp]) -> UOp:
-    """The operand `value` where its sums along the `axes` are these `places`, which go from 0 on."""
+    """The operand `value` at these 0-based `places` along the `axes`."""
     changes: dict[UOp, UOp] = {}
     for a, place in zip(axes, places, strict=True):
         unit = next(r for r, f in a.form.items() if abs(f) == 1)
@@ -99,8 +99,8 @@ def move_to(value: UOp, axes: Sequence[BoxAxis], places: Sequence[UOp]) -> UOp:
 
 
 def _affine(order: list[UOp]) -> list[UOp]:
-    """Sums of ranges that conditions, divisions and such take: all but parts of sums, and positions in
-    memory."""
+    """The sums of ranges that conditions, divisions and other operations take: all sums that are no parts of
+    sums and no positions in memory."""
     linear = (Ops.ADD, Ops.MUL)
     sums: dict[UOp, None] = {}
     for n in order:
@@ -119,8 +119,8 @@ def _form(position: UOp) -> Form:
 
 
 def _join(groups: list[Form], form: Form) -> bool:
-    """Add `form` to the groups unless it is a multiple of one of them. False if it shares ranges with
-    another."""
+    """Add `form` to the groups unless it is a multiple of one of them. False if it shares ranges with another
+    group."""
     if any(not g.keys().isdisjoint(form) for g in groups):
         return any(g.keys() == form.keys() and _is_multiple(form, g) for g in groups)
     unit = min(form.values(), key=abs)
@@ -131,8 +131,8 @@ def _join(groups: list[Form], form: Form) -> bool:
 
 
 def _mixed_radix(form: Form) -> list[Form]:
-    """The digits of a position: a step along a digit is longer than the reach of all smaller ones
-    together."""
+    """The digits of a position in a mixed radix: a step along a digit is longer than the reach of all smaller
+    digits together."""
     parts: list[Form] = []
     reach = 0
     for r, f in sorted(form.items(), key=lambda t: abs(t[1])):

@@ -5,13 +5,14 @@ its weights.
     every p[b, i, j] = softmax of s[b, i, :]                 ->         s, then p of the block, in memory of
     every o[b, i, d] = sum(p[b, i, j] * v[b, j, d] for j)               the kernel's own; o of the block
 
-What is between two kernels goes through memory if it is more than the cache holds. Where the reader needs,
-for one round of its outermost loops, just what the producer makes in one round of the same loops, that much
-of it is a STAGE. Nothing is computed twice. It is done where all that a round reads stays in the cache: in a
-chain of matrix products with weights, each round would read the weights again. Products of bytes stay alone:
-dot products are four times as fast.
+Values between two kernels go through memory if the cache cannot hold them. If one round of the reader's
+outermost loops needs exactly the values that the producer makes in one round of the same loops, these values
+become a STAGE. Nothing is computed twice. This pays where all data that a round reads stays in the cache: in
+a chain of matrix products with weights, each round would read the weights again. Products of bytes keep
+kernels of their own, because dot products are four times as fast.
 
-Copies that relayout.py makes are moved, too: an image is padded before its convolution, not the whole batch.
+Copies that relayout.py makes are moved, too: each image is padded before its convolution, instead of the
+whole batch.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from polygrad.uop.printer import axis_name
 
 
 class _SharedLoop(NamedTuple):
-    """A loop that both kernels have. A round of the reader's is `block` rounds of the producer's."""
+    """A loop that both kernels have. A round of the reader's loop is `block` rounds of the producer's."""
 
     reader: UOp
     producer: UOp
@@ -46,7 +47,7 @@ class _SharedLoop(NamedTuple):
 
 
 def propose_compute_at(producer: KernelCall, reader: KernelCall, context: KernelContext) -> Proposal | None:
-    """At which of the reader's loops the producer's value can be a STAGE, and whether that pays."""
+    """The reader's loop at which the producer's value can be a STAGE, and whether that pays."""
     target = context.target
     if not _is_in_order(producer) or not _can_hold_stages(reader):
         return None
@@ -58,7 +59,7 @@ def propose_compute_at(producer: KernelCall, reader: KernelCall, context: Kernel
     row_bytes = _size(producer) // rounds([s.producer for s in shared]) * producer.args[0].dtype.itemsize
     own_loops = len(producer.ast.src[0].src) - 1 - len(shared)
     rows: tuple[int, ...] = ()
-    if own_loops == 1 and shared[-1].block == 1:  # a round makes a row: several are better
+    if own_loops == 1 and shared[-1].block == 1:  # a round makes one row: several rows are better
         size = shared[-1].producer.src[0].arg
         block = _rows_of_block(size, row_bytes, _has_product(producer, reader), target)
         if block is None:
@@ -73,15 +74,16 @@ def propose_compute_at(producer: KernelCall, reader: KernelCall, context: Kernel
     for size in rows:
         shared, reader = _divide_last_loop(shared, reader, size)
     pays = pays and rounds([s.reader for s in shared]) >= target.threads
-    pays = pays and (own_loops > 0 or not _has_product(producer))  # of which a round has no tile
+    pays = pays and (own_loops > 0 or not _has_product(producer))  # a round would have no tile of a product
     pays = pays and _is_cached(producer, {s.producer for s in shared}, target)
     pays = pays and _is_cached(reader, {s.reader for s in shared}, target)
     return Proposal(KernelOpt(Kind.COMPUTE_AT, (), axes, rows), pays)
 
 
 def propose_copy_at(producer: KernelCall, reader: KernelCall, context: KernelContext) -> Proposal | None:
-    """At which of a product's loops the copy of an operand can be a STAGE: that of one image stays in the
-    cache, where the copy of a batch goes through memory; that of one channel is in the first cache."""
+    """The loop of a product at which the copy of an operand can be a STAGE. The copy of one image stays in
+    the cache, where the copy of a batch would go through memory; the copy of one channel stays in the first
+    cache."""
     target, info = context.target, kernel_info(producer.ast)
     if not is_temporary(producer.args[0]) or info.has(Ops.REDUCE):
         return None
@@ -99,15 +101,15 @@ def propose_copy_at(producer: KernelCall, reader: KernelCall, context: KernelCon
 
 
 def _has_product(*calls: KernelCall) -> bool:
-    """Whether the rows of a block share what one of the kernels reads."""
+    """Whether the rows of a block share an operand of one of the kernels."""
     sums = [s for call in calls for nest in kernel_info(call.ast).nests for s in nest.sums]
     return any(s.is_static and s.reuse >= MIN_REUSE for s in sums)
 
 
 def _rows_of_block(size: int, row_bytes: int, has_product: bool, target: Target) -> int | None:
-    """The number of rows in a block: of `size` rows an equal part, as large as the cache permits. Rows of a
-    product share the other operand, so a block has many, in the second cache. Other rows share nothing: a
-    block stays in the first cache."""
+    """The number of rows in a block: an equal part of `size` rows, as large as the cache permits. Rows of a
+    product share the other operand, so a block has as many as the second cache holds. Other rows share
+    nothing, so a block has as many as the first cache holds."""
     least, limit = (
         (max(cost.MIN_BLOCK_ROWS, 2), cost.stage_bytes(target))
         if has_product
@@ -124,7 +126,8 @@ def _rows_of_block(size: int, row_bytes: int, has_product: bool, target: Target)
 def _divide_last_loop(
     shared: list[_SharedLoop], reader: KernelCall, rows: int
 ) -> tuple[list[_SharedLoop], KernelCall]:
-    """The shared loops with the last one divided into blocks of so many rows, and the reader so divided."""
+    """The shared loops with the last one divided into blocks of `rows` rows, and the reader divided in the
+    same way."""
     last = shared[-1]
     ast = split_loop(reader.ast, last.reader, rows)
     blocks = next(r for r in ast.src[0].src[1:] if r.arg == last.reader.arg.child(0))
@@ -157,7 +160,7 @@ def _loads(producer: KernelCall, reader: KernelCall) -> list[Access]:
 
 
 def _shared_loops(producer: KernelCall, reader: KernelCall) -> list[_SharedLoop]:
-    """The outermost loops that both kernels have, the last one perhaps in blocks."""
+    """The outermost loops that both kernels have; the last one may be in blocks."""
     loads = _loads(producer, reader)
     if any(n.condition is not None for n in loads):
         return []
@@ -183,7 +186,7 @@ def _shared_loops(producer: KernelCall, reader: KernelCall) -> list[_SharedLoop]
 
 
 def _is_cached(call: KernelCall, shared: set[UOp], target: Target) -> bool:
-    """Whether the cache holds all that a round of the shared loops reads from buffers."""
+    """Whether the cache holds all data that a round of the shared loops reads from buffers."""
     loads = [n for n in kernel_info(call.ast).loads if n.slot is not None]
     return all(n.nbytes(shared) <= cost.panel_bytes(target) for n in loads)
 
@@ -192,8 +195,9 @@ def _is_cached(call: KernelCall, shared: set[UOp], target: Target) -> bool:
 
 
 def compute_at(calls: Calls, opt: KernelOpt, context: KernelContext) -> Calls:
-    """The kernels, with one computed in a loop of another, all of what a round of that needs; or before all
-    loops. `opt`: the loop, and if it is to be divided into blocks of rounds, how many a block has."""
+    """The kernels, with one kernel computed in a loop of another, for each round the values that it needs; or
+    before all loops. `opt`: the loop and, if it is to be divided into blocks, the number of rounds of a
+    block."""
     first, second = opt.kernels
     producer, reader = calls[first], calls[second]
     require_only_reader(calls, first, second, context.results)

@@ -1,9 +1,9 @@
-"""A kernel divided into several: what it computes again and again, one before it now stores once.
+"""A kernel divided into several: a value that it computes again and again is stored once by a kernel before.
 
     out[i, j] = sum(f(x[k]) * y[k, j] for k)  ->  t[k] = f(x[k]);  out[i, j] = sum(t[k] * y[k, j] for k)
 
-The reverse of fusion, which loop compilers call fission. The kernels that one becomes number its arguments as
-it does; numbers beyond those are memory between them.
+This is the reverse of fusion, which loop compilers call fission. The parts use the argument numbers of the
+divided kernel; greater numbers are memory between them.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from polygrad.uop.printer import axis_name
 
 
 def make_temporary(size: int, dtype: DType) -> UOp:
-    """Memory of `size` elements that only the kernels of one graph use: a BUFFER of its own."""
+    """A new BUFFER of `size` elements that only the kernels of one graph use."""
     return UOp.buffer_of(Param(-1, size), dtype)
 
 
 def divide(calls: Calls, k: int, asts: Sequence[UOp]) -> Calls:
-    """The calls, with kernels `asts` in the place of kernel `k`. What one of them stores for another is not
-    computed if a kernel before has stored the same, and nothing that it reads was written in between."""
+    """The calls, with kernels `asts` in the place of kernel `k`. A value that one of them stores for another
+    is not computed again if an earlier kernel has stored it, and nothing that it reads was written since."""
     call = calls[k]
     params = [{n.arg.slot: n for n in ast.toposort() if n.op is Ops.PARAM} for ast in asts]
     outputs = [ast.src[0].src[0] if ast.src[0].op is Ops.END else ast.src[0] for ast in asts]
@@ -55,7 +55,8 @@ def divide(calls: Calls, k: int, asts: Sequence[UOp]) -> Calls:
 
 
 def _find_stored(calls: Calls, ast: UOp, reads: tuple[UOp, ...]) -> UOp | None:
-    """The memory between kernels that the last of `calls` which does the same has stored."""
+    """The temporary memory in which the last equal kernel among `calls` has stored its value, if that is
+    still valid."""
     written = set()
     for call in reversed(calls):
         memory = call.args[0]
@@ -68,11 +69,11 @@ def _find_stored(calls: Calls, ast: UOp, reads: tuple[UOp, ...]) -> UOp | None:
 
 
 def is_temporary(memory: UOp) -> bool:
-    """Whether it was made by `make_temporary`."""
+    """Whether memory was made by `make_temporary`."""
     return memory.op is Ops.BUFFER and isinstance(memory.arg, Param) and memory.arg.slot < 0
 
 
-# --- the kernels that one becomes
+# --- the parts of a kernel
 
 
 def canonical_sum(ast: UOp) -> tuple[KernelInfo, Sum]:
@@ -84,7 +85,7 @@ def canonical_sum(ast: UOp) -> tuple[KernelInfo, Sum]:
 
 
 def canonical_info(ast: UOp) -> KernelInfo:
-    """A kernel in canonical form. Raises OptError for one that is not to be divided."""
+    """A kernel in canonical form. Raises OptError for a kernel that must not be divided."""
     info = kernel_info(ast)
     if info.only_nest is None or not info.is_static:
         raise OptError("expected a kernel with one output nest, constant sizes, and no Opts given by hand")
@@ -94,9 +95,9 @@ def canonical_info(ast: UOp) -> KernelInfo:
 def axes_of(info: KernelInfo, axes: Sequence[tuple[int, ...]]) -> list[UOp]:
     """The ranges of a kernel. Raises OptError."""
     by_id = {r.arg.id: r for r in info.ranges}
-    if unknown := [a for a in axes if a not in by_id]:
-        known, given = (", ".join(map(axis_name, names)) for names in (sorted(by_id), unknown))
-        raise OptError(f"expected axes of the kernel ({known}), got {given}")
+    if missing := [a for a in axes if a not in by_id]:
+        expected, got = (", ".join(map(axis_name, names)) for names in (sorted(by_id), missing))
+        raise OptError(f"expected axes of the kernel ({expected}), got {got}")
     return [by_id[a] for a in axes]
 
 
@@ -125,7 +126,7 @@ def load_value(dtype: DType, loops: Sequence[UOp], slot: int) -> UOp:
 
 
 def store_sum_before(ast: UOp, total: UOp, slot: int) -> tuple[UOp, UOp]:
-    """A kernel that stores the sum `total` of the kernel `ast` in argument `slot`, and the rest of that.
+    """A kernel that stores the sum `total` of the kernel `ast` in argument `slot`, and `ast` without the sum.
 
     out[i, j] = f(total(i), j)  ->  t[i] = total(i);  out[i, j] = f(t[i], j)
     """

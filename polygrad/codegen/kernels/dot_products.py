@@ -3,10 +3,10 @@
     sum(int32(a[m, k]) * int32(b[k, n]) for k < K)  ->  sum(DOT(a'[m, k], b'[k, n], 0) for k < K / 4)
 
 DOT(x, y, z) is z + the sum of x[i] * y[i], over the elements that the words x and y hold: x86's VNNI and
-AVX512_BF16, the dot products of WebAssembly; `Target.dots` says of which elements. The operands are copied
-to words first (relayout.py): one whose k are neighbours in memory as it is, another with the k of a word
-brought together. Where an instruction takes an unsigned operand by a signed one, a' = a + 128 is unsigned if
-a is signed, and 128 times the sums of b are taken away again.
+AVX512_BF16, the dot products of WebAssembly. `Target.dots` lists the dtypes of elements. The operands are
+copied to words first (relayout.py): an operand whose k are neighbours in memory keeps its order, in others
+the k of a word are brought together. Where an instruction multiplies an unsigned operand by a signed one, a
+signed a becomes the unsigned a' = a + 128, and 128 times the sums of b are subtracted again.
 
 Integers are exact modulo 2^32. Products of bfloat16 are exact in float32, so only the order of the sum
 differs; but AVX512_BF16 takes subnormal numbers for 0.
@@ -38,8 +38,8 @@ _TOTALS = (dtypes.int32, dtypes.uint32, dtypes.float32)
 
 
 class Packed(NamedTuple):
-    """An operand in memory: `value` for all rounds of the `loops`, outermost first. The product reads it as
-    `size` elements of `dtype`."""
+    """An operand in memory: `value` for all rounds of the `loops`, which are outermost first. The product
+    reads it as `size` elements of `dtype`."""
 
     value: UOp
     loops: tuple[UOp, ...]
@@ -48,7 +48,7 @@ class Packed(NamedTuple):
 
 
 class DotForm(NamedTuple):
-    """A sum of DOTs, and the operands that it reads. Their PARAMs are numbered on from the kernel's."""
+    """A sum of DOTs, and the operands that it reads. The numbers of their PARAMs follow the kernel's."""
 
     total: UOp
     packed: tuple[Packed, ...]
@@ -132,8 +132,8 @@ def _operand(factor: UOp, k: UOp) -> _Operand | None:
 
 
 def _load_stored_words(x: _Operand, k: UOp, words: UOp, kind: DType, count: int) -> UOp | None:
-    """The word of an operand in the memory that it is in; None where that has no such words: the elements of
-    one are no neighbours, or of another dtype.
+    """The word of an operand in its own memory; None if that has no such words, because the elements of a
+    word are no neighbours or have another dtype.
 
     x[64*r + k]  ->  x'[16*r + k'],  where x' is the memory as uint32
     """
@@ -187,8 +187,8 @@ def _pack_interleaved(x: _Operand, k: UOp, words: UOp, lanes: UOp, kind: DType, 
 
 def _load_element(x: _Operand, ranges: dict[UOp, UOp], k: UOp, length: int, kind: DType) -> UOp:
     """The bits of an element of `x`, converted to `kind`; offset by 128 if the two dtypes only differ in
-    being signed. Beyond the end of the summed axis it is a converted 0, which may be 128: the other operand
-    has a plain 0 there."""
+    being signed. Beyond the end of the summed axis the element is a converted 0, which may be 128: the other
+    operand has a plain 0 there."""
     pointer, position = x.load.src[0].src
     at = position.substitute({r: v for r, v in ranges.items() if r in position.ranges})
     index: tuple[UOp, ...] = (pointer, at)

@@ -2,14 +2,14 @@
 
     softmax in three kernels, which go through memory three times:
         max over each row; sum over each row; every element of each row
-    in one, whose row stays in the cache:
+    in one kernel, whose row stays in the cache:
         for each row: { max; sum; every element }
 
-It costs nothing when the reader's outermost loops are just the loops over the reduction's results: then each
-result is still computed once. A reader that reduces along its inner loops (a matrix product) is left alone:
-its loops get reordered.
+Fusion costs nothing if the reader's outermost loops are exactly the loops over the reduction's results: each
+result is still computed once. A reader that reduces along its inner loops (a matrix product) is left alone,
+because its loops get reordered.
 
-compute_at.py, which has other reasons to, also moves a kernel into its only reader.
+compute_at.py also moves a kernel into its only reader, for other reasons.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _ProposePair = Callable[[KernelCall, KernelCall, KernelContext], Proposal | None
 
 
 def each_pair(propose: _ProposePair) -> Decide:
-    """What is proposed for each producer with one reader and that reader, from the last producer on."""
+    """Proposals for each producer with one reader, and that reader, beginning with the last producer."""
     return lambda calls, context: _propose_for_pairs(calls, context, propose)
 
 
 def _propose_for_pairs(calls: Calls, context: KernelContext, propose: _ProposePair) -> Decisions:
     refused: set[tuple[UOp, UOp, tuple[int, ...]]] = set()  # equal layers and trips have equal pairs
-    readers: dict[UOp, set[int]] = {}  # by number in the list at first
+    readers: dict[UOp, set[int]] = {}  # by their numbers in the original list
     for i, call in enumerate(calls):
         for arg in call.args[1:]:
             readers.setdefault(arg, set()).add(i)
@@ -81,7 +81,7 @@ def _propose_for_pairs(calls: Calls, context: KernelContext, propose: _ProposePa
 
 
 def require_only_reader(calls: Calls, i: int, j: int, results: Collection[UOp]) -> None:
-    """Raises OptError unless kernel `j` is the only reader of kernel `i`, which can be computed there."""
+    """Raises OptError unless kernel `j` is the only reader of kernel `i`, and can compute it."""
     node = calls[i].args[0]
     only = [k for k, c in enumerate(calls) if node in c.args[1:]] == [j]
     if not only or i >= j or _stays(node, results) or not _is_kept_until(calls, i, j):
@@ -89,13 +89,14 @@ def require_only_reader(calls: Calls, i: int, j: int, results: Collection[UOp]) 
 
 
 def _stays(node: UOp, results: Collection[UOp]) -> bool:
-    """Whether it is memory that others see: a result, memory that is written, or that was asked for."""
+    """Whether a node's memory is visible to others: a result, memory that is written, or a requested
+    value."""
     is_written = node.op is Ops.BUFFER and not is_temporary(node)
     return node in results or is_written or node.op is Ops.CONTIGUOUS
 
 
 def _is_kept_until(calls: Calls, i: int, j: int) -> bool:
-    """Whether nothing that kernel `i` reads or stores is written before kernel `j` is done."""
+    """Whether no memory that kernel `i` reads or stores is written before the end of kernel `j`."""
     return {c.args[0] for c in calls[i + 1 : j + 1]}.isdisjoint(calls[i].args)
 
 
@@ -103,11 +104,11 @@ def _is_kept_until(calls: Calls, i: int, j: int) -> bool:
 
 
 def propose_fuse(producer: KernelCall, reader: KernelCall, context: KernelContext) -> Proposal | None:
-    """A reduction of rows moved into its reader, if that has few enough buffers and operations then."""
-    most = context.target.max_buffers
+    """A reduction of rows moved into its reader, if that does not get too many buffers and operations."""
+    max_buffers = context.target.max_buffers
     if producer.args[0] in context.apart or exceeds_limit(producer.ast, reader.ast):
         return None
-    if most and len(join_args(producer, reader)) > most:
+    if max_buffers and len(join_args(producer, reader)) > max_buffers:
         return None
     rows = _shared_rows(producer, reader)
     return (
@@ -116,8 +117,7 @@ def propose_fuse(producer: KernelCall, reader: KernelCall, context: KernelContex
 
 
 def fuse(calls: Calls, opt: KernelOpt, context: KernelContext) -> Calls:
-    """The kernels, with the value of a reduction in the place of its load in the only kernel that reads
-    it."""
+    """The kernels, in which the only reader of a reduction computes it instead of loading it."""
     i, j = opt.kernels
     producer, reader = calls[i], calls[j]
     require_only_reader(calls, i, j, context.results)
@@ -132,13 +132,13 @@ def fuse(calls: Calls, opt: KernelOpt, context: KernelContext) -> Calls:
 
 
 def join_args(producer: KernelCall, reader: KernelCall) -> list[UOp]:
-    """The arguments of a kernel of both: the reader's without the producer's output, then the producer's."""
+    """The arguments of the joined kernel: the reader's without the producer's output, then the producer's."""
     args = [a for a in reader.args if a is not producer.args[0]]
     return args + [a for a in dict.fromkeys(producer.args[1:]) if a not in args]
 
 
 class _Rows(NamedTuple):
-    """A producer's value, the reader's load of it, and the reader's loop for each of the producer's."""
+    """A producer's value, the reader's load of it, and the reader's loop for each loop of the producer."""
 
     value: UOp
     load: UOp
@@ -179,8 +179,8 @@ def _match_ranges(write: Access, load: Access) -> dict[UOp, UOp] | None:
 
 
 def _are_rows(rows: dict[UOp, UOp], nest: NestInfo) -> bool:
-    """The matched ranges are the outermost loops of `nest`, which may be divided between threads, and nothing
-    is reduced further in."""
+    """Whether the matched ranges are the outermost loops of `nest`, may be divided between threads, and no
+    inner loop reduces."""
     outer, inner = nest.loops[: len(rows)], nest.loops[len(rows) :]
     if set(outer) != set(rows.values()) or any(r.arg.kind is AxisKind.SCAN for r in outer):
         return False

@@ -4,10 +4,10 @@
 
     ->  for i, in order, for c: out[index[i], c] = x[i, c]
 
-`t[index] = x`, `scatter`, `index_fill` and a write at one computed position (a cache of keys) are such
-kernels. If the other elements come from other memory, a kernel copies that first. The writes go in the order
+Such kernels come from `t[index] = x`, `scatter`, `index_fill` and a write at one computed position (a cache
+of keys). If the other elements come from other memory, a kernel copies that first. The writes go in the order
 of `i`, so the last one stays; threads divide the loops over `c`. A write to a part of memory (`t[2:5] = x`)
-after one at positions becomes a kernel over that part.
+after a write at positions becomes a kernel over that part.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from polygrad.uop.symbolic import simplify, symbolic
 
 def propose_index_put(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:
     """A kernel that selects the last writer of each element, as a loop over the writers."""
-    if (found := _find(call.ast)) is not None:
-        yield Proposal(KernelOpt(Kind.INDEX_PUT), _pays(found, context.target))
+    if (division := _find(call.ast)) is not None:
+        yield Proposal(KernelOpt(Kind.INDEX_PUT), _pays(division, context.target))
 
 
 class _Writes(NamedTuple):
@@ -45,8 +45,8 @@ class _Writes(NamedTuple):
     value: UOp
 
 
-class _Found(NamedTuple):
-    """What a kernel that writes at positions becomes. `copy` stores the other elements, if need be."""
+class _Division(NamedTuple):
+    """The parts of a kernel that writes at positions. `copy` stores the other elements, if necessary."""
 
     writers: tuple[UOp, ...]
     loops: tuple[UOp, ...]
@@ -54,7 +54,7 @@ class _Found(NamedTuple):
     write: UOp
 
 
-def _find(ast: UOp) -> _Found | None:
+def _find(ast: UOp) -> _Division | None:
     info = kernel_info(ast)
     if info.only_nest is None or not info.only_nest.loops or info.only_nest.value.op is not Ops.WHERE:
         return None
@@ -71,17 +71,17 @@ def _find(ast: UOp) -> _Found | None:
         return None
     old = value.src[2]
     stays = old.op is Ops.LOAD and old.src == (place,)
-    return _Found(writes.writers, loops, None if stays else make_nest(place, old, loops), write)
+    return _Division(writes.writers, loops, None if stays else make_nest(place, old, loops), write)
 
 
-def _pays(found: _Found, target: Target) -> bool:
-    """Whether loops over the writers are less work: a kernel without them that copies goes through all
-    elements anyway, unless those are written at positions, too."""
-    if found.writers and is_compared(found.loops, target):
+def _pays(division: _Division, target: Target) -> bool:
+    """Whether loops over the writers are less work. A kernel without writers that copies goes through all
+    elements anyway, unless the copy also writes at positions."""
+    if division.writers and is_compared(division.loops, target):
         return False
-    if found.writers or found.copy is None:
+    if division.writers or division.copy is None:
         return True
-    before = _find(found.copy)
+    before = _find(division.copy)
     return before is not None and _pays(before, target)
 
 
@@ -89,15 +89,15 @@ def _pays(found: _Found, target: Target) -> bool:
 
 
 def index_put(ast: UOp) -> tuple[UOp, ...]:
-    """The kernels of one that writes at positions: a copy, if that is needed, and a loop over the writers.
+    """The parts of a kernel that writes at positions: a copy, if necessary, and a loop over the writers.
 
     for v, c: out[v, c] = (last i with index[i] == v) ? x[i, c] : old[v, c]
 
     ->  for v, c: out[v, c] = old[v, c];  for i, in order, for c: out[index[i], c] = x[i, c]
     """
-    if (found := _find(ast)) is None:
+    if (division := _find(ast)) is None:
         raise OptError("expected a kernel that writes values at positions, or keeps what memory has")
-    return (found.write,) if found.copy is None else (found.copy, found.write)
+    return (division.write,) if division.copy is None else (division.copy, division.write)
 
 
 def _is_apart(writes: _Writes, memory: UOp) -> bool:
@@ -127,7 +127,7 @@ def _match_writes(value: UOp) -> _Writes | None:
 
 
 def _is_any(condition: UOp) -> bool:
-    """Whether a condition says that there is a writer: `any(...)`, or `0 < last`, where `last` is the 1-based
+    """Whether a condition is that there is a writer: `any(...)`, or `0 < last`, where `last` is the 1-based
     index of the last writer."""
     if condition.op is Ops.CMPLT:
         least, last = condition.src
@@ -175,24 +175,26 @@ def _are_equal(condition: UOp, a: UOp, b: UOp) -> bool:
 def _make_writes(writes: _Writes, place: UOp, loops: tuple[UOp, ...]) -> UOp | None:
     """for writers, in order, for the other loops: memory[position] = value
 
-    A condition says where along an output loop a writer writes: at one element, or in a part of the loop.
-    None if no condition does.
+    A condition determines where along an output loop a writer writes: at one element, or in a part of the
+    loop. None if no condition determines this.
     """
     positions, conditions = find_positions(writes.conditions, loops)
     if any(not e.ranges.isdisjoint(positions) for e in positions.values()):
         return None
     parts = _restrict_loops([r for r in loops if r not in positions], conditions)
-    inside, at = substitute_positions({r: element.substitute(parts) for r, element in positions.items()})
-    at |= {r: part for r, part in parts.items() if part is not r}
-    if not at:
+    is_inside, replacements = substitute_positions(
+        {r: element.substitute(parts) for r, element in positions.items()}
+    )
+    replacements |= {r: part for r, part in parts.items() if part is not r}
+    if not replacements:
         return None
     for condition in conditions:
-        inside = inside & condition.substitute(at)
-    pointer = place.replace(src=(place.src[0], simplify(place.src[1].substitute(at))))
+        is_inside = is_inside & condition.substitute(replacements)
+    pointer = place.replace(src=(place.src[0], simplify(place.src[1].substitute(replacements))))
     previous = UOp(Ops.LOAD, place.dtype, (pointer,))
-    value = simplify(inside).where(writes.value.substitute(at), previous)
-    left = [r for part in parts.values() for r in part.ranges]
-    return make_ordered_nest(pointer, value, [*writes.writers, *left], writes.writers)
+    value = simplify(is_inside).where(writes.value.substitute(replacements), previous)
+    remaining = [r for part in parts.values() for r in part.ranges]
+    return make_ordered_nest(pointer, value, [*writes.writers, *remaining], writes.writers)
 
 
 def _restrict_loops(loops: list[UOp], conditions: list[UOp]) -> dict[UOp, UOp]:

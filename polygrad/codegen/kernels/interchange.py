@@ -4,13 +4,13 @@
 
     ->  for c: out[c] = 0;  for b, in order, for c: out[c] += sum(x[4*b + k, c] for k < 4)
 
-Column by column, a sum would read one element of each row. No prefetcher follows that, and rows that lie a
-power of two apart evict each other from the caches. A few rows at a time are added in registers. The order of
-the additions depends on sizes alone.
+Column by column, a sum would read one element of each row. No prefetcher follows such reads, and rows that
+lie a power of two apart evict each other from the caches. A few rows at a time are added in registers. The
+order of the additions depends on sizes alone.
 
-A product of few rows and a large matrix, sum(a[m, k] * x[k, c]), is the same: a few rows of the matrix are
-multiplied with all rows of the other operand before the next few are read. A register tile would read a piece
-of each row of the matrix, and all of these pieces again for the next tile of rows.
+The same is done to a product of few rows and a large matrix, sum(a[m, k] * x[k, c]): a few rows of the matrix
+are multiplied with all rows of the other operand before the next few are read. A register tile would read a
+piece of each row of the matrix, and all of these pieces again for the next tile of rows.
 """
 
 from __future__ import annotations
@@ -32,44 +32,46 @@ from polygrad.uop.ops import Ops
 
 
 def propose_root_of_columns(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:
-    """The innermost of several sums, if it is of columns: a variance needs the mean."""
+    """The innermost of several sums in a kernel of its own, if it is a sum of columns: a variance needs the
+    mean."""
     if not kernel_info(call.ast).is_sum_of(context.least(cost.MIN_INTERCHANGED)):
         return
-    sums = canonical_info(call.ast).nests[0].sums  # without those that are loads
+    sums = canonical_info(call.ast).nests[0].sums  # sums over one-hots have become loads
     if len(sums) > 1 and _find_columns(sums[0]) is not None:
         yield Proposal(KernelOpt(Kind.COMPUTE_ROOT, numbers=(0,)))
 
 
 def propose_parts_of_rows(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:
     """Parts of the rows, which threads divide, if columns are few."""
-    if (found := _only_columns(call, context)) is None:
+    if (sum_and_columns := _only_columns(call, context)) is None:
         return
-    total, columns = found
-    row_bytes = rounds(columns.inside) * total.node.dtype.itemsize
-    if wanted := cost.sum_parts(total.terms, rounds(columns.outside), cost.COLUMN_PARTS):
+    total, columns = sum_and_columns
+    row_bytes = rounds(columns.row_loops) * total.node.dtype.itemsize
+    if part_counts := cost.sum_parts(total.terms, rounds(columns.outer_loops), cost.COLUMN_PARTS):
         pays = row_bytes <= cost.LONG_COLUMNS and total.work >= cost.MIN_PARTED
         axis = total.loops[0].arg.id
-        yield Proposal(KernelOpt(Kind.SPLIT_REDUCE, (), (axis,), (wanted.start,)), pays)
+        yield Proposal(KernelOpt(Kind.SPLIT_REDUCE, (), (axis,), (part_counts.start,)), pays)
 
 
 def propose_interchange(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:
     """A sum of columns row by row, or a product with few rows."""
     pays = True
-    if (found := _only_columns(call, context)) is not None:
-        total, columns = found
+    if (sum_and_columns := _only_columns(call, context)) is not None:
+        total, columns = sum_and_columns
     elif (product := _matrix_of_few_rows(call, context)) is not None:
         total, columns, pays = product
     else:
         return
-    axes = tuple(r.arg.id for r in (*columns.outside, *total.loops, *columns.inside))
+    axes = tuple(r.arg.id for r in (*columns.outer_loops, *total.loops, *columns.row_loops))
     yield Proposal(KernelOpt(Kind.INTERCHANGE, (), axes, (cost.ROWS_AT_A_TIME,)), pays)
 
 
 class _Columns(NamedTuple):
-    """Of a sum of columns, the loops around it, outermost first: `inside` of a row, and `outside`."""
+    """The loops around a sum of columns, outermost first: `row_loops` go through a row, `outer_loops` are the
+    others."""
 
-    outside: list[UOp]
-    inside: list[UOp]
+    outer_loops: list[UOp]
+    row_loops: list[UOp]
 
 
 def _only_sum(call: KernelCall, context: KernelContext) -> Sum | None:
@@ -89,24 +91,24 @@ def _only_columns(call: KernelCall, context: KernelContext) -> tuple[Sum, _Colum
 
 
 def _matrix_of_few_rows(call: KernelCall, context: KernelContext) -> tuple[Sum, _Columns, bool] | None:
-    """The only sum of a large kernel, if it is a product with a matrix that is read along its rows; and
+    """The only sum of a large kernel, if it is a product with a matrix that is read along its rows, and
     whether the other operand has few rows."""
-    if (found := _only_sum(call, context)) is None or found.factors is None or found.reuse < 2:
+    if (total := _only_sum(call, context)) is None or total.factors is None or total.reuse < 2:
         return None
-    if len(found.loops) != 1 or found.terms < cost.MIN_ROW_BLOCKS * cost.ROWS_AT_A_TIME:
+    if len(total.loops) != 1 or total.terms < cost.MIN_ROW_BLOCKS * cost.ROWS_AT_A_TIME:
         return None
-    (k,) = found.loops
+    (k,) = total.loops
     matrices: list[tuple[_Columns, bool]] = []
-    for matrix in found.loads:
-        rows = sorted(found.value.ranges - matrix.ranges, key=lambda r: r.arg)
+    for matrix in total.loads:
+        rows = sorted(total.value.ranges - matrix.ranges, key=lambda r: r.arg)
         if not rows or (columns := _columns_of(matrix, k)) is None:
             continue
-        inside = [*columns.inside, *rows]
-        span = found.terms * abs(matrix.stride(k)) * matrix.itemsize
-        few = cost.has_few_rows(span, rounds(inside) * found.node.dtype.itemsize, context.target)
-        matrices.append((_Columns(columns.outside, inside), few))
+        row_loops = [*columns.row_loops, *rows]
+        span = total.terms * abs(matrix.stride(k)) * matrix.itemsize
+        few = cost.has_few_rows(span, rounds(row_loops) * total.node.dtype.itemsize, context.target)
+        matrices.append((_Columns(columns.outer_loops, row_loops), few))
     best = max(matrices, key=lambda matrix: matrix[1], default=None)  # the first of equals
-    return None if best is None else (found, *best)
+    return None if best is None else (total, *best)
 
 
 def _find_columns(total: Sum) -> _Columns | None:
@@ -114,8 +116,8 @@ def _find_columns(total: Sum) -> _Columns | None:
     if len(total.loops) != 1 or total.terms < cost.MIN_ROW_BLOCKS * cost.ROWS_AT_A_TIME:
         return None
     loads = (load for load in total.loads if load.ranges == total.value.ranges)
-    found = (_columns_of(load, total.loops[0]) for load in loads)
-    return next((columns for columns in found if columns is not None), None)
+    candidates = (_columns_of(load, total.loops[0]) for load in loads)
+    return next((columns for columns in candidates if columns is not None), None)
 
 
 def _columns_of(load: Access, k: UOp) -> _Columns | None:
@@ -126,16 +128,16 @@ def _columns_of(load: Access, k: UOp) -> _Columns | None:
     if step * load.itemsize < cost.MIN_FAR_ROW:
         return None
     loops = sorted(load.ranges - {k}, key=lambda r: -abs(load.stride(r)))
-    inside = [r for r in loops if abs(load.stride(r)) < step]
-    return _Columns([r for r in loops if r not in inside], inside) if inside else None
+    row_loops = [r for r in loops if abs(load.stride(r)) < step]
+    return _Columns([r for r in loops if r not in row_loops], row_loops) if row_loops else None
 
 
 # --- the mechanism
 
 
 def interchange(ast: UOp, slots: int, order: Sequence[AxisId], rows_at_a_time: int) -> tuple[UOp, ...]:
-    """The kernels of one with a sum that goes through its axes in this order, so many terms at a time.
-    `slots`: how many arguments it has.
+    """The parts of a kernel with a sum that goes through its axes in this order, `rows_at_a_time` terms at a
+    time. `slots`: the number of the kernel's arguments.
 
     out[c] = sum(x[k, c] for k < K)
 
@@ -147,20 +149,22 @@ def interchange(ast: UOp, slots: int, order: Sequence[AxisId], rows_at_a_time: i
     if len(only.loops) != 1 or set(axes) != {*only.outer, *only.loops}:
         raise OptError("expected the loop of the sum, and all loops around that")
     (k,) = only.loops
-    count, left = divmod(k.src[0].arg, max(rows_at_a_time, 1))
+    count, remainder = divmod(k.src[0].arg, max(rows_at_a_time, 1))
     if not rows_at_a_time or not count:
         raise OptError(f"expected 1 to {k.src[0].arg} terms at a time, got {rows_at_a_time}")
-    outside, inside = axes[: axes.index(k)], axes[axes.index(k) + 1 :]
-    place, read = make_accumulator(info.ast, total, [*outside, *inside], slots)
+    outer_loops, row_loops = axes[: axes.index(k)], axes[axes.index(k) + 1 :]
+    place, read = make_accumulator(info.ast, total, [*outer_loops, *row_loops], slots)
     first = identity_element(total.arg, total.dtype)
-    if left:  # the rows beyond the last block
-        row = UOp.range(left, k.arg)
+    if remainder:  # the rows beyond the last block
+        row = UOp.range(remainder, k.arg)
         first = _make_sum(total, row + count * rows_at_a_time, row)
     block, row = UOp.range(count, k.arg.child(0)), UOp.range(rows_at_a_time, k.arg.child(1))
     part = _make_sum(total, block * rows_at_a_time + row, row)
-    add = make_ordered_nest(place, combine(place, total.arg, part), [*outside, block, *inside], (block,))
-    fill = make_nest(place, first, [*outside, *inside])
-    as_outputs = {r: r.replace(arg=r.arg._replace(kind=AxisKind.LOOP)) for r in (*outside, *inside)}
+    add = make_ordered_nest(
+        place, combine(place, total.arg, part), [*outer_loops, block, *row_loops], (block,)
+    )
+    fill = make_nest(place, first, [*outer_loops, *row_loops])
+    as_outputs = {r: r.replace(arg=r.arg._replace(kind=AxisKind.LOOP)) for r in (*outer_loops, *row_loops)}
     return fill.substitute(as_outputs), add.substitute(as_outputs), *read
 
 

@@ -1,20 +1,21 @@
-"""KernelOpts: what is done to the kernels of a graph before each is lowered, as data.
+"""KernelOpts: decisions about the kernels of a graph before each is lowered, as data.
 
     FUSE k2 k3                kernel 2, a reduction of rows, computed in each row of kernel 3
     COMPUTE_AT k2 k3 r1 16    kernel 2 computed in kernel 3, for 16 rounds of its loop r1 at a time
-    INDEX_PUT k3              a loop over writers instead of all elements (after a copy of these, perhaps)
+    INDEX_PUT k3              a loop over writers instead of all elements (possibly after a copy of these)
     SCATTER k3                a sum over one-hots as additions at positions
     COMPUTE_ROOT k4 0         sum number 0 of a kernel stored by a kernel of its own
-    SPLIT_REDUCE k4 r2 8      a sum over r2 as 8 parts, which a kernel stores, and the sum of these
+    SPLIT_REDUCE k4 r2 8      a sum over r2 as 8 parts, which a kernel stores, and the sum of the parts
     INTERCHANGE k4 r2 r1 8    a sum over r2 that goes through the columns r1 for 8 terms at a time
     POLYPHASE k3 1            a sum that skips terms as sums that skip none; 1: a kernel for each of them
     RELAYOUT k4 1 0 2 1       operand 1 of a product copied, with its axes in the order 0 2 1
     DOT_PRODUCT k4 r1         a product of narrow numbers as DOTs of words, with r1 in the lanes
     SPLIT_RANGE k4 r2 16 32   a loop as loops over blocks of 32, over 16 of these, and in one
-    NARROW_STORAGE k3         what a kernel stores kept in 16 bits
+    NARROW_STORAGE k3         the output of a kernel kept in 16 bits
 
-A kernel's number is its place in the list when its turn comes, and what it becomes stands in its place.
-`DEBUG=3` prints KernelOpts, KERNEL_OPTS gives them instead of the heuristics, and BEAM searches for others.
+A kernel's number is its place in the list when the KernelOpt is carried out; the kernels that replace it take
+its place. `DEBUG=3` prints KernelOpts, KERNEL_OPTS gives them instead of the heuristics, and BEAM searches
+for others.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ Calls = list[KernelCall]
 
 
 class Kind(StrEnum):
-    """What a KernelOpt does: the module's docstring has an example of each."""
+    """The kinds of KernelOpts: the module's docstring has an example of each."""
 
     FUSE = "FUSE"
     COMPUTE_AT = "COMPUTE_AT"
@@ -70,9 +71,9 @@ KernelOpts = tuple[KernelOpt, ...]
 
 @dataclass(frozen=True, slots=True)
 class KernelContext:
-    """What kernels are made for. `results`: the nodes whose buffers are read when all have run; `apart`:
-    those whose kernels move into no other. `searching`: decisions that do not pay are proposed too. `made`:
-    what equal decisions made of equal kernels."""
+    """The context of kernels. `results`: the nodes whose buffers are read when all kernels have run; `apart`:
+    those whose kernels move into no other. `searching`: decisions that do not pay are proposed, too. `made`:
+    the results of decisions, for equal decisions about equal kernels."""
 
     target: Target
     optimized: bool
@@ -82,12 +83,13 @@ class KernelContext:
     made: dict[tuple[UOp, int, KernelOpt], tuple[UOp, ...]] = field(default_factory=dict, compare=False)
 
     def least(self, size: int) -> int:
-        """The least size of kernels that a pass looks at: `size`, from which it pays, or 1 in a search."""
+        """The least size of the kernels that a pass considers: `size`, from which it pays, or 1 in a
+        search."""
         return 1 if self.searching else size
 
 
 class Proposal(NamedTuple):
-    """A KernelOpt that applies, and whether it pays: what does not is for searches."""
+    """A KernelOpt that applies, and whether it pays; one that does not pay is for searches."""
 
     opt: KernelOpt
     pays: bool = True
@@ -99,19 +101,20 @@ Propose = Callable[[KernelCall, KernelContext], Iterable[Proposal]]
 
 
 def each(propose: Propose, repeat: bool = False) -> Decide:
-    """What is proposed for each kernel, equal ones asked once; `repeat`: and for all that it becomes."""
+    """Proposals for each kernel; equal kernels are asked once. `repeat`: also for the kernels that replace
+    it."""
     return lambda calls, context: _propose_for_each(calls, context, propose, repeat)
 
 
 def _propose_for_each(calls: Calls, context: KernelContext, propose: Propose, repeat: bool) -> Decisions:
-    """A kernel's proposals are about the last of the kernels that it became by those before."""
-    found: dict[tuple[UOp, int], tuple[Proposal, ...]] = {}
+    """Each proposal of a kernel is about the last of the kernels that replaced it in earlier proposals."""
+    proposals: dict[tuple[UOp, int], tuple[Proposal, ...]] = {}
     k = 0
     while k < len(calls):
         key = calls[k].ast, len(calls[k].args)
-        if key not in found:
-            found[key] = tuple(propose(calls[k], context))
-        for proposal in found[key]:
+        if key not in proposals:
+            proposals[key] = tuple(propose(calls[k], context))
+        for proposal in proposals[key]:
             before = calls
             calls = yield proposal._replace(opt=proposal.opt._replace(kernels=(k,)))
             if repeat and calls is not before:
@@ -131,8 +134,8 @@ def render_kernel_opts(opts: Iterable[KernelOpt]) -> str:
 
 
 def parse_kernel_opts(text: str) -> KernelOpts:
-    """The KernelOpts of a text, separated by commas; of `none`, none. Raises ArgumentError that names what is
-    not understood.
+    """The KernelOpts of a text, separated by commas; `none` stands for no KernelOpts. Raises ArgumentError
+    that names the word that is not understood.
 
     >>> parse_kernel_opts("SPLIT_REDUCE k4 r2 8")[0].numbers
     (8,)

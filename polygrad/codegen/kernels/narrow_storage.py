@@ -4,9 +4,9 @@
 
     t: float32[n] = float(half(x + 1));  reads t        ->  t: float16[n] = half(x + 1);  reads float(t)
 
-A conversion to float32 is exact, so memory may hold the value before it: half the bytes, and a product that
-reads it has operands that a tensor core takes. For targets with such cores; elsewhere a conversion for each
-read may cost more than the bytes.
+A conversion to float32 is exact, so memory may hold the value before it: that takes half the bytes, and a
+product that reads it has operands for a tensor core. The pass is for targets with tensor cores; elsewhere a
+conversion for each read may cost more than the bytes.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def narrow_buffers(calls: Calls, context: KernelContext) -> Decisions:
     """Buffers between kernels that hold converted values, in the format that tensor cores take."""
     formats = {core.operands for core in context.target.tensor_cores if core.operands is not dtypes.float32}
     for k in range(len(calls) if formats else 0):
-        if (dtype := _narrower(calls, k, context)) is not None and dtype in formats:
+        if (dtype := _narrower_dtype(calls, k, context)) is not None and dtype in formats:
             calls = yield Proposal(KernelOpt(Kind.NARROW_STORAGE, (k,)))
     return calls
 
 
-def _narrower(calls: Calls, k: int, context: KernelContext) -> DType | None:
-    """The dtype that the output of a kernel can be kept in; None if that is its own."""
+def _narrower_dtype(calls: Calls, k: int, context: KernelContext) -> DType | None:
+    """The narrower dtype that the output of a kernel can be kept in, if there is one."""
     memory = calls[k].args[0]
     if memory in context.results or memory.op in (Ops.BUFFER, Ops.ASSIGN, Ops.AFTER):
         return None
@@ -58,9 +58,9 @@ def _narrower(calls: Calls, k: int, context: KernelContext) -> DType | None:
 
 
 def narrow_storage(calls: Calls, opt: KernelOpt, context: KernelContext) -> Calls:
-    """The kernels, with what one of them stores before its conversion."""
+    """The kernels, one of which stores its value before the conversion."""
     (k,) = opt.kernels
-    if (dtype := _narrower(calls, k, context)) is None:
+    if (dtype := _narrower_dtype(calls, k, context)) is None:
         raise OptError("expected a kernel that stores converted values, which others only load")
     memory = make_temporary(kernel_info(calls[k].ast).nests[0].write.memory.arg.size, dtype)
     return [_narrow_call(call, {calls[k].args[0]: memory}) for call in calls]
@@ -77,8 +77,8 @@ def _unconverted_value(ast: UOp) -> UOp | None:
 
 
 def _is_only_loaded(call: KernelCall, memory: UOp, dtype: DType) -> bool:
-    """Whether a kernel only loads from a buffer, with alternatives that `dtype` can hold. Not a kernel with
-    Opts by hand: these may name its loads."""
+    """Whether a kernel only loads from a buffer, with alternatives that `dtype` can hold. False for a kernel
+    with Opts given by hand, which may name its loads."""
     if call.ast.arg is not None or call.args[0] is memory:
         return False
     order = call.ast.toposort()

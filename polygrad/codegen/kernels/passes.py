@@ -1,8 +1,9 @@
 """The kernels that a machine runs for a graph: those of its schedule, some of them joined, others divided.
 
-`KERNEL_PASSES` is all that happens to them before each is lowered by itself (`lower/passes.py`), in order.
-No program can do without the first and the last. The others decide: each proposes KernelOpts, which `apply`
-carries out. SKIP_PASSES=relayout,compute-at leaves some of them out; KERNEL_OPTS gives KernelOpts instead.
+`KERNEL_PASSES` lists, in order, the passes over all kernels before each is lowered by itself
+(`lower/passes.py`). The first and the last are always necessary. The others decide: each proposes KernelOpts,
+which `apply` carries out. SKIP_PASSES=relayout,compute-at leaves some of them out; KERNEL_OPTS gives
+KernelOpts instead.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ def _for_workgroups(context: KernelContext) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class KernelPass:
-    """One transformation of all kernels of a graph. `decide`: its proposals, in order. `rewrite`: what it
-    always does. `applies`: whether the kernels of a context go through it."""
+    """One transformation of all kernels of a graph. `decide`: its proposals, in order. `rewrite`: a change
+    that it always makes. `applies`: whether the kernels of a context go through it."""
 
     name: str
     decide: tuple[Decide, ...]
@@ -81,13 +82,13 @@ class KernelPass:
 KERNEL_PASSES = (
     # dtypes that no machine has
     KernelPass("store-fp8-as-bits", (), _always, lambda ks, c: _each(ks, store_as_bits)),
-    # kernels that become one
+    # join kernels
     KernelPass("fuse-reductions", (each_pair(propose_fuse),)),
-    # sums of which there are few
+    # divide sums to few elements
     KernelPass("split-reduce", (each(propose_root_of_rows, repeat=True), each(propose_parts_of_few))),
-    # kernels that become one, between which there is much
+    # join kernels with a large intermediate value between them
     KernelPass("compute-at", (each_pair(propose_compute_at),), _for_caches),
-    # comparisons with all positions that become writes at positions
+    # comparisons with all positions become writes at positions
     KernelPass("index-put", (each(propose_index_put, repeat=True),)),
     KernelPass("scatter", (each(propose_scatter),)),
     # sums in another order, or in parts
@@ -107,15 +108,15 @@ KERNEL_PASSES = (
     ),
 )
 
-Choose = Callable[[Calls, Proposal], KernelOpt | None]  # what is done of a proposal about these kernels
+Choose = Callable[[Calls, Proposal], KernelOpt | None]  # the decision about a proposal
 
 
 def kernels_of(sink: UOp, target: Target, optimized: bool) -> Schedule:
     """The schedule of a normalised graph for a machine, whose kernels are ready to be lowered."""
-    return decided(*scheduled(sink, target, optimized), given_opts())
+    return decide_kernels(*schedule_graph(sink, target, optimized), given_opts())
 
 
-def scheduled(sink: UOp, target: Target, optimized: bool) -> tuple[Schedule, KernelContext]:
+def schedule_graph(sink: UOp, target: Target, optimized: bool) -> tuple[Schedule, KernelContext]:
     """The schedule of a normalised graph for a machine, before the kernel passes."""
     limits = target.workgroups
     scans = CORES if limits is None or limits.software else GPU
@@ -123,9 +124,9 @@ def scheduled(sink: UOp, target: Target, optimized: bool) -> tuple[Schedule, Ker
     return plan, KernelContext(target, optimized, frozenset(plan.roots), plan.apart)
 
 
-def decided(plan: Schedule, context: KernelContext, given: KernelOpts | None) -> Schedule:
-    """A schedule after the kernel passes. `given`: takes the place of what they decide. DEBUG=3 shows all
-    decisions as KERNEL_OPTS takes them."""
+def decide_kernels(plan: Schedule, context: KernelContext, given: KernelOpts | None) -> Schedule:
+    """A schedule after the kernel passes. `given`: takes the place of their decisions. DEBUG=3 shows all
+    decisions in the form that KERNEL_OPTS takes."""
     done = list(steps(plan.calls, context, given=given))
     opts = [opt for step in done for opt in step.opts]
     if opts and debug_level() >= 3:
@@ -153,11 +154,13 @@ def steps(
     choose: Choose = choose_what_pays,
     given: KernelOpts | None = None,
 ) -> Iterator[GraphPassResult]:
-    """Each pass that applies. `given`: takes the place of those that decide, in optimised programs.
+    """Carry out each pass that applies. `given`: takes the place of the passes that decide, in optimised
+    programs.
 
-    DEBUG=3 shows which passes changed kernels, DEBUG=4 the kernels that each made; SPEC=1 checks these
-    against uop/spec.py. Raises ArgumentError for a name in SKIP_PASSES that is none of a pass's, or of one
-    that programs cannot do without; OptError for a given KernelOpt that does not apply.
+
+    DEBUG=3 shows the passes that changed kernels, DEBUG=4 the kernels after each; SPEC=1 checks these against
+    uop/spec.py. Raises ArgumentError for a name in SKIP_PASSES that no pass has, or that of a necessary pass;
+    OptError for a given KernelOpt that does not apply.
     """
     skipped = _skipped_passes()
     given = given if context.optimized else None
@@ -181,7 +184,7 @@ def steps(
 def carry_out(
     decide: Decide, calls: Calls, context: KernelContext, choose: Choose = choose_what_pays
 ) -> tuple[Calls, KernelOpts]:
-    """The kernels after what is chosen of a pass's proposals, and these decisions."""
+    """The kernels after the chosen proposals of a pass, and these decisions."""
     opts: list[KernelOpt] = []
     decisions = decide(calls, context)
     try:
@@ -205,7 +208,7 @@ def _apply_given(calls: Calls, given: KernelOpts, context: KernelContext) -> Gra
 
 
 def given_opts() -> KernelOpts | None:
-    """What KERNEL_OPTS gives; None where it is not set."""
+    """The KernelOpts in KERNEL_OPTS; None where it is not set."""
     text = env_text("KERNEL_OPTS")
     try:
         return parse_kernel_opts(text) if text else None

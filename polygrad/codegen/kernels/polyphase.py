@@ -4,12 +4,12 @@
     for y < n: for p < 2:   sum(w[2*k + p] * x[y + k + p] for k < 2)
 
 Transposed convolutions with a stride, and gradients of convolutions and poolings with one, have zeros between
-the elements that they read. Each phase p of the output has every other tap, and no zero. The word is that of
+the elements that they read. Each phase p of the output has every other tap, and no zeros. The term comes from
 filter banks.
 
-Of 3 taps, one phase has 2 and the other 1. Where one kernel computes all phases, each has 2, and a weight
-that is 0. With a kernel for each phase, each has its own taps: of a filter of 3 x 3 with stride 2, phases
-have 9 terms in all instead of 16.
+Of 3 taps, one phase has 2 and the other 1. If one kernel computes all phases, each phase has 2 taps, one of
+which may have a weight of 0. With a kernel for each phase, each has its own taps: the phases of a filter of
+3 x 3 with stride 2 have 9 terms in all instead of 16.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def propose_phases(call: KernelCall, context: KernelContext) -> Iterator[Proposa
 
 
 def _saves_terms(ast: UOp) -> bool:
-    """Whether a kernel for each phase computes far fewer terms than one of all phases, and each has as many
-    as a product needs to be worth a copy."""
+    """Whether a kernel for each phase computes far fewer terms than one kernel for all phases, and each has
+    enough terms for a copy of an operand to pay."""
     one, each = (
         [rounds(kernel_info(kernel).ranges) for kernel in polyphase(ast, int(apart))]
         for apart in (False, True)
@@ -57,7 +57,7 @@ def _saves_terms(ast: UOp) -> bool:
 
 
 def polyphase(ast: UOp, apart: int = 0) -> tuple[UOp, ...]:
-    """The kernels of one in polyphase form. `apart`: whether phases of products with different numbers of
+    """The parts of a kernel in polyphase form. `apart`: whether phases of products with different numbers of
     taps have separate kernels.
 
     for y < 2*n: out[y] = sum((y + k) % 2 == 0 ? w[k] * x[(y + k) // 2] : 0 for k < 4)
@@ -72,7 +72,7 @@ def polyphase(ast: UOp, apart: int = 0) -> tuple[UOp, ...]:
 
 def _split_fully(kernel: UOp, apart: bool) -> list[UOp]:
     """A kernel in polyphase form along every axis on which terms are skipped. Where the period does not
-    divide the axis, the last rounds are peeled off: a kernel of their own stores that part of the output."""
+    divide the axis, the last rounds are peeled off: a separate kernel stores that part of the output."""
     done, todo = [], [kernel]
     while todo:
         kernel = todo.pop()
@@ -110,9 +110,9 @@ def _peel(kernel: UOp, loop: UOp, count: int) -> list[UOp]:
 
 
 def _divide(kernel: UOp, skipped: _Skipped, only_phase: UOp | None) -> UOp:
-    """The kernel with `output = period * block + phase` and `taps = period * k + q`, for all phases or one.
-    Each phase has terms for one q: with it `start + sign * taps` is a multiple of the period for any block
-    and k."""
+    """The kernel with `output = period * block + phase` and `taps = period * k + q`, for all phases or for
+    one. Each phase has terms for the one q with which `start + sign * taps` is a multiple of the period for
+    any block and k."""
     output, taps, sign, period = skipped.output, skipped.taps, skipped.sign, skipped.period
     count = output.src[0].arg
     block = UOp.range(max(count // period, 1), output.arg.child(0))
@@ -190,7 +190,7 @@ def _factors(total: Sum) -> list[tuple[UOp, UOp | None]]:
 
 
 def _conditions(value: UOp) -> list[UOp]:
-    """Conditions: if one of them fails, `value` is 0."""
+    """The conditions of `value`: if one of them fails, it is 0."""
     if value.op is Ops.WHERE and value.src[2].is_const and value.src[2].arg == 0:
         return conjuncts(value.src[0])
     if value.op is Ops.LOAD and len(value.src) > 1 and value.src[1].is_const and value.src[1].arg == 0:
@@ -198,7 +198,7 @@ def _conditions(value: UOp) -> list[UOp]:
     return []
 
 
-def _guard(value: UOp, inside: UOp) -> UOp:
-    """inside ? value : 0, with the condition on its loads, too."""
-    guarded = value.substitute({n: guarded_load(n, inside) for n in value.toposort() if n.op is Ops.LOAD})
-    return guarded if value.op is Ops.LOAD else inside.where(guarded, UOp.const(value.dtype, 0))
+def _guard(value: UOp, condition: UOp) -> UOp:
+    """condition ? value : 0, with the condition on its loads, too."""
+    guarded = value.substitute({n: guarded_load(n, condition) for n in value.toposort() if n.op is Ops.LOAD})
+    return guarded if value.op is Ops.LOAD else condition.where(guarded, UOp.const(value.dtype, 0))

@@ -2,15 +2,15 @@
 
     sum(ok(y, ky) ? x[y - ky] : 0) * w[ky]  ->  copy[u] = ok(u) ? x[u - 1] : 0; sum(copy[y - ky + 1] * w[ky])
 
-There are three kinds. The first is read under conditions (the padding of a convolution, the zeros between a
-transposed convolution's elements): the copy evaluates them once for each element instead of in each term. The
-second is read in long steps along the summed axis (`a.T @ b`): the copy is its transpose. The third is
-computed (float16 converted to float32) and read as scalars, which computes it again for each vector of the
-output. The copy is a kernel of its own, tiled and divided between threads as any other. oneDNN calls it a
-reorder, TVM a layout rewrite.
+Three kinds of operands are copied. The first is read under conditions (the padding of a convolution, the
+zeros between a transposed convolution's elements): the copy evaluates them once for each element instead of
+in each term. The second is read in long steps along the summed axis (`a.T @ b`): the copy is its transpose.
+The third is computed (float16 converted to float32) and read as scalars, so each vector of the output would
+compute it again. The copy is a separate kernel, tiled and divided between threads as any other. oneDNN calls
+it a reorder, TVM a layout rewrite.
 
-Where the operand depends on its axes by sums alone (y - ky: the windows of a convolution), the copy has an
-axis for each sum and holds each element once: the bounding box of what is read.
+Where the operand depends on loops only through sums (y - ky: the windows of a convolution), the copy has an
+axis for each sum and holds each element once: it is the bounding box of the elements that are read.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def propose_copies(call: KernelCall, context: KernelContext) -> Iterator[Proposa
 
 
 def relayout(ast: UOp, slots: int, number: int, *order: int) -> tuple[UOp, ...]:
-    """A kernel that copies a factor of another's only sum, and that one, which reads the copy. `number`: of
-    the factor; `order`: of the copy's axes. `slots`: how many arguments the kernel has.
+    """A kernel that copies a factor of the only sum of `ast`, and `ast` reading the copy. `number`: of the
+    factor; `order`: of the copy's axes. `slots`: the number of the kernel's arguments.
 
     out[m, n] = sum(a[k, m] * b[k, n] for k)
 
@@ -92,8 +92,8 @@ def relayout(ast: UOp, slots: int, number: int, *order: int) -> tuple[UOp, ...]:
 
 
 def dot_product(ast: UOp, slots: int, lanes: Sequence[AxisId], target: Target) -> tuple[UOp, ...]:
-    """The kernels that pack a product's operands of few bits, and that product as DOTs. `lanes`: the loop
-    whose elements become words. `slots`: how many arguments the kernel has.
+    """The kernels that pack a product's operands of few bits, and the product as DOTs. `lanes`: the loop of
+    the SIMD lanes. `slots`: the number of the kernel's arguments.
 
     out[m, n] = sum(int32(a[m, k]) * int32(b[k, n]) for k < K)
 
@@ -109,8 +109,8 @@ def dot_product(ast: UOp, slots: int, lanes: Sequence[AxisId], target: Target) -
 
 
 def _find_dots(info: KernelInfo, only: Sum, lanes: UOp, first: int, target: Target) -> DotForm | None:
-    inside = {n.node for n in only.loads}
-    bytewise = {n.slot for n in info.loads if n.node not in inside and n.slot is not None}
+    summed_loads = {n.node for n in only.loads}
+    bytewise = {n.slot for n in info.loads if n.node not in summed_loads and n.slot is not None}
     return find_dot_form(only, lanes, first, target, bytewise) or find_window_dot_form(
         only, lanes, first, target
     )
@@ -120,12 +120,12 @@ def _find_dots(info: KernelInfo, only: Sum, lanes: UOp, first: int, target: Targ
 
 
 def _axes_in_order(box: Box, total: UOp, lanes: UOp | None, tile: int, target: Target) -> list[BoxAxis]:
-    """The axes of an operand's box in the best order to read it. `tile`: elements along the lanes that a
+    """The axes of an operand's box in the best order to read it. `tile`: the elements along the lanes that a
     round of the product computes.
 
     The order changes in two cases. If the operand depends on the lanes, these go last if they are not
-    neighbours and a panel is more than a cache holds. If not, the summed axes go last if they step far over
-    memory; of a window's axes the one of the innermost loop.
+    neighbours and a panel is more than a cache holds. If it does not, the summed axes go last if they step
+    far over memory; of a window's axes that of the innermost loop goes last.
     """
     summed = frozenset(total.src[1:])
     inner = [a for a in box.axes if a.ranges <= summed]
@@ -145,8 +145,8 @@ def _axes_in_order(box: Box, total: UOp, lanes: UOp | None, tile: int, target: T
 
 
 def _is_computed(factor: UOp, box: Box, lanes: UOp | None) -> bool:
-    """Whether each vector of the output would compute the operand again: it is more than a load, and read as
-    scalars."""
+    """Whether each vector of the output would compute the operand again, because it is more than a load and
+    is read as scalars."""
     return factor.op is not Ops.LOAD and lanes is not None and all(lanes not in a.ranges for a in box.axes)
 
 
@@ -154,6 +154,6 @@ def _is_computed(factor: UOp, box: Box, lanes: UOp | None) -> bool:
 
 
 def _make_copy(value: UOp, axes: list[BoxAxis], slot: int) -> UOp:
-    """copy[u, v, ...] = the operand where its sums are u, v, ..."""
+    """copy[u, v, ...] = the operand at u, v, ... along the axes of its box"""
     loops = [UOp.range(a.size, i) if a.size > 1 else UOp.index(0) for i, a in enumerate(axes)]
     return store_value(move_to(value, axes, loops), loops, slot)

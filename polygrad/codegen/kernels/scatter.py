@@ -6,7 +6,7 @@
 
 The gradient of a gather is such a sum, and so are histograms and sums of segments. The additions go in the
 order of `i`; threads divide the loops over `c`. So the bits do not depend on the number of threads. A GPU
-keeps the sum unless its elements are very many: additions in order leave most of a GPU idle.
+keeps the sum unless it has very many elements: additions in order leave most of a GPU idle.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from polygrad.uop.symbolic import simplify, symbolic
 
 def propose_scatter(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:
     """A reduction over one-hots that is accumulated at positions."""
-    if (found := _find_selection(call.ast)) is None:
+    if (selected := _find_selection(call.ast)) is None:
         return
-    info, total, selection = found
+    info, total, selection = selected
     pays = not is_compared(total.outer, context.target)
     pays = pays and min(rounds(selection.positions), total.terms) >= cost.MIN_SCATTERED
     if info.nests[0].write.memory not in total.node.toposort():
@@ -45,7 +45,7 @@ def propose_scatter(call: KernelCall, context: KernelContext) -> Iterator[Propos
 
 
 def _find_selection(ast: UOp) -> tuple[KernelInfo, Sum, Selection] | None:
-    """A kernel, simplified, its only sum, if that is over one-hots, and what these select."""
+    """The simplified kernel, its only sum, if that is over one-hots, and their selection."""
     info = kernel_info(ast)
     if info.only_nest is None or not info.only_nest.loops or not info.has(Ops.CMPEQ, Ops.CMPNE):
         return None
@@ -62,16 +62,16 @@ def _find_selection(ast: UOp) -> tuple[KernelInfo, Sum, Selection] | None:
 
 
 def scatter(ast: UOp, slots: int) -> tuple[UOp, ...]:
-    """The kernels that accumulate the terms of a kernel's only sum at positions. `slots`: how many arguments
-    it has.
+    """The kernels that accumulate the terms of a kernel's only sum at positions. `slots`: the number of its
+    arguments.
 
     for v, c: out[v, c] = sum(index[i] == v ? x[i, c] : 0 for i)
 
     ->  for v, c: out[v, c] = 0;  for i, in order, for c: out[index[i], c] += x[i, c]
     """
-    if (found := _find_selection(ast)) is None:
+    if (selected := _find_selection(ast)) is None:
         raise OptError("expected a kernel with one sum, over one-hots of output elements")
-    info, only, selection = found
+    info, only, selection = selected
     total = only.node
     loops = sorted(only.outer, key=lambda r: r.arg)
     place, read = make_accumulator(info.ast, total, loops, slots)
@@ -81,13 +81,13 @@ def scatter(ast: UOp, slots: int) -> tuple[UOp, ...]:
 
 def _make_addition(total: UOp, positions: dict[UOp, UOp], value: UOp, place: UOp, loops: list[UOp]) -> UOp:
     """for i, in order: place[position of i] += value of i"""
-    named = frozenset().union(*[element.ranges for element in positions.values()])
-    inner = tuple(r for r in total.src[1:] if r not in named)  # their terms have the same position
+    writers = frozenset().union(*[element.ranges for element in positions.values()])
+    inner = tuple(r for r in total.src[1:] if r not in writers)  # their terms have the same position
     if inner:
         value = UOp(Ops.REDUCE, total.dtype, (value, *inner), total.arg)
-    inside, at = substitute_positions(positions)
-    pointer = place.replace(src=(place.src[0], simplify(place.src[1].substitute(at))))
+    is_inside, replacements = substitute_positions(positions)
+    pointer = place.replace(src=(place.src[0], simplify(place.src[1].substitute(replacements))))
     new, old = combine(pointer, total.arg, value), UOp(Ops.LOAD, total.dtype, (pointer,))
-    outer = [r for r in total.src[1:] if r in named]
+    outer = [r for r in total.src[1:] if r in writers]
     nest = [*outer, *(r for r in loops if r not in positions)]
-    return make_ordered_nest(pointer, simplify(inside).where(new, old), nest, tuple(outer))
+    return make_ordered_nest(pointer, simplify(is_inside).where(new, old), nest, tuple(outer))

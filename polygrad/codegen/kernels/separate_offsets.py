@@ -1,9 +1,9 @@
-"""Constant offsets apart from indices: a kernel that works on a part of a buffer is given a pointer to it.
+"""Constant offsets separated from indices: a kernel that works on a part of a buffer gets a pointer to it.
 
     x[64:128] @ w:  x[d*r + k + 64*d] * w[...]        ->  p[d*r + k] * w[...],  p = x + 64*d
 
 So all rows and all batches of a tensor have one kernel, which is compiled once. (LLVM's pass of this kind is
-SeparateConstOffsetFromGEP.) Offsets keep the alignment of buffers; what is left stays in the index.
+SeparateConstOffsetFromGEP.) Offsets keep the alignment of buffers; the remainder stays in the index.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from polygrad.uop.ops import Ops
 
 
 def separate_offsets(calls: list[KernelCall], alignment: int) -> list[KernelCall]:
-    """The kernels with offsets, in bytes, that are multiples of `alignment`. The last pass over KernelCalls:
-    no other looks at offsets."""
+    """The kernels with offsets, in bytes, that are multiples of `alignment`. It is the last pass over
+    KernelCalls: no other considers offsets."""
     separated = {ast: _separate(ast, alignment) for ast in {call.ast for call in calls}}
     return [_with(call, *separated[call.ast]) for call in calls]
 
@@ -39,7 +39,7 @@ def _separate(ast: UOp, alignment: int) -> tuple[UOp, dict[int, int]]:
     """
     order = ast.toposort()
     new: dict[UOp, UOp] = {}
-    skipped: dict[UOp, int] = {}  # how many elements each PARAM begins later
+    skipped: dict[UOp, int] = {}  # the number of elements by which each PARAM begins later
     for param, indices in _accesses(order).items():
         first = max(min(index.vmin for index in indices), 0)
         start = first - first % (alignment // param.dtype.itemsize)
@@ -61,7 +61,7 @@ def _separate(ast: UOp, alignment: int) -> tuple[UOp, dict[int, int]]:
 
 
 def _accesses(order: list[UOp]) -> dict[UOp, list[UOp]]:
-    """The indices at which each buffer is accessed, of those that are accessed in no other way."""
+    """The indices at which each buffer is accessed, for buffers that are accessed in no other way."""
     indices_of: dict[UOp, list[UOp]] = {}
     others: set[UOp] = set()
     for node in order:

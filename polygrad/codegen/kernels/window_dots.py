@@ -4,8 +4,8 @@
         ->  sum(DOT(x'[c, y + i, z + j], w'[i, j, c, o], 0) for c < C / 4, i, j)
 
 One of the summed loops, along which both operands have an axis of their own, becomes words: the channels of a
-convolution, not the positions in its kernel. What is packed is an operand's box (boxes.py), so overlapping
-windows are packed once, and padding and conversions are evaluated then. `dot_products.py` has the products
+convolution, not the positions in its kernel. An operand's box is packed (boxes.py), so overlapping windows
+are packed once, and padding and conversions are evaluated at that time. `dot_products.py` has the products
 over one loop of numbers in memory, and the arithmetic.
 """
 
@@ -51,7 +51,7 @@ class _WindowOperand(NamedTuple):
 
 
 def find_window_dot_form(total: Sum, lanes: UOp, first: int, target: Target) -> DotForm | None:
-    """The sum `total` of integers as a sum of DOTs; None if its factors are no narrow numbers that depend on
+    """The sum `total` of integers as a sum of DOTs; None if its factors are not narrow numbers that depend on
     sums of loops, or the target has no such DOT. `lanes` and `first`: as in `find_dot_form`."""
     dtype = total.node.dtype
     if dtype not in (dtypes.int32, dtypes.uint32) or total.factors is None:
@@ -63,7 +63,7 @@ def find_window_dot_form(total: Sum, lanes: UOp, first: int, target: Target) -> 
     if not shared:
         return None
     k = min(shared, key=lambda r: (ceildiv(_size(r), kinds.elements) / _size(r), -_size(r)))
-    if a.dtype.is_unsigned is b.dtype.is_unsigned:  # the sums of fewer elements are wanted
+    if a.dtype.is_unsigned is b.dtype.is_unsigned:  # sums of the operand with fewer elements are cheaper
         swapped = (rounds(_outer(a, total)) < rounds(_outer(b, total))) is not a.dtype.is_unsigned
     else:
         swapped = b.dtype.is_unsigned
@@ -108,7 +108,7 @@ def _operand(factor: UOp) -> _WindowOperand | None:
 
 
 def _narrow(factor: UOp) -> UOp | None:
-    """The narrow integers that a factor is a conversion of."""
+    """The narrow integers that a factor converts."""
     if factor.op is Ops.CAST and factor.src[0].dtype in NARROW and factor.src[0].dtype.is_int:
         return factor.src[0]
     if factor.op is not Ops.WHERE:
@@ -117,27 +117,27 @@ def _narrow(factor: UOp) -> UOp | None:
     dtype = next((s.src[0].dtype for s in sides if s.op is Ops.CAST), None)
     if dtype not in NARROW or dtype.is_float:
         return None
-    found: list[UOp] = []
+    narrow_sides: list[UOp] = []
     for s in sides:
         if s.op is Ops.CONST and dtype.min <= s.arg <= dtype.max:
-            found.append(UOp.const(dtype, s.arg))
+            narrow_sides.append(UOp.const(dtype, s.arg))
         elif s.op is Ops.CAST and s.src[0].dtype is dtype:
-            found.append(s.src[0])
+            narrow_sides.append(s.src[0])
         else:
             return None
-    return condition.where(*found)
+    return condition.where(*narrow_sides)
 
 
-# --- packed memory: the axes of the box that are not summed over words, then these, then the lanes' axis
+# --- packed memory: the axes of the box other than words and lanes, then words, then the lanes' axis
 
 
 def _axes(x: _WindowOperand, k: UOp, lanes: UOp) -> tuple[list[BoxAxis], list[BoxAxis]]:
-    """The axes before that of words, and behind it."""
-    rest = [a for a in x.box.axes if a is not x.axis_of(k)]
-    along = [a for a in rest if lanes in a.ranges]
+    """The axes before the axis of words, and those behind it."""
+    others = [a for a in x.box.axes if a is not x.axis_of(k)]
+    along = [a for a in others if lanes in a.ranges]
     if not along and (own := x.axis_of(k)) is not None and own.step > 1:
-        along = [a for a in rest if a.step == 1]  # which keeps neighbours neighbours
-    return [a for a in rest if a not in along], along
+        along = [a for a in others if a.step == 1]  # which keeps neighbours neighbours
+    return [a for a in others if a not in along], along
 
 
 def _pack(x: _WindowOperand, k: UOp, lanes: UOp, kind: DType, count: int) -> Packed:
@@ -166,10 +166,10 @@ def _element(x: _WindowOperand, axes: Sequence[BoxAxis], places: Sequence[UOp], 
     size, place = axes[at].size, places[at]
     if place.vmax < size:
         return bits_as(move_to(x.value, axes, places), kind)
-    inside = place < size
-    last = inside.where(place, UOp.index(size - 1))
+    is_inside = place < size
+    last = is_inside.where(place, UOp.index(size - 1))
     value = move_to(x.value, axes, [*places[:at], last, *places[at + 1 :]])
-    return bits_as(inside.where(value, UOp.const(x.dtype, 0)), kind)
+    return bits_as(is_inside.where(value, UOp.const(x.dtype, 0)), kind)
 
 
 def _load(slot: int, packed: Packed, x: _WindowOperand, k: UOp, words: UOp, lanes: UOp) -> UOp:

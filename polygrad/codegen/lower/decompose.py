@@ -1,9 +1,9 @@
-"""What no Builder has to know: each op that a target lacks, as ops that every target has.
+"""Decomposition of each op that a target lacks into ops that every target has.
 
-`decompose` gives one table for a kernel whose other passes are done; it runs once, and no simplification
-after it. The concerns are separate tables; the equation stands above each row. Afterwards no EXP2, LOG2, SIN,
-POW, THREEFRY or RECIPROCAL is left, no arithmetic of float16 or bfloat16, and no integer division by what may
-be 0 or -1.
+`decompose` gives one table for a kernel whose other passes are done. It runs once, and no simplification
+follows. Each concern has a table of its own; the equation stands above each row. Afterwards no EXP2, LOG2,
+SIN, POW, THREEFRY or RECIPROCAL is left, no arithmetic of float16 or bfloat16, and no integer division by a
+value that may be 0 or -1.
 
 Knows scalar nodes and the Target. The choice of late forms (SHL, SHR, AND, NEG, SUB, FDIV) is tinygrad's. MAX
 stays: as a comparison and a selection it would lose a NaN.
@@ -164,8 +164,10 @@ words = PatternMatcher([
 
 def _guard(u: UOp, x: UOp, y: UOp) -> UOp | None:
     """x // y and x % y where y may be 0 or, signed, -1: 1 is divided by there."""
-    wrong = _undefined(y)
-    if wrong is None or (y.op is Ops.WHERE and y.src[0] is _undefined(y.src[2]) and _is_one(y.src[1])):
+    wrong = _undefined_divisor(y)
+    if wrong is None or (
+        y.op is Ops.WHERE and y.src[0] is _undefined_divisor(y.src[2]) and _is_one(y.src[1])
+    ):
         return None
     safe = UOp(u.op, u.dtype, (x, wrong.where(UOp.const(y.dtype, 1), y)))
     # x // y is x*y for both: 0 and -x
@@ -176,7 +178,7 @@ def _is_one(y: UOp) -> bool:
     return y.is_const and bool(y.arg == 1)
 
 
-def _undefined(y: UOp) -> UOp | None:
+def _undefined_divisor(y: UOp) -> UOp | None:
     """The condition under which a divisor must not reach a Builder; None when its bounds rule that out."""
     lo, hi = y.bounds or (y.dtype.min, y.dtype.max)
     is_undefined = y.eq(UOp.const(y.dtype, 0)) if lo <= 0 <= hi else None
@@ -266,10 +268,10 @@ tensor_cores = PatternMatcher([
 
 # --- fused multiply-add ------------------------------------------------------------------------------------
 #
-# Only where a sum takes in a product, and inside polynomials (those above, and MULACCs of the tensor graph).
-# Other expressions round the same in every kernel that computes them, whichever of their parts it finds in
-# memory: the gradient of a maximum looks for it among values that were computed again. Where only SIMD values
-# fuse, the MULACCs of the tensor graph do not.
+# Multiply-adds are fused only where a sum adds a product, and in polynomials (those above, and MULACCs of the
+# tensor graph). Other expressions round the same in every kernel that computes them, whichever of their parts
+# it finds in memory: the gradient of a maximum compares it with values that were computed again. Where only
+# SIMD values fuse, the MULACCs of the tensor graph do not.
 
 
 def _mulacc(a: UOp, b: UOp, x: UOp) -> UOp | None:
@@ -285,13 +287,13 @@ sums = PatternMatcher([
 ])  # fmt: skip
 
 
-def _unfused(a: UOp, b: UOp, x: UOp) -> UOp | None:
+def _unfuse(a: UOp, b: UOp, x: UOp) -> UOp | None:
     return None if _mulacc(a, b, x) is not None else a * b + x
 
 
 unfused = PatternMatcher([
     # mulacc(a, b, x) = a*b + x  for an x that is no register
-    (_op(Ops.MULACC, _a, _b, _x, dtype=_SINGLE), _unfused),
+    (_op(Ops.MULACC, _a, _b, _x, dtype=_SINGLE), _unfuse),
 ])  # fmt: skip
 
 _REST = halves + words + divisions + cheaper

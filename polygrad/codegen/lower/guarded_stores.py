@@ -1,12 +1,12 @@
-"""Stores in order that a condition guards: behind a branch, instead of storing what memory has.
+"""Guarded stores in order go behind a branch, instead of storing the old value again.
 
     for i, in order: p[at(i)] = inside(i) ? value : p[at(i)]
 
     ->  for i, in order: loop (inside(i)?) times: p[at(i)] = value
 
-Kernels that write or accumulate at positions (`codegen/kernels/index_put.py`, `scatter.py`) are of this form;
-nearly all positions are inside, so processors predict the branch. Without it each store would wait for a load
-of the same place. A loop of no round or one is a branch that linear kernels have already.
+Kernels that write or accumulate at positions (`codegen/kernels/index_put.py`, `scatter.py`) have this form.
+Nearly all positions are inside, so processors predict the branch. Without it each store would wait for a load
+of the same place. A loop of zero or one rounds is a branch that linear kernels have already.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _UNSIGNED = {dtypes.int32: dtypes.uint32, dtypes.int64: dtypes.uint64}
 
 
 def branch_guarded_stores(kernel: UOp) -> UOp:
-    """Every nest with loops in order whose store keeps what memory has unless a condition of outer loops
-    holds. `branch`: RANGE(c).
+    """The kernel with a branch in every nest with loops in order whose store keeps the old value unless a
+    condition of outer loops holds. `branch`: RANGE(c).
 
     END(STORE(p, c ? x : LOAD(p)), outer, inner)  ->  END(STORE(AFTER(p, branch), x), outer, branch, inner)
     """
@@ -50,7 +50,7 @@ def _branch(nest: UOp, axis: Axis) -> UOp:
     if not around or any(is_tile(r) or r not in loops for r in condition.ranges):
         return nest
     inner = around[-1] + 1
-    branch = UOp(Ops.RANGE, dtypes.index, (_merged(condition).cast(dtypes.index),), axis)
+    branch = UOp(Ops.RANGE, dtypes.index, (_merge_bounds(condition).cast(dtypes.index),), axis)
     memory = UOp(Ops.AFTER, place.src[0].dtype, (place.src[0], branch))  # so that the store is in its loop
     guarded_place = place.replace(src=(memory, _under(place.src[1], condition)))
     load = old.replace(src=(guarded_place,))
@@ -59,13 +59,15 @@ def _branch(nest: UOp, axis: Axis) -> UOp:
 
 
 def _under(index: UOp, condition: UOp) -> UOp:
-    """An index where a condition holds: without the choice of another one where it does not."""
-    known = set(conjuncts(condition))
-    choices = [n for n in index.toposort() if n.op is Ops.WHERE and known.issuperset(conjuncts(n.src[0]))]
+    """An index where a condition holds: without choices that it decides."""
+    known_conditions = set(conjuncts(condition))
+    choices = [
+        n for n in index.toposort() if n.op is Ops.WHERE and known_conditions.issuperset(conjuncts(n.src[0]))
+    ]
     return index.substitute({n: n.src[1] for n in choices})
 
 
-def _merged(condition: UOp) -> UOp:
+def _merge_bounds(condition: UOp) -> UOp:
     """A condition with one comparison for both bounds of a position.
 
     (-1 < x) & (x < n)  ->  unsigned(x) < n
@@ -79,6 +81,6 @@ def _merged(condition: UOp) -> UOp:
             if high.op is Ops.CMPLT and high.src[0] is x and high.src[1].is_const and x.dtype in _UNSIGNED:
                 unsigned = _UNSIGNED[x.dtype]
                 both = x.bitcast(unsigned) < UOp.const(unsigned, high.src[1].arg)
-                rest = [p for p in parts if p is not low and p is not high]
-                return functools.reduce(lambda a, b: a & b, rest, both)
+                others = [p for p in parts if p is not low and p is not high]
+                return functools.reduce(lambda a, b: a & b, others, both)
     return condition

@@ -1,4 +1,4 @@
-"""From a kernel's graph to a list: what happens in which order, loops properly nested.
+"""From a kernel's graph to a list in the order of execution, with loops properly nested.
 
 A topological sort by priority, built from the end: work stays as far out of the loops as its sources allow,
 loads come early, stores late. The idea and the priorities are tinygrad's.
@@ -36,8 +36,8 @@ _NUMBERED = frozenset({Ops.PARAM, Ops.DEFINE_VAR})
 def linearize(sink: UOp) -> list[UOp]:
     """The nodes of a kernel in execution order; its ENDs are split and its loops ordered."""
     order = sink.toposort()
-    # Tile ranges open no loop. Each loop counts as two rounds at least, so that what it contains runs more
-    # often than what it does not: a value is never made inside a loop that it does not depend on.
+    # Tile ranges open no loop. Each loop counts as two rounds at least, so that code in it runs more often
+    # than code outside: a value is never made inside a loop that it does not depend on.
     times: dict[frozenset[UOp], int] = {}  # how often code inside of these loops runs
     keys = []
     alike = _structures(order)
@@ -67,7 +67,7 @@ def linearize(sink: UOp) -> list[UOp]:
 
 
 def _structures(order: list[UOp]) -> dict[UOp, tuple[Any, ...]]:
-    """What a node is made of, as nested tuples of op, argument and sources: breaks ties between equal
+    """The structure of each node as nested tuples of op, argument and sources: it breaks ties between equal
     priorities."""
     out: dict[UOp, tuple[Any, ...]] = {}
     for _ in range(_TIE_DEPTH):
@@ -80,8 +80,8 @@ def _structures(order: list[UOp]) -> dict[UOp, tuple[Any, ...]]:
 
 
 def order_loads(sink: UOp) -> UOp:
-    """A LOAD of the memory that a nest stores to is inside of all its loops that go in order: its value
-    depends on them, even if its position does not.
+    """Put each LOAD of the memory that a nest stores to inside of all the nest's loops that go in order: its
+    value depends on them, even if its position does not.
 
     END(STORE(p[i], LOAD(p[i]) + x), k in order)  ->  ... LOAD(INDEX(AFTER(p, k), i)) ...
     """
@@ -120,8 +120,8 @@ def split_ends(sink: UOp) -> UOp:
 
 
 def order_loops(sink: UOp) -> UOp:
-    """Add control edges: each RANGE gets one from the RANGE that it is nested in, or from the END of the loop
-    that runs before it there.
+    """Add control edges: each RANGE gets an edge from the RANGE that it is nested in, or from the END of the
+    loop that runs before it there.
 
     RANGE(n), after END e in the same loop  ->  RANGE(n, e)
     """
@@ -152,11 +152,11 @@ def order_loops(sink: UOp) -> UOp:
                 parent[inner] = outer
     edges: dict[UOp, UOp] = {}
     for outer in {id(p): p for p in parent.values()}.values():
-        inside = [e for e in ends if parent.get(e) is outer]
-        mask = sum(1 << number[e] for e in inside)
-        inside.sort(key=lambda e: (needs[e] & mask).bit_count())
-        before = inside if outer is sink else [outer.src[1], *inside]
-        for a, b in zip(before, inside[1:] if outer is sink else inside, strict=False):
+        inner_ends = [e for e in ends if parent.get(e) is outer]
+        mask = sum(1 << number[e] for e in inner_ends)
+        inner_ends.sort(key=lambda e: (needs[e] & mask).bit_count())
+        before = inner_ends if outer is sink else [outer.src[1], *inner_ends]
+        for a, b in zip(before, inner_ends[1:] if outer is sink else inner_ends, strict=False):
             edges[b.src[1]] = a
     if not edges:
         return sink

@@ -1,7 +1,7 @@
 """The code generation pipeline: from a kernel's AST to its linear form for one Target.
 
-`PASSES` is all of it, in order. Optimised and unoptimised lowering share the IR; with optimisation off the
-linear form is scalar, one node an operation.
+`PASSES` lists all of its passes, in order. Optimised and unoptimised lowering share the IR; with optimisation
+off the linear form is scalar, with one node for each operation.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Code = UOp | list[UOp]  # a kernel's SINK, or its linear form
 
 @dataclass(frozen=True, slots=True)
 class LoweringContext:
-    """What a kernel is lowered for. `opts`: how to compute it; None for what the heuristics choose."""
+    """The context of a kernel's lowering. `opts`: how to compute it; None: the heuristics choose."""
 
     target: Target
     optimized: bool = True
@@ -76,8 +76,8 @@ def _optimize(kernel: UOp, context: LoweringContext) -> UOp:
 
 
 def opt_steps(kernel: UOp, context: LoweringContext) -> list[tuple[Opt, UOp]]:
-    """The Opts of a kernel in order, and what each makes of it. Raises OptError for one given by hand that
-    does not apply."""
+    """The Opts of a kernel in order, with the kernel after each. Raises OptError for an Opt given by hand
+    that does not apply."""
     if context.opts is None:
         return optimize(kernel, context.target)
     return apply_opts(kernel, context.opts)
@@ -114,7 +114,7 @@ PASSES = (
     Pass("form-dot-products", lambda k, c: form_dot_products(k, c.target), _optimized),
     # decisions: loops, tiles, memory of the kernel's own, threads
     Pass(OPTIMIZE, _optimize, _optimized),
-    # what renderers take
+    # the form that renderers take
     Pass("bind-workgroups", _bind_workgroups, _optimized),
     Pass("simplify-indices", lambda k, c: graph_rewrite(k, symbolic)),
     Pass("lower-stages", lambda k, c: lower_stages(k)),
@@ -132,7 +132,7 @@ PASSES = (
     Pass("order-loops", lambda k, c: order_loops(k)),
     Pass("linearize", lambda k, c: linearize(k)),
 )
-UNOPTIMIZED = "form-dot-products"  # what the Opts of a kernel apply to is its form after this pass
+UNOPTIMIZED = "form-dot-products"  # Opts apply to the form of a kernel after this pass
 
 _POSITION = {p.name: i for i, p in enumerate(PASSES)}
 
@@ -140,8 +140,8 @@ _POSITION = {p.name: i for i, p in enumerate(PASSES)}
 def run_passes(
     kernel: UOp, context: LoweringContext, *, after: str | None = None, through: str | None = None
 ) -> Code:
-    """`kernel` put through `PASSES`: from the first, or from the one that follows the pass `after`, to the
-    last or to the pass `through`, included. The result is a graph until `linearize` makes a list of it.
+    """`kernel` after `PASSES`: from the first pass, or from the one that follows the pass `after`, up to and
+    including the last or the pass `through`. The result is a graph until `linearize` makes a list of it.
 
     DEBUG=4 shows the kernel after each pass and each Opt, SPEC=1 checks each result against uop/spec.py.
     Raises InternalError for a name that no pass has.
@@ -175,15 +175,15 @@ def _position(name: str) -> int:
 
 
 def lower(ast: UOp, target: Target, optimized: bool = True, opts: tuple[Opt, ...] | None = None) -> list[UOp]:
-    """The linear form of a kernel AST; `opts`: how to compute it, instead of what the heuristics choose."""
+    """The linear form of a kernel AST; `opts`: how to compute it, instead of the heuristics' choice."""
     linear = run_passes(ast, LoweringContext(target, optimized, opts))
     assert isinstance(linear, list)
     return linear
 
 
 def parameters(linear: Sequence[UOp]) -> list[UOp]:
-    """The PARAMs of a linear kernel in the order of its arguments: buffers, then memory of its own. Memory of
-    workgroups is none of them."""
+    """The PARAMs of a linear kernel in the order of its arguments: buffers, then memory of its own, without
+    memory of workgroups."""
     given = (n for n in linear if n.op is Ops.PARAM and n.arg.space is not AddrSpace.SHARED)
     return sorted(given, key=lambda n: (n.arg.space, n.arg.slot))
 

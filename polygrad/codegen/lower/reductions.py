@@ -1,4 +1,4 @@
-"""The algebra of reductions: what needs no loop, or one loop instead of two."""
+"""The algebra of reductions: those that need no loop, or one loop instead of two."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from polygrad.uop.symbolic import simplify, symbolic
 
 
 def identity_element(op: Ops, dtype: DType) -> UOp:
-    """What leaves any x unchanged: x op identity = x."""
+    """The identity element: x op identity = x for any x."""
     return UOp.const(dtype, alu.identity_element(op, dtype))
 
 
@@ -51,27 +51,27 @@ def _replace_one_hot(u: UOp) -> UOp | None:
         if i is None or not size.is_const:
             continue
         position = i.cast(dtypes.index)
-        inside = valid = simplify((position < 0).logical_not() & (position < size))
+        is_inside = valid = simplify((position < 0).logical_not() & (position < size))
         for p in picks:
             if p is not pick:
-                valid = valid & _substitute_position(p, r, position, inside)
+                valid = valid & _substitute_position(p, r, position, is_inside)
         body: UOp | None = None
         for t in terms:
-            moved = _substitute_position(t, r, position, inside)
+            moved = _substitute_position(t, r, position, is_inside)
             body = moved if body is None else body * moved
         if body is None:
             body = UOp.const(u.dtype, 1)
         picked = valid.where(body, UOp.const(u.dtype, 0))
-        left = tuple(k for k in u.src[1:] if k is not r)
-        return UOp(Ops.REDUCE, u.dtype, (picked, *left), Ops.ADD) if left else picked
+        remaining = tuple(k for k in u.src[1:] if k is not r)
+        return UOp(Ops.REDUCE, u.dtype, (picked, *remaining), Ops.ADD) if remaining else picked
     return None
 
 
-def _substitute_position(value: UOp, r: UOp, position: UOp, inside: UOp) -> UOp:
-    """`value` at r = position. Its loads that move with r are made where `inside` holds: none leaves its
-    buffer. What else it computes of r may rely on where r is, so elsewhere that is computed at 0."""
+def _substitute_position(value: UOp, r: UOp, position: UOp, is_inside: UOp) -> UOp:
+    """`value` at r = position. Loads that move with r are made where `is_inside` holds, so that none leaves
+    its buffer. Other values computed from r may rely on its bounds, so elsewhere they are computed at 0."""
     computed = value.toposort(lambda n: n.op is not Ops.LOAD)
-    new: dict[UOp, UOp] = {r: inside.where(position, 0) if r in computed else position}
+    new: dict[UOp, UOp] = {r: is_inside.where(position, 0) if r in computed else position}
     for node in value.toposort():
         if node in new:
             continue
@@ -79,19 +79,19 @@ def _substitute_position(value: UOp, r: UOp, position: UOp, inside: UOp) -> UOp:
         if src == node.src:
             new[node] = node
         elif node.op is Ops.LOAD:
-            new[node] = guarded_load(node.replace(src=src), inside)
+            new[node] = guarded_load(node.replace(src=src), is_inside)
         else:
             new[node] = UOp(node.op, node.dtype, src, node.arg)
     return new[value]
 
 
-def guarded_load(load: UOp, inside: UOp) -> UOp:
+def guarded_load(load: UOp, condition: UOp) -> UOp:
     """A load that is executed only where a condition holds, and 0 (or its old alternative) elsewhere.
 
-    LOAD(INDEX(p, i, gate), other)  ->  LOAD(INDEX(p, i, gate & inside), other)
+    LOAD(INDEX(p, i, gate), other)  ->  LOAD(INDEX(p, i, gate & condition), other)
     """
     index = load.src[0]
-    gate = simplify(index.src[2] & inside) if len(index.src) == 3 else inside
+    gate = simplify(index.src[2] & condition) if len(index.src) == 3 else condition
     other = load.src[1] if len(load.src) > 1 else UOp.const(load.dtype, 0)
     return load.replace(src=(index.replace(src=(*index.src[:2], gate)), other))
 
@@ -112,7 +112,7 @@ def _flatten(u: UOp) -> UOp | None:
         return None
     own = set(inner.src[1:])
     if any(not own.isdisjoint(n.src[1:]) for c in conditions for n in c.toposort() if n.op is Ops.REDUCE):
-        return None  # a condition on the sum itself: relu(sum) is known only when the sum is
+        return None  # a condition on the sum itself, as in relu(sum), is known only after the sum
     required = {c for condition in conditions for c in conjuncts(condition)}
     value = _guarded_product(inner.src[0], required)
     if value is None:
@@ -145,7 +145,7 @@ def _guarded_product(value: UOp, required: set[UOp]) -> UOp | None:
 
 
 def _is_within(index: UOp) -> bool:
-    """It points into its buffer, whether its condition holds or not."""
+    """Whether an index is in its buffer even where its condition does not hold."""
     return index.src[1].vmin >= 0 and index.src[1].vmax < index.src[0].arg.size
 
 
@@ -165,9 +165,9 @@ simplify_reductions = PatternMatcher([
     (_reduce(Ops.ADD), _replace_one_hot),
 ])  # fmt: skip
 
-# sum(ok(a) ? sum(x(a, b) for b) : 0 for a) = sum(ok(a) ? x(a, b) : 0 for a, b), which can be tiled; the
-# gradient of a convolution has it. Where x is a product with a load that is 0 unless ok(a), that is the
-# condition, and the other factors go without (an infinity of theirs is NaN here, then, not 0).
+# sum(ok(a) ? sum(x(a, b) for b) : 0 for a) = sum(ok(a) ? x(a, b) : 0 for a, b), which can be tiled. The
+# gradient of a convolution has this form. Where x is a product with a load that is 0 unless ok(a), that load
+# has the condition, and the other factors have none (so an infinity among them gives NaN here, not 0).
 flatten_reductions = PatternMatcher([(_reduce(Ops.ADD), _flatten)])
 
 

@@ -1,14 +1,15 @@
-"""Slow paths: what few arguments need is computed behind a branch, when a tile of values has one of them.
+"""Slow paths: a computation that few arguments need goes behind a branch, which is taken when a tile of
+values has one of them.
 
     SIN(x)  ->  reg = far(x) ? x : SIN(x, NEAR)
                 loop (is any x of the tile far?) times:
                     reg = far(x) ? SIN(reg) : reg
 
-A loop of no round or one is a branch that linear kernels have already. What a value is depends on its own
-argument alone, not on its neighbours in the tile. Compilers call it outlining of cold code.
+A loop of zero or one rounds is a branch that linear kernels have already. A value depends on its own argument
+alone, not on its neighbours in the tile. Compilers call this outlining of cold code.
 
-Where the values of a tile are one after the other (machines with workgroups, whose vectors are of memory
-only), the loop has a round for each that is far: the code of one value instead of a tile's.
+Where the values of a tile are computed one after the other (on machines with workgroups, where only memory
+accesses are vectors), the loop has a round for each value that is far. So its code is that of one value.
 
                 loop (how many x of the tile are far?) times:
                     i = the last of the tile whose reg is far;  reg[i] = SIN(reg[i])
@@ -32,8 +33,9 @@ _FLOATS = frozenset({dtypes.float32, dtypes.float64})
 
 
 def branch_slow_paths(kernel: UOp, fused: bool, serial: bool = False) -> UOp:
-    """Every SIN takes its short reduction, and the long one behind a branch. `fused`: scalars have a fused
-    multiply-add, as SIMD values do. `serial`: a tile's values are computed one after the other anyway.
+    """The kernel in which every SIN takes the short reduction, and the long one behind a branch. `fused`:
+    scalars have a fused multiply-add, as SIMD values do. `serial`: a tile's values are computed one after the
+    other anyway.
 
     SIN(x)  ->  reg = far(x) ? x : SIN(x, NEAR);  END(reg = far(x) ? SIN(reg) : reg, RANGE(is any x far?));
     LOAD(reg)
@@ -83,8 +85,8 @@ def _sin(x: UOp, number: Reg, axis: Axis, fused: bool, serial: bool) -> UOp:
 
 
 def _last_far(held: UOp, tile: list[UOp], fused: bool) -> UOp:
-    """A tile of values, with its sine in the place of the last that is far."""
-    place = UOp.const(dtypes.int32, 1)  # in the tile, from 1
+    """A tile of values, with the sine of the last far value in its place."""
+    place = UOp.const(dtypes.int32, 1)  # the 1-based place in the tile
     for r, stride in zip(tile, accumulate((r.src[0].arg for r in tile), mul, initial=1), strict=False):
         place = place + r.cast(dtypes.int32) * stride
     none = UOp.const(dtypes.int32, 0)

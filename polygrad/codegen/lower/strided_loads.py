@@ -5,9 +5,9 @@ the same element, one and a shuffle. Loads that differ by constants (the offsets
 channels of an image) share blocks where that costs none of them a shuffle. LLVM calls such loads an
 interleaved group.
 
-A block reads consecutive elements of which only some are wanted. It begins and ends between elements that the
-tile reads, so that it stays inside of the buffer, unless all that the tile reads is less than a block: a
-Builder that has such blocks may read a little beyond buffers.
+A block reads consecutive elements, only some of which are needed. It stays between the first and the last
+element that the tile reads, and so inside of the buffer, unless these span less than a block: a Builder that
+has such blocks may read a little beyond buffers.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ class Plan(NamedTuple):
     positions: tuple[int, ...]
 
 
-def plan(wanted: Sequence[int], block: int, low: int, high: int) -> Plan:
-    """Blocks of `block` elements that hold those `wanted`, lane by lane, all of them from `low` to `high`:
-    what may be read."""
-    order = sorted(set(wanted))
+def plan(elements: Sequence[int], block: int, low: int, high: int) -> Plan:
+    """Blocks of `block` elements that hold the `elements` of the lanes. All blocks are between `low` and
+    `high`, the range that may be read."""
+    order = sorted(set(elements))
     stride = min((b - a for a, b in itertools.pairwise(order)), default=1)
     shared, own = (_starts(order, block, low, high, s) for s in (stride, 1))
     starts = shared if len(shared) <= len(own) else own
     positions = []
-    for element in wanted:
+    for element in elements:
         number = max(i for i, start in enumerate(starts) if start <= element)
         positions.append(number * block + element - starts[number])
     return Plan(tuple(starts), tuple(positions))
 
 
 def _starts(order: Sequence[int], block: int, low: int, high: int, stride: int) -> list[int]:
-    """Where blocks start that hold all of `order`: a multiple of the stride from `low`, so that loads that
-    differ by less than it share them."""
+    """The starts of blocks that hold all of `order`: multiples of the stride from `low`, so that loads that
+    differ by less than the stride share blocks."""
     starts: list[int] = []
     for element in order:
         if not starts or element >= starts[-1] + block:
@@ -51,6 +51,6 @@ def _starts(order: Sequence[int], block: int, low: int, high: int, stride: int) 
     return starts
 
 
-def pays(wanted: Sequence[int], block: int) -> bool:
-    """Whether blocks take fewer instructions than a load and an insertion for each lane."""
-    return 2 * len(plan(wanted, block, min(wanted), max(wanted)).starts) <= len(wanted)
+def pays(elements: Sequence[int], block: int) -> bool:
+    """Whether loading blocks takes fewer instructions than a load and an insertion for each lane."""
+    return 2 * len(plan(elements, block, min(elements), max(elements)).starts) <= len(elements)

@@ -1,8 +1,8 @@
 """EXP2, LOG2, SIN and POW of float32 and float64 as graphs of additions, multiplications and selections.
 
-Within 2 ulp of the true value everywhere, and right at signed zeros, infinities, NaN, denormals and
-huge arguments. No branches (but slow_paths.py), no tables in memory, no fused operations needed (none hurts):
-what SIMD and GPUs have.
+Results are within 2 ulp of the true value everywhere, and right at signed zeros, infinities, NaN, denormals
+and huge arguments. There are no branches (except in slow_paths.py) and no tables in memory, and fused
+operations are not needed, so the functions suit SIMD and GPUs.
 
 Knows scalar nodes, no kernels. EXP2 has the steps of SLEEF's xexp2 in the form tinygrad records (Shibata and
 Petrogalli, arXiv:2001.09258). LOG2 is fdlibm's log with the base changed last: SLEEF's form, at the recorded
@@ -22,7 +22,7 @@ from fractions import Fraction
 from polygrad.dtype import DType, dtypes, rounded
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
-from polygrad.uop.power import MOST, whole_power
+from polygrad.uop.power import MAX_MULTIPLIED_POWER, whole_power
 from polygrad.uop.symbolic import simplify
 
 
@@ -139,35 +139,35 @@ def exp2(d: UOp, fused: bool = False) -> UOp:
     return _where(d.ne(d), const(d.dtype, math.nan), u)
 
 
-def lean_exp2(d: UOp, fused: bool = False, rest: UOp | None = None) -> UOp:
+def lean_exp2(d: UOp, fused: bool = False, remainder: UOp | None = None) -> UOp:
     """2^d for a float32 or float64 node in less than half the operations: for optimised kernels.
 
-    With `rest`, a number between -1 and 1, it is 2^(d + rest). Adding 1.5 * 2^(digits - 1) leaves the nearest
-    integer in the low bits. Infinities are clamped to where the result is 0, or overflows by itself; a NaN
-    goes through every step.
+    With `remainder`, a number between -1 and 1, it is 2^(d + remainder). Adding 1.5 * 2^(digits - 1) leaves
+    the nearest integer in the low bits. Infinities are clamped to numbers for which the result is 0 or
+    overflows by itself; a NaN goes through every step.
     """
     f = _FORMATS[d.dtype]
-    least, most = _exponents(f)
-    x = _clamp(d, least if rest is None else least + 1.0, most)
-    shifted, magic = _shift(x if rest is None else x + rest, f)
+    lower, upper = _exponents(f)
+    x = _clamp(d, lower if remainder is None else lower + 1.0, upper)
+    shifted, magic = _shift(x if remainder is None else x + remainder, f)
     s = _sub(x, _sub(shifted, magic))
-    s = s if rest is None else s + rest
+    s = s if remainder is None else s + remainder
     return _scaled_exp2(s, shifted, f, fused)
 
 
 def lean_exp2_of_product(x: UOp, c: float, fused: bool = False) -> UOp:
     """2^(x c) for a constant c as it was written, of more digits than the dtype has: `exp` is 2^(x log2 e).
 
-    The product says only which integer is near. What remains of it is not the rounded product's, whose error
-    would grow with x: two fused operations take it from x c, or, where nothing fuses, Cody and Waite's
-    reduction from x, whose products are exact.
+    The product determines the nearest integer only. The remainder is not that of the rounded product, whose
+    error would grow with x: two fused operations subtract from x c or, where nothing fuses, Cody and Waite's
+    reduction, whose products are exact, subtracts from x.
     """
     f, dtype = _FORMATS[x.dtype], x.dtype
     head, tail = _in_two(c, f)
     if tail == 0 and math.frexp(c)[0] in (0.5, -0.5):
         return lean_exp2(x * c, fused)  # the product of a power of two is exact
-    least, most = sorted(limit / head for limit in _exponents(f))
-    x = _clamp(x, least, most)
+    lower, upper = sorted(limit / head for limit in _exponents(f))
+    x = _clamp(x, lower, upper)
     shifted, magic = _shift(x * head, f)
     if fused:
         s = UOp(Ops.MULACC, dtype, (x, UOp.const(dtype, head), _sub(magic, shifted)))
@@ -180,17 +180,17 @@ def lean_exp2_of_product(x: UOp, c: float, fused: bool = False) -> UOp:
 
 
 def _exponents(f: _Format) -> tuple[float, float]:
-    """Arguments of exp2 that make it 0 and infinity, and what depends on them finite.
+    """Arguments for which exp2 is 0 and infinity, while all intermediate values are finite.
 
-    The nearest integer of the first is -2 bias. Its halves make two factors of 0: masked scores, of -inf or
-    -1e9, do not underflow, which processors take long for.
+    The nearest integer of the first is -2 bias. Its halves make two factors that are 0, so masked scores of
+    -inf or -1e9 do not underflow, which is slow on processors.
     """
     return 0.25 - 2.0 * f.bias, f.bias + 2.0
 
 
-def _clamp(x: UOp, least: float, most: float) -> UOp:
+def _clamp(x: UOp, lower: float, upper: float) -> UOp:
     """x between two numbers; a NaN stays."""
-    low, high = UOp.const(x.dtype, rounded(x.dtype, least)), UOp.const(x.dtype, rounded(x.dtype, most))
+    low, high = UOp.const(x.dtype, rounded(x.dtype, lower)), UOp.const(x.dtype, rounded(x.dtype, upper))
     x = _where(x < low, low, x)
     return _where(high < x, high, x)
 
@@ -202,10 +202,10 @@ def _shift(d: UOp, f: _Format) -> tuple[UOp, UOp]:
 
 
 def _scaled_exp2(s: UOp, shifted: UOp, f: _Format, fused: bool) -> UOp:
-    """2^s times 2 to the integer in the low bits of `shifted`, in two steps: for what is not normal, too.
+    """2^s times 2 to the integer in the low bits of `shifted`, in two steps, also for subnormal results.
 
-    The halves of 2 bias + n are the exponents of the two powers. Of the bits above them those that half of
-    `shifted` has are zeros, so shifting them to their place drops the rest.
+    The halves of 2 bias + n are the exponents of the two powers. The bits above them in half of `shifted` are
+    zeros, so shifting the exponents to their place drops all other bits.
     """
     bits, shift = shifted.bitcast(f.unsigned), f.digits - 1
     half = bits >> 1
@@ -260,9 +260,9 @@ def log2(d: UOp, fused: bool = False) -> UOp:
     x = m + -1.0
     s = _fdiv(x, m + 1.0)
     z = s * s
-    # ln(1 + x) = x + rest, and log2(e) = 1 + 0.44...: x is exact, all that is rounded is smaller
-    rest = s * _sub(z * _polynomial(z, f.log, fused), x)
-    out = e.cast(d.dtype) + (x + (rest + (x + rest) * (1.0 / math.log(2.0) - 1.0)))
+    # ln(1 + x) = x + correction, and log2(e) = 1 + 0.44...: x is exact, all rounded terms are smaller
+    correction = s * _sub(z * _polynomial(z, f.log, fused), x)
+    out = e.cast(d.dtype) + (x + (correction + (x + correction) * (1.0 / math.log(2.0) - 1.0)))
     out = _where(d < math.inf, out, const(d.dtype, math.inf))
     special = _where(d.eq(0.0), const(d.dtype, -math.inf), const(d.dtype, math.nan))
     return _where(UOp.const(d.dtype, 0.0) < d, out, special)
@@ -284,23 +284,23 @@ def _exponent_and_significand(d: UOp, f: _Format) -> tuple[UOp, UOp]:
 def power(a: UOp, e: UOp, fused: bool = False) -> UOp:
     """a^e for float32 or float64 nodes, special cases as in C (ISO 9899, F.10.4.4).
 
-    2^(e log2 |a|), with the sign of an odd power. An exponent of 100 makes the error of the logarithm 100
-    times as large, so that has half as many digits again: small whole powers of whole numbers come out exact.
-    A constant whole or half exponent takes multiplications and a square root.
+    It is 2^(e log2 |a|), with the sign of an odd power. An exponent of 100 makes the error of the logarithm
+    100 times as large, so the logarithm has half as many digits again: small integer powers of integers come
+    out exact. A constant integer or half-integer exponent takes multiplications and a square root.
     """
     f, const, dtype = _FORMATS[a.dtype], UOp.const, a.dtype
     exponent = rounded(dtype, e.arg) if e.is_const else None
-    if exponent is not None and 0 < abs(exponent) <= MOST and (2 * exponent).is_integer():
+    if exponent is not None and 0 < abs(exponent) <= MAX_MULTIPLIED_POWER and (2 * exponent).is_integer():
         return _short_power(a, exponent)
     sign = 1 << (f.bits - 1)
     magnitude = (a.bitcast(f.unsigned) & (sign - 1)).bitcast(dtype)
     head, tail = _log2_in_two(magnitude, f, fused)
     if a.is_const:
         head, tail = simplify(head), simplify(tail)
-    product, rest = _product_in_two(e, exponent, head, tail, f, fused)
-    inside = (product < 2.0 * f.bias) & (const(dtype, -2.0 * f.bias) < product)
-    rest = _where(inside, rest, const(dtype, 0.0))
-    out = lean_exp2(product, fused, rest)
+    product, remainder = _product_in_two(e, exponent, head, tail, f, fused)
+    is_in_range = (product < 2.0 * f.bias) & (const(dtype, -2.0 * f.bias) < product)
+    remainder = _where(is_in_range, remainder, const(dtype, 0.0))
+    out = lean_exp2(product, fused, remainder)
     if exponent is None or not math.isfinite(exponent) or exponent == 0:
         out = _where(magnitude.eq(1.0) | e.eq(0.0), const(dtype, 1.0), out)  # of NaN too
     if a.is_const and a.arg > 0:
@@ -317,8 +317,8 @@ def power(a: UOp, e: UOp, fused: bool = False) -> UOp:
 def _product_in_two(
     e: UOp, exponent: float | None, head: UOp, tail: UOp, f: _Format, fused: bool
 ) -> tuple[UOp, UOp]:
-    """e (head + tail) as a sum: a product, and the rest. `exponent`: of a constant e, its rounded value. The
-    rest takes the constant as it was written: 0.3, not float32's."""
+    """e (head + tail) as a sum: a product, and the remainder. `exponent`: the rounded value of a constant e.
+    The remainder uses the constant as it was written: 0.3, not float32's nearest number."""
     e_head = e if fused else _leading_or_all(e, f)
     e_tail = None if fused else _sub(e, e_head)
     if exponent is not None and not math.isnan(exponent):
@@ -328,12 +328,13 @@ def _product_in_two(
     if not fused:
         assert e_tail is not None
         return product, e_tail * head + e * tail
-    rest = _fma(e, tail, _fma(e, head, product * -1.0))
-    return product, rest if e_tail is None else _fma(e_tail, head, rest)
+    remainder = _fma(e, tail, _fma(e, head, product * -1.0))
+    return product, remainder if e_tail is None else _fma(e_tail, head, remainder)
 
 
 def _short_power(a: UOp, exponent: float) -> UOp:
-    """a^exponent for a whole or half exponent; of +-1/2, as torch has it, the square root's special cases."""
+    """a^exponent for an integer or half-integer exponent; for +-1/2 with the square root's special cases, as
+    in torch."""
     f, dtype, n = _FORMATS[a.dtype], a.dtype, int(abs(exponent))
     if n == abs(exponent):
         out = whole_power(a, n)
@@ -531,15 +532,16 @@ def _quarter_turns(bits: UOp, f: _Format, dtype: DType) -> tuple[UOp, UOp, UOp]:
     low = middle + _high_product(significand, w2)
     high = significand * w0 + _high_product(significand, w1) + (low < middle).cast(f.unsigned)
     quadrant = (high + (1 << (width - 3))) >> (width - 2)
-    # what is left of a quarter turn, its sign apart, in pieces whose products with pieces of pi/2 are exact
+    # the remainder of a quarter turn, without its sign, in pieces whose products with pieces of pi/2 are
+    # exact
     high, low = (high << 2) | (low >> (width - 2)), low << 2
     negative = (high.bitcast(f.signed) >> (width - 1)).bitcast(f.unsigned)
     high, low = high ^ negative, low ^ negative
     piece = f.digits // 2
-    rest = (high << (2 * piece)) | (low >> (width - 2 * piece))
+    last_piece = (high << (2 * piece)) | (low >> (width - 2 * piece))
     a = (high >> (width - piece)).bitcast(f.signed).cast(dtype)
     b = ((high >> (width - 2 * piece)) & ((1 << piece) - 1)).bitcast(f.signed).cast(dtype)
-    c = (rest >> 1).bitcast(f.signed).cast(dtype)
+    c = (last_piece >> 1).bitcast(f.signed).cast(dtype)
     p0, p1, p2 = _half_pi(piece)
     scale = 2.0**-piece
     hi = a * (p0 * scale)
@@ -582,10 +584,10 @@ def _high_product(a: UOp, b: UOp) -> UOp:
 
 def _half_pi(piece: int, count: int = 3) -> tuple[float, ...]:
     """pi/2 in parts of `piece` bits, the last one rounded."""
-    rest = 0x3243F6A8885A308D313198A2E03707344A4093822299F31D00  # pi/2 * 2^197
+    remainder = 0x3243F6A8885A308D313198A2E03707344A4093822299F31D00  # pi/2 * 2^197
     out = []
     for i in range(1, count):
         top = 198 - i * piece  # the leading bit has weight 2^197
-        out.append(rest >> top << top)
-        rest -= out[-1]
-    return tuple(x / 2.0**197 for x in (*out, rest))
+        out.append(remainder >> top << top)
+        remainder -= out[-1]
+    return tuple(x / 2.0**197 for x in (*out, remainder))

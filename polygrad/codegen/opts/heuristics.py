@@ -1,8 +1,7 @@
-"""`choose`: the Opts of a kernel, from the cost model. The only place that decides.
+"""`choose`: the Opts of a kernel for a processor, from the cost model.
 
-Decisions are made one after the other, each on the kernel with those before carried out: what loops there
-are, what is in memory for a row, the tiles that are computed in registers, what is in memory for them,
-threads.
+Decisions are made one after the other, each for the kernel with the earlier ones carried out: the loops, the
+memory for rows, the tiles that are computed in registers, the memory for tiles, the threads.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from polygrad.codegen.opts.decisions import Decide, Decisions, merges
 from polygrad.codegen.opts.decisions import opt_of as _opt
 from polygrad.codegen.opts.decisions import stage_of as _stage
 from polygrad.codegen.opts.gpu_heuristics import WORKGROUP_DECISIONS
-from polygrad.codegen.opts.loops import filled_over, mergeable
+from polygrad.codegen.opts.loops import mergeable, stage_filled_over
 from polygrad.codegen.opts.opt import Opt, OptKind, apply
 from polygrad.codegen.opts.partition import changes
 from polygrad.codegen.opts.split import substituted
@@ -40,7 +39,7 @@ def choose(kernel: UOp, target: Target) -> tuple[Opt, ...]:
 
 
 def optimize(kernel: UOp, target: Target) -> list[tuple[Opt, UOp]]:
-    """The Opts for a kernel in order, and what each makes of it."""
+    """The Opts for a kernel in order, with the kernel after each."""
     steps: list[tuple[Opt, UOp]] = []
     for decide in _decisions(target):
         pending = decide(kernel, target)
@@ -61,7 +60,7 @@ def _decisions(target: Target) -> Sequence[Decide]:
     return _DECISIONS if target.simd_bytes else _LOOP_DECISIONS
 
 
-# --- what loops there are
+# --- loops
 
 
 def _merged_sums(kernel: UOp, target: Target) -> Decisions:
@@ -70,15 +69,15 @@ def _merged_sums(kernel: UOp, target: Target) -> Decisions:
     while True:
         sums = [(nest, total) for nest in kernel.src for total in nest_info(nest).sums if total.is_static]
         pairs = ((nest, *pair) for nest, total in sums for pair in itertools.pairwise(total.loops))
-        found = next(((a, b) for nest, a, b in pairs if mergeable(kernel, a, b)), None)
-        if found is None:
+        loops = next(((a, b) for nest, a, b in pairs if mergeable(kernel, a, b)), None)
+        if loops is None:
             return
-        kernel = yield _opt(OptKind.MERGE, *found)
+        kernel = yield _opt(OptKind.MERGE, *loops)
 
 
 def _partitions(kernel: UOp, target: Target) -> Decisions:
-    """The loops of each output nest where conditions on them change few times and far apart, and those where
-    windows at their ends look beyond a row."""
+    """Partitions of loops of output nests on which conditions change few times and far apart, and of loops at
+    whose ends windows look beyond a row."""
     max_nests = len(kernel.src) * cost.MAX_PARTS
     while division := next(
         (f for nest in kernel.src if (f := _partition(nest, max_nests - len(kernel.src)))), None
@@ -88,8 +87,8 @@ def _partitions(kernel: UOp, target: Target) -> Decisions:
 
 
 def _partition(nest: UOp, max_new_nests: int) -> tuple[UOp, tuple[int, ...]] | None:
-    """A loop to divide, and where; for up to `max_new_nests` nests more. Not a loop that a sum is outside of:
-    each part would compute that again."""
+    """A loop to divide, and the places, for up to `max_new_nests` more nests. A loop with a sum outside of it
+    is left whole, because each part would compute the sum again."""
     info = nest_info(nest)
     if info.is_in_place:
         return None
@@ -106,8 +105,8 @@ def _partition(nest: UOp, max_new_nests: int) -> tuple[UOp, tuple[int, ...]] | N
 
 
 def _looks_beyond(nest: UOp, r: UOp) -> bool:
-    """Whether windows at the ends of `r` look beyond a row: of the innermost loop, where each lane would ask;
-    of others where asking costs as much as what is done with the answer."""
+    """Whether windows at the ends of `r` look beyond a row, and the check of that is expensive: in the
+    innermost loop each lane would make it; in others it may cost as much as the work that it guards."""
     info = nest_info(nest)
     if not info.sums:
         return False
@@ -115,14 +114,14 @@ def _looks_beyond(nest: UOp, r: UOp) -> bool:
 
 
 def _shares_operands(total: Sum, outputs: Sequence[UOp]) -> bool:
-    """Whether a sum is of products whose operands several output elements share: not of a depthwise
-    convolution, which has an element of its image for each of them."""
+    """Whether a sum is of products whose operands several output elements share. In a depthwise convolution
+    they do not, because each output element has its own elements of the image."""
     return total.value.op is Ops.MUL and not any(load.ranges.issuperset(outputs) for load in total.loads)
 
 
 def _periods(kernel: UOp, target: Target) -> Decisions:
     """Loops of output nests in which loads go through the same elements again and again (a repetition), in
-    blocks of a period: what is inside of one goes along memory."""
+    blocks of a period: the loop inside of a block goes along memory."""
     lanes = cost.native_lanes(target)
     while division := next((f for nest in kernel.src if (f := _period(nest, lanes))), None):
         r, period = division
@@ -146,7 +145,7 @@ def _period(nest: UOp, min_period: int) -> tuple[UOp, int] | None:
 
 
 def _rows(kernel: UOp, target: Target) -> Decisions:
-    """In each output nest, an expensive value that is summed up along a row, and used again along it."""
+    """In each output nest, an expensive value that is summed along a row, and used again along it."""
     while row := next((f for n in nests_of(kernel) if n.op is Ops.END and (f := _row(n, target))), None):
         value, k = row
         kernel = yield _stage(kernel, value, [k])
@@ -184,7 +183,7 @@ def _tiles(kernel: UOp, target: Target) -> Decisions:
     for r, tile in chosen.items():
         axis = r.arg
         axes = {n.arg for n in kernel.toposort() if n.op is Ops.RANGE}
-        while axis not in axes:  # it was divided with one before it: the first part has nearly all of it
+        while axis not in axes:  # an earlier decision divided it: the first part has nearly all of it
             axis = axis.segment(0)
         if tile.lanes > 1:
             kernel = yield Opt(OptKind.SIMD, (axis.id,), (tile.lanes, tile.unroll))
@@ -197,7 +196,7 @@ def _tiles(kernel: UOp, target: Target) -> Decisions:
 
 
 def _only_sum(nest: UOp) -> Sum | None:
-    """That of a nest whose loops may go in any order."""
+    """The only sum of a nest whose loops may go in any order."""
     info = nest_info(nest)
     return info.only_sum if info.loops and not info.is_ordered else None
 
@@ -205,8 +204,9 @@ def _only_sum(nest: UOp) -> Sum | None:
 def _operands(kernel: UOp, target: Target) -> Decisions:
     """In each output nest, an operand of its only sum that is scattered over memory and read again and again.
 
-    Column tiles become the outer loop, so that the panel stays in the cache while the rows go by; where the
-    rows are more than a cache holds, several column tiles at a time, so that fewer go by.
+    Column tiles become the outer loop, so that the panel stays in the cache while the rows are read. If the
+    rows are more than a cache holds, there are several column tiles at a time, so that the rows are read less
+    often.
     """
     done: set[Axis] = set()  # axes of sums
     while True:
@@ -225,9 +225,8 @@ def _operands(kernel: UOp, target: Target) -> Decisions:
         column, count = _column_block(nest, total, panel, rows, target) if nest in kernel.src else (None, 1)
         value = panel.value
         around = loops_around(nest)
-        if (
-            around - panel.value.ranges
-        ):  # read again in each round of a loop outside: all of it is copied once
+        if around - panel.value.ranges:
+            # each round of a loop outside reads the operand again: all of it is copied once
             extent[:0] = [r for r in nest.src[1:] if r in panel.value.ranges and r not in around]
         elif column is not None:
             kernel = yield _opt(OptKind.SPLIT, column, numbers=(count,))
@@ -248,20 +247,20 @@ def _operands(kernel: UOp, target: Target) -> Decisions:
 
 
 def _transpose_panel(kernel: UOp, panel: _Panel, axes: list[Axis]) -> Generator[Opt, UOp, UOp]:
-    """A panel whose lanes jump in memory is copied in blocks, where memory goes along a summed axis (one of
-    `axes`, or several as one): the emitter loads along that and transposes."""
+    """A panel whose lanes are not neighbours in memory is copied in blocks, if memory goes along a summed
+    axis (one of `axes`, or several as one): the emitter loads along that axis and transposes."""
     if panel.step in (0, 1):
         return kernel
     fills = [next(n for n in kernel.toposort() if n.op is Ops.RANGE and n.arg == a) for a in axes]
     for outer, inner in reversed(list(itertools.pairwise(fills))):
-        stage = filled_over(kernel, outer)
+        stage = stage_filled_over(kernel, outer)
         assert stage is not None
         inner_loop = next((r for r in stage.src[2:] if r.arg == inner.arg), inner)
         if mergeable(stage, outer, inner_loop):
             kernel = yield _opt(OptKind.MERGE, outer, inner_loop)
     for a in axes:
         r = next((n for n in kernel.toposort() if n.op is Ops.RANGE and n.arg == a), None)
-        stage = filled_over(kernel, r) if r is not None else None
+        stage = stage_filled_over(kernel, r) if r is not None else None
         if r is None or stage is None or r.src[0].arg < panel.lanes.src[0].arg:
             continue
         loads = [n for n in stage.src[0].toposort() if n.op is Ops.LOAD and r in n.ranges]
@@ -271,18 +270,18 @@ def _transpose_panel(kernel: UOp, panel: _Panel, axes: list[Axis]) -> Generator[
 
 
 class _Panel(NamedTuple):
-    """What is copied for a product: a value that a load is all there is to, its ranges."""
+    """A copied operand of a product: its value, which depends on one load alone, and its ranges."""
 
     value: UOp
     reduced: list[UOp]  # loops of the sum, outermost first
     tile: list[UOp]
-    lanes: UOp  # the one of `tile` that are lanes
-    step: int  # how far neighbouring lanes are apart in memory
+    lanes: UOp  # the range of `tile` that is lanes
+    step: int  # the distance of neighbouring lanes in memory, in elements
     itemsize: int
 
     @property
     def nbytes(self) -> int:
-        """Of one column tile."""
+        """The bytes of one column tile."""
         return int(prod(r.src[0].arg for r in (*self.tile, *self.reduced))) * self.itemsize
 
 
@@ -301,9 +300,8 @@ def _operand(nest: UOp, total: Sum, target: Target) -> tuple[_Panel, list[UOp]] 
         lanes = next((r for r in tile if r.arg.kind is AxisKind.LANE), None)
         if not rows or lanes is None or not all(r.src[0].is_const for r in rows):
             continue
-        value = (
-            load.node
-        )  # the longest expression of the load that depends on no other range: computed once, too
+        # the longest expression of the load that depends on no other range: it is also computed once
+        value = load.node
         for node in nodes:
             if node.op in GroupOp.Elementwise and value in node.src and node.ranges <= load.ranges:
                 value = node
@@ -329,7 +327,7 @@ def _operand(nest: UOp, total: Sum, target: Target) -> tuple[_Panel, list[UOp]] 
 def _column_block(
     nest: UOp, total: Sum, panel: _Panel, rows: list[UOp], target: Target
 ) -> tuple[UOp | None, int]:
-    """A loop over column tiles that only the panel depends on, and how many of them go at a time."""
+    """A loop over column tiles that only the panel depends on, and the number of tiles of a block."""
     in_panel = set(panel.value.toposort())
     others = [n.ranges for n in total.loads if n.node not in in_panel]
     columns = [
@@ -349,8 +347,8 @@ def _column_block(
 
 
 def _orders(kernel: UOp, target: Target) -> Decisions:
-    """The loops of each output nest around its only sum, so that least of what it reads is read again from
-    beyond the second cache."""
+    """The order of the loops around the only sum of each output nest with which the fewest bytes are read
+    again from beyond the second cache."""
     for i in range(len(kernel.src)):
         nest = kernel.src[i]
         total = _only_sum(nest)
@@ -364,7 +362,7 @@ def _orders(kernel: UOp, target: Target) -> Decisions:
         def traffic(order: Sequence[UOp], total: Sum = total, summed: frozenset[UOp] = summed) -> float:
             return sum(_traffic(n, order, summed, target) for n in total.loads)
 
-        best = min(itertools.permutations(loops), key=traffic)  # the first of equals: as they are
+        best = min(itertools.permutations(loops), key=traffic)  # the first of equals: the present order
         if traffic(best) * cost.MIN_LESS_TRAFFIC <= traffic(loops):
             kernel = yield _opt(OptKind.REORDER, *best)
 
@@ -373,7 +371,7 @@ def _traffic(load: Access, order: Sequence[UOp], inner_loops: frozenset[UOp], ta
     """The bytes that a load inside of loops in this `order` fetches from beyond the second cache;
     `inner_loops`: loops further in."""
     loops = [r for r in load.ranges if r in inner_loops or is_tile(r)]
-    touched = rounds(loops) * load.itemsize  # by one round of what is further in
+    touched = rounds(loops) * load.itemsize  # by one round of the inner loops
     fetched = float(touched)
     for r in reversed(order):
         if r in load.ranges:
@@ -404,9 +402,9 @@ def _epilogues(kernel: UOp, target: Target) -> Decisions:
 
 
 def _parallel(kernel: UOp, target: Target) -> Decisions:
-    """Of each output nest, the outermost loop that gives every thread a share, of those that sums are inside
-    of if there are any (every thread would compute all of the others' sums). Nests without one (what a tile
-    leaves of columns) are one thread's, if they are little."""
+    """In each output nest, the outermost loop that gives every thread a share. If there are sums, they have
+    to be inside of that loop, as every thread would compute all sums outside of it. Nests without such a loop
+    (the columns that remain beside tiles) are computed by one thread, if they are little work."""
     count, work = target.threads, _work(kernel)
     if count < 2 or any(n.op is not Ops.END for n in kernel.src) or work < cost.PARALLEL:
         return
@@ -427,7 +425,7 @@ def _find_divided_loop(nest: UOp, threads: int) -> UOp | None:
 
 
 def _work(kernel: UOp) -> int:
-    """The kernel's operations; SIMD ones count once."""
+    """The number of the kernel's operations; a SIMD operation counts once."""
     total = 0
     for node in kernel.toposort():
         if node.op in GroupOp.ALU or node.op in (Ops.LOAD, Ops.STORE):

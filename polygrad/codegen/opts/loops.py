@@ -1,4 +1,4 @@
-"""Output loops made of others: one of two neighbours, two of one, the same in another order."""
+"""Output loops made of others: two neighbours as one, one as two, or the same loops in another order."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def merge(kernel: UOp, outer: UOp, inner: UOp) -> UOp:
     """
     if outer.arg.kind is AxisKind.REDUCE:
         return _merge_reduced(kernel, outer, inner)
-    nest = filled_over(kernel, outer) or nest_of(kernel, outer)
+    nest = stage_filled_over(kernel, outer) or nest_of(kernel, outer)
     loops = nest.src[nest.src.index(outer) :]
     if (outer, inner) not in itertools.pairwise(loops):
         raise OptError("expected two loops one directly inside the other")
-    positions, merged = _merged_positions(nest, outer, inner)
+    positions, merged = _position_replacements(nest, outer, inner)
     source = nest.replace(
         src=tuple(
             merged if s is outer else s.substitute(positions) if s not in loops else s
@@ -65,7 +65,7 @@ def _merge_reduced(kernel: UOp, outer: UOp, inner: UOp) -> UOp:
 
     REDUCE(f(8*i + j), i < 4, j < 8)   ->   REDUCE(f(i), i < 32)
     """
-    positions, merged = _merged_reduced(kernel, outer, inner)
+    positions, merged = _reduced_replacements(kernel, outer, inner)
     new: dict[UOp, UOp] = {}
     for node in kernel.substitute(positions).toposort():
         if node.op is Ops.REDUCE and outer in node.src[1:]:
@@ -77,17 +77,17 @@ def _merge_reduced(kernel: UOp, outer: UOp, inner: UOp) -> UOp:
     return next(reversed(new.values()))
 
 
-def _merged_reduced(kernel: UOp, outer: UOp, inner: UOp) -> tuple[dict[UOp, UOp], UOp]:
-    """What each index becomes, and the loop. Raises OptError."""
+def _reduced_replacements(kernel: UOp, outer: UOp, inner: UOp) -> tuple[dict[UOp, UOp], UOp]:
+    """The replacement of each index, and the merged loop. Raises OptError."""
     totals = [n for n in kernel.toposort() if n.op is Ops.REDUCE and not {outer, inner}.isdisjoint(n.src[1:])]
     if not totals or any((outer, inner) not in itertools.pairwise(n.src[1:]) for n in totals):
         raise OptError("expected two loops one directly inside the other")
     if inner.arg.kind is not AxisKind.REDUCE:
         raise OptError(f"expected reduced loops, got {axis_name(inner.arg.id)}, a {inner.arg.kind.name}")
-    return _merged_positions(kernel, outer, inner)
+    return _position_replacements(kernel, outer, inner)
 
 
-def filled_over(kernel: UOp, r: UOp) -> UOp | None:
+def stage_filled_over(kernel: UOp, r: UOp) -> UOp | None:
     """The STAGE that `r` is a loop of."""
     return next((n for n in kernel.toposort() if n.op is Ops.STAGE and r in n.src[2:]), None)
 
@@ -96,14 +96,14 @@ def mergeable(nest: UOp, outer: UOp, inner: UOp) -> bool:
     """Whether `merge` takes two neighbouring loops of an output nest or a STAGE, or of reductions in it."""
     reduced = outer.arg.kind is AxisKind.REDUCE
     try:
-        (_merged_reduced if reduced else _merged_positions)(nest, outer, inner)
+        (_reduced_replacements if reduced else _position_replacements)(nest, outer, inner)
     except OptError:
         return False
     return True
 
 
-def _merged_positions(nest: UOp, outer: UOp, inner: UOp) -> tuple[dict[UOp, UOp], UOp]:
-    """What each index becomes, and the loop. Raises OptError."""
+def _position_replacements(nest: UOp, outer: UOp, inner: UOp) -> tuple[dict[UOp, UOp], UOp]:
+    """The replacement of each index, and the merged loop. Raises OptError."""
     require_any_order(outer, inner)
     n = inner.src[0].arg
     both = {outer, inner}
@@ -162,9 +162,9 @@ def split_sum(kernel: UOp, r: UOp, size: int) -> UOp:
     if size < 2 or size >= sint_max(count):
         raise OptError(f"expected less than the loop's size, {sint_max(count)}, and at least 2, got {size}")
     chunks = UOp.range(simplify((count + (size - 1)) // size), r.arg.child(0))
-    rest = -(-(count - chunks * size)).maximum(-size)
+    chunk_size = -(-(count - chunks * size)).maximum(-size)
     whole = count.is_const and count.arg % size == 0
-    inner = UOp.range(size if whole else simplify(rest), r.arg.child(1))
+    inner = UOp.range(size if whole else simplify(chunk_size), r.arg.child(1))
     return with_sums_over(kernel, r, (chunks, inner), chunks * size + inner)
 
 
@@ -194,7 +194,7 @@ def reorder(kernel: UOp, ranges: list[UOp]) -> UOp:
 
     END(store, a, b, c), ranges (c, a)   ->   END(store, c, b, a)
     """
-    nest = filled_over(kernel, ranges[0]) or nest_of(kernel, ranges[0])
+    nest = stage_filled_over(kernel, ranges[0]) or nest_of(kernel, ranges[0])
     if len(set(ranges)) < len(ranges) or not set(ranges) <= set(nest.src[1:]):
         raise OptError("expected different loops of one nest")
     if any(r.arg.kind is not AxisKind.LOOP for r in ranges):

@@ -2,12 +2,12 @@
 
     for r < n  ->  for r from n*part // parts to n*(part + 1) // parts
 
-`part` and `parts` are variables of the kernel that the runtime gives: the threads call it for one part after
-the other, as they come to it, so that a thread which is held up holds up no more than one part. Output
-elements are divided, never a sum, so results depend neither on how many parts there are nor on who does them.
+`part` and `parts` are variables of the kernel that the runtime gives. Each thread calls the kernel for the
+next part as soon as it is free, so a thread that is held up delays only one part. Output elements are
+divided, never a sum, so results depend neither on the number of parts nor on the threads that compute them.
 
-What stands outside of the divided loop (memory that is filled for all of it, a sum) each part would do again.
-A kernel that has such a thing is divided by `thread` and `threads`, into one part for each thread.
+Code outside of the divided loop (memory that is filled for all of it, a sum) runs again in each part. A
+kernel with such code is divided by `thread` and `threads`, into one part for each thread.
 
 A kernel without these variables is for one thread.
 """
@@ -60,19 +60,19 @@ def parallelize(kernel: UOp, ranges: list[UOp], count: int) -> UOp:
 
 
 def _is_outermost(nest: UOp, r: UOp) -> bool:
-    """Whether all memory that a nest fills and all that it sums up is inside of its loop `r`."""
+    """Whether all memory that a nest fills and all its sums are inside of its loop `r`."""
     return all(r in n.ranges for n in nest.toposort() if n.op in (Ops.STAGE, Ops.REDUCE))
 
 
 def memory_thread(kernel: UOp) -> UOp | None:
     """The number of the thread, whose own memory a parallel kernel uses; None for one thread."""
-    most = {v.arg.name: v.arg.hi for v in kernel.variables()}
-    if PARTS in most:
-        return UOp.variable(THREAD, 0, most[PARTS] // PARTS_PER_THREAD - 1)
-    return UOp.variable(THREAD, 0, most[THREADS] - 1) if THREADS in most else None
+    largest = {v.arg.name: v.arg.hi for v in kernel.variables()}
+    if PARTS in largest:
+        return UOp.variable(THREAD, 0, largest[PARTS] // PARTS_PER_THREAD - 1)
+    return UOp.variable(THREAD, 0, largest[THREADS] - 1) if THREADS in largest else None
 
 
 def threads_of(kernel: UOp) -> int | None:
-    """How many threads may run a kernel; None when it is not parallel."""
+    """The number of threads that may run a kernel; None when it is not parallel."""
     thread = memory_thread(kernel)
     return None if thread is None else thread.arg.hi + 1

@@ -3,9 +3,10 @@ that each part knows whether the condition holds.
 
     for r < 9: out[r] = r < 3 ? a[r] : b[r - 3]   ->   for r < 3: out[r] = a[r];  for r < 6: out[r + 3] = b[r]
 
-What was padded or concatenated is then computed for no element that does not need it: the gradient of a split
-into three would sum up each third for all of them. A condition that also depends on other loops is decided
-from some value on, or up to one: of windows over a padded row, only those at its ends look beyond it.
+A padded or concatenated operand is then computed only for the elements that need it: without partition the
+gradient of a split into three would add up all three thirds for each element. A condition that also depends
+on other loops is decided from some value on, or up to one: only the windows at the ends of a padded row look
+beyond it.
 """
 
 from __future__ import annotations
@@ -48,16 +49,16 @@ def partition(kernel: UOp, r: UOp, bounds: tuple[int, ...]) -> UOp:
 
 
 def changes(nest: UOp, r: UOp) -> tuple[int, ...]:
-    """The values of `r` from which on a comparison is another, or is decided whatever other loops are at, or
-    is so no more."""
+    """The values of `r` at which a comparison changes, or begins or ceases to be decided for all values of
+    other loops."""
     size = r.src[0].arg
     comparisons = (n for n in nest.toposort() if n.op is Ops.CMPLT and r in n.ranges)
     return tuple(sorted({p for n in comparisons for p in _changes_at(n, r) if 0 < p < size}))
 
 
 def _changes_at(comparison: UOp, r: UOp) -> tuple[int, ...]:
-    """The least `r` for which a < b is always true, or always false, and the others' counterpart: with
-    b - a = c*r + rest it holds where that is at least 1."""
+    """The values of `r` at which a < b begins or ceases to be always true, or always false. The comparison
+    holds where b - a = c*r + other terms is at least 1."""
     a, b = comparison.src
     if a.dtype is not dtypes.index:
         return ()

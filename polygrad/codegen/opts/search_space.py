@@ -1,7 +1,7 @@
-"""The Opts that a search tries: one more, one less, or one with other numbers than a sequence has.
+"""The steps of a search for Opts: a sequence with one Opt more, one Opt less, or one with other numbers.
 
-What a device makes of them is not asked here; engine/search.py times them. A kind's place in a sequence is
-fixed: loops, then tiles and invocations, then memory of the kernel's own, then threads.
+engine/search.py times them on a device. A kind's place in a sequence is fixed: loops, then tiles and
+invocations, then memory of the kernel's own, then threads.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ def neighbours(kernel: UOp, opts: Opts, target: Target) -> Iterator[tuple[Opts, 
         high = _PLACE[opts[i].kind] if i < len(opts) else max(_PLACE.values())
         for action in actions(before, target):
             place = _PLACE[action.kind]
-            # after all of its own place, so that every sequence is made once
+            # after all Opts of the same place, so that every sequence is made once
             if low <= place < high or (place == high and i == len(opts)):
                 yield from _apply_tail(before, (*opts[:i], action), opts[i:], start=i)
 
 
 def _apply_tail(kernel: UOp, head: Opts, tail: Opts, start: int | None = None) -> Iterator[tuple[Opts, UOp]]:
-    """`kernel` has all of `head` carried out but what follows `start`."""
+    """The sequence `head` and `tail` if `tail` applies. `kernel` has `head` carried out, up to `start`."""
     done = (*head, *tail)
     try:
         for opt in done[len(head) if start is None else start :]:
@@ -83,7 +83,7 @@ def _other_numbers(kernel: UOp, opt: Opt, target: Target) -> list[Opt]:
 
 
 def actions(kernel: UOp, target: Target) -> list[Opt]:
-    """The Opts that may apply to a kernel as it is."""
+    """The Opts that may apply to a kernel in its present form."""
     out: list[Opt] = []
     for nest in kernel.src:
         if nest.op is Ops.END:

@@ -45,9 +45,9 @@ class Tile:
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """`trips` tiles from element `start`; `overlap` where the last must end at the range's end; `counted`:
-    how many elements before have been seen by another segment (a tile that starts earlier masks them);
-    `number` where there are several."""
+    """`trips` tiles from element `start`. `overlap`: the last tile must end at the range's end. `counted`:
+    the number of earlier elements that another segment has counted (a tile that starts among them masks
+    them). `number`: of the segment, where there are several."""
 
     start: int
     trips: int
@@ -138,8 +138,8 @@ def _disjoint(size: int, tile: Tile) -> list[_Segment]:
 
 
 def overlaps(nest: UOp, r: UOp) -> bool:
-    """Whether rounds of an output loop write the same elements: its tiles overlap, and no gate says which of
-    them stores."""
+    """Whether rounds of an output loop write the same elements: its tiles overlap, and no gate selects the
+    tile that stores."""
     if nest.op is not Ops.END:
         return False
     _, index, *gates = nest.src[0].src[0].src
@@ -181,8 +181,8 @@ def _split_nest(nest: UOp, r: UOp, segment: _Segment) -> UOp:
     ranges, value = _tile(segment, r)
     renamed: dict[UOp, UOp] = {}
     if segment.number is not None:
-        inside = [n for n in nest.toposort() if n.op is Ops.RANGE and n is not r]
-        renamed = renamed_ranges(inside, partial(Axis.segment, number=segment.number))
+        inner_ranges = [n for n in nest.toposort() if n.op is Ops.RANGE and n is not r]
+        renamed = renamed_ranges(inner_ranges, partial(Axis.segment, number=segment.number))
     loops = [x for q in nest.src[1:] for x in (ranges if q is r else (renamed.get(q, q),))]
     loops = [x for x in loops if not is_tile(x)]
     store = substituted(nest.src[0], {r: value, **renamed})
@@ -197,12 +197,12 @@ def _split_nest(nest: UOp, r: UOp, segment: _Segment) -> UOp:
 
 
 def _is_loaded(position: UOp) -> bool:
-    """Whether memory says where something is stored."""
+    """Whether a position is read from memory."""
     return any(n.op is Ops.LOAD for n in position.toposort())
 
 
 def gated(store: UOp, condition: UOp) -> UOp:
-    """A STORE that is done where its gate, if it has one, and a condition hold."""
+    """A STORE that is executed where its gate, if it has one, and a condition hold."""
     (pointer, index, *gates), value = store.src[0].src, store.src[1]
     for g in gates:
         condition = g & condition
@@ -236,10 +236,10 @@ def _split_reduce(node: UOp, src: tuple[UOp, ...], r: UOp, tile: Tile) -> UOp:
     """
     total: UOp | None = None
     loops = set(src[1:])
-    inside = src[0].toposort()
-    nested = [n for n in inside if n.op is Ops.REDUCE and n.ranges & loops]  # in every round
+    nodes = src[0].toposort()
+    nested = [n for n in nodes if n.op is Ops.REDUCE and n.ranges & loops]  # in every round
     ended = [q for n in nested for q in n.src[1:]] + [q for q in src[1:] if q is not r]
-    filled = [n for n in inside if n.op is Ops.STAGE and not n.ranges.isdisjoint(ended)]  # in those
+    filled = [n for n in nodes if n.op is Ops.STAGE and not n.ranges.isdisjoint(ended)]  # in those
     ended += [q for n in filled for q in n.src[2:]]
     for segment in _reduce_segments(r.src[0].arg, tile):
         ranges, value = _tile(segment, r)
@@ -250,16 +250,16 @@ def _split_reduce(node: UOp, src: tuple[UOp, ...], r: UOp, tile: Tile) -> UOp:
         if segment.counted:
             seen = ranges[-1] < segment.counted  # by lane
             inner = seen.where(identity_element(node.arg, node.dtype), inner)
-        rest = tuple(x for q in src[1:] for x in (ranges if q is r else (renamed.get(q, q),)))
-        part = UOp(Ops.REDUCE, node.dtype, (inner, *rest), node.arg) if rest else inner
+        ranges_over = tuple(x for q in src[1:] for x in (ranges if q is r else (renamed.get(q, q),)))
+        part = UOp(Ops.REDUCE, node.dtype, (inner, *ranges_over), node.arg) if ranges_over else inner
         total = part if total is None else UOp(node.arg, node.dtype, (total, part))
     assert total is not None
     return total
 
 
 def _split_fill(node: UOp, src: tuple[UOp, ...], r: UOp, tile: Tile) -> UOp:
-    """A STAGE filled along `r` in tiles: in one loop, as it may write elements twice (not in memory that
-    several invocations fill)."""
+    """A STAGE filled along `r` in tiles, in one loop, because a tile may write elements again (but not in
+    memory that several invocations fill)."""
     size = r.src[0].arg
     if node.arg.space is AddrSpace.SHARED and size % tile.size:
         raise OptError(

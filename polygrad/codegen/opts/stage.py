@@ -33,7 +33,7 @@ from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.helpers import prod
 from polygrad.schedule.index_maps import flat_index
-from polygrad.schedule.kernels import running
+from polygrad.schedule.kernels import next_value
 from polygrad.uop.args import AddrSpace, AxisKind, Memory, Param, Reg
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -217,7 +217,7 @@ def _lower_scan(node: UOp, src: tuple[UOp, ...], around: tuple[UOp, ...], number
 
     start = UOp(Ops.STORE, dtypes.void, (at(*around), initial))
     previous = UOp(Ops.LOAD, node.dtype, (at(start, r),))
-    step = UOp(Ops.STORE, dtypes.void, (at(), running(node.arg, previous, value, *factor)))
+    step = UOp(Ops.STORE, dtypes.void, (at(), next_value(node.arg, previous, value, *factor)))
     return UOp(Ops.LOAD, node.dtype, (at(step),))
 
 

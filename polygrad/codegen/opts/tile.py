@@ -1,7 +1,7 @@
-"""Tiles: ranges of kind UPCAST, UNROLL and LANE open no loop; a node that depends on them stands for a value
-each.
+"""Tiles: ranges of kind UPCAST, UNROLL and LANE open no loop. A node that depends on them stands for one
+value for each of their elements.
 
-Here an INDEX that is linear in its tile ranges is split into what the loops compute, once, and constant
+Here an INDEX that is linear in its tile ranges is split into the part that loops compute, once, and constant
 steps:
 
     INDEX(p, base + 4*u + l + 7)  ->  INDEX(p, base, arg=Steps(((u, 4), (l, 1)), 7))
@@ -25,12 +25,13 @@ TILE_KINDS = frozenset({AxisKind.UPCAST, AxisKind.UNROLL, AxisKind.LANE})
 
 
 def is_tile(node: UOp) -> bool:
-    """A RANGE that opens no loop."""
+    """Whether a node is a RANGE that opens no loop."""
     return node.op is Ops.RANGE and node.arg.kind in TILE_KINDS
 
 
 def is_bound(node: UOp) -> bool:
-    """A RANGE that is a dimension of a grid or of a workgroup, and opens no loop either."""
+    """Whether a node is a RANGE that is a dimension of a grid or of a workgroup, which opens no loop
+    either."""
     return node.op is Ops.RANGE and node.arg.kind in _BOUND_KINDS
 
 

@@ -4,12 +4,12 @@
     LOCAL r0 32    for r0 < n      ->  for r0.0 < ceil(n / 32): invocation r0.1 < 32;  r0 = 32*r0.0 + r0.1
     GROUP r2 64    sum over r2 < n ->  sum over invocations r2.1 < 64 of sum over r2.0 of x[64*r2.0 + r2.1]
 
-Nothing is left over at the edges, and nothing is out of bounds. The last block of a LOCAL axis starts early
-enough to be whole, or, where there may be less than a block, its indices stop at the last element; either
-way a store is gated, so that an element is written by one invocation. In a GROUP the invocations' loops
-differ by a round.
+There are no remainders at the edges, and no index is out of bounds. The last block of a LOCAL axis starts
+early enough to be whole; where there may be less than a block, its indices stop at the last element. In both
+cases stores are gated, so that an element is written by one invocation. In a GROUP the invocations' loops
+differ by at most one round.
 
-bind.py makes numbers of workgroups and invocations of these axes.
+lower/bind_workgroups.py turns these axes into numbers of workgroups and invocations.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def bind_grid(kernel: UOp, r: UOp) -> UOp:
 
 
 def _check_written_once(kernel: UOp, nest: UOp, r: UOp) -> None:
-    """Raises OptError for a loop over tiles that overlap, or that may have been one: a thread may write an
-    element again, another invocation may not."""
+    """Raises OptError for a loop over tiles that overlap or may have overlapped: a thread may write an
+    element again, but two invocations may not write one element."""
     if len(kernel.src) > 1:
         raise OptError("expected a kernel of one output nest: bind a loop before a partition")
     if overlaps(nest, r):
@@ -51,7 +51,7 @@ def _check_written_once(kernel: UOp, nest: UOp, r: UOp) -> None:
 
 
 def _check_no_memory_inside(kernel: UOp, r: UOp) -> None:
-    """Raises OptError for a loop that memory is filled inside of, which has no place for each invocation."""
+    """Raises OptError for a loop inside of which memory is filled, as it has no place for each invocation."""
     if any(n.op is Ops.STAGE and r in n.ranges for n in kernel.toposort()):
         raise OptError(f"expected an axis that no memory is filled inside of, got {axis_name(r.arg.id)}")
 

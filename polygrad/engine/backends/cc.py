@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from polygrad.background import compilers
-from polygrad.engine.backends.native import cached, linker
+from polygrad.engine.backends.native import linker, with_disk_cache
 from polygrad.engine.devices import Backend
 from polygrad.renderer.builder import Builder
 from polygrad.renderer.cstyle.base import FunctionText, module
@@ -84,7 +84,7 @@ def _assemble(write: Callable[[Builder], Any]) -> bytes:
 BACKEND = Backend(
     target=_target,
     compile=_compile,
-    open=lambda: CCRuntime(compile=cached(compile_c, _target.key)),
+    open=lambda: CCRuntime(compile=with_disk_cache(compile_c, _target.key)),
     language="library",
     caches_on_disk=True,
     link=linker(compile_c, c_driver),

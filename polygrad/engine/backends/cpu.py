@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from polygrad.engine.backends.native import cached, linker
+from polygrad.engine.backends.native import linker, with_disk_cache
 from polygrad.engine.devices import Backend
 from polygrad.renderer.builder import Builder
 from polygrad.renderer.emit import emit
@@ -42,7 +42,7 @@ def _assemble(write: Callable[[Builder], Any]) -> bytes:
 BACKEND = Backend(
     target=_target,
     compile=_compile,
-    open=lambda: CPURuntime(compile=cached(compile_ir, _target.key)),
+    open=lambda: CPURuntime(compile=with_disk_cache(compile_ir, _target.key)),
     language="object",
     caches_on_disk=True,
     link=linker(compile_ir, llvm_driver),

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 
 from polygrad.engine.backends.cuda_target import target_of
-from polygrad.engine.backends.native import cached
+from polygrad.engine.backends.native import with_disk_cache
 from polygrad.engine.devices import Backend
 from polygrad.renderer.cstyle.cuda import CUDABuilder
 from polygrad.renderer.cstyle.cuda_compile import architectures, compile_cuda, compile_ptx
@@ -19,7 +19,7 @@ from polygrad.uop.node import UOp
 def _make() -> CUDARuntime:
     host = open_host()
     compile = functools.partial(compile_cuda, architecture=host.gpu.architecture)
-    return CUDARuntime(host, cached(compile, target_of(host.gpu).key))
+    return CUDARuntime(host, with_disk_cache(compile, target_of(host.gpu).key))
 
 
 _opened = [_make()]

@@ -13,10 +13,10 @@ from polygrad.runtime.program import Program
 Compiler = Callable[[str], bytes]
 
 
-def cached(compile: Compiler, target: str) -> Compiler:
+def with_disk_cache(compile: Compiler, target: str) -> Compiler:
     """`compile` with the disk cache in front of it."""
 
-    def compiled(source: str) -> bytes:
+    def compile_cached(source: str) -> bytes:
         cache, key = DiskCache.default(), DiskCache.key(target, source)
         code = cache.get(key)
         if code is None:
@@ -24,9 +24,11 @@ def cached(compile: Compiler, target: str) -> Compiler:
             cache.put(key, code)
         return code
 
-    return compiled
+    return compile_cached
 
 
 def linker(compile: Compiler, write: Callable[[Driver], str]) -> Callable[[Program], Program]:
     """The function that gives a Program its driver, whose source `write` makes."""
-    return lambda program: replace(program, driver=cached(compile, program.target)(write(driver_of(program))))
+    return lambda program: replace(
+        program, driver=with_disk_cache(compile, program.target)(write(driver_of(program)))
+    )

@@ -167,7 +167,7 @@ RECURRENT: dict[str, Any] = {
 
 def recurrent_activation(name: str) -> Any:
     """An activation by its name, in any case. Raises OnnxError."""
-    found = RECURRENT.get(name.lower())
-    if found is None:
+    activation = RECURRENT.get(name.lower())
+    if activation is None:
         raise OnnxError(f"expected an activation of {', '.join(RECURRENT)}, got {name!r}")
-    return found
+    return activation

@@ -21,13 +21,13 @@ def heads_of(x: Tensor, count: int | None) -> Tensor:
     return x.reshape(x.shape[0], x.shape[1], count, -1).transpose(1, 2)
 
 
-def merged(x: Tensor) -> Tensor:
+def merge_heads(x: Tensor) -> Tensor:
     """The inverse of `heads_of`."""
     return x.transpose(1, 2).flatten(2)
 
 
 def frontier(rows: int, columns: int, offset: int | Tensor, low: int | None, high: int | None) -> Tensor:
-    """Whether row i, at position i + offset, may see column j: j - position in [-low, high]; None is no
+    """Whether row i, at position i + offset, may see column j: j - position is in [-low, high]; None is no
     limit.
 
     `offset`: an int, or one for each of the batch; then the mask is (batch, 1, rows, columns).
@@ -103,11 +103,11 @@ def attention(
     weights = masked_softmax(scores, bias).cast(q.dtype)
     shown.append(weights)
     y = weights.dot(values)
-    return merged(y) if is_packed else y, k, v, shown[qk_matmul_output_mode].cast(q.dtype)
+    return merge_heads(y) if is_packed else y, k, v, shown[qk_matmul_output_mode].cast(q.dtype)
 
 
 def _bias(mask: Tensor | None, columns: int, like: Tensor) -> Tensor | None:
-    """A mask as what is added to scores, for all columns."""
+    """A mask as a bias that is added to scores, for all columns."""
     if mask is None:
         return None
     added = mask.where(0.0, -math.inf) if mask.dtype.is_bool else mask
@@ -147,18 +147,22 @@ def flex_attention(
 # --- positions
 
 
-def rotated(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool, dim: int) -> Tensor:
-    """The first `dim` elements of x (batch, heads, length, size) as pairs, turned (Su et al., 2021).
+def rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool, dim: int) -> Tensor:
+    """x (batch, heads, length, size) with its first `dim` elements rotated in pairs (Su et al., 2021).
 
     cos, sin: (batch or 1, length, dim / 2). A pair is of neighbours if `interleaved`, else of the two halves.
     """
     size = dim or x.shape[-1]
-    turn, rest = x[..., :size], x[..., size:]
+    rotary_part, unchanged = x[..., :size], x[..., size:]
     cos, sin = cos.unsqueeze(1), sin.unsqueeze(1)
-    a, b = (turn[..., ::2], turn[..., 1::2]) if interleaved else turn.split((size // 2, size // 2), -1)
+    a, b = (
+        (rotary_part[..., ::2], rotary_part[..., 1::2])
+        if interleaved
+        else rotary_part.split((size // 2, size // 2), -1)
+    )
     real, imaginary = cos * a - sin * b, sin * a + cos * b
     turned = real.stack(imaginary, dim=-1).flatten(-2) if interleaved else real.cat(imaginary, dim=-1)
-    return turned if size == x.shape[-1] else turned.cat(rest, dim=-1)
+    return turned if size == x.shape[-1] else turned.cat(unchanged, dim=-1)
 
 
 @op("RotaryEmbedding", 23)
@@ -174,8 +178,8 @@ def rotary_embedding(
 ) -> Tensor:
     if positions is not None:
         cos, sin = cos[positions], sin[positions]
-    out = rotated(heads_of(x, num_heads), cos, sin, bool(interleaved), rotary_embedding_dim)
-    return merged(out) if x.ndim == 3 else out
+    out = rotate(heads_of(x, num_heads), cos, sin, bool(interleaved), rotary_embedding_dim)
+    return merge_heads(out) if x.ndim == 3 else out
 
 
 # --- linear attention
@@ -216,10 +220,10 @@ def linear_attention(
         if decay is not None:
             state = state * decay[:, t].float().reshape(q.shape[0], kv_num_heads, -1, 1).exp()
         if beta is not None:
-            known = (state * key).sum(-2, keepdim=True)
-            value = (value - known) * beta[:, t].float().reshape(q.shape[0], -1, 1, 1)
+            predicted = (state * key).sum(-2, keepdim=True)
+            value = (value - predicted) * beta[:, t].float().reshape(q.shape[0], -1, 1, 1)
         state = (state + key * value).contiguous()
         seen = state.repeat_interleave(group, 1) if group > 1 else state
         outputs.append((queries[:, :, t].unsqueeze(-1) * seen).sum(-2) * factor)
-    y = merged(outputs[0].stack(*outputs[1:], dim=2)).cast(q.dtype)
+    y = merge_heads(outputs[0].stack(*outputs[1:], dim=2)).cast(q.dtype)
     return y, state.cast(q.dtype if past is None else past.dtype)

@@ -34,7 +34,7 @@ def converted(x: Tensor, to: Element, saturate: bool = True, round_mode: str = "
     if to.dtype in dtypes.fp8s:
         return (x if x.dtype.is_float else x.cast(dtypes.float32)).cast(to.dtype, saturate=saturate)
     if to.bits < 8:
-        low, high = to.limits  # the low bits stay
+        low, high = to.limits  # the low bits are kept
         code = x.cast(dtypes.int32) & (high - low)
         return Narrow((code > high).where(code - (high - low + 1), code).cast(to.dtype), to)
     if x.dtype.is_float and to.dtype.is_bool:
@@ -56,7 +56,7 @@ def rounded_to(x: Tensor, fmt: FloatFormat, saturate: bool) -> Tensor:
     if has_nan:
         out = out.eq(0).where(0.0, out)
         return x.isnan().where(math.nan, out)
-    return x.isnan().where(-0.0, out)  # there is no NaN: what ml_dtypes makes of it
+    return x.isnan().where(-0.0, out)  # the format has no NaN; ml_dtypes gives -0
 
 
 def _to_power(x: Tensor, fmt: FloatFormat, saturate: bool, round_mode: str) -> Tensor:
@@ -117,7 +117,7 @@ def _to_strings(x: Value) -> Strings:
 
 
 def _text(n: float | int | bool, element: Element) -> str:
-    """A number in as few digits as tell it from its neighbours."""
+    """A number in the fewest digits that distinguish it from its neighbours."""
     if not isinstance(n, float) or element.dtype.itemsize > 4:
         return str(n)
     if n != n or math.isinf(n):
@@ -171,7 +171,7 @@ def bitcast(x: Value, *, to: int, device: str | None) -> Value:
 
 
 def _codes(x: Value, own: Element, device: str | None) -> Tensor:
-    """The bits of elements of 8 bits or less, as numbers; what the host knows on `device`."""
+    """The bits of elements of 8 bits or less, as numbers; a Constant is put on `device`."""
     if own.is_native:
         return tensor_of(x, device).bitcast(dtypes.uint8)
     tensor = x.tensor if isinstance(x, Narrow) else tensor_of(x, device)

@@ -9,14 +9,14 @@ import math
 from polygrad.dtype import dtypes
 from polygrad.errors import OnnxError
 from polygrad.onnx.op_table import Int, op
-from polygrad.onnx.ops.attention_ops import frontier, heads_of, merged, rotated
-from polygrad.onnx.ops.contrib_ops import DOMAIN, refused
+from polygrad.onnx.ops.attention_ops import frontier, heads_of, merge_heads, rotate
+from polygrad.onnx.ops.contrib_ops import DOMAIN, refuse
 from polygrad.onnx.ops.indexing_ops import tensor_scatter
 from polygrad.tensor.tensor import Tensor
 
 
 def _padding(mask: Tensor, batch: int, columns: int) -> Tensor:
-    """Whether a column may be seen, (batch, 1, rows or 1, columns), by a mask in one of the forms there are.
+    """Whether a column may be seen, (batch, 1, rows or 1, columns), by a mask in any of its forms.
 
     (batch,): lengths; (2 * batch,): ends, then starts; else 0 or 1 for (batch, columns), (batch, rows,
     columns) or (batch, 1, most, most).
@@ -34,7 +34,7 @@ def _padding(mask: Tensor, batch: int, columns: int) -> Tensor:
     return mask.ne(0).reshape(mask.shape[0], 1, *([1] if mask.ndim == 2 else []), *mask.shape[1:])
 
 
-def _attended(
+def _attend(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -44,7 +44,7 @@ def _attended(
     is_causal: bool,
     filtered: float,
 ) -> tuple[Tensor, Tensor]:
-    """The values (batch, heads, rows, size) and the scores. What `mask` hides gets `filtered` added."""
+    """The values (batch, heads, rows, size) and the scores. Scores that `mask` hides get `filtered` added."""
     scores = q.dot(k.transpose(-2, -1)) * (scale or 1.0 / math.sqrt(q.shape[3]))
     rows, columns = scores.shape[2:]
     if mask is not None:
@@ -59,7 +59,7 @@ def _attended(
     return scores.softmax(-1).cast(v.dtype).dot(v), scores
 
 
-def _packed(
+def _attend_packed(
     qkv: Tensor,
     heads: int,
     sizes: list[int] | None,
@@ -75,8 +75,8 @@ def _packed(
     q, k, v = (heads_of(x, heads) for x in qkv.split(tuple(widths), 2))
     if past is not None:
         k, v = past[0].cat(k, dim=2), past[1].cat(v, dim=2)
-    out, _ = _attended(q, k, v, scale, mask, bias, is_causal, filtered)
-    return merged(out), k.stack(v) if k.shape == v.shape else k.unsqueeze(0)
+    out, _ = _attend(q, k, v, scale, mask, bias, is_causal, filtered)
+    return merge_heads(out), k.stack(v) if k.shape == v.shape else k.unsqueeze(0)
 
 
 @op("Attention", 1, domain=DOMAIN)
@@ -97,9 +97,9 @@ def attention(
     scale: float = 0.0,
     unidirectional: int = 0,
 ) -> tuple[Tensor, Tensor]:
-    refused("Attention with do_rotary or a shared buffer", do_rotary or past_present_share_buffer)
+    refuse("Attention with do_rotary or a shared buffer", do_rotary or past_present_share_buffer)
     qkv = x.dot(weights) if bias is None else x.dot(weights) + bias
-    return _packed(
+    return _attend_packed(
         qkv, num_heads, qkv_hidden_sizes, mask, past, attention_bias, scale, bool(unidirectional),
         mask_filter_value,
     )  # fmt: skip
@@ -125,12 +125,14 @@ def q_attention(
     unidirectional: int = 0,
 ) -> tuple[Tensor, Tensor]:
     """Attention whose projection is of 8-bit integers."""
-    refused("QAttention with do_rotary or a shared buffer", do_rotary or past_present_share_buffer)
+    refuse("QAttention with do_rotary or a shared buffer", do_rotary or past_present_share_buffer)
     a, b = x.cast(dtypes.int32), weight.cast(dtypes.int32)
     a = a if x_zero is None else a - x_zero.cast(dtypes.int32).reshape(())
     b = b if w_zero is None else b - w_zero.cast(dtypes.int32)
     qkv = a.dot(b).cast(bias.dtype) * (x_scale.reshape(()) * w_scale) + bias
-    return _packed(qkv, num_heads, None, mask, past, None, scale, bool(unidirectional), mask_filter_value)
+    return _attend_packed(
+        qkv, num_heads, None, mask, past, None, scale, bool(unidirectional), mask_filter_value
+    )
 
 
 @op("MultiHeadAttention", 1, domain=DOMAIN)
@@ -149,7 +151,8 @@ def multi_head_attention(
     scale: float = 0.0,
     unidirectional: int = 0,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Queries may hold keys and values (batch, rows, heads, 3, size), keys values (.., heads, 2, size)."""
+    """Queries may also hold keys and values (batch, rows, heads, 3, size), or keys values (..., heads, 2,
+    size)."""
     if k is None:
         q, k, v = (q.select(3, i).flatten(2) for i in range(3))
     elif k.ndim == 5:
@@ -164,8 +167,8 @@ def multi_head_attention(
     q, k, v = (heads_of(x, num_heads) for x in (q, k, v))
     if past_key is not None and past_value is not None:
         k, v = past_key.cat(k, dim=2), past_value.cat(v, dim=2)
-    out, scores = _attended(q, k, v, scale, mask, attention_bias, bool(unidirectional), mask_filter_value)
-    return merged(out), k, v, scores
+    out, scores = _attend(q, k, v, scale, mask, attention_bias, bool(unidirectional), mask_filter_value)
+    return merge_heads(out), k, v, scores
 
 
 @op("RotaryEmbedding", 1, domain=DOMAIN)
@@ -181,13 +184,13 @@ def rotary_embedding(
     rotary_embedding_dim: int = 0,
     scale: float = 1.0,
 ) -> Tensor:
-    """`positions`: of each token, or one, of the first."""
+    """`positions`: of each token, or of the first token alone."""
     heads = num_heads or (x.shape[2] // (2 * cos.shape[1]) if x.ndim == 3 else x.shape[1])
     split = heads_of(x, heads)
     if positions.numel() == 1:
         positions = positions.reshape(1, 1) + Tensor.arange(split.shape[2], dtype=positions.dtype)
-    out = rotated(split, cos[positions], sin[positions], bool(interleaved), rotary_embedding_dim)
-    return merged(out) if x.ndim == 3 else out
+    out = rotate(split, cos[positions], sin[positions], bool(interleaved), rotary_embedding_dim)
+    return merge_heads(out) if x.ndim == 3 else out
 
 
 @op("GroupQueryAttention", 1, domain=DOMAIN)
@@ -219,13 +222,13 @@ def group_query_attention(
     softcap: float = 0.0,
     v_quant_type: str = "NONE",
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Attention over a cache that the new tokens are written to, behind the tokens that each row has.
+    """Attention over a cache. New tokens are written to it behind the tokens that each row has.
 
     `last`: the position of the last token of each row, `total`: the greatest count of tokens. Without a key,
     q holds keys and values behind the queries.
     """
-    refused("GroupQueryAttention with a quantised cache", kv_cache_bit_width or k_quant_type != "NONE")
-    refused("GroupQueryAttention with qk_output or without causal", qk_output or not causal)
+    refuse("GroupQueryAttention with a quantised cache", kv_cache_bit_width or k_quant_type != "NONE")
+    refuse("GroupQueryAttention with qk_output or without causal", qk_output or not causal)
     if k is None or v is None:
         size = q.shape[2] // (num_heads + 2 * kv_num_heads)
         q, k, v = q.split((num_heads * size, kv_num_heads * size, kv_num_heads * size), 2)
@@ -243,8 +246,11 @@ def group_query_attention(
             else positions
         )
         dim = 2 * cos.shape[1]
-        q, k = (rotated(x, cos[at], sin[at], bool(rotary_interleaved), dim) for x in (q, k))
-    keys, values = _cached(past_key, k, starts, total), _cached(past_value, v, starts, total)
+        q, k = (rotate(x, cos[at], sin[at], bool(rotary_interleaved), dim) for x in (q, k))
+    keys, values = (
+        _append_to_cache(past_key, k, starts, total),
+        _append_to_cache(past_value, v, starts, total),
+    )
     group = num_heads // kv_num_heads
     seen_k, seen_v = (x[:, :, :total].repeat_interleave(group, 1) for x in (keys, values))
     scores = q.dot(seen_k.transpose(-2, -1)) * (scale or 1.0 / math.sqrt(q.shape[3]))
@@ -260,10 +266,10 @@ def group_query_attention(
         weights = scores.cat(column, dim=-1).softmax(-1)[..., :total]
     else:
         weights = scores.softmax(-1)
-    return merged(weights.cast(v.dtype).dot(seen_v)), keys, values
+    return merge_heads(weights.cast(v.dtype).dot(seen_v)), keys, values
 
 
-def _cached(past: Tensor | None, new: Tensor, starts: Tensor, total: int) -> Tensor:
+def _append_to_cache(past: Tensor | None, new: Tensor, starts: Tensor, total: int) -> Tensor:
     """A cache (batch, heads, at least total, size) with `new` written from `starts` on."""
     if past is None:
         past = Tensor.zeros(*new.shape[:2], 0, new.shape[3], dtype=new.dtype)

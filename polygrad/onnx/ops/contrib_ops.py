@@ -70,7 +70,7 @@ def fused_matmul(
     transBatchA: int = 0,
     transBatchB: int = 0,
 ) -> Tensor:
-    """`transBatch`: the first axis is the row's, the batch axes follow."""
+    """`transBatch`: the first axis is that of rows, the batch axes follow."""
     a, b = (_batch_last(x) if flag else x for x, flag in ((a, transBatchA), (b, transBatchB)))
     a, b = (x.transpose(-2, -1) if flag and x.ndim > 1 else x for x, flag in ((a, transA), (b, transB)))
     return a.dot(b) * alpha
@@ -164,7 +164,7 @@ def skip_simplified_layer_normalization(
 def simplified_layer_normalization(
     x: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
 ) -> tuple[Tensor, Tensor]:
-    """onnxruntime's, although of ONNX's own domain."""
+    """An op of onnxruntime, although it is in ONNX's own domain."""
     inverse = (x.float().square().mean(axis, keepdim=True) + epsilon).rsqrt()
     return normalization_ops.rms_normalization(
         x, scale, axis=axis, epsilon=epsilon, stash_type=stash_type
@@ -186,7 +186,8 @@ def embed_layer_normalization(
     epsilon: float = 1e-12,
     mask_index_type: int = 0,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The normalised sum of embeddings of words, positions and segments; how many tokens the mask leaves."""
+    """The normalised sum of embeddings of words, positions and segments, and the number of tokens that the
+    mask leaves."""
     total = words[ids] + (positions[: ids.shape[1]].unsqueeze(0) if places is None else positions[places])
     if segments is not None and segment_table is not None:
         total = total + segment_table[segments]
@@ -197,7 +198,7 @@ def embed_layer_normalization(
     return y, lengths, total
 
 
-def refused(what: str, is_given: object) -> None:
-    """Raises OnnxError for what an op here does not have."""
+def refuse(what: str, is_given: object) -> None:
+    """Raises OnnxError if something is given that an op does not have here."""
     if is_given:
         raise OnnxError(f"{what} does not exist here")

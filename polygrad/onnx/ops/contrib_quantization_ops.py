@@ -10,7 +10,7 @@ from polygrad.errors import OnnxError
 from polygrad.onnx.elements import ELEMENTS
 from polygrad.onnx.integer_products import integer_matmul, zero_of
 from polygrad.onnx.op_table import Known, op
-from polygrad.onnx.ops.contrib_ops import DOMAIN, refused
+from polygrad.onnx.ops.contrib_ops import DOMAIN, refuse
 from polygrad.onnx.ops.indexing_ops import from_zero
 from polygrad.onnx.ops.linalg_ops import matmul_integer
 from polygrad.onnx.ops.pooling_ops import average_pool
@@ -239,8 +239,8 @@ def dynamic_quantize_matmul(
 # --- weights in blocks of few bits
 
 
-def unpacked(codes: Tensor, bits: int) -> Tensor:
-    """Bytes as numbers of 2, 4 or 8 bits along the last axis, of which the first is in the low bits."""
+def unpack(codes: Tensor, bits: int) -> Tensor:
+    """Bytes as numbers of 2, 4 or 8 bits along the last axis; the first number is in the low bits."""
     if bits not in (2, 4, 8):
         raise OnnxError(f"expected 2, 4 or 8 bits, got {bits}")
     if bits == 8:
@@ -267,13 +267,13 @@ def matmul_nbits(
     weight_prepacked: int = 0,
 ) -> Tensor:
     """a @ b.T, whose rows are blocks of `block_size` numbers with a scale and a zero point each."""
-    refused("MatMulNBits with weight_prepacked", weight_prepacked)
+    refuse("MatMulNBits with weight_prepacked", weight_prepacked)
     blocks = -(-K // block_size)
-    codes = unpacked(b.reshape(N, blocks, -1), bits).cast(scales.dtype)
+    codes = unpack(b.reshape(N, blocks, -1), bits).cast(scales.dtype)
     factors = scales.reshape(N, blocks)
     offsets: Any = float(1 << (bits - 1))
     if zeros is not None and zeros.dtype is dtypes.uint8:
-        offsets = unpacked(zeros.reshape(N, -1), bits)[:, :blocks].cast(scales.dtype)
+        offsets = unpack(zeros.reshape(N, -1), bits)[:, :blocks].cast(scales.dtype)
     elif zeros is not None:
         offsets = zeros.reshape(N, blocks)
     if groups is None:
@@ -324,4 +324,4 @@ def _table(x: Value, bits: int, device: str | None) -> Tensor:
     if isinstance(x, Narrow):
         return x.tensor
     tensor = tensor_of(x, device)
-    return unpacked(tensor, bits) if tensor.dtype is dtypes.uint8 else tensor
+    return unpack(tensor, bits) if tensor.dtype is dtypes.uint8 else tensor

@@ -21,24 +21,24 @@ def if_(condition: Value, *, then_branch: Body, else_branch: Body) -> tuple[Valu
 def loop(
     trips: Value, condition: Value, *carried: Value, body: Body, outputs: int, device: str | None
 ) -> tuple[Value, ...]:
-    """Values that are carried from round to round, then those that every round adds one to."""
-    most = None if trips is None else int(scalar_of(trips))
+    """The values that are carried from round to round, then the values that the rounds give, stacked."""
+    max_rounds = None if trips is None else int(scalar_of(trips))
     goes_on = condition is None or bool(scalar_of(condition))
     values = list(carried)
     collected: list[list[Value]] = [[] for _ in range(outputs - len(values))]
     i = 0
-    while goes_on and (most is None or i < most):
-        found = body(Constant.of(i), Constant.of(True, dtypes.bool), *values)
-        if condition is not None or most is None:
-            goes_on = bool(scalar_of(found[0]))
-        values = found[1 : 1 + len(values)]
-        for column, value in zip(collected, found[1 + len(values) :]):
+    while goes_on and (max_rounds is None or i < max_rounds):
+        results = body(Constant.of(i), Constant.of(True, dtypes.bool), *values)
+        if condition is not None or max_rounds is None:
+            goes_on = bool(scalar_of(results[0]))
+        values = results[1 : 1 + len(values)]
+        for column, value in zip(collected, results[1 + len(values) :]):
             column.append(value)
         i += 1
-    return (*values, *[_stacked(column, 0, device) for column in collected])
+    return (*values, *[_stack(column, 0, device) for column in collected])
 
 
-def _stacked(values: Sequence[Value], axis: int, device: str | None) -> Tensor:
+def _stack(values: Sequence[Value], axis: int, device: str | None) -> Tensor:
     """Stack the values of all iterations along a new axis; without iterations an empty vector, as the shape
     is unknown."""
     if not values:
@@ -72,17 +72,17 @@ def scan(
         slices = [
             x.select(axis, length - 1 - t if back else t) for x, axis, back in zip(scanned, axes, backward)
         ]
-        found = body(*state, *slices)
-        state = found[:count]
-        collected = collected or [[] for _ in found[count:]]
-        for column, value in zip(collected, found[count:]):
+        results = body(*state, *slices)
+        state = results[:count]
+        collected = collected or [[] for _ in results[count:]]
+        for column, value in zip(collected, results[count:]):
             column.append(value)
     flips = scan_output_directions or [0] * len(collected)
     places = scan_output_axes or [0] * len(collected)
     return (
         *state,
         *[
-            _stacked(column[::-1] if flip else column, axis, device)
+            _stack(column[::-1] if flip else column, axis, device)
             for column, flip, axis in zip(collected, flips, places)
         ],
     )
@@ -97,7 +97,8 @@ def scan_8(
     directions: list[int] | None = None,
     device: str | None,
 ) -> tuple[Value, ...]:
-    """All inputs have a batch axis first, and sequences of it are scanned one by one, each to its length."""
+    """`scan` of inputs whose first axis is the batch: its sequences are scanned one by one, each to its
+    length."""
     tensors = [tensor_of(x, device) for x in inputs]
     count = len(tensors) - num_scan_inputs
     batch, longest = tensors[count].shape[:2]
@@ -105,15 +106,15 @@ def scan_8(
     rows = []
     for b, end in enumerate(ends):
         own = [x[b] for x in tensors[:count]] + [x[b, :end] for x in tensors[count:]]
-        found = scan(
+        results = scan(
             *own,
             body=body,
             num_scan_inputs=num_scan_inputs,
             scan_input_directions=directions,
             device=device,
         )
-        padded = [tensor_of(x, device) for x in found]
+        padded = [tensor_of(x, device) for x in results]
         rows.append(
             padded[:count] + [x.pad([(0, longest - end), *[None] * (x.ndim - 1)]) for x in padded[count:]]
         )
-    return tuple(_stacked(list(column), 0, device) for column in zip(*rows))
+    return tuple(_stack(list(column), 0, device) for column in zip(*rows))

@@ -20,7 +20,7 @@ def _unary(function: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
     return apply
 
 
-# In one call: what an op is, and its versions.
+# By op: its function and its versions.
 _UNARY: dict[str, tuple[Callable[[Tensor], Tensor], tuple[int, ...]]] = {
     "Abs": (Tensor.abs, (1, 6, 13)),
     "Acos": (Tensor.acos, (7, 22)),
@@ -64,7 +64,7 @@ def _binary(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tenso
 
 
 def _binary_1(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
-    """Before version 7 the second operand broadcasts only if `broadcast` says so, from `axis` on."""
+    """Before version 7 the second operand broadcasts only if `broadcast` is set, from `axis` on."""
 
     def apply(
         a: Tensor, b: Tensor, *, broadcast: int = 0, axis: int | None = None, consumed_inputs: Any = None
@@ -135,7 +135,7 @@ def mod(a: Tensor, b: Tensor, *, fmod: int = 0) -> Tensor:
 
 @op("BitShift", 11, 28)
 def bit_shift(a: Tensor, b: Tensor, *, direction: str) -> Tensor:
-    """A shift by a negative number or by all bits leaves what the sign alone leaves: -1 or 0."""
+    """A shift by a negative number or by all bits leaves only the sign: -1 or 0."""
     is_whole = (b < 0) | (b >= a.dtype.bits)
     if direction == "LEFT":
         return is_whole.where(0, a.lshift(is_whole.where(0, b))).cast(a.dtype)
@@ -148,7 +148,7 @@ def bit_shift(a: Tensor, b: Tensor, *, direction: str) -> Tensor:
 # --- any number of operands
 
 
-def _reduced(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
+def _reduce(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
     def apply(*xs: Tensor, consumed_inputs: Any = None) -> Tensor:
         out = xs[0]
         for x in xs[1:]:
@@ -158,14 +158,14 @@ def _reduced(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tens
     return apply
 
 
-op("Max", 1, 6, 8, 12, 13)(_reduced(Tensor.maximum))
-op("Min", 1, 6, 8, 12, 13)(_reduced(Tensor.minimum))
-op("Sum", 1, 6, 8, 13)(_reduced(Tensor.add))
+op("Max", 1, 6, 8, 12, 13)(_reduce(Tensor.maximum))
+op("Min", 1, 6, 8, 12, 13)(_reduce(Tensor.minimum))
+op("Sum", 1, 6, 8, 13)(_reduce(Tensor.add))
 
 
 @op("Mean", 1, 6, 8, 13)
 def mean(*xs: Tensor, consumed_inputs: Any = None) -> Tensor:
-    return _reduced(Tensor.add)(*xs) / len(xs)
+    return _reduce(Tensor.add)(*xs) / len(xs)
 
 
 @op("Where", 9, 16)

@@ -15,7 +15,7 @@ from polygrad.uop.node import UOp
 
 
 def from_zero(indices: Tensor, size: Any) -> Tensor:
-    """Indices, of which negative ones count from the end, as int64 from 0 on."""
+    """Indices, of which negative ones count from the end, as 0-based int64."""
     indices = indices.cast(dtypes.int64)
     return (indices < 0).where(indices + size, indices)
 
@@ -51,12 +51,12 @@ def _flat_places(shape: Sequence[Any], indices: Tensor) -> Tensor:
 @op("GatherND", 11, 12, 13)
 def gather_nd(x: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
     depth = indices.shape[-1]
-    batch, sizes, rest = x.shape[:batch_dims], x.shape[batch_dims:], x.shape[batch_dims + depth :]
+    batch, sizes, inner_shape = x.shape[:batch_dims], x.shape[batch_dims:], x.shape[batch_dims + depth :]
     places = _flat_places(sizes, indices)
     if batch_dims:
         first = Tensor.arange(prod(batch), dtype=dtypes.int64) * prod(sizes[:depth])
         places = places + first.reshape(*batch, *[1] * (places.ndim - batch_dims))
-    return x.reshape(-1, *rest)[places]
+    return x.reshape(-1, *inner_shape)[places]
 
 
 @op("Compress", 9, 11, 28)
@@ -70,8 +70,8 @@ def compress(x: Tensor, condition: Value, *, axis: int | None = None, device: st
 
 @op("NonZero", 9, 13)
 def non_zero(x: Tensor) -> Tensor:
-    found = (x.reshape(1) if not x.ndim else x).nonzero().cast(dtypes.int64)
-    return found.T if x.ndim else found.T[:0]
+    positions = (x.reshape(1) if not x.ndim else x).nonzero().cast(dtypes.int64)
+    return positions.T if x.ndim else positions.T[:0]
 
 
 # --- writing
@@ -79,7 +79,7 @@ def non_zero(x: Tensor) -> Tensor:
 _REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 
 
-def _written(x: Tensor, axis: int, places: Tensor, updates: Tensor, reduction: str) -> Tensor:
+def _write(x: Tensor, axis: int, places: Tensor, updates: Tensor, reduction: str) -> Tensor:
     if reduction == "none":
         return x.scatter(axis, places, updates)
     if reduction not in _REDUCTIONS:
@@ -91,7 +91,7 @@ def _written(x: Tensor, axis: int, places: Tensor, updates: Tensor, reduction: s
 def scatter_elements(
     x: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none"
 ) -> Tensor:
-    return _written(x, axis, from_zero(indices, x.shape[x._axis(axis)]), updates, reduction)
+    return _write(x, axis, from_zero(indices, x.shape[x._axis(axis)]), updates, reduction)
 
 
 @op("Scatter", 9, 11)
@@ -102,9 +102,9 @@ def scatter(x: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0) -> Te
 @op("ScatterND", 11, 13, 16, 18)
 def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = "none") -> Tensor:
     depth = indices.shape[-1]
-    count, rest = prod(x.shape[:depth]), prod(x.shape[depth:])
-    places = _flat_places(x.shape, indices).reshape(-1, 1).expand(-1, rest)
-    out = _written(x.reshape(count, rest), 0, places, updates.reshape(-1, rest), reduction)
+    count, inner_count = prod(x.shape[:depth]), prod(x.shape[depth:])
+    places = _flat_places(x.shape, indices).reshape(-1, 1).expand(-1, inner_count)
+    out = _write(x.reshape(count, inner_count), 0, places, updates.reshape(-1, inner_count), reduction)
     return out.reshape(x.shape)
 
 
@@ -112,7 +112,8 @@ def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = 
 def tensor_scatter(
     past: Tensor, update: Tensor, starts: Tensor | None = None, *, axis: int = -2, mode: str = "linear"
 ) -> Tensor:
-    """A cache with `update` written along `axis`, from `starts` on, one for each of the batch."""
+    """A cache with `update` written along `axis`, from `starts` on, which has one number for each of the
+    batch."""
     at = past._axis(axis)
     if mode not in ("linear", "circular"):
         raise OnnxError(f"expected mode linear or circular, got {mode!r}")

@@ -75,14 +75,14 @@ def linear_regressor(
 ) -> Tensor:
     out = x.float().dot(Tensor(coefficients, device).reshape(targets, -1).T)
     out = out if intercepts is None else out + Tensor(intercepts, device)
-    return _transformed(out, post_transform)
+    return _transform(out, post_transform)
 
 
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
-def _transformed(x: Tensor, name: str) -> Tensor:
-    """Scores as `post_transform` wants them."""
+def _transform(x: Tensor, name: str) -> Tensor:
+    """Scores after the function that `post_transform` names."""
     if name == "NONE":
         return x
     if name == "SOFTMAX":
@@ -131,8 +131,8 @@ def label_encoder(
     if len(keys) != len(values):
         raise OnnxError(f"expected as many values as keys, got {len(values)} and {len(keys)}")
     table = {_key(k): v for k, v in zip(keys, values)}
-    found = [table.get(_key(e), default) for e in _elements(x)]
-    return Strings(shape_of(x), found) if kind is None else Constant(kind, shape_of(x), found)
+    encoded = [table.get(_key(e), default) for e in _elements(x)]
+    return Strings(shape_of(x), encoded) if kind is None else Constant(kind, shape_of(x), encoded)
 
 
 @op("LabelEncoder", 1, domain=DOMAIN)
@@ -167,7 +167,7 @@ def _default(kind: Any) -> Any:
 
 
 def _key(x: Any) -> Any:
-    """What a table looks an element up by: NaNs are one."""
+    """The key of an element in a table: all NaNs have the same key."""
     return "NaN" if x != x else x
 
 
@@ -182,7 +182,7 @@ _TESTS = {
     5: lambda x, t: x.ne(t),
 }
 _MEMBER = 6
-_MOST_TARGETS = 1 << 16  # a number in the file must not decide how much memory it takes
+_MOST_TARGETS = 1 << 16  # a limit of memory, whatever the file says
 
 
 @op("TreeEnsemble", 5, domain=DOMAIN)
@@ -207,7 +207,7 @@ def tree_ensemble(
     tree_roots: list[int],
     device: str | None,
 ) -> Tensor:
-    """Every node's test for every row at once; a leaf counts where all tests on its way hold."""
+    """All tests of all nodes for all rows at once; a leaf counts where all tests on its path hold."""
     if not 0 < n_targets <= _MOST_TARGETS:
         raise OnnxError(f"n_targets: expected 1 to {_MOST_TARGETS}, got {n_targets}")
     modes, splits = numbers_of(nodes_modes), numbers_of(nodes_splits)
@@ -249,8 +249,8 @@ def tree_ensemble(
         for k, score in enumerate(scores):
             if score is not None:
                 targets[k].append(score.cast(x.dtype))
-    columns = [_aggregated(t, aggregate_function, len(tree_roots), x) for t in targets]
-    return _transformed(columns[0].stack(*columns[1:], dim=1), _TRANSFORMS[post_transform])
+    columns = [_aggregate(t, aggregate_function, len(tree_roots), x) for t in targets]
+    return _transform(columns[0].stack(*columns[1:], dim=1), _TRANSFORMS[post_transform])
 
 
 def _member_sets(values: list[float]) -> list[list[float]]:
@@ -264,7 +264,7 @@ def _member_sets(values: list[float]) -> list[list[float]]:
     return out
 
 
-def _aggregated(scores: list[Tensor], how: int, trees: int, x: Tensor) -> Tensor:
+def _aggregate(scores: list[Tensor], how: int, trees: int, x: Tensor) -> Tensor:
     if not scores:
         return Tensor.zeros(x.shape[0], dtype=x.dtype)
     together = scores[0].stack(*scores[1:])

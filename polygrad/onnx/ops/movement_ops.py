@@ -70,10 +70,10 @@ def constant(
         return Strings((), [value_string])
     if value_strings is not None:
         return Strings((len(value_strings),), value_strings)
-    found = value if value is not None else sparse_value
-    if found is None:
+    tensor = value if value is not None else sparse_value
+    if tensor is None:
         raise OnnxError("a Constant without a value")
-    return found
+    return tensor
 
 
 @op("ConstantOfShape", 9, 20, 21, 23, 24, 25)
@@ -160,8 +160,8 @@ def transpose(x: Tensor, *, perm: Sequence[int] | None = None) -> Tensor:
 @op("Expand", 8, 13)
 def expand(x: Tensor, shape: Ints) -> Tensor:
     rank = max(x.ndim, len(shape))
-    own, wanted = [1] * (rank - x.ndim) + list(x.shape), [1] * (rank - len(shape)) + list(shape)
-    return x.reshape(own).expand([n if m == 1 else m for n, m in zip(wanted, own)])
+    own, target = [1] * (rank - x.ndim) + list(x.shape), [1] * (rank - len(shape)) + list(shape)
+    return x.reshape(own).expand([n if m == 1 else m for n, m in zip(target, own)])
 
 
 @op("Tile", 6, 13)
@@ -228,7 +228,7 @@ def slice_(
         axis = x._axis(i if axes is None else axes[i])
         step = 1 if steps is None else steps[i]
         n = x.shape[axis]
-        if step < 0:  # an end before the first element is none
+        if step < 0:  # an end before the first element
             where[axis] = slice(
                 start, None if isinstance(end, int) and isinstance(n, int) and end < -n else end, step
             )
@@ -285,9 +285,9 @@ def pad_1(x: Tensor, *, paddings: Sequence[int], mode: str = "constant", value: 
 @op("CenterCropPad", 18)
 def center_crop_pad(x: Tensor, shape: Ints, *, axes: Sequence[int] | None = None) -> Tensor:
     pairs: list[tuple[int, int]] = [(0, 0)] * x.ndim
-    for axis, wanted in zip(range(x.ndim) if axes is None else axes, shape):
+    for axis, size in zip(range(x.ndim) if axes is None else axes, shape):
         n = x.shape[axis]
-        cut, added = max(n - wanted, 0), max(wanted - n, 0)
+        cut, added = max(n - size, 0), max(size - n, 0)
         pairs[axis % x.ndim] = (added // 2 - cut // 2, added - added // 2 - (cut - cut // 2))
     return x.pad(pairs)
 

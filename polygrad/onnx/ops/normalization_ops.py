@@ -13,7 +13,7 @@ from polygrad.tensor.tensor import Tensor
 
 
 def _column(x: Tensor, rank: int) -> Tensor:
-    """A number for each channel, axis 1."""
+    """A vector of channels, shaped to broadcast along axis 1."""
     return x.reshape(-1, *[1] * (rank - 2))
 
 
@@ -55,7 +55,7 @@ def batch_normalization_7(
     momentum: float = 0.9,
     spatial: int = 1,
 ) -> tuple[Tensor, ...]:
-    """With more than one output it is in training."""
+    """With more than one output it is in training mode."""
     if not spatial:
         return ((x - mean) * (var + epsilon).rsqrt() * scale + bias,)
     return batch_normalization(x, scale, bias, mean, var, epsilon=epsilon, momentum=momentum)
@@ -80,7 +80,7 @@ def batch_normalization_1(
     )
 
 
-def _standardized(x: Tensor, axes: tuple[int, ...], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
+def _standardize(x: Tensor, axes: tuple[int, ...], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
     """x with mean 0 and variance 1, the mean, and one over the deviation."""
     mean = x.mean(axes, keepdim=True)
     centred = x - mean
@@ -92,7 +92,7 @@ def _standardized(x: Tensor, axes: tuple[int, ...], epsilon: float) -> tuple[Ten
 def instance_normalization(
     x: Tensor, scale: Tensor, bias: Tensor, *, epsilon: float = 1e-5, consumed_inputs: Any = None
 ) -> Tensor:
-    y, _, _ = _standardized(x, tuple(range(2, x.ndim)), epsilon)
+    y, _, _ = _standardize(x, tuple(range(2, x.ndim)), epsilon)
     return y * _column(scale, x.ndim) + _column(bias, x.ndim)
 
 
@@ -108,7 +108,7 @@ def layer_normalization(
 ) -> tuple[Tensor, Tensor, Tensor]:
     kind = element_of(stash_type, "stash_type").dtype
     wide = x.cast(kind) if x.dtype.itemsize < kind.itemsize else x
-    y, mean, inverse = _standardized(wide, tuple(range(x._axis(axis), x.ndim)), epsilon)
+    y, mean, inverse = _standardize(wide, tuple(range(x._axis(axis), x.ndim)), epsilon)
     y = y.cast(x.dtype) * scale
     return y if bias is None else y + bias, mean.cast(kind), inverse.cast(kind)
 
@@ -126,7 +126,7 @@ def rms_normalization(
 
 def _by_group(x: Tensor, num_groups: int, epsilon: float) -> Tensor:
     parts = x.reshape(x.shape[0], num_groups, -1)
-    return _standardized(parts, (2,), epsilon)[0].reshape(x.shape)
+    return _standardize(parts, (2,), epsilon)[0].reshape(x.shape)
 
 
 @op("GroupNormalization", 21)
@@ -150,7 +150,7 @@ def group_normalization_18(
 
 @op("LRN", 1, 13)
 def lrn(x: Tensor, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int) -> Tensor:
-    """By the squares of the channels around (Krizhevsky et al., 2012)."""
+    """Normalisation by the squares of the surrounding channels (Krizhevsky et al., 2012)."""
     channels = x.shape[1]
     before, after = min((size - 1) // 2, channels), min(size - 1 - (size - 1) // 2, channels)
     squares = x.square().pad([(before, after) if i == 1 else None for i in range(x.ndim)])
@@ -179,7 +179,8 @@ def mean_variance_normalization(x: Tensor, *, axes: Sequence[int] = (0, 2, 3)) -
 def dropout(
     x: Tensor, ratio: Float | None = None, training_mode: Value = None, *, seed: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """In training, the mask is of our own random numbers: of `Tensor.manual_seed`, not of `seed`."""
+    """In training mode, the mask uses our own random numbers, whose seed is `Tensor.manual_seed`, not
+    `seed`."""
     share = 0.5 if ratio is None else ratio
     if training_mode is None or not scalar_of(training_mode) or not share:
         return x, Tensor.ones(x.shape, dtype=dtypes.bool)

@@ -32,8 +32,9 @@ def _geometry(
 def _reached(
     x: Tensor, kernel: Sequence[int], spread: Sequence[int], pairs: Sequence[tuple[int, int]]
 ) -> tuple[int, ...]:
-    """A kernel that is no larger than the padded image: with ceil_mode a first window may reach beyond it,
-    where nothing is counted. Exporters write a pooling of all positions with a kernel of any size."""
+    """The kernel, cut to the size of the padded image. With ceil_mode a first window may reach beyond the
+    image, where nothing is counted: some exporters write a pooling of all positions with a kernel of any
+    size."""
     sizes = zip(kernel, spread, x.shape[2:], pairs)
     return tuple(
         [k if d > 1 or not isinstance(n, int) else min(k, n + lo + hi) for k, d, n, (lo, hi) in sizes]
@@ -53,7 +54,7 @@ def max_pool(
     strides: list[int] | None = None,
     outputs: int,
 ) -> tuple[Tensor, ...]:
-    """Positions count over the whole tensor, in columns if `storage_order` says so."""
+    """Positions count over the whole tensor, column by column if `storage_order` is set."""
     x = store_image(x)
     steps, spread, pairs = _geometry(x, kernel_shape, strides, dilations, pads, auto_pad)
     kernel = _reached(x, kernel_shape, spread, pairs) if ceil_mode else tuple(kernel_shape)
@@ -142,7 +143,7 @@ def lp_pool(
 ) -> Tensor:
     steps, spread, pairs = _geometry(x, kernel_shape, strides, dilations, pads, auto_pad)
     padded = x.abs().pow(p).pad([None, None, *pairs])
-    if ceil_mode:  # a last window that is not whole, unless it is all padding
+    if ceil_mode:  # a last partial window counts, unless it is all padding
         more = [_missing(n, k, s, d) for n, k, s, d in zip(padded.shape[2:], kernel_shape, steps, spread)]
         padded = padded.pad([None, None, *[(0, n) for n in more]])
     windows = padded.pool(tuple(kernel_shape), tuple(steps), tuple(spread))
@@ -198,7 +199,7 @@ def max_unpool(
     pads: list[int] | None = None,
     strides: list[int] | None = None,
 ) -> Tensor:
-    """Zeros but for the elements of x at `indices`, which count over the pooling's input."""
+    """The elements of x at `indices`, which count over the pooling's input, and zeros elsewhere."""
     dims = len(kernel_shape)
     steps, edges = strides or [1] * dims, pads or [0] * (2 * dims)
     sizes = [

@@ -20,7 +20,7 @@ _TAKES_BETA = {"affine", "scaledtanh", "hardsigmoid"}
 
 @dataclass(frozen=True)
 class _Layer:
-    """What the steps of one direction know. `r`: (hidden, gates * hidden); `r_bias`: of that product."""
+    """The settings of the steps of one direction. `r`: (hidden, gates * hidden); `r_bias`: of its product."""
 
     activations: list[Activation]
     hidden: int
@@ -30,7 +30,7 @@ class _Layer:
     clip: float | None
     coupled: bool  # LSTM: one gate for input and forget; GRU: a product before the reset gate
 
-    def clipped(self, x: Tensor) -> Tensor:
+    def clip_values(self, x: Tensor) -> Tensor:
         return x if self.clip is None else x.clamp(-self.clip, self.clip)
 
 
@@ -41,7 +41,7 @@ def _rnn_step(layer: _Layer, x: Tensor, state: list[Tensor]) -> list[Tensor]:
     total = x + state[0].dot(layer.r)
     if layer.r_bias is not None:
         total = total + layer.r_bias
-    return [layer.activations[0](layer.clipped(total))]
+    return [layer.activations[0](layer.clip_values(total))]
 
 
 def _gru_step(layer: _Layer, x: Tensor, state: list[Tensor]) -> list[Tensor]:
@@ -50,7 +50,7 @@ def _gru_step(layer: _Layer, x: Tensor, state: list[Tensor]) -> list[Tensor]:
     bias = layer.r_bias
     zr = x[:, : 2 * n] + h.dot(layer.r[:, : 2 * n])
     zr = zr if bias is None else zr + bias[: 2 * n]
-    z, r = f(layer.clipped(zr)).split((n, n), 1)
+    z, r = f(layer.clip_values(zr)).split((n, n), 1)
     own = layer.r[:, 2 * n :]
     if layer.coupled:
         part = h.dot(own)
@@ -58,7 +58,7 @@ def _gru_step(layer: _Layer, x: Tensor, state: list[Tensor]) -> list[Tensor]:
     else:
         part = (r * h).dot(own)
         part = part if bias is None else part + bias[2 * n :]
-    new = g(layer.clipped(x[:, 2 * n :] + part))
+    new = g(layer.clip_values(x[:, 2 * n :] + part))
     return [(1.0 - z) * new + z * h]
 
 
@@ -71,12 +71,12 @@ def _lstm_step(layer: _Layer, x: Tensor, state: list[Tensor]) -> list[Tensor]:
     if layer.peepholes is not None:
         pi, po, pf = layer.peepholes.split((n, n, n), 0)
         i, forget = i + pi * c, forget + pf * c
-    i = f(layer.clipped(i))
-    forget = 1.0 - i if layer.coupled else f(layer.clipped(forget))
-    c = forget * c + i * g(layer.clipped(cell))
+    i = f(layer.clip_values(i))
+    forget = 1.0 - i if layer.coupled else f(layer.clip_values(forget))
+    c = forget * c + i * g(layer.clip_values(cell))
     if layer.peepholes is not None:
         o = o + po * c
-    return [f(layer.clipped(o)) * last(c), c]
+    return [f(layer.clip_values(o)) * last(c), c]
 
 
 def _activations(
@@ -99,7 +99,7 @@ def _activations(
     return [out[i : i + len(defaults)] for i in range(0, len(out), len(defaults))]
 
 
-def _unrolled(
+def _unroll(
     step: Step,
     layers: list[_Layer],
     x: Tensor,
@@ -118,7 +118,7 @@ def _unrolled(
     outputs, last = [], []
     for d, layer in enumerate(layers):
         backward = direction == "reverse" or d == 1
-        seen = _turned(rows, lengths) if backward else rows
+        seen = _reverse_sequences(rows, lengths) if backward else rows
         seen = seen.dot(w[d].T)
         if bias is not None:
             seen = seen + bias[d, : w.shape[1]]
@@ -136,7 +136,7 @@ def _unrolled(
             state = new
             steps.append(out)
         way = steps[0].stack(*steps[1:])
-        outputs.append(_turned(way, lengths) if backward else way)
+        outputs.append(_reverse_sequences(way, lengths) if backward else way)
         last.append(state)
     y = outputs[0].stack(*outputs[1:], dim=1)
     final = [last[0][i].stack(*[s[i] for s in last[1:]]) for i in range(len(last[0]))]
@@ -145,8 +145,8 @@ def _unrolled(
     return y, *final
 
 
-def _turned(x: Tensor, lengths: Tensor | None) -> Tensor:
-    """Sequences from their ends."""
+def _reverse_sequences(x: Tensor, lengths: Tensor | None) -> Tensor:
+    """Sequences in reverse order."""
     return x.flip(0) if lengths is None else reverse_sequence(x, lengths)
 
 
@@ -186,7 +186,7 @@ def _run(
     if ways != (2 if direction == "bidirectional" else 1) or w.shape[1] != gates * r.shape[2]:
         raise OnnxError(f"expected weights of direction {direction}, got shapes {w.shape} and {r.shape}")
     ends = None if lengths is None else lengths.cast(dtypes.int64)
-    return _unrolled(step, layers, x, w, bias, ends, initial, direction, layout)
+    return _unroll(step, layers, x, w, bias, ends, initial, direction, layout)
 
 
 @op("RNN", 1, 7, 14, 22)

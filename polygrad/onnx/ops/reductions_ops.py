@@ -22,7 +22,7 @@ def _greatest(x: Tensor) -> Any:
 
 
 def _or_empty(function: Reduction, identity: Callable[[Tensor], Any]) -> Reduction:
-    """`function`, which needs an element; `identity` where there is none."""
+    """`function`, which needs at least one element; `identity` where there is none."""
 
     def reduce(x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
         if all(x.shape[a] for a in axes):
@@ -52,14 +52,14 @@ _REDUCTIONS: dict[str, tuple[Reduction, tuple[int, ...], tuple[int, ...]]] = {
 }
 
 
-def _applied(function: Reduction, x: Tensor, axes: Sequence[int], keepdims: int) -> Tensor:
+def _apply(function: Reduction, x: Tensor, axes: Sequence[int], keepdims: int) -> Tensor:
     chosen = tuple(x._axes(tuple(axes) if axes else None))
     return function(x, chosen, bool(keepdims)).cast(x.dtype)
 
 
 def _by_attribute(function: Reduction) -> Callable[..., Tensor]:
     def reduce(x: Tensor, *, axes: Sequence[int] = (), keepdims: int = 1) -> Tensor:
-        return _applied(function, x, axes, keepdims)
+        return _apply(function, x, axes, keepdims)
 
     return reduce
 
@@ -68,9 +68,9 @@ def _by_input(function: Reduction) -> Callable[..., Tensor]:
     def reduce(
         x: Tensor, axes: Ints | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0
     ) -> Tensor:
-        if noop_with_empty_axes and not axes:  # of one element each
+        if noop_with_empty_axes and not axes:  # reductions of one element each
             return function(x.unsqueeze(-1), (x.ndim,), False).cast(x.dtype)
-        return _applied(function, x, axes or (), keepdims)
+        return _apply(function, x, axes or (), keepdims)
 
     return reduce
 
@@ -88,8 +88,8 @@ def _arg(x: Tensor, axis: int, keepdims: int, last: int) -> Tensor:
         return Tensor.zeros((), dtype=dtypes.int64)
     if not last:
         return x.argmax(axis, bool(keepdims)).cast(dtypes.int64)
-    found = x.flip(axis).argmax(axis, bool(keepdims)).cast(dtypes.int64)
-    return found * -1 + (x.shape[axis] - 1)
+    position = x.flip(axis).argmax(axis, bool(keepdims)).cast(dtypes.int64)
+    return position * -1 + (x.shape[axis] - 1)
 
 
 @op("ArgMax", 1, 11, 12, 13)

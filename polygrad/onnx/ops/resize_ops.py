@@ -29,7 +29,8 @@ class Rules:
 
 @dataclass(frozen=True)
 class Taps:
-    """Of each element of the result: the elements it is made of, and their weights; `outside`: neither."""
+    """For each element of the result, the elements that it is made of, and their weights. `outside`: whether
+    it is outside of the image."""
 
     places: list[list[int]]
     weights: list[list[float]]
@@ -99,7 +100,7 @@ def taps_of(n: int, count: int, scale: float, roi: tuple[float, float], rules: R
     places, weights, outside = [], [], []
     for y in range(count):
         x = _origin(y, n, count, scale, roi, rules)
-        low = math.ceil(x) - 1  # the element before, so that a whole position is the second one
+        low = math.ceil(x) - 1  # the element before x; at an integer position x is the second element
         ws = _weights(x - low, scale, rules)
         start = low - (len(ws) // 2 - 1)
         row = range(start, start + len(ws))
@@ -119,7 +120,7 @@ def taps_of(n: int, count: int, scale: float, roi: tuple[float, float], rules: R
 _LONGEST_AXIS = 1 << 20  # of a result
 
 
-def _resized(
+def _resize_axis(
     x: Tensor, axis: int, count: int, scale: float, roi: tuple[float, float], rules: Rules
 ) -> Tensor:
     if not 0 <= count <= _LONGEST_AXIS:
@@ -179,7 +180,7 @@ def _resize(
         part = (region[i], region[i + len(chosen)])
         if factor == 1.0 and same_size(count, x.shape[axis]) and part == (0.0, 1.0):
             continue
-        out = _resized(out, axis, count, factor, part, rules)
+        out = _resize_axis(out, axis, count, factor, part, rules)
     if x.dtype.is_float or out.dtype is x.dtype:
         return out.cast(x.dtype)
     return out.round().clamp(x.dtype.min, x.dtype.max).cast(x.dtype)
@@ -248,7 +249,7 @@ _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear"}
 
 @op("Resize", 10)
 def resize_10(x: Tensor, scales: Floats, *, mode: str = "nearest") -> Tensor:
-    """Positions from the first element on, without halves."""
+    """Positions are multiples of the step from the first element on, without half-pixel offsets."""
     if mode not in _MODES:
         raise OnnxError(f"expected mode nearest or linear, got {mode!r}")
     return _resize(x, Rules(_MODES[mode], "asymmetric", "floor"), scales, None, None, None)

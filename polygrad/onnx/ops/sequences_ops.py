@@ -50,7 +50,7 @@ def sequence_erase(xs: Value, position: Int | None = None) -> list[Value]:
 
 @op("SequenceMap", 17)
 def sequence_map(xs: Value, *more: Value, body: Body) -> tuple[list[Value], ...]:
-    """The body for each element of the sequences; what is no sequence is the same for all."""
+    """The body for each element of the sequences; other inputs are the same for all elements."""
     rows = [body(x, *[y[i] if isinstance(y, list) else y for y in more]) for i, x in enumerate(as_list(xs))]
     return tuple(list(column) for column in zip(*rows))
 

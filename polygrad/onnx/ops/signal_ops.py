@@ -53,7 +53,7 @@ def stft(
 
 # --- windows: sums of cosines
 
-_MOST_NUMBERS = 1 << 22  # that are made on the host
+_MOST_NUMBERS = 1 << 22  # made on the host
 
 
 def _check_host(what: str, count: int) -> None:

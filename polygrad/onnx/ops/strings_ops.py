@@ -50,19 +50,23 @@ def regex_full_match(x: Value, *, pattern: str) -> Constant:
     """Uses Python's regular expressions, whose syntax includes RE2's."""
     texts = _text(x)
     try:
-        wanted = re.compile(pattern)
+        expression = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as e:
         raise OnnxError(f"pattern {pattern[:80]!r}: {e}") from None
-    return Constant(dtypes.bool, texts.shape, [wanted.fullmatch(text) is not None for text in texts.texts])
+    return Constant(
+        dtypes.bool, texts.shape, [expression.fullmatch(text) is not None for text in texts.texts]
+    )
 
 
 @op("StringSplit", 20)
 def string_split(x: Value, *, delimiter: str = "", maxsplit: int | None = None) -> tuple[Strings, Constant]:
     texts = _text(x)
     rows = [text.split(delimiter or None, -1 if maxsplit is None else maxsplit) for text in texts.texts]
-    most = max(map(len, rows), default=0)
-    padded = [part for row in rows for part in row + [""] * (most - len(row))]
-    return Strings((*texts.shape, most), padded), Constant(dtypes.int64, texts.shape, list(map(len, rows)))
+    max_parts = max(map(len, rows), default=0)
+    padded = [part for row in rows for part in row + [""] * (max_parts - len(row))]
+    return Strings((*texts.shape, max_parts), padded), Constant(
+        dtypes.int64, texts.shape, list(map(len, rows))
+    )
 
 
 @op("StringNormalizer", 10)
@@ -100,7 +104,7 @@ def _without(text: str, stops: set[str]) -> str:
     return " ".join(word for word in text.split(" ") if word not in stops)
 
 
-_MOST_COLUMNS = 1 << 20  # that TfIdfVectorizer makes
+_MOST_COLUMNS = 1 << 20  # of TfIdfVectorizer
 
 
 @op("TfIdfVectorizer", 9)
@@ -118,7 +122,8 @@ def tf_idf_vectorizer(
     weights: list[float] | None = None,
     device: str | None,
 ) -> Tensor:
-    """How often n-grams of a pool stand in each row, with up to `max_skip_count` elements between theirs."""
+    """The counts of a pool's n-grams in each row, with up to `max_skip_count` elements between the elements
+    of an n-gram."""
     pool: list[Any] = list(pool_int64s or pool_strings or [])
     grams: dict[tuple[Any, ...], int] = {}
     ends = [*ngram_counts[1:], len(pool)]
@@ -140,9 +145,9 @@ def tf_idf_vectorizer(
         for n in lengths:
             for skip in range(1, (min(max_skip_count + 1, len(row)) if n > 1 else 1) + 1):
                 for at in range(len(row) - skip * (n - 1)):
-                    found = grams.get(tuple(row[at + skip * i] for i in range(n)))
-                    if found is not None:
-                        counts[found] += 1.0
+                    column = grams.get(tuple(row[at + skip * i] for i in range(n)))
+                    if column is not None:
+                        counts[column] += 1.0
         rows.append(counts)
     factors = _by_index(weights, ngram_indexes, size)
     if mode == "IDF":

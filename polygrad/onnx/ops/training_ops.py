@@ -15,14 +15,14 @@ DOMAIN = "ai.onnx.preview.training"
 
 
 def _columns(xs: tuple[Tensor, ...], count: int) -> list[tuple[Tensor, ...]]:
-    """For each tensor that is optimized, it and what belongs to it."""
+    """Each tensor that is optimized, with its gradient and its states."""
     if len(xs) % count:
         raise OnnxError(f"expected {count} inputs for each tensor, got {len(xs)}")
     n = len(xs) // count
     return [tuple(xs[i + k * n] for k in range(count)) for i in range(n)]
 
 
-def _joined(rows: Sequence[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+def _join(rows: Sequence[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
     """The new tensors, then the new states."""
     return tuple(x for column in zip(*rows) for x in column)
 
@@ -60,7 +60,7 @@ def adagrad(
         g = g + x * norm_coefficient
         h = h + g.square()
         rows.append((x - r * g / (h.sqrt() + epsilon), h))
-    return _joined(rows)
+    return _join(rows)
 
 
 @op("Adam", 1, domain=DOMAIN)
@@ -84,7 +84,7 @@ def adam(
         h = h * beta + g.square() * (1.0 - beta)
         x = x - r * v / (h.sqrt() + epsilon)
         rows.append((x * (1.0 - norm_coefficient_post), v, h))
-    return _joined(rows)
+    return _join(rows)
 
 
 @op("Momentum", 1, domain=DOMAIN)
@@ -99,4 +99,4 @@ def momentum(
         g = g + x * norm_coefficient
         v = v * alpha + g * share
         rows.append((x - rate * (v if mode == "standard" else g + v * alpha), v))
-    return _joined(rows)
+    return _join(rows)

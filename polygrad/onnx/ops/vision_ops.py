@@ -69,20 +69,21 @@ def affine_grid(theta: Tensor, size: Ints, *, align_corners: int = 0) -> Tensor:
 
 
 def _samples(start: Tensor, size: Tensor, bins: int, ratio: int) -> tuple[Tensor, Tensor, int]:
-    """Positions (regions, bins, samples) along an axis, how many of the samples count, and the greatest
-    count.
+    """Positions (regions, bins, samples) along an axis, the number of samples that count, and the greatest
+    such number.
     """
     step = size / bins
     counts = Tensor.full(start.shape, float(ratio)) if ratio > 0 else step.ceil()
-    most = ratio if ratio > 0 else max(int(counts.max().item()), 1)
+    max_count = ratio if ratio > 0 else max(int(counts.max().item()), 1)
     i = Tensor.arange(bins).float().reshape(1, -1, 1)
-    j = Tensor.arange(most).float().reshape(1, 1, -1)
+    j = Tensor.arange(max_count).float().reshape(1, 1, -1)
     start, step, inner = (t.reshape(-1, 1, 1) for t in (start, step, step / counts.maximum(1.0)))
-    return start + i * step + (j + 0.5) * inner, counts, most
+    return start + i * step + (j + 0.5) * inner, counts, max_count
 
 
 def _corners(place: Tensor, n: int) -> tuple[list[tuple[Tensor, Tensor]], Tensor]:
-    """The elements before and behind positions, and their weights; whether a position is near the image."""
+    """The elements before and behind positions with their weights, and whether a position is near the
+    image."""
     is_near = (place >= -1.0) & (place <= n)
     bounded = place.clamp(0.0, n - 1.0)
     low = bounded.floor()
@@ -199,17 +200,17 @@ def _bin_maxima(x: Tensor, axis: int, start: int, size: int, bins: int) -> Tenso
 def non_max_suppression(
     boxes: Tensor,
     scores: Tensor,
-    most: Int | None = None,
+    max_boxes: Int | None = None,
     iou_threshold: Float | None = None,
     score_threshold: Float | None = None,
     *,
     center_point_box: int = 0,
 ) -> Constant:
-    """Of boxes that overlap, the one of the greatest score: rows of (image, class, box), on the host."""
+    """The box with the greatest score among boxes that overlap: rows of (image, class, box), on the host."""
     batch, count = boxes.shape[:2]
     classes = scores.shape[1]
     flat, marks = numbers_of(boxes), numbers_of(scores)
-    limit = max(most or 0, 0)
+    limit = max(max_boxes or 0, 0)
     rows: list[int] = []
     for b, c in itertools.product(range(batch), range(classes)):
         own = marks[(b * classes + c) * count : (b * classes + c + 1) * count]

@@ -83,7 +83,7 @@ def vector(scalar: str, lanes: int) -> str:
     return scalar if lanes == 1 else f"<{lanes} x {scalar}>"
 
 
-def _mangled(scalar: str, lanes: int) -> str:
+def _mangle(scalar: str, lanes: int) -> str:
     """A type as intrinsics spell it in their names."""
     scalar = {"float": "f32", "double": "f64", "half": "f16"}.get(scalar, scalar)
     return scalar if lanes == 1 else f"v{lanes}{scalar}"
@@ -234,7 +234,7 @@ class LLVMBuilder(Builder):
             return self._max(dtype, args[0], args[1], lanes)
         if op is Ops.MULACC:
             if dtype.is_float and self.target.fma:
-                suffix = _mangled(_TYPE[dtype], lanes)
+                suffix = _mangle(_TYPE[dtype], lanes)
                 return self._emit(f"call {t} @llvm.fma.{suffix}({t} {args[0]}, {t} {args[1]}, {t} {args[2]})")
             return self.alu(Ops.ADD, dtype, (self.alu(Ops.MUL, dtype, args[:2], lanes), args[2]), lanes)
         if op is Ops.NEG:
@@ -244,7 +244,7 @@ class LLVMBuilder(Builder):
         if op is Ops.RECIPROCAL:
             return self._emit(f"fdiv {t} {self.const(dtype, 1.0, lanes)}, {args[0]}")
         if op is Ops.SQRT or op is Ops.TRUNC:
-            function = f"@llvm.{'sqrt' if op is Ops.SQRT else 'trunc'}.{_mangled(_TYPE[dtype], lanes)}"
+            function = f"@llvm.{'sqrt' if op is Ops.SQRT else 'trunc'}.{_mangle(_TYPE[dtype], lanes)}"
             return self._emit(f"call {t} {function}({t} {args[0]})") if dtype.is_float else args[0]
         if op is Ops.IDIV or op is Ops.MOD:
             return self._divide(op, dtype, args[0], args[1], lanes)
@@ -477,7 +477,7 @@ class LLVMBuilder(Builder):
         if dtype.is_bool:
             other = self._emit(f"zext <{lanes} x i1> {other} to {t}")
         place = f"ptr align {dtype.itemsize} {self._address(address)}"
-        name = f"@llvm.masked.load.{_mangled(scalar, lanes)}.p0"
+        name = f"@llvm.masked.load.{_mangle(scalar, lanes)}.p0"
         elements = self._emit(f"call {t} {name}({place}, <{lanes} x i1> {mask}, {t} {other})")
         return self._loaded(elements, dtype, lanes)
 

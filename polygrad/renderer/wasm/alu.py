@@ -169,7 +169,7 @@ SIMD = _simd_table()
 RELAXED = _relaxed_table()
 
 
-def _unknown(op: Ops, dtype: DType) -> InternalError:
+def _unknown_op(op: Ops, dtype: DType) -> InternalError:
     return InternalError(f"WasmBuilder.alu: {op} of {dtype} is no op of Builder.alu")
 
 
@@ -181,7 +181,7 @@ def scalar_alu(w: FunctionWriter, op: Ops, dtype: DType, args: Sequence[Value]) 
     if template is None:
         if op is Ops.IDIV or op is Ops.MOD:
             return _floor_division(w, op, dtype, args[0], args[1])
-        raise _unknown(op, dtype)
+        raise _unknown_op(op, dtype)
     if len(template) == 1:
         return args[template[0]]
     pieces = [args[p] if type(p) is int else p for p in template]
@@ -261,7 +261,7 @@ def simd_alu(w: FunctionWriter, op: Ops, dtype: DType, args: Sequence[Vectors], 
     if op is Ops.WHERE:
         if dtype in WIDE:
             args = (widen_masks(w, args[0], lanes), args[1], args[2])
-        template = _masked(w, args) or template
+        template = _mask_operand(w, args) or template
     out: list[Value] = []
     for vectors in zip(*args, strict=True):
         chosen = _clamp(w, vectors) if op is Ops.WHERE and dtype is dtypes.float32 else None
@@ -276,7 +276,7 @@ def simd_alu(w: FunctionWriter, op: Ops, dtype: DType, args: Sequence[Vectors], 
     return tuple(out)
 
 
-def _masked(w: FunctionWriter, args: Sequence[Vectors]) -> Template | None:
+def _mask_operand(w: FunctionWriter, args: Sequence[Vectors]) -> Template | None:
     """`mask ? x : 0` and `mask ? 0 : x` as one bitwise operation; None for others."""
     if _is_zero(w, args[2]):
         return 1, 0, code("v128.and")
@@ -326,14 +326,14 @@ def lanewise(w: FunctionWriter, op: Ops, dtype: DType, args: Sequence[Vectors], 
 
 def _simd_special(w: FunctionWriter, op: Ops, dtype: DType, args: Sequence[Vectors], lanes: int) -> Vectors:
     if dtype not in _INTS:
-        raise _unknown(op, dtype)
+        raise _unknown_op(op, dtype)
     if op is Ops.SHL or op is Ops.SHR:
         return _simd_shift(w, op, dtype, args, lanes)
     if op is Ops.IDIV or op is Ops.MOD:
         if dtype in WIDE:
             return lanewise(w, op, dtype, args, lanes)
         return tuple(_simd_division(w, op, dtype, a, b) for a, b in zip(*args, strict=True))
-    raise _unknown(op, dtype)
+    raise _unknown_op(op, dtype)
 
 
 def _simd_shift(w: FunctionWriter, op: Ops, dtype: DType, args: Sequence[Vectors], lanes: int) -> Vectors:

@@ -46,7 +46,7 @@ from polygrad.renderer.wasm.memory import (
     simd_load_masked,
     simd_store,
 )
-from polygrad.renderer.wasm.outline import OutlinedKernel, flattened
+from polygrad.renderer.wasm.outline import OutlinedKernel, flatten
 from polygrad.shared_words import STOP
 from polygrad.uop.args import Dot
 from polygrad.uop.ops import Ops
@@ -79,7 +79,7 @@ def wasm_module(
     `minimum` and `maximum` are in pages; limits and sharing must match the host's. Raises InternalError when
     two names are equal or a shared memory has no maximum.
     """
-    defined, starts = flattened(functions)
+    defined, starts = flatten(functions)
     return Module(
         imports=(Import("env", "memory", MemoryType(minimum, maximum, shared)),),
         functions=tuple(defined),

@@ -146,7 +146,7 @@ def simd_cast(w: FunctionWriter, vectors: Vectors, src: DType, dst: DType, lanes
         if src.is_float and (dst is dtypes.float32 or (dst.is_int and dst not in WIDE)):
             return _from_float64(w, vectors, dst)
         if dst.is_int and dst not in WIDE:
-            return _wrapped(w, narrow_masks(w, vectors), dst)
+            return _wrap(w, narrow_masks(w, vectors), dst)
     elif dst in WIDE:
         if dst.is_float or src.is_int:
             return _to_wide(w, vectors, src, dst, lanes)
@@ -157,9 +157,9 @@ def simd_cast(w: FunctionWriter, vectors: Vectors, src: DType, dst: DType, lanes
     elif src is dtypes.float32:
         sign = "u" if dst is dtypes.uint32 else "s"
         truncated = tuple(w.expr(V128, v, code(f"i32x4.trunc_sat_f32x4_{sign}")) for v in vectors)
-        return _clamped(w, truncated, dst)
+        return _saturate(w, truncated, dst)
     else:
-        return vectors if fits(src, dst) else _wrapped(w, vectors, dst)
+        return vectors if fits(src, dst) else _wrap(w, vectors, dst)
     return pack(w, [scalar_cast(w, extract(w, vectors, src, lane), src, dst) for lane in range(lanes)], dst)
 
 
@@ -168,17 +168,17 @@ def simd_bitcast(w: FunctionWriter, vectors: Vectors, src: DType, dst: DType, la
     if src.itemsize == 1 and dtypes.bool in (src, dst):
         return simd_cast(w, vectors, src, dst, lanes)
     src, dst = _BITS.get(src, src), _BITS.get(dst, dst)
-    return vectors if src.itemsize >= 4 or fits(src, dst) else _wrapped(w, vectors, dst)
+    return vectors if src.itemsize >= 4 or fits(src, dst) else _wrap(w, vectors, dst)
 
 
-def _wrapped(w: FunctionWriter, vectors: Vectors, dtype: DType) -> Vectors:
+def _wrap(w: FunctionWriter, vectors: Vectors, dtype: DType) -> Vectors:
     if dtype not in WRAP_LANES:
         return vectors
     wrap = [p if type(p) is bytes else w.vector(p[0]) for p in WRAP_LANES[dtype]]
     return tuple(w.expr(V128, v, *wrap) for v in vectors)
 
 
-def _clamped(w: FunctionWriter, vectors: Vectors, dtype: DType) -> Vectors:
+def _saturate(w: FunctionWriter, vectors: Vectors, dtype: DType) -> Vectors:
     """32-bit lanes saturated to the range of a small integer."""
     if dtype not in WRAP:
         return vectors
@@ -193,9 +193,9 @@ def _from_float64(w: FunctionWriter, vectors: Vectors, dst: DType) -> Vectors:
         name = f"i32x4.trunc_sat_f64x2_{'u' if dst is dtypes.uint32 else 's'}_zero"
     half = code(name)
     if len(vectors) == 1:
-        return _clamped(w, (w.expr(V128, vectors[0], half),), dst)
+        return _saturate(w, (w.expr(V128, vectors[0], half),), dst)
     pairs = zip(vectors[::2], vectors[1::2], strict=True)
-    return _clamped(w, tuple(w.expr(V128, a, half, b, half + LOW_HALVES) for a, b in pairs), dst)
+    return _saturate(w, tuple(w.expr(V128, a, half, b, half + LOW_HALVES) for a, b in pairs), dst)
 
 
 def _to_wide(w: FunctionWriter, vectors: Vectors, src: DType, dst: DType, lanes: int) -> Vectors:

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from polygrad.errors import InternalError
 from polygrad.helpers import PART, PARTS, PARTS_PER_THREAD, THREAD, THREADS
 from polygrad.renderer.driver import Driver, DriverCall
-from polygrad.renderer.wasm.outline import relocated
+from polygrad.renderer.wasm.outline import relocate
 from polygrad.shared_words import (
     ARRIVED,
     COMMITTED,
@@ -52,7 +52,7 @@ def wasm_driver(driver: Driver, kernels: Sequence[bytes]) -> bytes:
     starts: list[int] = []
     for m in modules:
         starts.append(len(functions))
-        functions += relocated(_functions(m), len(functions))
+        functions += relocate(_functions(m), len(functions))
     imports = modules[0].imports if modules else ()
     run = len(functions)
     if driver.parallel:

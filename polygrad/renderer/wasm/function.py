@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from polygrad.errors import CompileError, InternalError
-from polygrad.renderer.wasm.outline import UNKNOWN_ROUNDS, Mark, OutlinedKernel, outlined
+from polygrad.renderer.wasm.outline import UNKNOWN_ROUNDS, Mark, OutlinedKernel, outline
 from polygrad.wasm.instructions import BR_IF, EMPTY_BLOCK, END, i32_const, v128_const
 from polygrad.wasm.leb128 import uleb128
 from polygrad.wasm.opcodes import opcode
@@ -176,7 +176,7 @@ class FunctionWriter:
         if len(self.frames) != 1:
             raise InternalError(f"kernel {self.name}: {len(self.frames) - 1} loops are still open at its end")
         constants = {index: v128_const(data) for data, index in self.vectors.items()}
-        return outlined(self.name, self.params, self.types, constants, self.frames[0].code)
+        return outline(self.name, self.params, self.types, constants, self.frames[0].code)
 
 
 def is_negative(const: bytes) -> bool:

@@ -214,7 +214,7 @@ def simd_load_masked(
 def simd_store(w: FunctionWriter, address: Address, value: Vectors, dtype: DType, lanes: int) -> None:
     """Store `lanes` consecutive elements."""
     size, align = dtype.itemsize, _ALIGN[dtype.itemsize]
-    packed = _packed(value, dtype)
+    packed = _narrow(value, dtype)
     nbytes = lanes * size
     place, static = _single(w, _place(w, address, align), len(packed) > 1)
     for i, vector in enumerate(packed):
@@ -227,7 +227,7 @@ def simd_store(w: FunctionWriter, address: Address, value: Vectors, dtype: DType
         w.do(*place, *vector, store)
 
 
-def _packed(value: Vectors, dtype: DType) -> list[tuple[Value, ...]]:
+def _narrow(value: Vectors, dtype: DType) -> list[tuple[Value, ...]]:
     """The code of the vectors to store. Narrowing saturates, which changes nothing: lanes are in range."""
     if dtype.itemsize >= 4:
         return [(v,) for v in value]

@@ -89,7 +89,7 @@ class _LoopSpan:
     inner: list[_LoopSpan] = field(default_factory=list)
 
 
-def outlined(
+def outline(
     name: str, params: Sequence[int], types: Sequence[int], constants: dict[int, bytes], code: list[bytes]
 ) -> OutlinedKernel:
     """The function of this code, with parts outlined where that pays. `types`: of all locals. `constants`: by
@@ -263,25 +263,25 @@ class _Outliner:
         return False
 
 
-def flattened(kernels: Sequence[DefinedFunction]) -> tuple[list[DefinedFunction], list[int]]:
+def flatten(kernels: Sequence[DefinedFunction]) -> tuple[list[DefinedFunction], list[int]]:
     """The functions of a module of these kernels, each followed by its outlined parts, with the calls
     renumbered; and the number of each kernel."""
     functions: list[DefinedFunction] = []
     starts: list[int] = []
     for kernel in kernels:
         starts.append(len(functions))
-        functions += relocated([kernel, *getattr(kernel, "outlined", ())], len(functions))
+        functions += relocate([kernel, *getattr(kernel, "outlined", ())], len(functions))
     return functions, starts
 
 
-def relocated(functions: Sequence[DefinedFunction], start: int) -> list[DefinedFunction]:
+def relocate(functions: Sequence[DefinedFunction], start: int) -> list[DefinedFunction]:
     """The functions of one module as functions `start` and following of another."""
     if len(functions) == 1 or start == 0:
         return list(functions)
-    return [DefinedFunction(f.name, f.type, _relocated_code(f.code, start)) for f in functions]
+    return [DefinedFunction(f.name, f.type, _relocate_code(f.code, start)) for f in functions]
 
 
-def _relocated_code(code: bytes, start: int) -> bytes:
+def _relocate_code(code: bytes, start: int) -> bytes:
     reader, out, at = Reader(code), [], 0
     reader.locals()
     for instruction in reader.expression():

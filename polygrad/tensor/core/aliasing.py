@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from polygrad.dtype import dtypes
-from polygrad.engine.normalize import uncomputed, value_of, with_sizes
+from polygrad.engine.normalize import is_uncomputed, value_of, with_sizes
 from polygrad.engine.realize import collect_garbage, realize
 from polygrad.engine.recording import Recording, watch
 from polygrad.engine.sharding import check_writable
@@ -228,7 +228,7 @@ def write(tensor: Any, value: UOp, source: Any) -> None:
 def rename(storage: Storage, contents_change: bool = False) -> None:
     """Give a Storage's memory a new node, so that values computed from the old one are not reused.
     `contents_change`: the contents change without a node that records it."""
-    if uncomputed(storage.node) and storage.node.op is Ops.AFTER:
+    if is_uncomputed(storage.node) and storage.node.op is Ops.AFTER:
         _store([storage], [], None)
     buffer: Buffer = storage.node.buffer.arg
     if contents_change:
@@ -461,7 +461,7 @@ def _read_source_once(merged_value: UOp, old_value: UOp) -> UOp:
         return merged_value
     source = old_value
     while source.op is Ops.RESHAPE or (source.op is Ops.CONTIGUOUS and source.arg is None):
-        if not uncomputed(source):  # its source may have been overwritten since
+        if not is_uncomputed(source):  # its source may have been overwritten since
             return merged_value
         source = source.src[0]
     return merged_value.replace(src=(*merged_value.src[:2], source.reshape(old_value.shape)))

@@ -235,20 +235,20 @@ class TensorBase(metaclass=TensorType):
 
     @requires_grad.setter
     @synchronized
-    def requires_grad(self, wanted: bool | None) -> None:
+    def requires_grad(self, value: bool | None) -> None:
         if self._derived:
-            if not wanted:
+            if not value:
                 raise GradientError(
                     f"requires_grad: a Tensor of shape {self.shape} is computed from others that require a "
                     "gradient: use detach(), or compute it under Tensor.no_grad()"
                 )
             return
-        if wanted:
+        if value:
             self._mark_leaf()
         elif self._is_marked():
             self.uop = self.uop.src[0]
             changes.count += 1
-        self._requires_grad = wanted
+        self._requires_grad = value
 
     def _is_marked(self) -> bool:
         role = self._role

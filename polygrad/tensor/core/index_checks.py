@@ -63,7 +63,7 @@ def host_bounds(uop: UOp) -> tuple[int, int] | None:
         uop = uop.src[0]
     if uop.op is Ops.CONST:
         return uop.arg, uop.arg
-    if uop.op is not Ops.BUFFER or uop.arg.overwritten:
+    if uop.op is not Ops.BUFFER or uop.arg.is_overwritten:
         return None
     bounds: tuple[int, int] | None = getattr(uop.arg, "data_bounds", None)
     return bounds

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from polygrad.engine.normalize import uncomputed, value_of
+from polygrad.engine.normalize import is_uncomputed, value_of
 from polygrad.errors import GradientError
 from polygrad.gradient import carries_gradient, is_leaf
 from polygrad.runtime.buffer import Allocation
@@ -155,7 +155,7 @@ def _freed_value(spent: UOp) -> UOp | None:
     if value is None:
         return None
     order = spent.toposort(lambda n: not is_leaf(n))
-    of_leaves = UOp.sink(*[n.src[0] for n in order if is_leaf(n)]).toposort(uncomputed)
+    of_leaves = UOp.sink(*[n.src[0] for n in order if is_leaf(n)]).toposort(is_uncomputed)
     if not any(map(_is_lost, order)) and not any(map(_is_lost, of_leaves)):
         return None
     return value.reshape(spent.shape).detach(Spent.FREED)
@@ -179,7 +179,7 @@ def is_stored(uop: UOp) -> bool:
 
 def _is_lost(node: UOp) -> bool:
     """Whether a node is a version of memory that was overwritten and not preserved."""
-    return node.op is Ops.BUFFER and node.arg.overwritten and node.value is None
+    return node.op is Ops.BUFFER and node.arg.is_overwritten and node.value is None
 
 
 def check_versions(order: list[UOp], grads: list[UOp]) -> None:
@@ -190,7 +190,7 @@ def check_versions(order: list[UOp], grads: list[UOp]) -> None:
     below = UOp.sink(*other_sources).toposort(lambda n: n not in visited)
     if not any(map(_is_lost, below)) and not any(map(_is_lost, order)):
         return
-    for n in UOp.sink(*grads).toposort(uncomputed):
+    for n in UOp.sink(*grads).toposort(is_uncomputed):
         if _is_lost(n):
             write_location = n.arg.allocation.written_at
             write = "a write" if write_location is None else "the write at {}:{}".format(*write_location)
