@@ -171,7 +171,7 @@ class StripJoined(Stage):
 
 
 def _count(text: str, character: str, limit: int) -> int:
-    """How many of `character` there are at the beginning of `text`, up to `most`."""
+    """The number of times that `character` stands at the beginning of `text`, up to `limit`."""
     count = 0
     while count < min(limit, len(text)) and text[count] == character:
         count += 1

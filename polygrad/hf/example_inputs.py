@@ -10,8 +10,8 @@ _IMAGE = 224  # pixels of a side, if the configuration has none
 
 
 def example_inputs(model: HFInstance, batch: int = 1, length: int = 64) -> dict[str, Tensor]:
-    """What `model.forward` takes: tokens (batch, length) int32, with a mask where the model reads both ways,
-    pictures (batch, channels, height, width) or spectra (batch, bands, frames) float32.
+    """Inputs of `model.forward`: tokens (batch, length) int32, with a mask where the model reads in both
+    directions, pictures (batch, channels, height, width) or spectra (batch, bands, frames) float32.
 
     Raises ArgumentError for sizes below 1.
     """

@@ -30,8 +30,8 @@ _SIZES = (
 
 @dataclass(frozen=True, slots=True)
 class EncodingCount:
-    """How many tensors of a checkpoint have an encoding (a dtype, or a kind of blocks of few bits), their
-    elements, and their bytes in the file."""
+    """The number of tensors of a checkpoint with an encoding (a dtype, or a kind of blocks of few bits),
+    their elements, and their bytes in the file."""
 
     encoding: str
     tensors: int
@@ -41,9 +41,9 @@ class EncodingCount:
 
 @dataclass(frozen=True, slots=True)
 class ModelInspection:
-    """What a checkpoint says. `task`: what the architecture is for, or '' of one that nobody knows. `sizes`:
-    entries of the configuration. `unused`: tensors that the architecture has no place for. `problem`: why
-    it does not load, or ''."""
+    """A description of a checkpoint. `task`: that of the architecture, or '' for an unknown one. `sizes`:
+    entries of the configuration. `unused`: tensors that the architecture has no place for. `problem`: why the
+    checkpoint does not load, or ''."""
 
     architecture: str
     task: str

@@ -19,7 +19,7 @@ VOCABULARY, MERGES, WORDS = "vocab.json", "merges.txt", "vocab.txt"
 SENTENCEPIECE = ("tokenizer.model", "spiece.model")
 LEGACY_FILES = (VOCABULARY, MERGES, WORDS, *SENTENCEPIECE)
 _CONFIG = "tokenizer_config.json"
-# By the class in tokenizer_config.json without "Tokenizer" and "Fast": what stands around a sentencepiece
+# By the class in tokenizer_config.json without "Tokenizer" and "Fast": the tokens around a sentencepiece
 # text.
 _ENDS = {
     **dict.fromkeys(("Llama", "CodeLlama", "Gemma", "Mistral", "PreTrained"), ("bos_id", None)),
@@ -242,7 +242,7 @@ def wordpiece_json(
 
 
 def bert_template(cls: str, sep: str, vocabulary: Mapping[str, int]) -> dict[str, Any]:
-    """[CLS] A [SEP] B [SEP], B and what follows being the second text."""
+    """[CLS] A [SEP] B [SEP], where B and the last [SEP] belong to the second text."""
 
     def token(content: str, type_id: int) -> dict[str, Any]:
         return {"SpecialToken": {"id": content, "type_id": type_id}}

@@ -29,9 +29,9 @@ from polygrad.errors import ModelError
 _SECONDS = 10.0
 _ROUNDS = 500_000  # of loops, and calls
 _LARGEST = 8_000_000  # characters of one value
-_ELEMENT = 16  # what an element counts besides its characters
+_ELEMENT = 16  # the cost of an element besides its characters
 _ALL = 64_000_000  # of all values together
-_INTEGER = 100_000  # the largest argument that may say how much is to be made
+_INTEGER = 100_000  # the largest integer argument of methods and filters
 _BITS = 100_000  # of an integer
 _WIDE = re.compile(r"\d{5}|[*]|\{[^{}]*\{")  # widths in formats
 
@@ -70,7 +70,7 @@ _budget: ContextVar[_Budget] = ContextVar("polygrad_template_budget")
 
 
 def _size(value: Any) -> int:
-    """The characters of a value, each as often as it would be written; no more than too many."""
+    """The number of characters of a value as written out; counting ends at the limit."""
     size, stack = 0, [value]
     while stack and size <= _LARGEST:
         x = stack.pop()
@@ -94,8 +94,8 @@ def _size(value: Any) -> int:
 
 
 def _check_work(name: str, value: Any, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
-    """Raises _ExceededError for a method or filter `name` of `value` that could make far more than it is
-    given.
+    """Raises _ExceededError for a method or filter `name` of `value` whose result could be far larger than
+    its arguments.
     """
     values = [*args, *keywords.values()]
     if any(isinstance(x, int) and abs(x) > _INTEGER for x in values):
@@ -179,7 +179,7 @@ def _join(*parts: Any) -> str:
 
 
 def _finalize(value: Any) -> Any:
-    """What stands between `{{` and `}}`."""
+    """The value of an expression between `{{` and `}}`."""
     return _measure(value)
 
 
@@ -195,7 +195,7 @@ def _bound_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]
 
 
 class _Generation(Extension):
-    """`{% generation %}` marks what the model says; its text is that of its body."""
+    """`{% generation %}` marks the text of the model; its text is that of its body."""
 
     tags = {"generation"}
 
@@ -209,7 +209,7 @@ class _Generation(Extension):
 
 
 class _Namespace(Namespace):
-    """A namespace without attributes of Python's, that is written without what is in it."""
+    """A namespace without Python's attributes, which is written without its contents."""
 
     def __init__(*args: Any, **keywords: Any) -> None:
         self, attributes = args[0], dict(*args[1:], **keywords)
@@ -251,7 +251,7 @@ def _strftime_now(format: str) -> str:
 
 
 def _bound_template(tree: nodes.Template, environment: jinja2.Environment) -> nodes.Template:
-    """The template with rounds that count and values that are measured."""
+    """The template with rounds that are counted and values that are measured."""
 
     def call(name: str, args: list[nodes.Expr], like: nodes.Node) -> nodes.Call:
         function = nodes.EnvironmentAttribute(f"polygrad_{name}")

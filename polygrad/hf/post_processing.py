@@ -27,7 +27,7 @@ class PostProcessor:
     pair: tuple[TemplatePiece, ...] = (TemplatePiece((), 0, 0), TemplatePiece((), 1, 1))
 
     def overhead(self, is_pair: bool) -> int:
-        """How many special tokens are added."""
+        """The number of special tokens that are added."""
         return sum(len(piece.ids) for piece in (self.pair if is_pair else self.single))
 
     def join(self, texts: Sequence[Sequence[int]], special: bool = True) -> tuple[list[int], list[int]]:

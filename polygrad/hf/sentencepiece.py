@@ -1,9 +1,9 @@
 """Sentencepiece's vocabularies (`spiece.model`, `tokenizer.model`, GGUF's `llama` and `t5`) as
 tokenizer.json.
 
-The file is a message of protobuf (`sentencepiece_model.proto`): pieces with scores and kinds, what the
-trainer was told, and how text is normalized. A model of kind BPE merges the two neighbours whose joined piece
-has the best score, which is a list of merges in the order of scores.
+The file is a message of protobuf (`sentencepiece_model.proto`): pieces with scores and kinds, the settings of
+the trainer, and the normalization of text. A model of kind BPE merges the two neighbours whose joined piece
+has the best score, which corresponds to a list of merges in the order of scores.
 """
 
 from __future__ import annotations

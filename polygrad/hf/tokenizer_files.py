@@ -26,7 +26,7 @@ _LARGEST_FILE = 1 << 29
 
 @dataclass(frozen=True, slots=True)
 class TokenizerFiles:
-    """What the files of a tokenizer say, checked.
+    """The checked contents of a tokenizer's files.
 
     `file` names where the vocabulary is from, `special` has the tokens by their names (`eos_token`),
     `end_ids` are further ids that end a text, `templates` the chat templates by name.

@@ -129,7 +129,7 @@ def parse_object(raw: bytes, file: str) -> dict[str, Any]:
 
 
 def check_tokenizer(data: Mapping[str, Any], file: str = FILE) -> TokenizerJson:
-    """What a tokenizer.json says, checked. Raises ModelError that names `file` and the entry."""
+    """The checked contents of a tokenizer.json. Raises ModelError that names `file` and the entry."""
     model = data.get("model")
     if not isinstance(model, dict):
         raise ModelError(f"{file}: model: expected an object, got {type(model).__name__}")
@@ -160,7 +160,7 @@ def check_tokenizer(data: Mapping[str, Any], file: str = FILE) -> TokenizerJson:
 
 
 def _kind_of(model: dict[str, Any]) -> str | None:
-    """The kind of a model in a file of before kinds were written down."""
+    """The kind of a model in an old file that does not name it."""
     if isinstance(model.get("vocab"), list):
         return "Unigram"
     return "BPE" if "merges" in model else "WordPiece" if "continuing_subword_prefix" in model else None
@@ -178,7 +178,7 @@ def _vocabulary(model: dict[str, Any], file: str) -> dict[str, int]:
     if is_good and min(numbers, default=0) >= 0 and max(numbers, default=0) < _LARGEST_ID:
         return dict(vocabulary)
     owners: dict[int, str] = {}
-    for token, number in vocabulary.items():  # which says what is wrong
+    for token, number in vocabulary.items():  # raises for the wrong entry
         _check_id(number, f"{file}: model.vocab: token {token[:80]!r}")
         if (other := owners.setdefault(number, token)) != token:
             raise ModelError(

@@ -20,7 +20,7 @@ _STARTS = ("{", "[", *_MARKS)
 
 
 class ToolCall(NamedTuple):
-    """A tool that the model wants to be called, and with what."""
+    """A tool that the model wants to call, and the arguments."""
 
     name: str
     arguments: dict[str, Any]
@@ -29,7 +29,7 @@ class ToolCall(NamedTuple):
 def read_tool_calls(text: str, names: Collection[str]) -> tuple[str, list[ToolCall]]:
     """The text around the calls of an answer, and the calls of tools with these `names`.
 
-    What is no call of one of them, or is damaged, stays text.
+    Damaged calls and calls of other tools stay text.
 
     >>> read_tool_calls('Wait. <tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>', ["add"])
     ('Wait.', [ToolCall(name='add', arguments={'a': 1})])
@@ -55,7 +55,7 @@ def read_tool_calls(text: str, names: Collection[str]) -> tuple[str, list[ToolCa
 
 
 def _calls(text: str, names: Collection[str]) -> list[ToolCall]:
-    """The calls that JSON is, all of it; none if any part is something else."""
+    """The calls in JSON that consists of calls alone; none if any part is something else."""
     if not text.startswith(("{", "[")):
         return []
     try:
@@ -90,7 +90,7 @@ class ToolCallStream:
         self._has_begun = False  # whether some text was emitted, so that the answer is not only a call
 
     def feed(self, text: str) -> str:
-        """The text that is certain now that more came."""
+        """The text that is certain after this piece."""
         self._held += text
         start = self._held.lstrip()
         if not self._has_begun and (not start or any(_may_begin(start, s) for s in _STARTS)):

@@ -97,7 +97,7 @@ class BertModel(Layer):
 
 
 def classifier_dropout(config: Fields) -> float:
-    """What is dropped before labels are told: what layers drop, unless there is an entry for it. Raises
+    """The dropout before a classifier: that of the layers, unless there is an entry for it. Raises
     ModelError."""
     name = "classifier_dropout" if "classifier_dropout" in config else "hidden_dropout_prob"
     return dropout(config, name, DROPOUT)
@@ -117,7 +117,7 @@ class BertForMaskedLM(TypedTextHead):
 
     @staticmethod
     def activation(config: Any) -> Any:
-        """That of the head: the layers'."""
+        """The activation of the head: that of the layers."""
         return config.act
 
     def scores(self, out: dict[str, Any], attention_mask: Tensor | None) -> Tensor:
@@ -151,7 +151,7 @@ class BertForTokenClassification(TypedTextHead):
         return self.classifier(out["last_hidden_state"].dropout(self.dropout))
 
 
-# Those of layers and embeddings, which RoBERTa shares.
+# The names of layers and embeddings, which RoBERTa shares.
 LAYER_NAMES = (
     ("attention.q_proj", "attention.self.query"),
     ("attention.k_proj", "attention.self.key"),

@@ -13,10 +13,10 @@ from polygrad.tensor.tensor import Tensor
 def run_layers(
     layers: Sequence[Any], x: Tensor, step: ForwardContext, recomputes: bool = False
 ) -> list[Tensor]:
-    """`x`, and what comes out of each of the layers, which are called with a hidden state and the step.
+    """`x`, and the output of each of the layers, which are called with a hidden state and the step.
 
-    `recomputes`: in training mode the gradient of a layer computes its inside again (`polygrad.checkpoint`),
-    so that only what goes in is kept.
+    `recomputes`: in training mode the gradient of a layer recomputes the values within the layer
+    (`polygrad.checkpoint`), so that only its input is kept.
     """
     states = [x]
     for layer in layers:

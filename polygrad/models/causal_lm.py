@@ -93,14 +93,14 @@ class CausalLM(Layer):
         return self.hidden_states(tokens, positions, step)
 
     def run_layers(self, layers: Sequence[Any], x: Tensor, step: ForwardContext) -> list[Tensor]:
-        """`x`, and what comes out of each layer."""
+        """`x`, and the output of each layer."""
         return run_layers(layers, x, step, self.recomputes)
 
     def next_logits(self, tokens: Tensor, view: TokenSpan | NextTokens, last: Any = None) -> Tensor:
-        """Scores of what follows the tokens of a view of a cache, which then holds them, too.
+        """Scores of the token that follows the tokens of a view of a cache, which then also holds these.
 
-        `tokens` as the view says: (1, length) or (slots, 1). `last`: the index of the one token of a run that
-        is asked about, an int or a Variable; None: the last. (batch, vocabulary).
+        `tokens`: (1, length) or (slots, 1), by the view. `last`: the index of the token in a span after which
+        scores are wanted, an int or a Variable; None: the last. (batch, vocabulary).
         """
         hidden = self._extend_cache(tokens, view)
         return self.logits(hidden[:, -1] if last is None else hidden[:, last])
@@ -110,7 +110,7 @@ class CausalLM(Layer):
         return self.logits(self._extend_cache(tokens, view))
 
     def fill(self, tokens: Tensor, view: TokenSpan | NextTokens) -> None:
-        """As `next_logits`, but nothing is asked about the tokens."""
+        """As `next_logits`, without computing scores."""
         self._extend_cache(tokens, view)
 
     def _extend_cache(self, tokens: Tensor, view: TokenSpan | NextTokens) -> Tensor:

@@ -32,7 +32,7 @@ _WRONG_END = 2
 
 
 def _part(config: Fields, name: str) -> Fields:
-    """A part of a whole CLIP's configuration, or a configuration that is one."""
+    """A part of the configuration of a whole CLIP, or the configuration of that part alone."""
     return config.section(name) if name in config else config
 
 
@@ -102,7 +102,7 @@ class CLIPVisionModel(Layer):
 
 
 class CLIPModel(Layer):
-    """Texts and images, and how well each fits each.
+    """Texts and images, with a score for each pair of them.
 
     >>> sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     >>> vision = {**sizes, "image_size": 8, "patch_size": 4}

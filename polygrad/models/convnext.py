@@ -38,7 +38,7 @@ class ResponseNorm(Layer):
 class ConvNextLayer(Layer):
     """A convolution of each channel by itself, then two products of all channels, with the input added.
 
-    `scale`: what a weight of each channel starts with; None: there is a ResponseNorm instead.
+    `scale`: the initial value of each channel's weight; None: there is a ResponseNorm instead.
     """
 
     def __init__(self, channels: int, act: Activation, scale: float | None) -> None:

@@ -9,8 +9,8 @@ from polygrad.models.fields import Fields
 
 @dataclass(frozen=True)
 class LayerDropout:
-    """What part of numbers a layer of a transformer drops in training: of the `weights` of attention, of what
-    `attention` gives, of the `inner` numbers of the feed-forward part, and of what `feed_forward` gives."""
+    """The dropout probabilities of a transformer's layer: of the `weights` of attention, of the output of
+    `attention`, of the `inner` values of the feed-forward part, and of the output of `feed_forward`."""
 
     weights: float = 0.0
     attention: float = 0.0
@@ -19,7 +19,7 @@ class LayerDropout:
 
 
 def dropout(config: Fields, name: str = "attention_dropout", default: float = 0.0) -> float:
-    """Entry `name`, a part from 0 on and below 1. Raises ModelError."""
+    """Entry `name`, a probability of at least 0 and below 1. Raises ModelError."""
     probability = config.number(name, default)
     if not 0 <= probability < 1:
         raise config.refuse(name, "a number from 0 on and below 1")
@@ -27,8 +27,8 @@ def dropout(config: Fields, name: str = "attention_dropout", default: float = 0.
 
 
 def hidden_dropout(config: Fields, default: float) -> LayerDropout:
-    """What BERT and those like it drop: `hidden_dropout_prob` of what both parts give,
-    `attention_probs_dropout_prob` of weights. Raises ModelError."""
+    """The dropout of BERT and its relatives: `hidden_dropout_prob` for the outputs of both parts,
+    `attention_probs_dropout_prob` for the weights. Raises ModelError."""
     hidden = dropout(config, "hidden_dropout_prob", default)
     weights = dropout(config, "attention_probs_dropout_prob", default)
     return LayerDropout(weights, hidden, 0.0, hidden)

@@ -21,9 +21,9 @@ _NO_DROPOUT = LayerDropout()
 
 @dataclass(frozen=True)
 class EncoderConfig:
-    """What each of `layers` layers consists of. `inner`: the width of the feed-forward part. `eps`: of the
-    normalisations. `attention_class`: `SelfAttention`, or `CausalSelfAttention`. `dropout`: what is dropped
-    in training mode."""
+    """The structure of each of `layers` layers. `inner`: the width of the feed-forward part. `eps`: of the
+    normalisations. `attention_class`: `SelfAttention`, or `CausalSelfAttention`. `dropout`: in training
+    mode."""
 
     attention: AttentionConfig
     layers: int
@@ -35,7 +35,7 @@ class EncoderConfig:
 
     @property
     def hidden(self) -> int:
-        """The size of what goes into a layer and comes out."""
+        """The size of the input and the output of a layer."""
         return self.attention.hidden
 
 
@@ -58,7 +58,7 @@ def read_encoder(
     eps: float = 1e-12,
     dropout: LayerDropout = _NO_DROPOUT,
 ) -> EncoderConfig:
-    """The layers that a configuration says, with biases everywhere. `act`, `eps`: unless it says others.
+    """The layers that a configuration describes, with biases everywhere. `act`, `eps`: the defaults.
 
     Raises ModelError.
     """
@@ -79,7 +79,7 @@ def read_encoder(
 
 
 def head_size(config: Fields, hidden: str, heads: str) -> int:
-    """The size of a head, where heads share what entry `hidden` says. Raises ModelError."""
+    """The size of a head, where heads divide the size that entry `hidden` has. Raises ModelError."""
     width, count = config.integer(hidden), config.integer(heads)
     if width % count:
         raise config.refuse(heads, f"a divisor of {hidden}, {width}")

@@ -31,20 +31,20 @@ from polygrad.tensor.tensor import Tensor
 @dataclass(frozen=True)
 class EncoderMemory:
     """Keys and values of the encoder's output for each layer of the decoder, each (slots, heads, length,
-    size), and which positions are there: `seen`, bool (slots, length); None: all."""
+    size). `seen`: which positions exist, bool (slots, length); None: all."""
 
     keys: list[Tensor]
     values: list[Tensor]
     seen: Tensor | None = None
 
     def of(self, view: TokenSpan | NextTokens) -> EncoderMemory:
-        """What the sequences of a view read."""
+        """The memory that the sequences of a view read."""
         keys, values = ([view.rows(t) for t in part] for part in (self.keys, self.values))
         return EncoderMemory(keys, values, None if self.seen is None else view.rows(self.seen))
 
     @property
     def mask(self) -> Tensor | None:
-        """True where there is something, (slots, 1, 1, length); None: everywhere."""
+        """True where a position exists, (slots, 1, 1, length); None: everywhere."""
         if self.seen is None:
             return None
         slots, length = self.seen.shape
@@ -54,8 +54,8 @@ class EncoderMemory:
 class EncoderDecoder(Layer):
     """A model that encodes one sequence, and predicts the next token of another.
 
-    A family gives the attributes below and the methods that raise NotImplementedError. `start_token`: with
-    which the second sequence begins; `padding_token`: None where a configuration has none.
+    A family defines the attributes below and the methods that raise NotImplementedError. `start_token`: the
+    first token of the second sequence; `padding_token`: None where a configuration has none.
     """
 
     vocabulary: int
@@ -65,7 +65,7 @@ class EncoderDecoder(Layer):
     padding_token: int | None
 
     def encoder_states(self, inputs: Tensor, attention_mask: Tensor | None) -> list[Tensor]:
-        """What goes into the encoder's first layer, and what comes out of each, the last normalised."""
+        """The input of the encoder's first layer and the output of each layer, the last one normalised."""
         raise NotImplementedError(type(self).__name__)
 
     def cross_attentions(self) -> list[Any]:
@@ -83,12 +83,12 @@ class EncoderDecoder(Layer):
         raise NotImplementedError(type(self).__name__)
 
     def memory_of(self, encoded: Tensor, seen: Tensor | None) -> EncoderMemory:
-        """What the decoder reads of the encoder's output (batch, length, hidden)."""
+        """The memory of the encoder's output (batch, length, hidden)."""
         pairs = [attention.keys_and_values(encoded) for attention in self.cross_attentions()]
         return EncoderMemory([key for key, _ in pairs], [value for _, value in pairs], seen)
 
     def new_cache(self, slots: int, capacity: int, dtype: DTypeLike = "float32") -> KeyValueCache:
-        """An empty cache for what the decoder of `slots` sequences reads of up to `capacity` tokens."""
+        """An empty cache for the decoder of `slots` sequences of up to `capacity` tokens."""
         layers, heads, size = self.cache_shape
         return KeyValueCache(layers, slots, heads, capacity, size, dtype, device_of(self))
 
@@ -108,8 +108,8 @@ class EncoderDecoder(Layer):
     def remember(
         self, memory: EncoderMemory, slot: int, inputs: Tensor, attention_mask: Tensor | None = None
     ) -> None:
-        """Encode `inputs` (batch, ...), and write what the decoder reads of it into buffers that `new_memory`
-        made, from `slot` on. Positions that are left over are not seen. Raises ArgumentError."""
+        """Encode `inputs` (batch, ...), and write their memory into buffers that `new_memory` made, from
+        `slot` on. Further positions are not seen. Raises ArgumentError."""
         new = self.encode(inputs, attention_mask)
         seen = memory.seen
         if seen is None:
@@ -129,24 +129,24 @@ class EncoderDecoder(Layer):
         Tensor.realize(*memory.keys, *memory.values, seen)
 
     def encode(self, inputs: Tensor, attention_mask: Tensor | None = None) -> EncoderMemory:
-        """What the decoder reads of `inputs` (batch, ...); attention_mask: (batch, length), 0 for padding."""
+        """The memory of `inputs` (batch, ...); attention_mask: (batch, length), 0 for padding."""
         seen = padding_mask("attention_mask", attention_mask, inputs)
         return self.memory_of(self.encoder_states(inputs, attention_mask)[-1], seen)
 
     def next_logits(
         self, tokens: Tensor, view: TokenSpan | NextTokens, memory: EncoderMemory, last: Any = None
     ) -> Tensor:
-        """Scores of what follows the tokens of a view of a cache, which then holds them, too.
+        """Scores of the token that follows the tokens of a view of a cache, which then also holds these.
 
-        `tokens` as the view says: (1, length) or (slots, 1). `memory`: as many slots as the cache has.
-        `last`: the index of the one token of a run that is asked about, an int or a Variable; None: the last.
+        `tokens`: (1, length) or (slots, 1), by the view. `memory`: has as many slots as the cache.
+        `last`: the index of the token in a span after which scores are wanted; None: the last.
         (batch, vocabulary).
         """
         hidden = self._extend_cache(tokens, view, memory)
         return self.logits(hidden[:, -1] if last is None else hidden[:, last])
 
     def fill(self, tokens: Tensor, view: TokenSpan | NextTokens, memory: EncoderMemory) -> None:
-        """As `next_logits`, but nothing is asked about the tokens."""
+        """As `next_logits`, without computing scores."""
         self._extend_cache(tokens, view, memory)
 
     def reading(self, memory: EncoderMemory) -> Reading:
@@ -195,7 +195,8 @@ class EncoderDecoder(Layer):
         return out
 
     def shift_labels(self, labels: Tensor | None) -> Tensor:
-        """What the decoder reads to predict `labels` (batch, length): the start token, then all but one."""
+        """The decoder's input for predicting `labels` (batch, length): the start token, then all labels but
+        the last."""
         if labels is None:
             raise ArgumentError("decoder_input_ids: expected these or labels, got neither")
         if self.start_token is None or self.padding_token is None:

@@ -22,7 +22,7 @@ _FULL = "full_attention"
 
 
 class OffsetRMSNorm(nn.RMSNorm):
-    """RMSNorm whose checkpoints keep the weight less 1."""
+    """RMSNorm whose checkpoints store the weight minus 1."""
 
     def __call__(self, x: Tensor) -> Tensor:
         wide = x.float()
@@ -66,7 +66,7 @@ class Gemma(Decoder):
 
 
 def gemma_config(config: Fields) -> DecoderConfig:
-    """What all generations have in common."""
+    """The common part of the configurations of all generations."""
     # GemmaConfig has hidden_act, its successors hidden_activation
     name = "hidden_activation" if "hidden_activation" in config else "hidden_act"
     act = activation(config, name, "gelu_pytorch_tanh")
@@ -86,7 +86,8 @@ def _gemma1(config: Fields) -> Gemma:
 
 
 def _layer_types(config: Fields, layers: int, pattern: int) -> list[str]:
-    """Which layers see a window: all but each `pattern`-th, unless the configuration says."""
+    """The kind of each layer: all but each `pattern`-th see a window, unless the configuration says
+    otherwise."""
     usual = [_FULL if (i + 1) % pattern == 0 else _WINDOWED for i in range(layers)]
     kinds = config.items("layer_types", str, usual)
     if len(kinds) != layers or not {*kinds} <= {_FULL, _WINDOWED}:

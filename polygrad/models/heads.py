@@ -13,7 +13,7 @@ from polygrad.tensor.tensor import Tensor
 
 
 class Head(Layer):
-    """`labels`: what is predicted of a whole text or image; None: a token, or a label, of each token."""
+    """`labels`: those of a whole text or image; None: a token, or a label, is predicted for each token."""
 
     trunk: Any
     labels: Labels | None = None
@@ -25,7 +25,7 @@ class Head(Layer):
     def predicted(
         self, out: dict[str, Any], labels: Tensor | None, attention_mask: Tensor | None = None
     ) -> dict[str, Any]:
-        """What `forward` gives."""
+        """The outputs of `forward`."""
         logits = self.scores(out, attention_mask)
         if labels is None:
             return prediction(out, logits, None)

@@ -56,8 +56,8 @@ class Instance:
         return out
 
     def set_weights(self, weights: Mapping[str, Any]) -> None:
-        """Give the weights that are named these values, converted to their dtypes, and planes of packed
-        weights to their layouts. All or none are set.
+        """Set the named weights to these values, converted to their dtypes, and planes of packed weights to
+        their layouts. All or none are set.
 
         Raises ArgumentError for a name that does not exist, ShapeError.
         """
@@ -86,15 +86,15 @@ class Instance:
     ) -> None:
         """Pack the weights of products and embeddings in few bits, in place: see `polygrad.quantize`.
 
-        `train_step` trains what is left, biases and norms, from then on. Raises ArgumentError.
+        From then on `train_step` trains the remaining weights, biases and norms. Raises ArgumentError.
         """
         quantize(self.module, kind, skip, activations)
         self.forget_captures()
 
     @property
     def optimizer(self) -> Optimizer | OptimizerGroup:
-        """What `train_step` steps with: AdamW with a rate of 5e-5 over all weights that require gradients,
-        unless another is assigned."""
+        """The optimizer of `train_step`: AdamW with a learning rate of 5e-5 over all weights that require
+        gradients, unless another is assigned."""
         if self._optimizer is None:
             trained = [p for p in nn.state.get_parameters(self.module) if p.requires_grad]
             self._optimizer = nn.optim.AdamW(trained, lr=5e-5, weight_decay=0.0)
@@ -105,8 +105,8 @@ class Instance:
         self._optimizer, self._steps = value, {}
 
     def forget_captures(self) -> None:
-        """Let the next call capture anew, with an optimizer for what requires gradients then: layers or
-        weights were replaced."""
+        """Let the next call capture anew, with an optimizer for the weights that then require gradients. It
+        is called after layers or weights were replaced."""
         self._optimizer, self._steps = None, {}
 
     def train_step(self, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> Tensor:
@@ -168,7 +168,7 @@ class Instance:
 
 
 def _with_parameters(names: list[str], function: Any) -> Any:
-    """`function` as one whose signature has these parameters: exported inputs are named by it."""
+    """`function` with a signature of these parameters, by which exported inputs are named."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return function(**dict(zip(names, args)), **kwargs)

@@ -1,4 +1,4 @@
-"""What models predict of their inputs: the labels that a configuration names, heads, and losses."""
+"""Labels of inputs: those that a configuration names, heads that predict them, and losses."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _REGRESSION, _ONE, _SEVERAL = "regression", "single_label_classification", "mult
 
 @dataclass(frozen=True)
 class Labels:
-    """How many labels there are, and the `problem`: a number to predict, one label of all, or several; None:
-    as the labels' dtype says."""
+    """The number of labels, and the `problem`: a number to predict, one label of all, or several; None: the
+    labels' dtype decides."""
 
     count: int
     problem: str | None = None
@@ -50,8 +50,8 @@ class Labels:
         )
 
     def probabilities(self, logits: Tensor) -> Tensor:
-        """Of each label, by logits (batch, count): labels exclude each other unless `problem` says that
-        several may hold. Of a number to predict, the number.
+        """The probability of each label, by logits (batch, count). Labels exclude each other unless `problem`
+        says that several may hold. For a number to predict, the number itself.
 
         >>> Labels(2).probabilities(Tensor([[0.0, 0.0]])).tolist()
         [[0.5, 0.5]]

@@ -1,7 +1,7 @@
 """Llama 1 to 3 (Touvron et al., 2023), and the base of families with the same structure.
 
-A layer normalises, attends with rotary positions, normalises again, and has a gated feed-forward part. What
-families change is data: biases, windows, norms of queries and keys, experts (`DecoderConfig`).
+A layer normalises, attends with rotary positions, normalises again, and has a gated feed-forward part.
+Families differ in data: biases, windows, norms of queries and keys, experts (`DecoderConfig`).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ ROTATION = "full"  # the one table of most families
 
 @dataclass(frozen=True)
 class DecoderConfig:
-    """What a decoder of this kind consists of.
+    """The structure of a decoder of this kind.
 
-    `attention`: of each layer. `feed_forward`: makes that of the layer with a number. `rotaries`: tables by
-    the names that the layers' attention has. `is_tied`: scores are products with the embeddings. `norm`,
-    `layer`: classes; None: `DecoderLayer`.
+    `attention`: of each layer. `feed_forward`: makes the feed-forward part of a layer, by its number.
+    `rotaries`: tables by the names that the layers' attention has. `is_tied`: scores are products with the
+    embeddings. `norm`, `layer`: classes; None: `DecoderLayer`.
     """
 
     vocabulary: int
@@ -74,7 +74,7 @@ class DecoderTrunk(Layer):
 
 
 class Decoder(CausalLM):
-    """A decoder as `config` says."""
+    """A decoder with the structure `config`."""
 
     def __init__(self, config: DecoderConfig) -> None:
         first = config.attention[0]

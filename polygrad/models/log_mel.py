@@ -20,8 +20,8 @@ _KNEE, _KNEE_MEL, _RATIO = 1000.0, 15.0, 27.0 / math.log(6.4)  # where the scale
 
 
 def log_mel(audio: Any, bands: int = 80, seconds: int = SECONDS) -> Tensor:
-    """What a Whisper of `bands` bands (80, or 128 for large-v3) reads of a sound: float32 (batch, bands,
-    100 * seconds).
+    """The spectrogram of a sound for a Whisper of `bands` bands (80, or 128 for large-v3): float32 (batch,
+    bands, 100 * seconds).
 
     `audio`: a Tensor, an array or a list of samples at 16 kHz, (samples,) or (batch, samples). It is cut, or
     filled with silence, to `seconds`. Logarithms are at most 8 below the largest of each sound (in units of

@@ -8,7 +8,7 @@ from polygrad.models.llama import Decoder, DecoderConfig, read_config, with_atte
 
 
 def mistral_config(config: Fields) -> DecoderConfig:
-    """What Mistral's configuration says."""
+    """Mistral's configuration."""
     return with_attention(read_config(config), window=config.integer("sliding_window", None))
 
 

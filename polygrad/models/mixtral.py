@@ -14,7 +14,7 @@ from polygrad.models.names import Names
 
 
 def mixtral_config(config: Fields) -> DecoderConfig:
-    """What Mixtral's configuration says."""
+    """Mixtral's configuration."""
     decoder_config = mistral_config(config)
     inner, act = config.integer("intermediate_size"), activation(config, "hidden_act", "silu")
     count, per_token = config.integer("num_local_experts"), config.integer("num_experts_per_tok")

@@ -57,7 +57,7 @@ def _read(config: Fields) -> _ModernBertConfig:
     size = head_size(config, "hidden_size", "num_attention_heads")
     dropped = dropout(config)
     full = AttentionConfig(hidden, heads, heads, size, bias, bias, rotation=_FULL, dropout=dropped)
-    # local_attention is the width of what is seen, on both sides together
+    # local_attention is the width of the window, both sides together
     radius = config.integer("local_attention", 128, least=2) // 2
     local = replace(full, radius=radius, rotation=_LOCAL)
     kinds = _layer_types(config)

@@ -39,7 +39,7 @@ class Source:
         return shape[::-1] if self.is_transposed else shape
 
     def read(self, tensors: list[Any]) -> Any:
-        """The weight, of the tensors that the file has, or of what has their methods."""
+        """The weight, from the tensors of the file, or from objects with the same methods."""
         if self.is_stack:
             return tensors[0].stack(*tensors[1:])
         (tensor,) = tensors
@@ -106,8 +106,8 @@ class Names:
         }
 
     def within(self, prefix: str, *parts: str) -> Names:
-        """This rulebook for files, too, of a model that has this one as its part `prefix`. `parts`: what the
-        names begin with."""
+        """This rulebook, also for files of a model that has this one as its part `prefix`. `parts`: the
+        beginnings of the names."""
         longer = tuple((part, f"{prefix}.{part}") for part in parts)
         return replace(self, elsewhere=(*self.elsewhere, *longer))
 
@@ -153,8 +153,8 @@ def _compile(ours: str, theirs: str) -> tuple[re.Pattern[str], str]:
 def find_sources(
     shapes: Mapping[str, Shape], names: Names, available: Mapping[str, Shape], where: str
 ) -> dict[str, Source]:
-    """Where each weight is, for weights of `shapes`, in a checkpoint that has tensors of the shapes
-    `available`. Raises ModelError: what is missing, or has another shape."""
+    """The location of each weight, for weights of `shapes`, in a checkpoint that has tensors of the shapes
+    `available`. Raises ModelError, which names tensors that are missing or have another shape."""
     sources = names.locate(names.sources(shapes), available)
     missing = [n for source in sources.values() for n in source.names if n not in available]
     if missing:

@@ -6,7 +6,7 @@ from polygrad import nn
 
 
 class PositionTable(nn.Embedding):
-    """A row for each position. Models read its rows in order, too, and it is small: it stays as it is where a
-    model's weights are packed."""
+    """A row for each position. It is not packed with a model's weights: it is small, and models also read its
+    rows in order."""
 
     packable = ()

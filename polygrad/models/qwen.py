@@ -26,12 +26,12 @@ from polygrad.tensor.tensor import Tensor
 
 
 def qwen2_config(config: Fields) -> DecoderConfig:
-    """What Qwen2's configuration says."""
+    """Qwen2's configuration."""
     return _windows(config, with_attention(read_config(config), qkv_bias=True, out_bias=False))
 
 
 def qwen3_config(config: Fields) -> DecoderConfig:
-    """What Qwen3's configuration says."""
+    """Qwen3's configuration."""
     decoder_config = read_config(config)
     return _windows(config, with_attention(decoder_config, norm_eps=decoder_config.eps))
 

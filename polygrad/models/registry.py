@@ -73,15 +73,15 @@ def architectures() -> list[str]:
 
 
 def module_of(name: str) -> str:
-    """The module of polygrad.models that has an architecture. Raises ModelError, which lists those that there
-    are."""
+    """The module of polygrad.models that has an architecture. Raises ModelError, which lists all
+    architectures."""
     if name not in _MODULES:
         raise ModelError(f"architecture {name!r} is not known: there are {', '.join(architectures())}")
     return _MODULES[name]
 
 
 def architecture(name: str) -> Architecture:
-    """The architecture of this name. Raises ModelError, which lists those that there are."""
+    """The architecture of this name. Raises ModelError, which lists all architectures."""
     module: Any = importlib.import_module(f"polygrad.models.{module_of(name)}")
     match: Architecture = next(a for a in module.ARCHITECTURES if a.name == name)
     return match

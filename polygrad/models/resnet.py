@@ -19,12 +19,13 @@ from polygrad.nn.layer import Layer
 from polygrad.tensor.tensor import Tensor
 
 _LARGEST = 1 << 12  # of channels, and of layers of a stage
-_REDUCTION = 4  # how many times narrower a bottleneck is
+_REDUCTION = 4  # the factor by which a bottleneck is narrower
 
 
 @dataclass(frozen=True)
 class Stages:
-    """The stages that a configuration of an image model says: `sizes`, channels, and `depths`, layers."""
+    """The stages in the configuration of an image model: `sizes`, their channels, and `depths`, their
+    layers."""
 
     sizes: list[int]
     depths: list[int]

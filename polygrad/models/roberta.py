@@ -27,7 +27,7 @@ from polygrad.tensor.tensor import Tensor
 
 
 class RobertaEmbeddings(BertEmbeddings):
-    """As BERT's, with positions by the tokens that are no padding."""
+    """BERT's embeddings, with positions that count the tokens that are no padding."""
 
     def __init__(self, config: Fields, hidden: int, eps: float) -> None:
         super().__init__(config, hidden, eps)

@@ -37,7 +37,7 @@ class Rotation:
 
 @dataclass(frozen=True)
 class Rotary:
-    """Frequencies of a rotary embedding; `scale`: what cosines and sines are multiplied with.
+    """Frequencies of a rotary embedding; `scale`: the factor of cosines and sines.
 
     `long`: frequencies and scale for sequences longer than `short_length`; None: the same for all.
     """
@@ -48,7 +48,7 @@ class Rotary:
     short_length: int = 0
 
     def at(self, positions: Tensor, length: int) -> Rotation:
-        """At int32 positions (batch or 1, length), in sequences of up to `length` tokens.
+        """The rotation at int32 positions (batch or 1, length), in sequences of up to `length` tokens.
 
         Cosines and sines are computed once, for all layers that read them.
         """
@@ -63,7 +63,7 @@ class Rotary:
 
 
 def rotary(config: Fields, head_size: int, theta: float = 10000.0, layer_type: str | None = None) -> Rotary:
-    """The rotary embedding of a configuration, for heads of `head_size`; `theta`: unless it says another.
+    """The rotary embedding of a configuration, for heads of `head_size`; `theta`: the default.
 
     Newer files have all in `rope_parameters`, for each `layer_type` where layers differ; older ones
     `rope_theta`, and `rope_scaling` if any. Raises ModelError.
@@ -109,8 +109,8 @@ def _dynamic(rope: Fields, config: Fields, plain: tuple[float, ...], theta: floa
 
 
 def _llama3(rope: Fields, config: Fields, plain: tuple[float, ...], theta: float) -> Rotary:
-    """Waves longer than the texts of training are stretched by a factor, short ones stay, and those between
-    are a mixture of both."""
+    """Waves longer than the texts of training are stretched by a factor, short waves are unchanged, and waves
+    between are a mixture of both."""
     factor = rope.number("factor")
     low, high = rope.number("low_freq_factor"), rope.number("high_freq_factor")
     length = rope.integer("original_max_position_embeddings", config.integer("max_position_embeddings"))
@@ -126,7 +126,7 @@ def _llama3(rope: Fields, config: Fields, plain: tuple[float, ...], theta: float
 
 
 def _yarn(rope: Fields, config: Fields, plain: tuple[float, ...], theta: float) -> Rotary:
-    """As llama3, with a ramp along the number of the pair; and scores have another temperature."""
+    """As llama3, with a ramp over the numbers of the pairs; scores have another temperature."""
     factor = rope.number("factor")
     length = rope.integer("original_max_position_embeddings", config.integer("max_position_embeddings"))
     size = 2 * len(plain)

@@ -11,7 +11,7 @@ from polygrad.models.llama import ROTATION, Decoder, DecoderConfig, read_config
 
 
 def smollm3_config(config: Fields) -> DecoderConfig:
-    """What SmolLM3's configuration says: `no_rope_layers` has 1 for layers that do rotate."""
+    """SmolLM3's configuration: `no_rope_layers` has 1 for layers that do rotate."""
     decoder_config = read_config(config)
     layers = len(decoder_config.attention)
     every = config.integer("no_rope_layer_interval", 4)

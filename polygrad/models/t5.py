@@ -84,8 +84,8 @@ def _read(config: Fields) -> _T5Config:
 
 
 def buckets_of_distances(buckets: int, farthest: int) -> list[int]:
-    """The bucket of each distance from 0 to `farthest`, which stands for all beyond. The first half of the
-    buckets has one distance each, the others grow with its logarithm.
+    """The bucket of each distance from 0 to `farthest`, which also stands for all greater distances. The
+    first half of the buckets has one distance each, the others grow with the logarithm of the distance.
 
     >>> buckets_of_distances(8, 16)
     [0, 1, 2, 3, 4, 4, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7, 7]
@@ -97,7 +97,8 @@ def buckets_of_distances(buckets: int, farthest: int) -> list[int]:
 
 
 class RelativeBias(Layer):
-    """What each head adds to the score of a query and a key by where the key is, seen from the query."""
+    """The number that each head adds to the score of a query and a key, by the key's position relative to the
+    query."""
 
     def __init__(self, config: _T5Config, is_causal: bool) -> None:
         self.weight = nn.Embedding(config.buckets, config.attention.heads).weight
@@ -163,7 +164,7 @@ class T5Stack(Layer):
         self.dropout = config.dropout
 
     def states(self, x: Tensor, step: ForwardContext, memory: EncoderMemory | None = None) -> list[Tensor]:
-        """`x` (batch, length, hidden), and what comes out of each layer, the last normalised."""
+        """`x` (batch, length, hidden), and the output of each layer, the last one normalised."""
         bias = self.relative_bias(step.visibility.rows, step.visibility.keys)
         states = [x.dropout(self.dropout)]
         for layer in self.layers:
@@ -251,7 +252,7 @@ class T5ForConditionalGeneration(EncoderDecoder):
 
 
 def _stack_names(stack: str, feed_forward: int) -> tuple[tuple[str, str], ...]:
-    """`feed_forward`: the number of the part of a layer that it is."""
+    """`feed_forward`: the number of the feed-forward part among the parts of a layer."""
     ours, theirs = f"{stack}.layers.{{}}", f"{stack}.block.{{}}.layer"
     parts = (("q_proj", "q"), ("k_proj", "k"), ("v_proj", "v"), ("o_proj", "o"))
     dense = f"{theirs}.{feed_forward}.DenseReluDense"

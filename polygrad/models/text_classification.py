@@ -53,7 +53,8 @@ class CausalTextClassifier(Layer):
 
 
 def classifier(build: Callable[[Fields], CausalLM], hidden: str) -> Callable[[Fields], CausalTextClassifier]:
-    """Makes the classifier of a configuration: `build` its trunk; `hidden`: the entry that has its size."""
+    """A function that makes the classifier of a configuration. `build`: makes its trunk; `hidden`: the entry
+    that has its size."""
 
     def build_classifier(config: Fields) -> CausalTextClassifier:
         # a tied head has no weight, so the trunk makes none

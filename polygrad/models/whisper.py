@@ -1,5 +1,5 @@
-"""Whisper (Radford et al., 2022): a text for 30 seconds of sound. Two convolutions and an encoder read what
-`log_mel.log_mel` makes of it, a decoder writes the text."""
+"""Whisper (Radford et al., 2022): a text for 30 seconds of sound. Two convolutions and an encoder read the
+spectrogram of `log_mel.log_mel`, a decoder writes the text."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class WhisperEncoder(Layer):
         self.final_norm = nn.LayerNorm(c.hidden, _EPS)
 
     def states(self, sound: Tensor) -> list[Tensor]:
-        """What goes into the first layer, and what comes out of each, the last normalised. Raises ShapeError
-        for other than all pieces."""
+        """The input of the first layer and the output of each layer, the last one normalised. Raises
+        ShapeError for another number of pieces."""
         if tuple(sound.shape[1:]) != (self.bands, 2 * self.length):
             raise ShapeError(
                 f"input_features: expected shape (batch, {self.bands}, {2 * self.length}), got "

@@ -20,7 +20,7 @@ from polygrad.codegen.kernels.kernel_opt import (
     parse_kernel_opts,
     render_kernel_opts,
 )
-from polygrad.codegen.kernels.passes import decided, scheduled, steps
+from polygrad.codegen.kernels.passes import decide_kernels, schedule_graph, steps
 from polygrad.codegen.target import Target
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import normalize
@@ -38,7 +38,7 @@ RNG = np.random.default_rng(11)
 
 
 def plan_of(tensor: Tensor, target: Target = CPU) -> tuple[Schedule, KernelContext]:
-    return scheduled(normalize(UOp.sink(tensor.uop.base)).sink, target, True)
+    return schedule_graph(normalize(UOp.sink(tensor.uop.base)).sink, target, True)
 
 
 def values(*shape: int) -> np.ndarray:
@@ -79,7 +79,7 @@ def test_what_passes_decided_makes_the_same_kernels_when_given(name: str) -> Non
     opts = tuple(opt for step in done for opt in step.opts)
     assert next(step for step in done if step.name == name).opts
     text = render_kernel_opts(opts)
-    again = decided(plan, context, parse_kernel_opts(text))
+    again = decide_kernels(plan, context, parse_kernel_opts(text))
     assert [call.ast for call in again.calls] == [call.ast for call in done[-1].calls]
 
 
@@ -258,7 +258,7 @@ def test_all_that_is_proposed_can_be_carried_out(name: str, target: Target) -> N
 def test_a_copy_that_is_there_is_not_made_again() -> None:
     x, y, z = data(512, 512), data(512, 512), data(512, 512)
     sink = normalize(UOp.sink((x.T @ y).uop.base, (x.T @ z).uop.base)).sink
-    plan, context = scheduled(sink, CPU, True)
+    plan, context = schedule_graph(sink, CPU, True)
     opts: KernelOpts = tuple(opt for step in steps(plan.calls, context) for opt in step.opts)
     assert render_kernel_opts(opts) == "RELAYOUT k0 0 1 0, RELAYOUT k2 0 1 0"
     *_, last = steps(plan.calls, context)

@@ -12,7 +12,7 @@ import pytest
 
 from polygrad import Context, Tensor, Variable
 from polygrad.codegen.kernels import passes
-from polygrad.codegen.kernels.passes import KERNEL_PASSES, kernels_of, scheduled, steps
+from polygrad.codegen.kernels.passes import KERNEL_PASSES, kernels_of, schedule_graph, steps
 from polygrad.codegen.target import Target
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import normalize
@@ -83,7 +83,7 @@ CASES: dict[str, tuple[Target, Graph, Graph]] = {
 def changes(graph: Graph, target: Target) -> list[str]:
     """The passes that change the kernels of a graph."""
     sink = normalize(UOp.sink(graph().uop.base)).sink
-    plan, context = scheduled(sink, target, True)
+    plan, context = schedule_graph(sink, target, True)
     found, before = [], list(plan.calls)
     for step in steps(plan.calls, context):
         if step.calls != before:
@@ -169,6 +169,6 @@ def test_other_names_are_errors(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 def test_unoptimised_kernels_go_through_what_every_machine_needs() -> None:
     n = Variable("n", 1, 8).bind(3)
     sink = normalize(UOp.sink((data(8)[:n] * 2).uop.base)).sink
-    plan, context = scheduled(sink, CPU, False)
+    plan, context = schedule_graph(sink, CPU, False)
     names = [step.name for step in steps(plan.calls, context)]
     assert names == ["store-fp8-as-bits", "separate-offsets"]

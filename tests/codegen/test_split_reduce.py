@@ -9,7 +9,7 @@ import pytest
 
 from polygrad import Tensor, TinyJit, get_num_threads, set_num_threads
 from polygrad.codegen.kernels.kernel_opt import Kind, render_kernel_opts
-from polygrad.codegen.kernels.passes import scheduled, steps
+from polygrad.codegen.kernels.passes import schedule_graph, steps
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import normalize
 from polygrad.uop.node import UOp
@@ -31,7 +31,7 @@ def stored(*shape: int) -> Tensor:
 def parts(x: Tensor) -> str:
     """What the pass decides about a graph for a CPU, and no other before it."""
     sink = normalize(UOp.sink(x.uop.base)).sink
-    plan, context = scheduled(sink, Device.backend("CPU").target, True)
+    plan, context = schedule_graph(sink, Device.backend("CPU").target, True)
     _, fused, step, *_ = steps(plan.calls, context)
     assert step.name == "split-reduce" and all(opt.kind is Kind.SPLIT_REDUCE for opt in step.opts)
     assert len(step.calls) == len(fused.calls) + len(step.opts)

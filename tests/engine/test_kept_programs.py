@@ -29,13 +29,13 @@ class Process:
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
         self.folder, self._patch, self.scheduled = folder, patch, 0
-        schedule = compiling.scheduled
+        schedule = compiling.schedule_graph
 
         def counted(*args: Any) -> Any:
             self.scheduled += 1
             return schedule(*args)
 
-        patch.setattr(compiling, "scheduled", counted)
+        patch.setattr(compiling, "schedule_graph", counted)
 
     def restart(self) -> None:
         clear_caches()

@@ -4,7 +4,7 @@
     model = TabMClassifier(random_state=0).fit(X, y)
     model.predict_proba(X_test)
 
-`networks.py` has what is fitted, `fitting.py` how, `arrays.py` the checks of what is given, and
+`networks.py` has the networks, `fitting.py` their training, `arrays.py` the checks of arguments, and
 `estimators.py` the interface.
 """
 

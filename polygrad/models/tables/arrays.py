@@ -90,7 +90,7 @@ def read_target(y: Any, rows: int, owner: str) -> list[Any]:
 
 
 def as_array(values: list[Any]) -> Any:
-    """A list as a numpy array, on hosts that have numpy; there the list."""
+    """A list as a numpy array, on hosts that have numpy; elsewhere the list."""
     try:
         numpy: Any = importlib.import_module("numpy")
     except ImportError:
@@ -131,7 +131,7 @@ def _names(x: Any) -> list[str] | None:
 
 
 def _numbers(x: Any, owner: str) -> Tensor:
-    """Whatever is like an array, as float32."""
+    """An object like an array, as float32."""
     if hasattr(x, "__array__") and not hasattr(x, "dtype"):
         x = x.__array__()
     if hasattr(x, "to_numpy"):

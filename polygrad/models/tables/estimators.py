@@ -46,7 +46,7 @@ class TableEstimator:
     network_: TableNetwork
 
     def _assign(self, parameters: dict[str, Any]) -> None:
-        """Keep the arguments of `__init__`, of which scikit-learn wants a signature, as they are."""
+        """Keep the arguments of `__init__` unchanged, as scikit-learn requires."""
         for name in self._names():
             setattr(self, name, parameters[name])
 
@@ -72,7 +72,7 @@ class TableEstimator:
         return self
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn asks estimators for, which has to be loaded for that."""
+        """The tags that scikit-learn asks for; it has to be loaded."""
         utils: Any = importlib.import_module("sklearn.utils")
         tags = utils.Tags(
             estimator_type="classifier" if self._is_classifier else "regressor",
@@ -104,7 +104,7 @@ class TableEstimator:
         raise NotImplementedError(type(self).__name__)
 
     def _hidden(self, least: int = 0) -> tuple[int, ...]:
-        """The sizes of the hidden layers, of which there are at least so many."""
+        """The sizes of the hidden layers, at least `least` of them."""
         sizes = (self.hidden,) if isinstance(self.hidden, int) else tuple(self.hidden)
         if not all(isinstance(n, int) and n > 0 for n in sizes):
             raise ArgumentError(
@@ -158,7 +158,7 @@ class TableEstimator:
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    # --- what is fitted
+    # --- the fitted network
 
     @property
     def instance_(self) -> Instance:
@@ -171,7 +171,7 @@ class TableEstimator:
             raise not_fitted_error(type(self).__name__)
 
     def _standardise(self, x: Any) -> Tensor:
-        """Rows like those that were fitted to. Raises ArgumentError."""
+        """Rows, standardised like those of `fit`. Raises ArgumentError."""
         self._check_fitted()
         owner = type(self).__name__
         table = read_table(x, owner)
@@ -399,7 +399,7 @@ class NAMRegressor(_NAM, TableRegressor):
 
 
 def _host(values: Tensor) -> Any:
-    """As a numpy array on hosts that have numpy, else as lists."""
+    """Values as a numpy array on hosts that have numpy, else as lists."""
     listed = values.tolist()
     return as_array(listed)
 

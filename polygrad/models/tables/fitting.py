@@ -13,7 +13,7 @@ from polygrad.models.tables.networks import TableNetwork
 from polygrad.tensor.tensor import Tensor
 
 _FEW = 10  # with fewer rows there is no validation part
-_PREDICTED = 256  # rows that are predicted at a time: one shape, so one kernel, whatever is asked
+_PREDICTED = 256  # rows that are predicted at a time: one shape, so one kernel for any number of rows
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Recipe:
 
 @dataclass
 class Fitted:
-    """`losses`: the mean of each epoch. `held_out`: the loss of the held-out part behind each; empty where
-    there is none. `best`: the 0-based epoch whose weights are kept."""
+    """`losses`: the mean of each epoch. `held_out`: the loss of the held-out part after each epoch; empty if
+    nothing is held out. `best`: the 0-based epoch whose weights are kept."""
 
     losses: list[float]
     held_out: list[float]
@@ -63,7 +63,7 @@ class Fitted:
 
 
 def split_rows(rows: int, recipe: Recipe, groups: Sequence[int] | None) -> tuple[list[int], list[int]]:
-    """Rows to train on, and those held out; of each of `groups`, classes, the same part."""
+    """Rows to train on, and rows held out: the same part of each of `groups`, the classes."""
     fraction = recipe.validation_fraction if recipe.patience else 0.0
     if rows < _FEW or not fraction:
         return list(range(rows)), []

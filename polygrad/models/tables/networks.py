@@ -1,6 +1,6 @@
 """Networks for tables: rows of standardised numbers (rows, features) to scores (rows, members, outputs).
 
-`members` are predictions of their own, of which the mean is the prediction: 1 but for TabM.
+`members` are separate predictions, whose mean is the prediction; there is 1, except in TabM.
 """
 
 from __future__ import annotations
