@@ -1,8 +1,8 @@
 """Profiles: the kernels that a computation launches, and their times.
 
-    found = profile(lambda: step.run(x, y), seconds=0.2)
-    print(found)                               a table of its kernels, the longest first
-    for launch in found.launches:
+    result = profile(lambda: step.run(x, y), seconds=0.2)
+    print(result)                              a table of its kernels, the longest first
+    for launch in result.launches:
         print(launch.origin.kernel.name, launch.seconds)
 
 While a profile is taken, a Program runs launch by launch, each launch a Program of its own on the same

@@ -22,7 +22,7 @@ class Head(Layer):
         """The logits, by the outputs of the trunk: (batch, labels), or of each token (batch, length, ...)."""
         raise NotImplementedError(type(self).__name__)
 
-    def predicted(
+    def predict(
         self, out: dict[str, Any], labels: Tensor | None, attention_mask: Tensor | None = None
     ) -> dict[str, Any]:
         """The outputs of `forward`."""
@@ -47,7 +47,7 @@ class TextHead(Head):
         `labels` `loss`: those of tokens are (batch, length), -100 where none counts, those of texts are those
         of `Labels.loss`. The other arguments and errors are those of the trunk's `forward`."""
         out = self.trunk.forward(input_ids, attention_mask, position_ids, output_hidden_states)
-        return self.predicted(out, labels, attention_mask)
+        return self.predict(out, labels, attention_mask)
 
 
 class TypedTextHead(Head):
@@ -66,7 +66,7 @@ class TypedTextHead(Head):
         out = self.trunk.forward(
             input_ids, attention_mask, token_type_ids, position_ids, output_hidden_states
         )
-        return self.predicted(out, labels, attention_mask)
+        return self.predict(out, labels, attention_mask)
 
 
 class ImageHead(Head):
@@ -77,4 +77,4 @@ class ImageHead(Head):
     ) -> dict[str, Any]:
         """`logits` (batch, labels); with `labels` `loss`, see `Labels.loss`. The other arguments and errors
         are those of the trunk's `forward`."""
-        return self.predicted(self.trunk.forward(pixel_values, output_hidden_states), labels)
+        return self.predict(self.trunk.forward(pixel_values, output_hidden_states), labels)

@@ -117,12 +117,12 @@ def _llama3(rope: Fields, config: Fields, plain: tuple[float, ...], theta: float
     if high <= low:
         raise rope.refuse("high_freq_factor", f"more than low_freq_factor, {low}")
 
-    def stretched(frequency: float) -> float:
+    def stretch(frequency: float) -> float:
         turns = length * frequency / (2 * math.pi)  # in a text of training
         part = min(max((turns - low) / (high - low), 0.0), 1.0)
         return frequency * (part + (1 - part) / factor)
 
-    return Rotary(tuple(stretched(f) for f in plain))
+    return Rotary(tuple(stretch(f) for f in plain))
 
 
 def _yarn(rope: Fields, config: Fields, plain: tuple[float, ...], theta: float) -> Rotary:
@@ -141,7 +141,7 @@ def _yarn(rope: Fields, config: Fields, plain: tuple[float, ...], theta: float) 
     first, last = max(first, 0), min(last, size - 1)
     span = max(last - first, 0.001)
 
-    def stretched(i: int, frequency: float) -> float:
+    def stretch(i: int, frequency: float) -> float:
         part = min(max((i - first) / span, 0.0), 1.0)  # of the stretched frequency
         return frequency * (1 - part + part / factor)
 
@@ -151,7 +151,7 @@ def _yarn(rope: Fields, config: Fields, plain: tuple[float, ...], theta: float) 
         scale = _temperature(factor, 1.0)
         if all(scales):
             scale = _temperature(factor, scales[0]) / _temperature(factor, scales[1])
-    return Rotary(tuple(stretched(i, f) for i, f in enumerate(plain)), scale)
+    return Rotary(tuple(stretch(i, f) for i, f in enumerate(plain)), scale)
 
 
 def _temperature(factor: float, weight: float) -> float:

@@ -119,7 +119,7 @@ def _q8_0(p: Planes) -> Codes:
     return Codes(_offset_by_128(p), p["scales"].float(), 128)
 
 
-def _scaled(p: Planes, codes: Tensor) -> Codes:
+def _scale_codes(p: Planes, codes: Tensor) -> Codes:
     """Codes (*rows, blocks, 4, 2, 8, 4) in 8 sub-blocks of 32."""
     *rows, blocks, _ = p["sub_scales"].shape
     parts = [
@@ -130,13 +130,13 @@ def _scaled(p: Planes, codes: Tensor) -> Codes:
 
 
 def _q4_k(p: Planes) -> Codes:
-    return _scaled(p, _parts(p["bits"], 2, 4))
+    return _scale_codes(p, _parts(p["bits"], 2, 4))
 
 
 def _q5_k(p: Planes) -> Codes:
     fifth = _parts(p["fifth"], 8, 1)
     fifth = fifth.reshape(*fifth.shape[:-3], 4, 2, 8, WORD)
-    return _scaled(p, _parts(p["bits"], 2, 4) | (fifth << 4))
+    return _scale_codes(p, _parts(p["bits"], 2, 4) | (fifth << 4))
 
 
 def _q6_k(p: Planes) -> Codes:

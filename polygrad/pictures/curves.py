@@ -30,14 +30,14 @@ def chart(
     >>> chart({"loss": [2.0, 1.0, 0.5]}).startswith("<svg")
     True
     """
-    found = [v for values in series.values() for v in values if math.isfinite(v)]
-    if not found:
+    numbers = [v for values in series.values() for v in values if math.isfinite(v)]
+    if not numbers:
         raise ArgumentError(f"chart: expected finite numbers, got none in {', '.join(series) or 'no series'}")
     if x_range is not None and not x_range[0] < x_range[1]:
         raise ArgumentError(f"chart: expected an x_range of a number and a greater one, got {x_range}")
-    if log and min(found) <= 0:
-        raise ArgumentError(f"chart: expected numbers above 0 on a logarithmic scale, got {min(found)}")
-    ticks = _powers(min(found), max(found)) if log else round_ticks(min(found), max(found))
+    if log and min(numbers) <= 0:
+        raise ArgumentError(f"chart: expected numbers above 0 on a logarithmic scale, got {min(numbers)}")
+    ticks = _powers(min(numbers), max(numbers)) if log else round_ticks(min(numbers), max(numbers))
     scale = math.log10 if log else float
     low, high = scale(ticks[0]), scale(ticks[-1])
     longest = max(len(values) for values in series.values())
@@ -76,11 +76,11 @@ def chart(
     return document(_WIDTH, _HEIGHT, parts)
 
 
-def round_ticks(low: float, high: float, most: int = 6) -> list[float]:
+def round_ticks(low: float, high: float, max_count: int = 6) -> list[float]:
     """Multiples of 1, 2 or 5 times a power of ten, from one up to `low` to one down to `high`."""
     span = high - low or abs(high) or 1.0
-    size = 10.0 ** math.floor(math.log10(span / most))
-    step = next(size * k for k in (1, 2, 5, 10) if span / (size * k) <= most)
+    size = 10.0 ** math.floor(math.log10(span / max_count))
+    step = next(size * k for k in (1, 2, 5, 10) if span / (size * k) <= max_count)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     last = max(last, first + 1)
     return [float(f"{i * step:.12g}") for i in range(first, last + 1)]

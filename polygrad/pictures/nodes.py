@@ -54,7 +54,7 @@ def graph(of: UOp | _HasGraph) -> str:
         raise ArgumentError(
             f"graph: expected at most {MOST_NODES} nodes, got {len(nodes)}: draw a part of it"
         )
-    drawing = _arranged(nodes)
+    drawing = _arrange(nodes)
     labels = {v: _label(n) for v, n in enumerate(nodes)}
     size = [
         max(map(len, labels[v])) * CHARACTER + 2 * _PADDING if v in labels else 0 for v in drawing.vertices
@@ -104,7 +104,7 @@ class _Drawing:
         self.readers[source].append(reader)
 
 
-def _arranged(nodes: list[UOp]) -> _Drawing:
+def _arrange(nodes: list[UOp]) -> _Drawing:
     """Nodes, which come after their sources, in layers, each in the order that it is drawn in."""
     number = {n: v for v, n in enumerate(nodes)}
     sources = [[number[s] for s in dict.fromkeys(n.src) if s in number] for n in nodes]

@@ -302,7 +302,7 @@ class IndexingMixin(GatherScatterMixin):
         ranks = self._ranks()
         realize([ranks.uop], ranks._device)
         (count,) = ranks.shrink([(n - 1, n)])._read()
-        return self._positions_of_ranks(ranks, _padded(count, n) if isinstance(n, int) else n), count
+        return self._positions_of_ranks(ranks, _padded_count(count, n) if isinstance(n, int) else n), count
 
     @computing
     def _first_of(self, count: int) -> Self:
@@ -427,7 +427,7 @@ class IndexingMixin(GatherScatterMixin):
         return written_mask.uop.permute(own_order), new.uop.permute(own_order)
 
 
-def _padded(count: int, size: int) -> int:
+def _padded_count(count: int, size: int) -> int:
     """How many elements are computed where `count` of `size` are the result: a power of two, or `size`."""
     return min(size, max(1 << (count - 1).bit_length(), _MIN_PADDED))
 
