@@ -123,6 +123,13 @@ const built = await Promise.all([
     format: "iife",
     globalName: "polygrad",
   }),
+  build({
+    ...common,
+    entryPoints: { "polygrad-service-worker": path("web/src/service_worker/index.ts") },
+    outdir: path("web/dist"),
+    format: "iife",
+    keepNames: false,
+  }),
 ]);
 // In the folder of a package of ES modules, these are none.
 await writeFile(path("node/dist/cjs/package.json"), '{ "type": "commonjs" }\n');

@@ -74,20 +74,48 @@ function early<T>(promise: Promise<T>): Promise<T> {
   return promise;
 }
 
-/** The bytes at `url`, while Python waits: only an XMLHttpRequest is synchronous. */
-function fetchNow(url: string): Uint8Array {
+/** Files by address. */
+type Files = ReadonlyMap<string, Uint8Array>;
+
+/** Whether a service worker answers the requests of this page, but for those that wait synchronously. */
+function hasServiceWorker(): boolean {
+  return (
+    typeof document !== "undefined" && "serviceWorker" in navigator && !!navigator.serviceWorker.controller
+  );
+}
+
+/** Those of the files `urls` that a service worker keeps for when there is no network. */
+async function keptByServiceWorker(urls: readonly string[]): Promise<Files> {
+  const kept = new Map<string, Uint8Array>();
+  if (!hasServiceWorker()) return kept;
+  for (const url of urls) {
+    const response = await caches.match(url, { ignoreVary: true });
+    if (response !== undefined) kept.set(url, new Uint8Array(await response.arrayBuffer()));
+  }
+  return kept;
+}
+
+/** The bytes at `url`, while Python waits: only an XMLHttpRequest is synchronous. `kept`: for when there is no network. */
+function fetchNow(url: string, kept: Files): Uint8Array {
   const request = new XMLHttpRequest();
   request.open("GET", url, false);
   // A synchronous request cannot return binary data, so the bytes come as characters.
   request.overrideMimeType("text/plain; charset=x-user-defined");
-  request.send();
-  if (request.status !== 200) {
-    const { status } = request;
+  try {
+    request.send();
+  } catch (cause) {
+    const found = kept.get(url);
+    if (found !== undefined) return found;
+    throw new FetchError(`polygrad: expected Python modules at ${url}, got no answer`, { url, cause });
+  }
+  const { status } = request;
+  if (status !== 200) {
     throw new FetchError(`polygrad: expected Python modules at ${url}, got status ${status}`, {
       url,
       status,
     });
   }
+  if (hasServiceWorker()) void fetch(url).catch(() => undefined); // so that it can keep this file, too
   return Uint8Array.from(request.responseText, (character) => character.charCodeAt(0) & 255);
 }
 
@@ -130,6 +158,11 @@ export async function load(options: LoadOptions, base: URL): Promise<Polygrad> {
       (module) => (module as { default: CreateModule }).default,
     ),
   );
+  const [stdlib, applications] = [
+    `${indexURL}python_stdlib.zip`,
+    new URL(`python/${ASSETS.applications}`, base).href,
+  ] as const;
+  const kept = await keptByServiceWorker([stdlib, applications]);
   const { loadPyodide, version } = (await importPyodide(`${indexURL}pyodide.mjs`)) as {
     loadPyodide: typeof LoadPyodide;
     version: string;
@@ -143,8 +176,8 @@ export async function load(options: LoadOptions, base: URL): Promise<Polygrad> {
       stdLibURL: new URL(`python/${ASSETS.stdlib}`, base).href,
       archive: () => archive ?? fetchArchive(),
       wheel,
-      readStdlib: () => fetchNow(`${indexURL}python_stdlib.zip`),
-      readApplications: () => fetchNow(new URL(`python/${ASSETS.applications}`, base).href),
+      readStdlib: () => fetchNow(stdlib, kept),
+      readApplications: () => fetchNow(applications, kept),
       engine: navigator.userAgent,
       openGpu: () =>
         WebGPUDevice.open(navigator.gpu, {
