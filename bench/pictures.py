@@ -13,20 +13,11 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib import pyplot as plt
 
+from bench.colors import COLORS
 from bench.report import Result, from_json, number
 
 HERE = Path(__file__).parent
 MANY = 20  # cases in a panel that are too many for groups of bars
-COLORS = {
-    "polygrad": "#1b6ef3",
-    "jax-js": "#e8a33d",
-    "onnxruntime-web": "#7a8b99",
-    "tfjs-wasm": "#c9574a",
-    "numpy": "#7a8b99",
-    "torch": "#e8a33d",
-    "torch-compile": "#b5843f",
-    "tinygrad": "#c9574a",
-}
 
 
 def speeds(result: Result) -> dict[str, float]:
