@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from javascript_hosts import FIREFOX, ROOT, built, host
+from javascript_snippets import Snippet, snippets
 
 pytestmark = [pytest.mark.e2e, built]
 HERE = Path(__file__).parent
-GUIDES = (ROOT / "node" / "README.md", ROOT / "docs" / "guides" / "javascript_setup.md")
-PAGE = re.compile(r"^```html\n(.*?)^```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PAGES = [match.groups() for path in GUIDES for match in PAGE.finditer(path.read_text(encoding="utf-8"))]
+PAGES = snippets("cdn")
 BROWSERS = [
     host("chromium"),
     host("firefox", needs=FIREFOX, reason="needs Firefox: apt-get install firefox-esr"),
@@ -92,12 +90,11 @@ def test_an_exported_model_runs_without_python(browser: str, package: Path, mode
 
 
 def test_the_guides_have_pages() -> None:
-    assert len(PAGES) == 4
+    assert [snippet.page for snippet in PAGES[:2]] == ["README.md", "node/README.md"] and len(PAGES) > 3
 
 
-@pytest.mark.parametrize("i", range(len(PAGES)))
-def test_a_page_of_the_guides_writes_what_it_says(i: int, package: Path, tmp_path: Path) -> None:
-    html, promised = PAGES[i]
-    (tmp_path / "page.html").write_text(html)
+@pytest.mark.parametrize("snippet", PAGES, ids=lambda snippet: snippet.page)
+def test_a_page_of_the_guides_writes_what_it_says(snippet: Snippet, package: Path, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(snippet.source)
     seen = drive("chromium", package, "guide", tmp_path / "page.html")["seen"]
-    assert (seen["seen"].strip(), seen["complaints"]) == (promised.strip(), [])
+    assert (f"{seen['seen'].strip()}\n", seen["complaints"]) == (snippet.promised, [])

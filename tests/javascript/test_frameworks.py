@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from javascript_hosts import ECOSYSTEM, ROOT, built
+from javascript_snippets import snippets
 
 HERE = Path(__file__).parent
 pytestmark = [
@@ -28,6 +29,7 @@ pytestmark = [
     pytest.mark.skipif(not (ECOSYSTEM / "node_modules").exists(), reason="needs scripts/ecosystem.sh"),
 ]
 SEEN = [[3, 6], [3, 6], [2, 4, 6]]
+(COMPONENT,) = (snippet.source for snippet in snippets("framework"))  # the sum of `numbers`
 
 
 def run(*command: object, cwd: Path) -> None:
@@ -101,3 +103,19 @@ def test_a_client_component_of_next(app: Path) -> None:
     run(*NEXT, "build", cwd=app)
     with serving(app, *NEXT, "start", "-p", "PORT", "-H", "127.0.0.1") as url:
         assert visit(url) == SEEN
+
+
+@pytest.mark.parametrize("app", ["guide"], indirect=True)
+def test_the_component_of_the_guide_with_vite(app: Path) -> None:
+    (app / "sum.jsx").write_text(COMPONENT)
+    run(*VITE, "build", cwd=app)
+    with serving(app, *VITE, "preview", "--port", "PORT", "--strictPort", "--host", "127.0.0.1") as url:
+        assert visit(url) == 6
+
+
+@pytest.mark.parametrize("app", ["next"], indirect=True)
+def test_the_component_of_the_guide_with_next(app: Path) -> None:
+    (app / "app" / "computed.jsx").write_text(f'"use client";\n{COMPONENT}')
+    run(*NEXT, "build", cwd=app)
+    with serving(app, *NEXT, "start", "-p", "PORT", "-H", "127.0.0.1") as url:
+        assert visit(url) == 6

@@ -1,6 +1,9 @@
-"""The guides' JavaScript, TypeScript and HTML run as printed; a `text` block after one is what it prints.
+"""The JavaScript, TypeScript and HTML of the README and the guides run as printed; a `text` block after one
+is what it prints.
 
-The README has none; `tests/export` runs the block of docs/guides/saving.md, which reads what Python exported.
+`tests/export` runs the block of docs/guides/saving.md, which reads what Python exported, `test_cdn.py` pages
+that load polygrad from a CDN, `test_service_worker.py` those with a service worker, `test_frameworks.py`
+components.
 """
 
 from __future__ import annotations
@@ -12,14 +15,13 @@ from pathlib import Path
 
 import pytest
 from javascript_hosts import ROOT, built
+from javascript_snippets import Snippet, snippets
 
 pytestmark = [pytest.mark.e2e, built]
 HERE = Path(__file__).parent
-BLOCK = re.compile(r"^```(js|ts|html)\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
-GUIDES = ROOT / "docs" / "guides"
-PAGES = [(GUIDES / name).read_text(encoding="utf-8") for name in ("javascript.md", "onnx.md")]
-BLOCKS = [(m[1], m[2], m[3]) for page in PAGES for m in BLOCK.finditer(page)]
-WRITES_A_MODEL = re.search(r"^```python\n(.*?)^```\n", PAGES[1], re.MULTILINE | re.DOTALL)
+PROCESSES, PAGES = snippets("process"), snippets("page")
+ONNX = (ROOT / "docs" / "guides" / "onnx.md").read_text(encoding="utf-8")
+WRITES_A_MODEL = re.search(r"^```python\n(.*?)^```\n", ONNX, re.MULTILINE | re.DOTALL)
 
 
 def run(*command: object, cwd: Path) -> str:
@@ -28,29 +30,45 @@ def run(*command: object, cwd: Path) -> str:
     return done.stdout
 
 
-def test_the_guide_has_all_kinds() -> None:
-    assert [kind for kind, _, _ in BLOCKS] == [*["js"] * 5, "ts", "html", "html", "js", "js"]
-    assert all(promised for _, _, promised in BLOCKS)
+def named(found: list[Snippet]) -> list[str]:
+    return [f"{snippet.page}-{i}" for i, snippet in enumerate(found)]
 
 
-@pytest.mark.parametrize("i", range(len(BLOCKS)))
-def test_a_snippet_runs_and_prints_what_it_says(i: int, package: Path) -> None:
-    kind, source, promised = BLOCKS[i]
+def test_there_are_snippets_of_all_kinds() -> None:
+    kinds = {snippet.kind for snippet in PROCESSES}
+    assert kinds == {"js", "ts"} and len(PROCESSES) > 12 and len(PAGES) > 3
+    assert {"README.md", "node/README.md"} <= {snippet.page for snippet in PROCESSES}
+    assert all(snippet.promised for snippet in PAGES)
+
+
+@pytest.mark.parametrize("snippet", PROCESSES, ids=named(PROCESSES))
+def test_a_program_runs_and_prints_what_it_says(snippet: Snippet, package: Path) -> None:
+    source = snippet.source
     if "classifier.onnx" in source:
         assert WRITES_A_MODEL is not None
         run(sys.executable, "-c", WRITES_A_MODEL[1], cwd=package)
-    if kind == "js":
-        name = f"readme{i}.{'cjs' if 'require(' in source else 'mjs'}"
+    if snippet.kind == "js":
+        name = f"readme.{'cjs' if 'require(' in source else 'mjs'}"
         (package / name).write_text(source)
-        assert run("node", name, cwd=package) == promised
-    elif kind == "ts":
-        (package / f"readme{i}.mts").write_text(source)
+    else:
+        name = "readme.mjs"
+        (package / "readme.mts").write_text(source)
         modules = ROOT / "node_modules"
         types = ["--types", "node,emscripten", "--typeRoots", modules / "@types", "--ignoreConfig"]
         tsc = [modules / "typescript/bin/tsc", "--strict", "--module", "nodenext", "--target", "es2022"]
-        run("node", *tsc, *types, f"readme{i}.mts", cwd=package)
-        assert run("node", f"readme{i}.mjs", cwd=package) == promised
-    else:
-        (package / "site").mkdir(exist_ok=True)
-        (package / "site" / "readme.html").write_text(f"<!doctype html>\n<body>\n{source}</body>\n")
-        assert run("node", HERE / "readme_host.mjs", package, cwd=ROOT) == promised
+        run("node", *tsc, *types, "readme.mts", cwd=package)
+    assert run("node", name, cwd=package) == snippet.promised
+
+
+@pytest.mark.parametrize("snippet", PAGES, ids=named(PAGES))
+def test_a_page_writes_what_it_says(snippet: Snippet, package: Path) -> None:
+    (package / "site").mkdir(exist_ok=True)
+    (package / "site" / "readme.html").write_text(f"<!doctype html>\n<body>\n{snippet.source}</body>\n")
+    assert run("node", HERE / "readme_host.mjs", package, cwd=ROOT) == snippet.promised
+
+
+def test_a_part_of_a_program_is_javascript(tmp_path: Path) -> None:
+    """Parts without results, such as configurations, are not run."""
+    for snippet in snippets("none"):
+        (tmp_path / "part.mjs").write_text(snippet.source)
+        run("node", "--check", "part.mjs", cwd=tmp_path)

@@ -1,5 +1,5 @@
 import Computed from "./computed";
 
 export default function Page() {
-  return <Computed />;
+  return <Computed numbers={[1, 2, 3]} />;
 }
