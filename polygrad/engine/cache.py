@@ -58,9 +58,9 @@ def code_digest() -> hashlib._Hash:
 
 def cache_directory() -> str | None:
     """The directory that the environment sets; None for no directory."""
-    given = os.environ.get("POLYGRAD_CACHE")
-    if given is not None:
-        return None if given in ("", "0") else given
+    directory = os.environ.get("POLYGRAD_CACHE")
+    if directory is not None:
+        return None if directory in ("", "0") else directory
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return None if base.startswith("~") else os.path.join(base, "polygrad")
 

@@ -107,17 +107,17 @@ def _compile(
     plan, context = schedule_graph(sink, backend.target, optimized)
     opts, width = given_opts(), env_int("BEAM", 0) if optimized else 0
 
-    def build(done: Schedule, width: int) -> tuple[Compiled, list[KernelArtefact]]:
-        kernels = compile_kernels([call.ast for call in done.calls], device, backend, width)
-        return _program(sink, done, kernels, device, n_slots), kernels
+    def build(schedule: Schedule, width: int) -> tuple[Compiled, list[KernelArtefact]]:
+        kernels = compile_kernels([call.ast for call in schedule.calls], device, backend, width)
+        return _program(sink, schedule, kernels, device, n_slots), kernels
 
     if opts is None and width:
-        opts = search_graph(plan, context, backend, width, lambda done: build(done, 0)[0].program)
-    done = decide_kernels(plan, context, opts)
+        opts = search_graph(plan, context, backend, width, lambda schedule: build(schedule, 0)[0].program)
+    schedule = decide_kernels(plan, context, opts)
     stats.schedule_seconds += time.perf_counter() - started
     if backend.target.workgroups is not None:
-        _check_sizes(done, device, backend)
-    out = build(done, width)
+        _check_sizes(schedule, device, backend)
+    out = build(schedule, width)
     forget_kernels()
     return out
 
@@ -218,7 +218,9 @@ def _compile_missing(
     return artefacts
 
 
-def _program(sink: UOp, done: Schedule, kernels: list[KernelArtefact], device: str, n_slots: int) -> Compiled:
+def _program(
+    sink: UOp, schedule: Schedule, kernels: list[KernelArtefact], device: str, n_slots: int
+) -> Compiled:
     """The Program of scheduled kernels: its buffers are the slots, the outputs, then what is scratch."""
     slots = {node: node.arg.slot for node in sink.toposort() if node.op is Ops.BUFFER}
 
@@ -228,14 +230,14 @@ def _program(sink: UOp, done: Schedule, kernels: list[KernelArtefact], device: s
     buffers: dict[Hashable, BufferSpec] = {slot: BufferSpec(0, "uint8", "input") for slot in range(n_slots)}
     for node, slot in slots.items():
         buffers[slot] = BufferSpec(node.arg.size, node.dtype.name, "input")
-    written = {call.args[0] for call in done.calls}
-    for root in done.roots:
+    written = {call.args[0] for call in schedule.calls}
+    for root in schedule.roots:
         if root in written or root not in slots:
             buffers[key(root)] = _spec(root, "state" if root in slots else "output")
         if root not in written and root not in slots and max_numel(root.shape):
             raise InternalError(f"{root.op} was asked for but no kernel computes it")
     calls = []
-    for i, (call, artefact) in enumerate(zip(done.calls, kernels, strict=True)):
+    for i, (call, artefact) in enumerate(zip(schedule.calls, kernels, strict=True)):
         pointers: list[tuple[Hashable, int]] = []
         for slot in artefact.slots:
             arg = call.args[slot]
@@ -246,10 +248,10 @@ def _program(sink: UOp, done: Schedule, kernels: list[KernelArtefact], device: s
             pointers.append(((i, n), 0))
         calls.append(Call(artefact.kernel, tuple(pointers), artefact.grid))
     arena = plan_arena(device, buffers, [call.used for call in calls])
-    variables = sorted({v for call in done.calls for v in call.ast.variables()}, key=lambda v: v.arg)
+    variables = sorted({v for call in schedule.calls for v in call.ast.variables()}, key=lambda v: v.arg)
     program = assemble(device, buffers, calls, arena, [Variable(*v.arg[:3]) for v in variables])
     number = {k: i for i, k in enumerate(buffers)}
-    return Compiled(program, tuple(number[key(root)] for root in done.roots), arena.lower_bound)
+    return Compiled(program, tuple(number[key(root)] for root in schedule.roots), arena.lower_bound)
 
 
 def _spec(node: UOp, role: str) -> BufferSpec:

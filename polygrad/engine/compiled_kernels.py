@@ -65,7 +65,7 @@ def describe_kernel(linear: list[UOp], context: LoweringContext, backend: Backen
     """A linear kernel that `context` lowered, without its code."""
     params = parameters(linear)
     buffers = [n for n in params if n.arg.space is AddrSpace.GLOBAL]
-    own = params[len(buffers) :]
+    kernel_memory = params[len(buffers) :]
     variables = tuple(sorted(n.arg.name for n in linear if n.op is Ops.DEFINE_VAR))
     limits = backend.target.workgroups
     kernel = Kernel(
@@ -82,7 +82,7 @@ def describe_kernel(linear: list[UOp], context: LoweringContext, backend: Backen
     return KernelArtefact(
         kernel,
         tuple(n.arg.slot for n in buffers),
-        tuple(n.arg.size * n.dtype.itemsize for n in own),
+        tuple(n.arg.size * n.dtype.itemsize for n in kernel_memory),
         context,
         launch_grid(linear) if limits else None,
     )

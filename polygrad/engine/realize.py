@@ -51,9 +51,9 @@ reclaim.append(collect)
 
 def collect_garbage() -> None:
     """Free nodes that nothing holds, if many nodes were made or much memory was allocated lately."""
-    taken = Allocation.taken_bytes
-    if taken - _garbage.taken_bytes > max(_COLLECT_BYTES, Allocation.allocated_bytes // 4):
-        _garbage.taken_bytes = taken
+    taken_bytes = Allocation.taken_bytes
+    if taken_bytes - _garbage.taken_bytes > max(_COLLECT_BYTES, Allocation.allocated_bytes // 4):
+        _garbage.taken_bytes = taken_bytes
         collect_young()
     else:
         collect_young(_COLLECT_NODES)
@@ -214,10 +214,10 @@ def _realize_sharded(todo: list[UOp], device: Any, pending: PendingGraph) -> dic
                 (resolved[i],) = resolve([root.copy_to(Sharding(device, None))])
     parts = _distinct_parts(roots, resolved)
     nodes = [p for ps in parts.values() for p in ps]
-    done = dict(zip(nodes, realize(nodes, device if isinstance(device, str) else None), strict=True))
+    computed = dict(zip(nodes, realize(nodes, device if isinstance(device, str) else None), strict=True))
     placeless: dict[UOp, UOp] = {}
     for root, result in zip(roots, resolved, strict=True):
-        values = [done[p].base for p in parts[root]]
+        values = [computed[p].base for p in parts[root]]
         if isinstance(result, Shards):
             values = [_join(result, [v.arg for v in values], root.dtype)]
         if root in everywhere or (root.value is None and parts[root] == [root]):
@@ -303,14 +303,14 @@ def _write(writes: list[UOp]) -> None:
 def _distinct_parts(roots: list[UOp], resolved: list[Resolved]) -> dict[UOp, list[UOp]]:
     """For each root, the node that each device computes; no two roots share memory."""
     parts: dict[UOp, list[UOp]] = {}
-    taken: set[UOp] = set()
+    used_parts: set[UOp] = set()
     for root, result in zip(roots, resolved, strict=True):
-        own = parts[root] = []
+        root_parts = parts[root] = []
         for part in result.parts if isinstance(result, Shards) else (result,):
-            while root.op is not Ops.AFTER and (stored_node(part).op is Ops.BUFFER or part in taken):
+            while root.op is not Ops.AFTER and (stored_node(part).op is Ops.BUFFER or part in used_parts):
                 part = part.clone()
-            taken.add(part)
-            own.append(part)
+            used_parts.add(part)
+            root_parts.append(part)
     return parts
 
 
@@ -372,11 +372,11 @@ def devices_of(order: list[UOp]) -> dict[UOp, Any]:
 def _copy(copies: list[UOp], others: list[UOp]) -> None:
     """Make COPYs. Their sources are computed together with `others`."""
     sources = dedup([*(copy.src[0] for copy in copies), *others])
-    done = dict(zip(sources, realize(sources), strict=True))
+    computed = dict(zip(sources, realize(sources), strict=True))
     for copy in copies:
         if value_of(copy) is not None:
             continue
-        source = done[copy.src[0]].base
+        source = computed[copy.src[0]].base
         old: Buffer = source.arg
         if old.device == copy.arg:
             _keep(copy, source)

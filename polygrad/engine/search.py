@@ -274,8 +274,8 @@ class _GraphBeam:
             opt = chosen[site] = choices.get(site, site[0] if proposal.pays else None)
             return None if opt is None else opt._replace(kernels=kernels)
 
-        done = list(steps(self.plan.calls, self.context, choose))
-        return tuple(opt for step in done for opt in step.opts), chosen, done[-1].calls
+        taken_steps = list(steps(self.plan.calls, self.context, choose))
+        return tuple(opt for step in taken_steps for opt in step.opts), chosen, taken_steps[-1].calls
 
     def _time(self, opts: KernelOpts, choices: _Choices, chosen: _Choices, calls: Calls) -> float:
         self.made[opts] = choices, chosen

@@ -367,11 +367,11 @@ def _for(node: UOp, src: Sequence[Resolved]) -> Shards:
             raise _refusal(node, x, f"values that stay as they are laid out, not with {after.words}")
     if any(p.op is Ops.COPY for p in UOp.sink(*[p for r in results for p in r.parts]).toposort()):
         raise _refusal(node, first, "a body for which each device needs only its own part")
-    own = [
+    results_by_device = [
         for_loop(trips, [r.parts[i] for r in results], [x.parts[i] for x in operands])[result]
         for i in range(n)
     ]
-    return Shards(first.devices, operands[result].axis, node.shape, tuple(own))
+    return Shards(first.devices, operands[result].axis, node.shape, tuple(results_by_device))
 
 
 _RULES: dict[Ops, Callable[[UOp, Sequence[Resolved]], Resolved]] = dict.fromkeys(

@@ -46,7 +46,7 @@ def values_to_store(writes: list[UOp], todo: list[UOp]) -> dict[UOp, UOp]:
     """The values to store before `writes` are made, for `todo` and for live values that read the old
     elements. Each with the node that is stored: the value itself, or a copy of a value in memory."""
     memory = {w.buffer.arg.allocation for w in writes}
-    now = {w.src[1] for w in writes}
+    written_values = {w.src[1] for w in writes}
     live = [stored_node(uop) for hook in live_roots for uop in hook(0)]
     roots = dedup([*todo, *live])
     reading: set[UOp] = set()  # nodes that read the memory
@@ -61,7 +61,7 @@ def values_to_store(writes: list[UOp], todo: list[UOp]) -> dict[UOp, UOp]:
         src = node.src[1:] if node.op in _WRITING else node.src  # a write's target is not read
         if node.op in _WRITING or not waiting.isdisjoint(src):
             waiting.add(node)
-            if node not in now and node.op is not Ops.SINK:
+            if node not in written_values and node.op is not Ops.SINK:
                 to_store |= {s: None for s in src if s in reading}
         elif not reading.isdisjoint(src):
             reading.add(node)

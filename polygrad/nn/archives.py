@@ -29,15 +29,15 @@ def check_name(name: str, what: str) -> str:
 def gunzip(raw: bytes | memoryview, what: str, max_bytes: int = _MAX_BYTES) -> bytes:
     """Decompress a gzip file. Raises ArgumentError when it is damaged, or holds more than `max_bytes`."""
     out, remaining = [], bytes(raw)
-    left = max_bytes
+    bytes_left = max_bytes
     while remaining.rstrip(b"\0"):  # zeros may follow the last member
         inflate = zlib.decompressobj(31)
         try:
-            part = inflate.decompress(remaining, left + 1)
+            part = inflate.decompress(remaining, bytes_left + 1)
         except zlib.error as e:
             raise ArgumentError(f"{what}: expected gzip data, got damaged bytes ({e})") from e
-        left -= len(part)
-        if left < 0:
+        bytes_left -= len(part)
+        if bytes_left < 0:
             raise ArgumentError(f"{what}: expected at most {max_bytes} bytes, got more")
         if not inflate.eof:
             raise ArgumentError(f"{what}: the gzip file ends early")

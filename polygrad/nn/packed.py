@@ -51,15 +51,15 @@ class PackedWeight:
                 f"activations: int8 is for matrices of the kinds {', '.join(CODES)} whose rows have a "
                 f"multiple of 32 numbers, got {kind} and {self.columns} columns in {axes} axes"
             )
-        own = {
+        parts = {
             name: (to_panels(plane, name in BYTE_PLANES) if in_panels else plane).detach().clone()
             for name, plane in planes.items()
         }
-        first, *others = own.values()
+        first, *others = parts.values()
         first.realize(*others)
-        keep_as_planes(own.values())
-        self._names = tuple(own)
-        vars(self).update(own)
+        keep_as_planes(parts.values())
+        self._names = tuple(parts)
+        vars(self).update(parts)
 
     @classmethod
     def of(cls, weight: Tensor, kind: str, activations: str | None = "float32") -> PackedWeight:
@@ -103,11 +103,11 @@ class PackedWeight:
     @property
     def planes(self) -> dict[str, Tensor]:
         """The parts by name, (*rows, blocks, ...); views of those in panels."""
-        own = {name: vars(self)[name] for name in self._names}
+        parts = {name: vars(self)[name] for name in self._names}
         if self.activations == "float32":
-            return own
+            return parts
         (rows,) = self.rows
-        return {name: by_rows(plane, rows, name in BYTE_PLANES) for name, plane in own.items()}
+        return {name: by_rows(plane, rows, name in BYTE_PLANES) for name, plane in parts.items()}
 
     def with_activations(self, activations: str | None = None) -> PackedWeight:
         """This matrix with other activations: a copy, if they are others. None: `int8` where it takes them

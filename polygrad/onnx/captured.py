@@ -134,7 +134,7 @@ def _check_bounds(
 
 def _variables(bounds: Mapping[str, tuple[int, int]]) -> dict[str, UOp]:
     """A Variable for each size that is not fixed. Its name occurs in kernels, so it is an identifier."""
-    taken: dict[str, str] = {}
+    identifiers: dict[str, str] = {}
     for name in bounds:
         plain = re.sub(
             r"\W",
@@ -142,10 +142,10 @@ def _variables(bounds: Mapping[str, tuple[int, int]]) -> dict[str, UOp]:
             f"n_{name}" if name in THREAD_VARIABLES or name[:1].isdigit() else name,
             flags=re.ASCII,
         )
-        while plain in taken.values():
+        while plain in identifiers.values():
             plain += "_"
-        taken[name] = plain
-    return {name: Variable(taken[name], lo, hi) for name, (lo, hi) in bounds.items() if lo < hi}
+        identifiers[name] = plain
+    return {name: Variable(identifiers[name], lo, hi) for name, (lo, hi) in bounds.items() if lo < hi}
 
 
 def _tensor(port: Port, value: Any, sizes: dict[str, Any], device: str | None) -> Tensor:

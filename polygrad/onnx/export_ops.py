@@ -138,8 +138,8 @@ def repeated_axes(u: UOp) -> set[int]:
     u = strip(u)
     if u.op is Ops.EXPAND:
         inner = u.src[0].shape
-        own = {i for i, (n, m) in enumerate(zip(inner, u.shape)) if is_one(n) and not is_one(m)}
-        return own | repeated_axes(u.src[0])
+        expanded_axes = {i for i, (n, m) in enumerate(zip(inner, u.shape)) if is_one(n) and not is_one(m)}
+        return expanded_axes | repeated_axes(u.src[0])
     if u.op is Ops.PERMUTE:
         inner_axes = repeated_axes(u.src[0])
         return {i for i, a in enumerate(u.arg) if a in inner_axes}

@@ -173,16 +173,18 @@ class GraphWriter:
     def model(self) -> bytes:
         """The bytes of the file, without nodes that no output needs. Writes the file of external data."""
         needed = set(self._outputs)
-        kept = []
+        nodes = []
         for n in reversed(self._nodes):
             if not needed.isdisjoint(n.outputs):
-                kept.append(n)
+                nodes.append(n)
                 needed.update(n.inputs)
-        kept.reverse()
+        nodes.reverse()
         text = GraphText(inputs=self._inputs, outputs=list(self._outputs.values()))
-        text.nodes = [proto_writer.node(n.op, n.inputs, n.outputs, n.outputs[-1], n.attributes) for n in kept]
+        text.nodes = [
+            proto_writer.node(n.op, n.inputs, n.outputs, n.outputs[-1], n.attributes) for n in nodes
+        ]
         text.initializers = [self._tensor(name) for name in self._initializers if name in needed]
-        newer = [_NEWER.get(n.op, (OPSET, IR_VERSION)) for n in kept]
+        newer = [_NEWER.get(n.op, (OPSET, IR_VERSION)) for n in nodes]
         opset, ir_version = max([(OPSET, IR_VERSION), *newer])
         return proto_writer.model(text.message("polygrad"), opset, ir_version)
 

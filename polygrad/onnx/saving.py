@@ -164,15 +164,15 @@ def _name_constants(
     written = [u for u in below if u in varying and u not in names]
     constant_sources = dict.fromkeys(s for u in written for s in u.src if s not in varying)
     constant_sources |= dict.fromkeys(u for u in roots if u not in varying)
-    own = {strip(t.uop): name for name, t in weights.items()}
+    weight_names = {strip(t.uop): name for name, t in weights.items()}
     constants: dict[UOp, str] = {}
     stack = list(constant_sources)
     while stack:
         u = strip(stack.pop())
         if u in constants or u.op is Ops.CONST:
             continue
-        if u in own:
-            constants[u] = own[u]
+        if u in weight_names:
+            constants[u] = weight_names[u]
         elif u.op in _WRITTEN_AS_THEY_ARE:
             stack += u.src
         else:

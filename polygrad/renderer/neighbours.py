@@ -31,8 +31,8 @@ def runs_of(addresses: Sequence[Address]) -> list[list[int]]:
                 size *= 2
             out.append([offsets[o] for o in remaining[:size]])
             del remaining[:size]
-    taken = {position for run in out for position in run}
-    return out + [[p] for p in range(len(addresses)) if p not in taken]
+    in_runs = {position for run in out for position in run}
+    return out + [[p] for p in range(len(addresses)) if p not in in_runs]
 
 
 def load_runs(builder: Builder, dtype: DType, addresses: Sequence[Address]) -> list[Value]:

@@ -33,9 +33,9 @@ def register() -> None:
     try:
         functions = code.run_js(source)
     except ffi.JsException as e:
-        said = " ".join(e.message.split())
+        reason = " ".join(e.message.split())
         raise DeviceError(
-            f"polygrad: expected a page that may evaluate JavaScript, got {said}: allow 'unsafe-eval' in its "
-            "Content-Security-Policy, or load polygrad by its npm package, which needs no such permission"
+            f"polygrad: expected a page that may evaluate JavaScript, got {reason}: allow 'unsafe-eval' in "
+            "its Content-Security-Policy, or load polygrad by its npm package, which needs no such permission"
         ) from e
     js.registerJsModule(NAME, functions)

@@ -51,10 +51,10 @@ def _divide(end: UOp, points: set[UOp]) -> None:
     block = total = 0
     for node in order:
         is_reduction = node.op is Ops.REDUCE_AXIS and node is not end and node not in points
-        taken = _total(_expression(node, points)) if is_reduction else cost.compile_cost(node.op)
-        if total and total + taken > cost.MAX_OPERATIONS:
+        operations = _total(_expression(node, points)) if is_reduction else cost.compile_cost(node.op)
+        if total and total + operations > cost.MAX_OPERATIONS:
             block, total = block + 1, 0
-        total += taken
+        total += operations
         blocks[node] = block
     if block == 0:
         return

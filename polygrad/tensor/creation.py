@@ -119,8 +119,8 @@ class CreationMixin(TensorBase):
         >>> Tensor([1.0, 2.0]).full_like(3).tolist()
         [3.0, 3.0]
         """
-        given = {name: value for name, value in kwargs.items() if value is not None}
-        options = {"dtype": self.dtype, "device": self._device, **given}
+        chosen_options = {name: value for name, value in kwargs.items() if value is not None}
+        options = {"dtype": self.dtype, "device": self._device, **chosen_options}
         if isinstance(options["device"], tuple) and options["device"] == self._device:
             requires_grad = options.pop("requires_grad", None)
             out = self.full(self.shape, fill_value, **{**options, "device": None})

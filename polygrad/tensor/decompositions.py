@@ -209,12 +209,12 @@ class DecompositionsMixin(LinalgMixin, SortingMixin):
         square = self.inv() if n < 0 else self._with(self.uop)
         eye = type(self).eye(fixed_size(self.shape[-1], "matrix_power"), dtype=self.dtype, device=self.device)
         out: Self | None = None
-        left = abs(n)
-        while left:
-            if left & 1:
+        exponent = abs(n)
+        while exponent:
+            if exponent & 1:
                 out = square if out is None else out.matmul(square)
-            left >>= 1
-            square = square.matmul(square) if left else square
+            exponent >>= 1
+            square = square.matmul(square) if exponent else square
         return eye.expand(self.shape) if out is None else out
 
     def det(self) -> Self:

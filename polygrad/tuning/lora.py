@@ -93,8 +93,8 @@ class Adapters:
     @property
     def parameters(self) -> list[Tensor]:
         """The Tensors that are trained, each once."""
-        own = [t for _, layer in self.layers for t in (layer.lora_A, layer.lora_B)]
-        return dedup([*own, *self.trained.values()])
+        factors = [t for _, layer in self.layers for t in (layer.lora_A, layer.lora_B)]
+        return dedup([*factors, *self.trained.values()])
 
     @property
     def layers(self) -> list[tuple[str, LowRankLinear]]:
@@ -276,12 +276,12 @@ def _list_names(places: Mapping[str, AdaptedLayer]) -> str:
 
 def trained_weights(model: Any, modules: Iterable[str]) -> dict[str, Tensor]:
     """The weights of modules that are whole tensors of the checkpoint, by its names."""
-    own: dict[str, Tensor] = nn.state.get_state_dict(module_of(model), buffers=False)
+    weights: dict[str, Tensor] = nn.state.get_state_dict(module_of(model), buffers=False)
     rules = names_of(model)
-    sources = rules.sources({name: tuple(t.shape) for name, t in own.items()})
+    sources = rules.sources({name: tuple(t.shape) for name, t in weights.items()})
     module_names = list(modules)
     return {
-        s.names[0]: own[name]
+        s.names[0]: weights[name]
         for name, s in sources.items()
         if len(s.names) == 1
         and s.part is None

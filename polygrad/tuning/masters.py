@@ -91,8 +91,10 @@ class MasterWeights:
     def load_state_dict(self, state_dict: dict[str, Tensor]) -> None:
         """Continue from a `state_dict`; the weights become the rounded copies. Raises ArgumentError,
         ShapeError."""
-        own = {k.removeprefix("optimizer."): t for k, t in state_dict.items() if k.startswith("optimizer.")}
-        self.optimizer.load_state_dict(own)
+        optimizer_state = {
+            k.removeprefix("optimizer."): t for k, t in state_dict.items() if k.startswith("optimizer.")
+        }
+        self.optimizer.load_state_dict(optimizer_state)
         with Tensor.no_grad():
             for i, (p, master) in enumerate(zip(self.params, self.masters)):
                 value = state_dict.get(f"masters.{i}")

@@ -106,7 +106,7 @@ def load_adapters(model: Any, folder: str | os.PathLike[str] | Mapping[str, byte
     places, others = _places(entries, model_places, config)
     # PEFT names modules that the model may have
     trained = trained_weights(model, fields.items("modules_to_save", str, []))
-    own: dict[str, TensorEntry] = {}
+    trained_entries: dict[str, TensorEntry] = {}
     bases: list[tuple[Tensor, TensorEntry]] = []
     for name, entry in others.items():
         if name.removesuffix(_BASE) in places and name.endswith(_BASE):
@@ -118,15 +118,15 @@ def load_adapters(model: Any, folder: str | os.PathLike[str] | Mapping[str, byte
                 f"{WEIGHTS}: {_PREFIX}{name}: expected shape {trained[name].shape}, got {entry.shape}"
             )
         else:
-            own[name] = entry
-    missing = next((name for name in trained if name not in own), None)
+            trained_entries[name] = entry
+    missing = next((name for name in trained if name not in trained_entries), None)
     if missing is not None:
         raise ModelError(f"{WEIGHTS}: {_PREFIX}{missing}: missing")
     try:
         adapters = attach(model, config, places, trained)
     except ArgumentError as e:
         raise ModelError(f"{CONFIG}: {e}") from e
-    _fill(adapters, entries, [(adapters.trained[n], e) for n, e in own.items()] + bases)
+    _fill(adapters, entries, [(adapters.trained[n], e) for n, e in trained_entries.items()] + bases)
     return adapters
 
 

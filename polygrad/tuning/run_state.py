@@ -88,9 +88,9 @@ def load_state(
         if tensor is None or tensor.shape != t.shape or tensor.dtype is not t.dtype:
             raise ModelError(f"{path}: weights.{name}: expected {t.dtype} of shape {t.shape}")
     start = "optimizer."
-    own = {k.removeprefix(start): t for k, t in tensors.items() if k.startswith(start)}
+    optimizer_state = {k.removeprefix(start): t for k, t in tensors.items() if k.startswith(start)}
     try:
-        optimizer.load_state_dict(own)
+        optimizer.load_state_dict(optimizer_state)
     except (ArgumentError, ShapeError) as e:
         raise ModelError(f"{path}: {e}") from e
     with Tensor.no_grad():

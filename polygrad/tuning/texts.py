@@ -113,11 +113,11 @@ def _text(record: Mapping[str, Any], key: str, place: str) -> str:
 
 def _encode_beginning(tokenizer: TextTokenizer, text: str) -> list[int]:
     """The tokens of the beginning of a text: with the special tokens before it, without those behind it."""
-    own, whole = tokenizer.encode(text, False), tokenizer.encode(text)
-    for at in range(len(whole) - len(own) + 1):
-        if whole[at : at + len(own)] == own:
-            return whole[: at + len(own)]
-    return whole
+    plain, with_special = tokenizer.encode(text, False), tokenizer.encode(text)
+    for at in range(len(with_special) - len(plain) + 1):
+        if with_special[at : at + len(plain)] == plain:
+            return with_special[: at + len(plain)]
+    return with_special
 
 
 def _append_end(ids: list[int], tokenizer: TextTokenizer) -> list[int]:

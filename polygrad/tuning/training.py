@@ -238,8 +238,8 @@ class _TrainingRun:
         """Take all remaining steps, or those until `should_stop`."""
         state, shown = self.state, nn.data.History()
         start, tokens = time.perf_counter(), 0
-        left = range(state.step, self.steps)
-        for step in nn.data.progress(left, label, history=shown):
+        remaining_steps = range(state.step, self.steps)
+        for step in nn.data.progress(remaining_steps, label, history=shown):
             batches = self._batches(step)
             Tensor.manual_seed(seed_of(self.settings.seed, step))
             loss = self.trainer.step(batches, self.settings.rate(step, self.steps))
@@ -293,12 +293,12 @@ def _optimizer(params: list[Tensor], settings: Settings) -> Any:
 
 def _weights_to_train(module: Any, adapters: Adapters | None) -> dict[str, Tensor]:
     """The weights that are trained, by name, each Tensor once."""
-    own: dict[str, Tensor] = nn.state.get_state_dict(module, buffers=False)
-    chosen = dedup([t for t in own.values() if t.dtype.is_float and t.requires_grad is not False])
+    weights: dict[str, Tensor] = nn.state.get_state_dict(module, buffers=False)
+    chosen = dedup([t for t in weights.values() if t.dtype.is_float and t.requires_grad is not False])
     if not chosen:
         raise ArgumentError("train: expected weights that require gradients, got none: the model is frozen")
     tensors = chosen if adapters is None else adapters.parameters
-    names = {id(t): name for name, t in reversed(own.items())}
+    names = {id(t): name for name, t in reversed(weights.items())}
     return {names[id(t)]: t for t in tensors}
 
 

@@ -134,15 +134,15 @@ class _Writer:
             body.append(f"{indent}r = {self.name('f', function, i)}({', '.join(values)})")
             body.append(f"{indent}if r is not None and r is not u: return r")
         head = ["def match(u):"]
-        asked = {k for k in range(arity) if any(f"o{k} " in line for line in body)}
+        ops_read = {k for k in range(arity) if any(f"o{k} " in line for line in body)}
         if self.op in GroupOp.ALU:  # no source is missing
             head.append(f" {''.join(f's{k}, ' for k in range(_arity(self.op)))}= u.src")
-            head += [f" o{k} = s{k}.op" for k in sorted(asked)]
+            head += [f" o{k} = s{k}.op" for k in sorted(ops_read)]
         elif arity:
             head += [" src = u.src", " n = len(src)"]
             for k in range(arity):
                 head.append(f" s{k} = src[{k}] if n > {k} else None")
-                if k in asked:
+                if k in ops_read:
                     head.append(f" o{k} = s{k}.op if n > {k} else None")
         return "\n".join([*head, *body, " return None"]) + "\n", self.names
 

@@ -233,12 +233,14 @@ def _add_stage(producer: KernelCall, reader: KernelCall, shared: list[_SharedLoo
             ast = split_loop(ast, s.producer, s.block)
             rows[next(r for r in ast.src[0].src[1:] if r.arg == s.producer.arg.child(0))] = s.reader
     store, loops = ast.src[0].src[0], ast.src[0].src[1:]
-    own = tuple(r for r in loops if r not in rows)
-    sizes = tuple(r.src[0].arg for r in own)
+    stage_loops = tuple(r for r in loops if r not in rows)
+    sizes = tuple(r.src[0].arg for r in stage_loops)
     args = join_args(producer, reader)
-    index = flat_index(sizes, own)
+    index = flat_index(sizes, stage_loops)
     dtype = store.src[1].dtype
-    stage = UOp(Ops.STAGE, dtype, (store.src[1], index, *own), Memory(rounds(own), AddrSpace.LOCAL))
+    stage = UOp(
+        Ops.STAGE, dtype, (store.src[1], index, *stage_loops), Memory(rounds(stage_loops), AddrSpace.LOCAL)
+    )
     stage = move_value(stage, rows, producer.args, args)
     changes = {}
     for n in _loads(producer, reader):

@@ -37,19 +37,19 @@ def divide(calls: Calls, k: int, asts: Sequence[UOp]) -> Calls:
     outputs = [ast.src[0].src[0] if ast.src[0].op is Ops.END else ast.src[0] for ast in asts]
     written = [store.src[0].src[0].arg.slot for store in outputs]
     memory: dict[int, UOp] = dict(enumerate(call.args))
-    own = {slot: n for nodes in params for slot, n in nodes.items() if slot not in memory}
+    temporaries = {slot: n for nodes in params for slot, n in nodes.items() if slot not in memory}
     out = calls[:k]
     for ast, nodes, output in zip(asts, params, written, strict=True):
         slots = [output, *sorted(nodes.keys() - {output})]
         places = {nodes[s]: nodes[s].replace(arg=nodes[s].arg._replace(slot=i)) for i, s in enumerate(slots)}
         ast = ast.substitute(places)
         reads = tuple([memory[s] for s in slots[1:]])
-        if output in own and output not in memory:
+        if output in temporaries and output not in memory:
             stored = _find_stored(out, ast, reads) if written.count(output) == 1 else None
             if stored is not None:
                 memory[output] = stored
                 continue
-            memory[output] = make_temporary(own[output].arg.size, own[output].dtype)
+            memory[output] = make_temporary(temporaries[output].arg.size, temporaries[output].dtype)
         out.append(replace(call, ast=ast, args=(memory[output], *reads)))
     return [*out, *calls[k + 1 :]]
 
@@ -131,6 +131,8 @@ def store_sum_before(ast: UOp, total: UOp, slot: int) -> tuple[UOp, UOp]:
     out[i, j] = f(total(i), j)  ->  t[i] = total(i);  out[i, j] = f(t[i], j)
     """
     loops = sorted(total.ranges, key=lambda r: r.arg)
-    own = [r.replace(arg=Axis((i,), AxisKind.LOOP)) for i, r in enumerate(loops)]
-    producer = store_value(total.substitute(dict(zip(loops, own, strict=True))), own, slot)
+    producer_loops = [r.replace(arg=Axis((i,), AxisKind.LOOP)) for i, r in enumerate(loops)]
+    producer = store_value(
+        total.substitute(dict(zip(loops, producer_loops, strict=True))), producer_loops, slot
+    )
     return producer, ast.substitute({total: load_value(total.dtype, loops, slot)})

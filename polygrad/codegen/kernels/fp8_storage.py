@@ -37,10 +37,10 @@ def store_as_bits(kernel: UOp) -> UOp:
     order = kernel.toposort()
     if not any(_is_fp8(n.dtype) for n in order):
         return kernel
-    done: dict[UOp, UOp] = {}
+    rewritten: dict[UOp, UOp] = {}
     for n in order:
-        done[n] = _rewrite(n, tuple([done[s] for s in n.src]))
-    return done[kernel]
+        rewritten[n] = _rewrite(n, tuple([rewritten[s] for s in n.src]))
+    return rewritten[kernel]
 
 
 def _is_fp8(dtype: DType) -> bool:

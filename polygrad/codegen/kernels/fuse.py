@@ -51,14 +51,14 @@ def _propose_for_pairs(calls: Calls, context: KernelContext, propose: _ProposePa
     for i, call in enumerate(calls):
         for arg in call.args[1:]:
             readers.setdefault(arg, set()).add(i)
-    gone: list[int] = []  # sorted
+    removed: list[int] = []  # sorted
     for i in range(len(calls) - 1, -1, -1):
         producer = calls[i]
         node = producer.args[0]
         if len(own := readers.get(node, set())) != 1 or _stays(node, context.results):
             continue
         (first,) = own
-        j = first - bisect_left(gone, first)
+        j = first - bisect_left(removed, first)
         if not _is_kept_until(calls, i, j):
             continue
         numbers: dict[UOp, int] = {}
@@ -73,7 +73,7 @@ def _propose_for_pairs(calls: Calls, context: KernelContext, propose: _ProposePa
         if calls is before:
             refused.add(pair)
             continue
-        gone.insert(0, i)
+        removed.insert(0, i)
         for arg in producer.args[1:]:
             readers[arg].discard(i)
             readers[arg].add(first)

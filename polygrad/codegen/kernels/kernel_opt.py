@@ -146,10 +146,10 @@ def parse_kernel_opts(text: str) -> KernelOpts:
 
 
 def _parse(words: list[str]) -> KernelOpt:
-    given = " ".join(words)
+    text = " ".join(words)
     if words[0] not in Kind.__members__:
         kinds = ", ".join(Kind.__members__)
-        raise ArgumentError(f"kernel opt {given!r}: expected one of {kinds}, got {words[0]!r}")
+        raise ArgumentError(f"kernel opt {text!r}: expected one of {kinds}, got {words[0]!r}")
     kernels: list[int] = []
     axes: list[AxisId] = []
     numbers: list[int] = []
@@ -163,6 +163,6 @@ def _parse(words: list[str]) -> KernelOpt:
             kernels.append(int(word[1:]))
         else:
             raise ArgumentError(
-                f"kernel opt {given!r}: expected kernels as k2, axes as r1.0, then numbers, got {word!r}"
+                f"kernel opt {text!r}: expected kernels as k2, axes as r1.0, then numbers, got {word!r}"
             )
     return KernelOpt(Kind[words[0]], tuple(kernels), tuple(axes), tuple(numbers))

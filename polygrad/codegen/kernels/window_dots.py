@@ -141,12 +141,12 @@ def _axes(x: _WindowOperand, k: UOp, lanes: UOp) -> tuple[list[BoxAxis], list[Bo
 
 
 def _pack(x: _WindowOperand, k: UOp, lanes: UOp, kind: DType, count: int) -> Packed:
-    own = x.axis_of(k)
-    assert own is not None
+    axis_of_k = x.axis_of(k)
+    assert axis_of_k is not None
     before, along = _axes(x, k, lanes)
-    words = ceildiv(own.size, count)
+    words = ceildiv(axis_of_k.size, count)
     sizes = [*(a.size for a in before), words, *(a.size for a in along)]
-    axes, size = [*before, own, *along], int(prod(sizes))
+    axes, size = [*before, axis_of_k, *along], int(prod(sizes))
     if not along:  # each word's elements are innermost
         loops = _loops([*sizes[:-1], words * count])
         return Packed(_element(x, axes, loops, len(before), kind), tuple(loops), dtypes.uint32, size)
@@ -185,9 +185,9 @@ def _load(slot: int, packed: Packed, x: _WindowOperand, k: UOp, words: UOp, lane
 def _pack_sums(x: _WindowOperand, summed: Sequence[UOp], outer: Sequence[UOp], factor: int) -> Packed:
     """`factor` times the sums of `x` over the loops of the product."""
     loops = _loops([_size(r) for r in outer])
-    own = [r.replace(arg=Axis((len(loops) + i,), AxisKind.REDUCE)) for i, r in enumerate(summed)]
-    value = x.value.substitute({**dict(zip(outer, loops)), **dict(zip(summed, own))})
-    total = UOp(Ops.REDUCE, dtypes.int32, (value.cast(dtypes.int32), *own), Ops.ADD)
+    summed_loops = [r.replace(arg=Axis((len(loops) + i,), AxisKind.REDUCE)) for i, r in enumerate(summed)]
+    value = x.value.substitute({**dict(zip(outer, loops)), **dict(zip(summed, summed_loops))})
+    total = UOp(Ops.REDUCE, dtypes.int32, (value.cast(dtypes.int32), *summed_loops), Ops.ADD)
     return Packed(total * factor, tuple(loops), dtypes.int32, rounds(outer))
 
 

@@ -184,8 +184,8 @@ def lower(ast: UOp, target: Target, optimized: bool = True, opts: tuple[Opt, ...
 def parameters(linear: Sequence[UOp]) -> list[UOp]:
     """The PARAMs of a linear kernel in the order of its arguments: buffers, then memory of its own, without
     memory of workgroups."""
-    given = (n for n in linear if n.op is Ops.PARAM and n.arg.space is not AddrSpace.SHARED)
-    return sorted(given, key=lambda n: (n.arg.space, n.arg.slot))
+    params = (n for n in linear if n.op is Ops.PARAM and n.arg.space is not AddrSpace.SHARED)
+    return sorted(params, key=lambda n: (n.arg.space, n.arg.slot))
 
 
 def signature(linear: list[UOp]) -> str:

@@ -31,8 +31,8 @@ def _drop_idle_loops(u: UOp) -> UOp | None:
     idle = [r for r in u.src[1:] if r not in ranges]
     if not idle:
         return None
-    left = tuple(r for r in u.src[1:] if r in ranges)
-    out = UOp(Ops.REDUCE, u.dtype, (x, *left), u.arg) if left else x
+    needed = tuple(r for r in u.src[1:] if r in ranges)
+    out = UOp(Ops.REDUCE, u.dtype, (x, *needed), u.arg) if needed else x
     if u.arg is Ops.ADD:
         for r in idle:
             size = r.src[0]
@@ -110,8 +110,8 @@ def _flatten(u: UOp) -> UOp | None:
         inner = inner.src[1]
     if inner.op is not Ops.REDUCE or inner.arg is not Ops.ADD:
         return None
-    own = set(inner.src[1:])
-    if any(not own.isdisjoint(n.src[1:]) for c in conditions for n in c.toposort() if n.op is Ops.REDUCE):
+    reduced = set(inner.src[1:])
+    if any(not reduced.isdisjoint(n.src[1:]) for c in conditions for n in c.toposort() if n.op is Ops.REDUCE):
         return None  # a condition on the sum itself, as in relu(sum), is known only after the sum
     required = {c for condition in conditions for c in conjuncts(condition)}
     value = _guarded_product(inner.src[0], required)

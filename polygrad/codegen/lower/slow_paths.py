@@ -50,8 +50,8 @@ def branch_slow_paths(kernel: UOp, fused: bool, serial: bool = False) -> UOp:
         src = tuple([new[s] for s in node.src])
         if node.op is Ops.SIN:
             x = src[0] if node.dtype in _FLOATS else src[0].cast(dtypes.float32)
-            made = _sin(x, Reg(register), Axis((axis,), AxisKind.LOOP), fused, serial)
-            new[node] = made.cast(node.dtype)
+            sine = _sin(x, Reg(register), Axis((axis,), AxisKind.LOOP), fused, serial)
+            new[node] = sine.cast(node.dtype)
             register, axis = register + 1, axis + 1
         else:
             new[node] = node.over(src)
@@ -75,23 +75,23 @@ def _sin(x: UOp, number: Reg, axis: Axis, fused: bool, serial: bool) -> UOp:
     else:
         rounds = UOp(Ops.REDUCE, dtypes.bool, (far, *tile), Ops.MAX) if tile else far
     branch = UOp(Ops.RANGE, dtypes.index, (rounds.cast(dtypes.index),), axis)
-    held = UOp(Ops.LOAD, dtype, (at(start, branch),))
+    start_value = UOp(Ops.LOAD, dtype, (at(start, branch),))
     if serial and tile:
-        value = _last_far(held, tile, fused)
+        value = _last_far(start_value, tile, fused)
     else:
-        value = far.where(UOp(Ops.SIN, dtype, (held,)), held)
+        value = far.where(UOp(Ops.SIN, dtype, (start_value,)), start_value)
     slow = UOp(Ops.STORE, dtypes.void, (at(), value))
     return UOp(Ops.LOAD, dtype, (at(UOp(Ops.END, dtypes.void, (slow, branch))),))
 
 
-def _last_far(held: UOp, tile: list[UOp], fused: bool) -> UOp:
+def _last_far(start_value: UOp, tile: list[UOp], fused: bool) -> UOp:
     """A tile of values, with the sine of the last far value in its place."""
     place = UOp.const(dtypes.int32, 1)  # the 1-based place in the tile
     for r, stride in zip(tile, accumulate((r.src[0].arg for r in tile), mul, initial=1), strict=False):
         place = place + r.cast(dtypes.int32) * stride
     none = UOp.const(dtypes.int32, 0)
-    far = transcendental.is_far(held, fused).where(place, none)
+    far = transcendental.is_far(start_value, fused).where(place, none)
     is_last = place.eq(UOp(Ops.REDUCE, dtypes.int32, (far, *tile), Ops.MAX))
-    argument = is_last.where(held, UOp.const(held.dtype, 0))
-    argument = UOp(Ops.REDUCE, held.dtype, (argument, *tile), Ops.ADD)
-    return is_last.where(UOp(Ops.SIN, held.dtype, (argument,)), held)
+    argument = is_last.where(start_value, UOp.const(start_value.dtype, 0))
+    argument = UOp(Ops.REDUCE, start_value.dtype, (argument, *tile), Ops.ADD)
+    return is_last.where(UOp(Ops.SIN, start_value.dtype, (argument,)), start_value)

@@ -410,8 +410,8 @@ def _parallel(kernel: UOp, target: Target) -> Decisions:
         return
     divided = {nest: _find_divided_loop(nest, count) for nest in kernel.src}
     loops = [r for r in divided.values() if r is not None]
-    left = sum(_work(nest) for nest, r in divided.items() if r is None)
-    if loops and left * count * cost.LITTLE <= work:
+    serial_work = sum(_work(nest) for nest, r in divided.items() if r is None)
+    if loops and serial_work * count * cost.LITTLE <= work:
         yield _opt(OptKind.PARALLEL, *loops, numbers=(count,))
 
 

@@ -34,11 +34,11 @@ def frontier(rows: int, columns: int, offset: int | Tensor, low: int | None, hig
     """
     i, j = Tensor.arange(rows).reshape(-1, 1), Tensor.arange(columns).reshape(1, -1)
     at = i + (offset if isinstance(offset, int) else offset.cast(dtypes.int32).reshape(-1, 1, 1, 1))
-    seen = None
+    is_seen = None
     for limit in ([] if high is None else [j <= at + high]) + ([] if low is None else [j >= at - low]):
-        seen = limit if seen is None else seen & limit
-    assert seen is not None
-    return seen
+        is_seen = limit if is_seen is None else is_seen & limit
+    assert is_seen is not None
+    return is_seen
 
 
 def masked_softmax(scores: Tensor, bias: Tensor | None) -> Tensor:
@@ -223,7 +223,7 @@ def linear_attention(
             predicted = (state * key).sum(-2, keepdim=True)
             value = (value - predicted) * beta[:, t].float().reshape(q.shape[0], -1, 1, 1)
         state = (state + key * value).contiguous()
-        seen = state.repeat_interleave(group, 1) if group > 1 else state
-        outputs.append((queries[:, :, t].unsqueeze(-1) * seen).sum(-2) * factor)
+        shared_state = state.repeat_interleave(group, 1) if group > 1 else state
+        outputs.append((queries[:, :, t].unsqueeze(-1) * shared_state).sum(-2) * factor)
     y = merge_heads(outputs[0].stack(*outputs[1:], dim=2)).cast(q.dtype)
     return y, state.cast(q.dtype if past is None else past.dtype)

@@ -105,9 +105,9 @@ def scan_8(
     ends = [longest] * batch if lengths is None else [int(n) for n in numbers_of(lengths)]
     rows = []
     for b, end in enumerate(ends):
-        own = [x[b] for x in tensors[:count]] + [x[b, :end] for x in tensors[count:]]
+        inputs_of_row = [x[b] for x in tensors[:count]] + [x[b, :end] for x in tensors[count:]]
         results = scan(
-            *own,
+            *inputs_of_row,
             body=body,
             num_scan_inputs=num_scan_inputs,
             scan_input_directions=directions,

@@ -240,12 +240,12 @@ def tree_ensemble(
             if ends[0][:2] == ends[1][:2] and ends[0][0]:  # a tree of one leaf
                 ends = ((ends[0][0], ends[0][1], Tensor.ones(x.shape[0], dtype=dtypes.bool)),)  # type: ignore[assignment]
             for is_leaf, at, test in ends:
-                taken = test if way is None else way & test
+                is_taken = test if way is None else way & test
                 if not is_leaf:
-                    stack.append((at, taken))
+                    stack.append((at, is_taken))
                     continue
                 old = scores[leaf_targetids[at]]
-                scores[leaf_targetids[at]] = taken.where(weights[at], 0.0 if old is None else old)
+                scores[leaf_targetids[at]] = is_taken.where(weights[at], 0.0 if old is None else old)
         for k, score in enumerate(scores):
             if score is not None:
                 targets[k].append(score.cast(x.dtype))

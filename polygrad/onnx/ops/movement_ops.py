@@ -160,8 +160,8 @@ def transpose(x: Tensor, *, perm: Sequence[int] | None = None) -> Tensor:
 @op("Expand", 8, 13)
 def expand(x: Tensor, shape: Ints) -> Tensor:
     rank = max(x.ndim, len(shape))
-    own, target = [1] * (rank - x.ndim) + list(x.shape), [1] * (rank - len(shape)) + list(shape)
-    return x.reshape(own).expand([n if m == 1 else m for n, m in zip(target, own)])
+    old_shape, new_shape = [1] * (rank - x.ndim) + list(x.shape), [1] * (rank - len(shape)) + list(shape)
+    return x.reshape(old_shape).expand([n if m == 1 else m for n, m in zip(new_shape, old_shape)])
 
 
 @op("Tile", 6, 13)

@@ -51,12 +51,12 @@ def _gru_step(layer: _Layer, x: Tensor, state: list[Tensor]) -> list[Tensor]:
     zr = x[:, : 2 * n] + h.dot(layer.r[:, : 2 * n])
     zr = zr if bias is None else zr + bias[: 2 * n]
     z, r = f(layer.clip_values(zr)).split((n, n), 1)
-    own = layer.r[:, 2 * n :]
+    new_weights = layer.r[:, 2 * n :]
     if layer.coupled:
-        part = h.dot(own)
+        part = h.dot(new_weights)
         part = r * (part if bias is None else part + bias[2 * n :])
     else:
-        part = (r * h).dot(own)
+        part = (r * h).dot(new_weights)
         part = part if bias is None else part + bias[2 * n :]
     new = g(layer.clip_values(x[:, 2 * n :] + part))
     return [(1.0 - z) * new + z * h]
@@ -118,16 +118,16 @@ def _unroll(
     outputs, last = [], []
     for d, layer in enumerate(layers):
         backward = direction == "reverse" or d == 1
-        seen = _reverse_sequences(rows, lengths) if backward else rows
-        seen = seen.dot(w[d].T)
+        products = _reverse_sequences(rows, lengths) if backward else rows
+        products = products.dot(w[d].T)
         if bias is not None:
-            seen = seen + bias[d, : w.shape[1]]
+            products = products + bias[d, : w.shape[1]]
         zeros = Tensor.zeros(batch, layer.hidden, dtype=x.dtype, device=x.device)
         starts = [s if s is None else s.transpose(0, 1) if layout else s for s in initial]
         state = [zeros if s is None else s[d] for s in starts]
         steps = []
         for t in range(length):
-            new = step(layer, seen[t], state)
+            new = step(layer, products[t], state)
             out = new[0]
             if lengths is not None:
                 runs = (lengths > t).reshape(-1, 1)

@@ -152,28 +152,28 @@ def _resize(
     policy: str = "stretch",
 ) -> Tensor:
     chosen = list(range(x.ndim)) if axes is None else [x._axis(a) for a in axes]
-    given = scales if scales else sizes
-    if not given or len(given) != len(chosen):
-        raise OnnxError(f"expected a scale or size for each of axes {chosen}, got {given}")
-    own = [x.shape[a] for a in chosen]
-    kept = [s == 1 if scales else same_size(s, n) for s, n in zip(given, own)]
-    for axis, size, stays in zip(chosen, own, kept):
+    scales_or_sizes = scales if scales else sizes
+    if not scales_or_sizes or len(scales_or_sizes) != len(chosen):
+        raise OnnxError(f"expected a scale or size for each of axes {chosen}, got {scales_or_sizes}")
+    old_sizes = [x.shape[a] for a in chosen]
+    kept = [s == 1 if scales else same_size(s, n) for s, n in zip(scales_or_sizes, old_sizes)]
+    for axis, size, stays in zip(chosen, old_sizes, kept):
         if not (stays or isinstance(size, int)):
             raise OnnxError(
                 f"axis {axis} has the symbolic size {size}: only an axis of a fixed size is resized"
             )
     if scales:
-        counts = [n if stays else math.floor(n * s) for n, s, stays in zip(own, scales, kept)]
+        counts = [n if stays else math.floor(n * s) for n, s, stays in zip(old_sizes, scales, kept)]
         factors = list(scales)
     else:
         assert sizes
-        factors = [1.0 if stays else m / n for m, n, stays in zip(sizes, own, kept)]
+        factors = [1.0 if stays else m / n for m, n, stays in zip(sizes, old_sizes, kept)]
         counts = list(sizes)
         if policy != "stretch":
             if policy not in ("not_larger", "not_smaller"):
                 raise OnnxError(f"unknown keep_aspect_ratio_policy {policy!r}")
             factor = min(factors) if policy == "not_larger" else max(factors)
-            factors, counts = [factor] * len(own), [int(factor * n + 0.5) for n in own]
+            factors, counts = [factor] * len(old_sizes), [int(factor * n + 0.5) for n in old_sizes]
     region = list(roi) if roi else [0.0] * len(chosen) + [1.0] * len(chosen)
     out = x if rules.mode == "nearest" or x.dtype is dtypes.float64 else x.float()
     for i, (axis, count, factor) in enumerate(zip(chosen, counts, factors)):

@@ -61,10 +61,10 @@ def split_to_sequence(x: Tensor, sizes: Value = None, *, axis: int = 0, keepdims
     if sizes is None:
         parts = x.split(1, axis)
         return [part if keepdims else part.squeeze(axis) for part in parts]
-    given = integers_of(sizes)
+    part_sizes = integers_of(sizes)
     if shape_of(sizes):
-        return list(x.split(tuple(given), axis))
-    step = given[0]
+        return list(x.split(tuple(part_sizes), axis))
+    step = part_sizes[0]
     return list(x.split(tuple(min(step, n - i) for i in range(0, n, step)), axis))
 
 

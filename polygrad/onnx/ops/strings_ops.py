@@ -32,9 +32,9 @@ def pairs_of_texts(a: Value, b: Value) -> tuple[tuple[int, ...], list[tuple[str,
 
 
 def _at(x: Strings, place: Sequence[int]) -> str:
-    own = place[len(place) - len(x.shape) :]
+    indices = place[len(place) - len(x.shape) :]
     index = 0
-    for i, n in zip(own, x.shape):
+    for i, n in zip(indices, x.shape):
         index = index * n + (i if n > 1 else 0)
     return x.texts[index]
 

@@ -213,9 +213,9 @@ def non_max_suppression(
     limit = max(max_boxes or 0, 0)
     rows: list[int] = []
     for b, c in itertools.product(range(batch), range(classes)):
-        own = marks[(b * classes + c) * count : (b * classes + c + 1) * count]
-        order = [i for i in range(count) if score_threshold is None or own[i] > score_threshold]
-        order.sort(key=lambda i: (-own[i], i))
+        class_scores = marks[(b * classes + c) * count : (b * classes + c + 1) * count]
+        order = [i for i in range(count) if score_threshold is None or class_scores[i] > score_threshold]
+        order.sort(key=lambda i: (-class_scores[i], i))
         kept: list[tuple[int, tuple[float, float, float, float]]] = []
         for i in order:
             if len(kept) == limit:

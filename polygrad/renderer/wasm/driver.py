@@ -162,7 +162,7 @@ def _call(
     parts: Mapping[str, int] | None = None,
 ) -> None:
     """Write a call. `parts`: the locals that hold the part's number and the number of parts."""
-    given = {THREAD: _THREAD, THREADS: _THREADS, **(parts or {})}
+    local_of = {THREAD: _THREAD, THREADS: _THREADS, **(parts or {})}
     for pointer in call.pointers:
         body.op("local.get", _TABLE).op("i32.load", _WORD * pointer.entry)
         if pointer.offset:
@@ -171,7 +171,7 @@ def _call(
         if isinstance(source, int):
             body.op("local.get", _TABLE).op("i32.load", _WORD * (driver.entries + source))
         else:
-            body.op("local.get", given[source])
+            body.op("local.get", local_of[source])
     body.op("call", starts[call.kernel])
 
 

@@ -180,8 +180,8 @@ class _Outliner:
             else:
                 loop = open_.pop()
                 loop.end = i
-                own = loop.body_end - loop.body - sum(n.end - n.start for n in loop.inner)
-                loop.work = loop.rounds * (own + sum(n.work for n in loop.inner))
+                body_length = loop.body_end - loop.body - sum(n.end - n.start for n in loop.inner)
+                loop.work = loop.rounds * (body_length + sum(n.work for n in loop.inner))
                 (open_[-1].inner if open_ else self.top).append(loop)
 
     @functools.cached_property

@@ -159,11 +159,11 @@ class WasmtimeCalls(WasmCalls):
 
     def run(self, bases: array[int]) -> None:
         self._set(bases)
-        made: list[int | None] = []
-        self.calls_made = made
-        made.extend(itertools.starmap(_call_unchecked, self._calls))
-        if any(made) or any(self._traps):
-            self._raise(made)
+        results: list[int | None] = []
+        self.calls_made = results
+        results.extend(itertools.starmap(_call_unchecked, self._calls))
+        if any(results) or any(self._traps):
+            self._raise(results)
 
     def run_stoppable(self, bases: array[int], control: Control) -> bool:
         self._set(bases)

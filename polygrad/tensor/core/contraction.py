@@ -20,14 +20,14 @@ def contraction_path(terms: Sequence[str], output: str, sizes: Mapping[str, int]
 
     terms: the letters of each operand. output: the letters of the result. sizes: the size of each letter.
     """
-    left, path = list(terms), []
-    while len(left) > EXACT:
-        pairs = combinations(range(len(left)), 2)
-        i, j = min(pairs, key=lambda p: _products(left[p[0]] + left[p[1]], sizes))
-        _join(left, i, j, output)
+    remaining_terms, path = list(terms), []
+    while len(remaining_terms) > EXACT:
+        pairs = combinations(range(len(remaining_terms)), 2)
+        i, j = min(pairs, key=lambda p: _products(remaining_terms[p[0]] + remaining_terms[p[1]], sizes))
+        _join(remaining_terms, i, j, output)
         path.append((i, j))
-    if len(left) > 2:
-        path += _exact_path(left, output, sizes)
+    if len(remaining_terms) > 2:
+        path += _exact_path(remaining_terms, output, sizes)
     return path
 
 
