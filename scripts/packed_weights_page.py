@@ -1,6 +1,6 @@
 """What weights in few bits cost: writes docs/internals/packed_weights.md.
 
-    python scripts/packed_weights.py
+    python scripts/packed_weights_page.py
 
 A small Llama learns the sonnets of examples/data, letter by letter, for a minute or two. Then its weights
 are packed in each kind, and its perplexity on sonnets that it has not seen, and its scores, are compared
@@ -157,7 +157,7 @@ def main() -> None:
 
 _TEXT = """# What weights in few bits cost
 
-Made by `python scripts/packed_weights.py`. A Llama of three layers learned sonnets letter by letter; its
+Made by `python scripts/packed_weights_page.py`. A Llama of three layers learned sonnets letter by letter; its
 weights were packed by `polygrad.quantize`, those of its embedding and its scores too. Perplexity is that of
 sonnets that it had not seen, differences are those of its scores, whose standard deviation is {spread}. Kinds
 without these are only read from files. The columns *int8* are with activations in 8 bits; differences there
