@@ -11,7 +11,7 @@ import { launchChromium } from "../web/chromium.mjs";
 import { startServer } from "../web/serve.mjs";
 
 const PATH = fileURLToPath(new URL("../docs/images/playground.png", import.meta.url));
-const SIZE = { width: 1080, height: 674 };
+const SIZE = { width: 1080, height: 660 };
 const WAIT = { timeout: 120_000 };
 
 /** A three, in one stroke; points are parts of the drawing's sides. */
