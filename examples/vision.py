@@ -62,7 +62,7 @@ def nearest_mean(train, train_labels, test):
 
 def main():
     parser = argparse.ArgumentParser(description="Train a small Vision Transformer on handwritten digits.")
-    parser.add_argument("--epochs", type=int, default=50)
+    parser.add_argument("--epochs", type=int, default=70)
     epochs = parser.parse_args().epochs
 
     Tensor.manual_seed(0)
@@ -74,11 +74,11 @@ def main():
 
     files = {"preprocessor_config.json": json.dumps(PREPARATION).encode()}
     model = hf.from_config(CONFIG, files)
-    model.optimizer = nn.optim.AdamW(nn.state.get_parameters(model.module), lr=0.006)
+    model.optimizer = nn.optim.AdamW(nn.state.get_parameters(model.module), lr=0.005)
     pixels = ((train.float() / 255 - 0.3) / 0.4).unsqueeze(1).realize()
     history = nn.data.History()
     batches = nn.data.batches((pixels, train_labels), 64, drop_last=True, seed=0, epochs=epochs)
-    schedule = nn.optim.OneCycleLR(model.optimizer, 0.006, total_steps=len(batches))
+    schedule = nn.optim.OneCycleLR(model.optimizer, 0.005, total_steps=len(batches))
     rng = random.Random(0)
     for x, y in nn.data.progress(batches, "training", history=history):
         shifted = moved(x, rng.choice(PLACES), rng.choice(PLACES))
