@@ -32,16 +32,17 @@ def call_by_codes(op: str, inputs: list[Value], call: Call) -> list[Value]:
     integers among it are looked up if many nodes compute them."""
     if op == "DequantizeLinear":
         return _dequantized(inputs, call)
-    functions = [_function_of(x) for x in inputs] if op in _ELEMENTWISE else []
-    codes = next((f.codes for f in functions if f is not None), None)
+    roots = [_codes_of(x) for x in inputs] if op in _ELEMENTWISE else []
+    codes = next((root for root in roots if root is not None), None)
     if codes is None or not all(
-        f.codes is codes if f is not None else x is None or _is_single(x)
-        for f, x in zip(functions, inputs, strict=True)
+        root is codes if root is not None else x is None or _is_single(x)
+        for root, x in zip(roots, inputs, strict=True)
     ):
         return call(inputs)
     out = call(inputs)
     if len(out) != 1 or not isinstance(out[0], Tensor) or out[0].shape != codes.shape:
         return out
+    functions = [_function_of(x) for x in inputs]
     table = plain(call([x if f is None else f.table for f, x in zip(functions, inputs, strict=True)])[0])
     assert isinstance(table, Tensor)
     depth = 1 + max(f.depth for f in functions if f is not None)
@@ -61,13 +62,18 @@ def _dequantized(inputs: list[Value], call: Call) -> list[Value]:
     return [out]
 
 
+def _codes_of(x: Value) -> Tensor | None:
+    """The codes that a value is a function of, one element of one; None for other values."""
+    if isinstance(x, Dequantized) and x.is_uniform and not _is_single(x):
+        return x.codes if x.function is None else x.function.codes
+    return x.codes if isinstance(x, Codewise) else None
+
+
 def _function_of(x: Value) -> Codewise | None:
-    """A value as a function of codes; None for others."""
-    if isinstance(x, Codewise):
-        return x
-    if not isinstance(x, Dequantized) or not x.is_uniform or _is_single(x):
-        return None
-    return x.function or Codewise(x.tensor, x.codes, x.of(_all_codes(x.codes.dtype, x.codes.device)), 0)
+    """A value that has codes as a function of them; None for others."""
+    if isinstance(x, Dequantized) and _codes_of(x) is not None:
+        return x.function or Codewise(x.tensor, x.codes, x.of(_all_codes(x.codes.dtype, x.codes.device)), 0)
+    return x if isinstance(x, Codewise) else None
 
 
 def _is_single(x: Value) -> bool:
