@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any, TypeAlias
 
 from polygrad.dtype import DType, dtypes
@@ -43,10 +44,8 @@ def call_by_codes(op: str, inputs: list[Value], call: Call) -> list[Value]:
     if len(out) != 1 or not isinstance(out[0], Tensor) or out[0].shape != codes.shape:
         return out
     functions = [_function_of(x) for x in inputs]
-    table = plain(call([x if f is None else f.table for f, x in zip(functions, inputs, strict=True)])[0])
-    assert isinstance(table, Tensor)
     depth = 1 + max(f.depth for f in functions if f is not None)
-    found = Codewise(out[0], codes, table.reshape(_COUNT), depth)
+    found = Codewise(out[0], codes, cache(lambda: _table(functions, inputs, call)), depth)
     if op == "QuantizeLinear" and _pays(found):
         return [replace(found, tensor=_look_up(found))]
     return [found]
@@ -56,10 +55,17 @@ def _dequantized(inputs: list[Value], call: Call) -> list[Value]:
     (out,) = call(inputs)
     x = inputs[0]
     if isinstance(x, Codewise) and isinstance(out, Dequantized) and out.is_uniform:
-        table = plain(call([x.table, *inputs[1:]])[0])
-        assert isinstance(table, Tensor)
+        functions = [x, *[None] * (len(inputs) - 1)]
+        table = cache(lambda: _table(functions, inputs, call))
         return [replace(out, function=replace(x, tensor=out.tensor, table=table))]
     return [out]
+
+
+def _table(functions: list[Codewise | None], inputs: list[Value], call: Call) -> Tensor:
+    """What a node computes for each code. `functions`: of its inputs, those that are some."""
+    found = plain(call([x if f is None else f.table() for f, x in zip(functions, inputs, strict=True)])[0])
+    assert isinstance(found, Tensor)
+    return found.reshape(_COUNT)
 
 
 def _codes_of(x: Value) -> Tensor | None:
@@ -72,7 +78,8 @@ def _codes_of(x: Value) -> Tensor | None:
 def _function_of(x: Value) -> Codewise | None:
     """A value that has codes as a function of them; None for others."""
     if isinstance(x, Dequantized) and _codes_of(x) is not None:
-        return x.function or Codewise(x.tensor, x.codes, x.of(_all_codes(x.codes.dtype, x.codes.device)), 0)
+        every = cache(lambda: x.of(_all_codes(x.codes.dtype, x.codes.device)))
+        return x.function or Codewise(x.tensor, x.codes, every, 0)
     return x if isinstance(x, Codewise) else None
 
 
@@ -101,4 +108,5 @@ def _look_up(f: Codewise) -> Tensor:
     """The element of the table for each code. What sums over a one-hot is compiled to a load."""
     codes = store_image(f.codes).bitcast(dtypes.uint8).unsqueeze(-1)
     hits = codes.eq(_all_codes(dtypes.uint8, f.codes.device))
-    return hits.where(f.table, 0).sum(-1, dtype=f.table.dtype)
+    table = f.table()
+    return hits.where(table, 0).sum(-1, dtype=table.dtype)

@@ -127,13 +127,13 @@ class Scaled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Codewise:
-    """A tensor whose elements depend on the 8-bit `codes` at the same place alone: `table` has the element of
-    each code, those of negative ones behind the others. `depth`: of the nodes that compute it, as many as one
-    after the other."""
+    """A tensor whose elements depend on the 8-bit `codes` at the same place alone. `table()` has the element
+    of each code, those of negative ones behind the others. `depth`: as many nodes compute it, one after the
+    other."""
 
     tensor: Tensor
     codes: Tensor
-    table: Tensor
+    table: Callable[[], Tensor]
     depth: int
 
 
