@@ -113,11 +113,9 @@ class Body:
             assert step.entry is not None
             folded = fold(step.node, inputs, step.attributes) if step.entry.takes(inputs) else None
             bodies = {name: partial(_run_inside, body, scope) for name, body in step.bodies.items()}
-            context = {
-                "outputs": len(step.outputs),
-                "device": scope.device,
-                "find": lambda name: plain(scope.find(name)),
-            }
+            context: dict[str, Any] = {"outputs": len(step.outputs), "device": scope.device}
+            if "find" in step.entry.context:  # not in others: a value may keep its node's call
+                context["find"] = lambda name: plain(scope.find(name))
             attributes = {**step.attributes, **bodies}
             call = partial(step.entry.call, attributes=attributes, context=context)
             if folded is not None:

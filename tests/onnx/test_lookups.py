@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
@@ -146,3 +149,18 @@ def test_a_look_up_reads_bytes():
     params = [n for n in found.launches[-1].origin.ast.toposort() if n.op is Ops.PARAM]
     size = prod(SHAPE)
     assert sorted((p.dtype.itemsize, p.arg.size) for p in params) == [(1, 256), (1, size), (1, size)]
+
+
+def test_values_of_a_run_are_released_with_it(monkeypatch):
+    """No value refers to the run that it is of."""
+    kept = []
+    whole = lookups._look_up
+    monkeypatch.setattr(lookups, "_look_up", lambda f: kept.append(weakref.ref(f.tensor)) or whole(f))
+    m = polygrad.onnx.load(file_of(SWISH), device="WASM")
+    x = Tensor.zeros(*SHAPE, device="WASM")
+    gc.disable()
+    try:
+        m.forward(x=x)
+        assert kept and all(tensor() is None for tensor in kept)
+    finally:
+        gc.enable()
