@@ -155,7 +155,13 @@ def test_values_of_a_run_are_released_with_it(monkeypatch):
     """No value refers to the run that it is of."""
     kept = []
     whole = lookups._look_up
-    monkeypatch.setattr(lookups, "_look_up", lambda f: kept.append(weakref.ref(f.tensor)) or whole(f))
+
+    def look_up(f):
+        out = whole(f)
+        kept.append(weakref.ref(out))
+        return out
+
+    monkeypatch.setattr(lookups, "_look_up", look_up)
     m = polygrad.onnx.load(file_of(SWISH), device="WASM")
     x = Tensor.zeros(*SHAPE, device="WASM")
     gc.disable()
