@@ -1,4 +1,4 @@
-"""Images that lie channels last in memory between the nodes of a model, where vectors are long.
+"""Images that lie channels last in memory between the nodes of a model, on processors.
 
 Neighbours in memory make a vector. Rows of an image are short, 7 or 14 elements in the last layers of most
 networks, with padding at their ends; channels are many. With channels last, a convolution is a product of
@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
+from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.engine.devices import Device
 from polygrad.helpers import prod
@@ -24,7 +25,7 @@ from polygrad.tensor.convolution import steps_of
 from polygrad.tensor.tensor import Tensor
 
 Pairs: TypeAlias = Sequence[tuple[Any, Any]]
-_MIN_SIMD_BYTES = 32  # of vectors that rows of 7 elements do not fill
+_MIN_SIMD_BYTES = 16  # of vectors that rows of 7 elements do not fill
 _MIN_CHANNELS = 8
 _PANEL = 32  # channels: two of the longest vectors
 _DTYPES = (dtypes.float32, dtypes.int8, dtypes.uint8)
@@ -64,12 +65,19 @@ def names_of_images(nodes: Sequence[Node], outputs: Iterable[str]) -> frozenset[
     return frozenset(((images & computed) | codes) - set(outputs))
 
 
+def processor_of(device: object) -> Target | None:
+    """The Target of a device if it is a processor; None for others, and in `channels_first()`: what is
+    computed in another way for the sake of processors depends on it."""
+    if _keeps_order.get() or not isinstance(device, str):
+        return None
+    target = Device.backend(device).target
+    return target if target.workgroups is None else None
+
+
 def is_channels_last(device: object) -> bool:
     """Whether images of a device are to lie channels last."""
-    if _keeps_order.get() or not isinstance(device, str):
-        return False
-    target = Device.backend(device).target
-    return target.workgroups is None and target.simd_bytes >= _MIN_SIMD_BYTES
+    target = processor_of(device)
+    return target is not None and target.simd_bytes > 0
 
 
 def store_image(x: Tensor) -> Tensor:

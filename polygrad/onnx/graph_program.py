@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -21,10 +21,11 @@ from polygrad.errors import (
 )
 from polygrad.onnx.channels_last import names_of_images, store_image
 from polygrad.onnx.folding import fold
+from polygrad.onnx.lookups import call_by_codes
 from polygrad.onnx.op_table import Entry, find, is_read
 from polygrad.onnx.proto import Function, Graph, Model, Node, Reference, SparseData, TensorData
 from polygrad.onnx.reasons import REASONS
-from polygrad.onnx.values import Value, describe, plain
+from polygrad.onnx.values import Codewise, Value, describe, plain
 from polygrad.tensor.tensor import Tensor
 
 _MOST_NODES = 1_000_000  # with functions inlined
@@ -112,21 +113,29 @@ class Body:
             assert step.entry is not None
             folded = fold(step.node, inputs, step.attributes) if step.entry.takes(inputs) else None
             bodies = {name: partial(_run_inside, body, scope) for name, body in step.bodies.items()}
-            context = {
-                "outputs": len(step.outputs),
-                "device": scope.device,
-                "find": lambda name: plain(scope.find(name)),
-            }
-            found = (
-                [folded]
-                if folded is not None
-                else step.entry.call(inputs, {**step.attributes, **bodies}, context)
-            )
+            context: dict[str, Any] = {"outputs": len(step.outputs), "device": scope.device}
+            if "find" in step.entry.context:  # not in others: a value may keep its node's call
+                context["find"] = lambda name: plain(scope.find(name))
+            attributes = {**step.attributes, **bodies}
+            call = partial(step.entry.call, attributes=attributes, context=context)
+            if folded is not None:
+                found = [folded]
+            elif step.node.domain:
+                found = call(inputs)
+            else:
+                found = call_by_codes(step.node.op, inputs, call)
         for name, value in zip(step.outputs, found):
             if name:
-                if name in self.images and isinstance(value, Tensor):
-                    value = store_image(value)
+                if name in self.images:
+                    value = _as_image(value)
                 scope.values[name] = value
+
+
+def _as_image(value: Value) -> Value:
+    """A value that is stored as an image, if it is a Tensor."""
+    if isinstance(value, Codewise):
+        return replace(value, tensor=store_image(value.tensor))
+    return store_image(value) if isinstance(value, Tensor) else value
 
 
 def _text_of(error: Exception, step: Step, scope: Scope) -> str:

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
 from polygrad.onnx.channels_last import Pairs, convolution
-from polygrad.onnx.values import Constant, Dequantized, Value, tensor_of
+from polygrad.onnx.values import Constant, Dequantized, Scaled, Value, tensor_of
 from polygrad.tensor.tensor import Tensor
 
 Zero: TypeAlias = int | Tensor  # known on the host, or in int32
@@ -109,7 +109,7 @@ def _padded(x: Tensor, fill: Zero, pairs: Pairs) -> Tensor:
 # --- of what DequantizeLinear gives
 
 
-def dequantized_matmul(a: Dequantized, b: Dequantized) -> Tensor | None:
+def dequantized_matmul(a: Dequantized, b: Dequantized) -> Scaled | None:
     """a @ b in floats, by a product of integers; None where it cannot be."""
     x, y = a.codes, b.codes
     if not x.ndim or not y.ndim or not _fits(x.shape[-1]) or not a.is_uniform:
@@ -117,7 +117,7 @@ def dequantized_matmul(a: Dequantized, b: Dequantized) -> Tensor | None:
     if not b.is_uniform and (y.ndim < 2 or b.axis != y.ndim - 1):
         return None
     scale = a.scale.reshape(()) * (b.scale.reshape(()) if b.is_uniform else b.scale)
-    return _scaled(integer_matmul(x, y, zero_of(a.zero, x.device), zero_of(b.zero, y.device)), scale)
+    return Scaled.of(integer_matmul(x, y, zero_of(a.zero, x.device), zero_of(b.zero, y.device)), scale)
 
 
 def dequantized_conv(
@@ -128,7 +128,7 @@ def dequantized_conv(
     groups: int,
     strides: Sequence[int],
     dilations: Sequence[int],
-) -> Tensor | None:
+) -> Scaled | None:
     """The convolution in floats, by one of integers; None where it cannot be.
 
     Of few terms, as those of one channel are, float32 has all sums exactly, and no words of four are there.
@@ -145,11 +145,11 @@ def dequantized_conv(
         total = convolution(
             image, kernel, dtypes.float32, pairs=pairs, groups=groups, strides=strides, dilations=dilations
         )
-        return total * scale
+        return Scaled.of(total, scale)
     total = integer_conv(
         x.codes, w.codes, x_zero, w_zero, pairs=pairs, groups=groups, strides=strides, dilations=dilations
     )
-    return _scaled(total, scale)
+    return Scaled.of(total, scale)
 
 
 def _fits(terms: Any) -> bool:
@@ -159,7 +159,3 @@ def _fits(terms: Any) -> bool:
 def _floats(codes: Tensor, zero: Zero) -> Tensor:
     out = codes.cast(dtypes.int32)
     return (out if _is_zero(zero) else out - zero).cast(dtypes.float32)
-
-
-def _scaled(total: Tensor, scale: Tensor) -> Tensor:
-    return total.cast(dtypes.float32) * scale

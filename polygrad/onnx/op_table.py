@@ -6,7 +6,7 @@ An op is a function of a few lines:
     @op("Gemm", 7, 9, 11, 13)
     def gemm(a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float = 1.0, ...) -> Tensor:
  Its versions are those whose semantics it has. Positional parameters are inputs, in order, and their
-annotations say what the op needs: `Tensor`, `Quantizable` (a Tensor, or the integers that one was made of),
+annotations say what the op needs: `Tensor`, `Quantizable` (a Tensor, or the integers that one is made of),
 `Ints`, `Floats`, `Int` or `Float` (numbers on the host; a Tensor is computed for them), `Value` (as it is) or
 `Known` (as it is; a small initializer comes as a Constant, so that the op sees its numbers).
 Keywords are attributes with their defaults; one that is a graph comes as a Body, a function of values. Three
@@ -25,6 +25,7 @@ from polygrad.errors import OnnxError
 from polygrad.onnx.values import (
     Dequantized,
     Narrow,
+    Scaled,
     Value,
     integers_of,
     numbers_of,
@@ -35,7 +36,7 @@ from polygrad.onnx.values import (
 from polygrad.tensor.tensor import Tensor
 
 # The kind of value that an annotation of an op's parameter requests.
-Quantizable: TypeAlias = Tensor | Dequantized
+Quantizable: TypeAlias = Tensor | Dequantized | Scaled
 Known: TypeAlias = Value
 Ints: TypeAlias = list[int]
 Floats: TypeAlias = list[float]
@@ -83,7 +84,8 @@ class Entry:
         if inputs and isinstance(x := inputs[0], Dequantized) and x.is_uniform and self.name in _MOVES:
             parts = [self.call([t, *inputs[1:]], attributes, context)[0] for t in (x.tensor, x.codes)]
             device = context["device"]
-            return [replace(x, tensor=tensor_of(parts[0], device), codes=tensor_of(parts[1], device))]
+            tensor, codes = (tensor_of(part, device) for part in parts)
+            return [replace(x, tensor=tensor, codes=codes, function=None)]
         narrow = inputs[0] if self.keeps_type and inputs and isinstance(inputs[0], Narrow) else None
         if narrow is not None:
             inputs = [x.tensor if isinstance(x, Narrow) else x for x in inputs]
@@ -126,7 +128,7 @@ class Entry:
 
 
 def _argument(value: Value, kind: str, optional: bool, device: str | None) -> Any:
-    if kind == "Quantizable" and isinstance(value, Dequantized):
+    if kind == "Quantizable" and isinstance(value, (Dequantized, Scaled)):
         return value
     value = plain(value)
     if kind in _AS_THEY_ARE or (value is None and optional):

@@ -1,8 +1,8 @@
 """The values that flow between nodes: Tensors, constants that the host knows, and others.
 
 A Value is a Tensor, a Constant, Narrow (a Tensor of an element type that is no dtype), Strings, a list (a
-sequence) or None (an optional without a value). Between nodes of one graph it may be Dequantized, too: only
-ops that ask for it see that, others its Tensor.
+sequence) or None (an optional without a value). Between nodes of one graph it may be Dequantized, Scaled or
+Codewise, too: only what asks for them sees that, other ops see the Tensor.
 """
 
 from __future__ import annotations
@@ -72,13 +72,14 @@ class Narrow:
 @dataclass(frozen=True, slots=True, eq=False)
 class Dequantized:
     """Numbers that are (codes - zero) * scale. `codes` are int8 or uint8; scale and zero are of the whole
-    tensor, or vectors along `axis`. `tensor`: the numbers."""
+    tensor, or vectors along `axis`. `tensor`: the numbers; `function`: how they depend on other codes."""
 
     tensor: Tensor
     codes: Tensor
     scale: Tensor
     zero: Value
     axis: int
+    function: Codewise | None = None
 
     @property
     def is_uniform(self) -> bool:
@@ -87,7 +88,53 @@ class Dequantized:
 
     def moved(self, function: Callable[[Tensor], Tensor]) -> Dequantized:
         """The same of a uniform one with its elements moved."""
-        return replace(self, tensor=function(self.tensor), codes=function(self.codes))
+        return replace(self, tensor=function(self.tensor), codes=function(self.codes), function=None)
+
+    def of(self, codes: Tensor) -> Tensor:
+        """The numbers of other codes, for a uniform one."""
+        out = codes.cast(dtypes.int32)
+        if self.zero is not None:
+            out = out - tensor_of(self.zero, codes.device).cast(dtypes.int32).reshape(())
+        return out.cast(self.scale.dtype) * self.scale.reshape(())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scaled:
+    """Numbers that are total * scale + offset: the sums of a product of integers. `scale` is of the whole
+    tensor or of each column or channel, as `offset` is; None is 0. `tensor`: the numbers."""
+
+    tensor: Tensor
+    total: Tensor
+    scale: Tensor
+    offset: Tensor | None = None
+
+    @classmethod
+    def of(cls, total: Tensor, scale: Tensor) -> Scaled:
+        """Sums by a scale."""
+        return cls(total.cast(dtypes.float32) * scale, total, scale)
+
+    def plus(self, offset: Tensor) -> Scaled:
+        """The same with numbers added that it does not have yet; in a shape that broadcasts."""
+        assert self.offset is None
+        return replace(self, tensor=self.tensor + offset, offset=offset)
+
+    def by(self, scale: Tensor) -> Tensor:
+        """The numbers divided by one: the scale and the offset are, once for all elements."""
+        factor = self.scale / scale
+        out = self.total.cast(dtypes.float32) * (factor if factor.numel() == 1 else factor.contiguous())
+        return out if self.offset is None else out + (self.offset / scale).contiguous()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Codewise:
+    """A tensor whose elements depend on the 8-bit `codes` at the same place alone. `table()` has the element
+    of each code, those of negative ones behind the others. `depth`: as many nodes compute it, one after the
+    other."""
+
+    tensor: Tensor
+    codes: Tensor
+    table: Callable[[], Tensor]
+    depth: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,17 +145,17 @@ class Strings:
     texts: list[str]
 
 
-Value: TypeAlias = Tensor | Constant | Narrow | Dequantized | Strings | list[Any] | None
+Value: TypeAlias = Tensor | Constant | Narrow | Dequantized | Scaled | Codewise | Strings | list[Any] | None
 
 
 def plain(value: Value) -> Value:
     """A value as what any op takes."""
-    return value.tensor if isinstance(value, Dequantized) else value
+    return value.tensor if isinstance(value, (Dequantized, Scaled, Codewise)) else value
 
 
-def floats_of(value: Tensor | Dequantized) -> Tensor:
+def floats_of(value: Tensor | Dequantized | Scaled) -> Tensor:
     """The numbers of what an op takes as `Quantizable`."""
-    return value.tensor if isinstance(value, Dequantized) else value
+    return value if isinstance(value, Tensor) else value.tensor
 
 
 def constant_of(element: Element, shape: tuple[int, ...], raw: memoryview) -> Constant:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from polygrad import Tensor
+from polygrad.codegen.kernels.division import store_value
 from polygrad.codegen.lower.passes import lower
 from polygrad.codegen.opts.heuristics import choose
 from polygrad.codegen.opts.opt import OptKind
@@ -13,6 +14,7 @@ from polygrad.codegen.opts.split import Tile, tile_range
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.engine.normalize import normalize
+from polygrad.uop.args import Axis, AxisKind, Dot, Param
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from tests.schedules import schedule
@@ -78,6 +80,28 @@ def test_a_register_tile_of_float64_fits_the_registers(simd_bytes: int) -> None:
     (rows,) = [o.numbers[0] for o in opts if o.kind is OptKind.UPCAST and len(o.axes[0]) == 1]
     assert lanes == max(simd_bytes // 8, 4)
     assert 4 <= rows * columns * lanes * 8 // simd_bytes <= target.registers - 3
+
+
+@pytest.mark.parametrize(("adds", "sums"), [(True, 12), (False, 10)])
+def test_a_register_tile_has_room_for_products_that_another_instruction_adds(adds: bool, sums: int) -> None:
+    """Beside the sums: a row's two vectors, a scalar of the other operand, and the product where a DOT does
+    not add it to its sum."""
+    words = Dot(dtypes.int16, dtypes.int16)
+    target = Target("test", simd_bytes=16, registers=15, dots=frozenset({words}), adding_dots=adds)
+    row, column, k = (UOp.range(480, i) for i in range(3))
+    k = k.replace(arg=Axis((2,), AxisKind.REDUCE))
+    sides = [_word(0, row * 480 + k), _word(1, k * 480 + column)]
+    dot = UOp(Ops.DOT, dtypes.int32, (*sides, UOp.const(dtypes.int32, 0)), words)
+    ast = store_value(UOp(Ops.REDUCE, dtypes.int32, (dot, k), Ops.ADD), (row, column), 2)
+    opts = choose(ast, target)
+    ((_, columns),) = [o.numbers for o in opts if o.kind is OptKind.SIMD]
+    (rows,) = [o.numbers[0] for o in opts if o.kind is OptKind.UPCAST and len(o.axes[0]) == 1]
+    assert rows * columns == sums
+
+
+def _word(slot: int, position: UOp) -> UOp:
+    memory = UOp(Ops.PARAM, dtypes.uint32, (), Param(slot, 480 * 480))
+    return UOp(Ops.LOAD, dtypes.uint32, (UOp(Ops.INDEX, dtypes.uint32, (memory, position)),))
 
 
 def test_nests_of_float32_and_float64_share_lanes() -> None:

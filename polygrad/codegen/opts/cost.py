@@ -203,12 +203,19 @@ def row_block_bytes(target: Target) -> int:
 
 
 def tile_speed(
-    sums: int, vectors: float, scalars: int, target: Target, registers: int = 1, sums_of: int = 1
+    sums: int,
+    vectors: float,
+    scalars: int,
+    target: Target,
+    registers: int = 1,
+    sums_of: int = 1,
+    temporaries: int = 1,
 ) -> float:
     """Multiply-adds of a register tile of so many sums per time that one takes, with the vectors and the
     scalars that are loaded for them: 1 would be the machine's peak. 0 for one that registers do not hold, of
-    which a SIMD value takes `registers`, and an element of the tile `sums_of` SIMD values."""
-    if (sums * sums_of + vectors + 1) * registers > target.registers or scalars > (
+    which a SIMD value takes `registers`, and an element of the tile `sums_of` SIMD values. `temporaries`: a
+    scalar spread over lanes, and a product that is added by another instruction."""
+    if (sums * sums_of + vectors + temporaries) * registers > target.registers or scalars > (
         MAX_ROWS if _takes_scalars(target) else MAX_SPLATS
     ):
         return 0.0

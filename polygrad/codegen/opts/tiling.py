@@ -329,12 +329,15 @@ class Tiling:
         vector_loads = [(i, self._registers_of_vector(i, lane, lanes)) for i in loads if lane in i.loops]
         scalar_loads = [i for i in loads if lane not in i.loops]
         sums_of = 1 if self.inner is self.reduced else 2
+        has_products = not self.target.adding_dots and any(n.op is Ops.DOT for n in self.order)
+        temporaries = 2 if has_products else 1
 
         def consider(tile: dict[UOp, int]) -> None:
             nonlocal best, best_speed
             vectors = sum(count * _elements(tile, i) for i, count in vector_loads)
             scalars = sum(_elements(tile, i) for i in scalar_loads)
-            speed = cost.tile_speed(prod(tile.values()), vectors, scalars, self.target, registers, sums_of)
+            sums = prod(tile.values())
+            speed = cost.tile_speed(sums, vectors, scalars, self.target, registers, sums_of, temporaries)
             for r, n in tile.items():
                 speed *= cost.used(r.src[0].arg, n * lanes if r is lane else n)
             if speed > best_speed:

@@ -56,6 +56,7 @@ BACKEND = Backend(
         threads=_runtime.host.threads,
         index_bits=32,
         dots=RELAXED_DOTS if _relaxed else WASM_DOTS,
+        adding_dots=False,
     ),
     compile=_compile,
     open=lambda: _unopened.pop() if _unopened else WasmRuntime(),

@@ -11,6 +11,7 @@ from polygrad.onnx.op_table import op
 from polygrad.onnx.ops import indexing_ops, linalg_ops, movement_ops, normalization_ops
 from polygrad.onnx.ops.activations_ops import recurrent_activation
 from polygrad.onnx.ops.convolution_ops import conv
+from polygrad.onnx.values import floats_of
 from polygrad.tensor.tensor import Tensor
 
 DOMAIN = "com.microsoft"
@@ -105,7 +106,7 @@ def fused_gemm(
     transA: int = 0,
     transB: int = 0,
 ) -> Tensor:
-    out = linalg_ops.gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
+    out = floats_of(linalg_ops.gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB))
     return recurrent_activation(activation)(out, activation_alpha, activation_beta) if activation else out
 
 
@@ -125,7 +126,10 @@ def fused_conv(
     pads: list[int] | None = None,
     strides: list[int] | None = None,
 ) -> Tensor:
-    out = conv(x, w, bias, auto_pad=auto_pad, dilations=dilations, group=group, pads=pads, strides=strides)
+    product = conv(
+        x, w, bias, auto_pad=auto_pad, dilations=dilations, group=group, pads=pads, strides=strides
+    )
+    out = floats_of(product)
     out = out if added is None else out + added
     numbers = [*(activation_params or []), None, None]
     if activation == "Clip":

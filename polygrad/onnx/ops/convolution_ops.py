@@ -11,7 +11,7 @@ from polygrad.onnx.channels_last import convolution
 from polygrad.onnx.integer_products import dequantized_conv
 from polygrad.onnx.op_table import Ints, Quantizable, op
 from polygrad.onnx.ops.vision_ops import linear_at
-from polygrad.onnx.values import Dequantized, floats_of
+from polygrad.onnx.values import Dequantized, Scaled, floats_of
 from polygrad.tensor.tensor import Tensor
 
 
@@ -63,25 +63,28 @@ def conv(
     kernel_shape: list[int] | None = None,
     pads: list[int] | None = None,
     strides: list[int] | None = None,
-) -> Tensor:
+) -> Tensor | Scaled:
     """Of quantised operands by their integers (integer_products.py)."""
     image, weight = floats_of(x), floats_of(w)
     steps, spread, pairs = windows_of(image, weight, auto_pad, dilations, pads, strides)
     if isinstance(x, Dequantized) and isinstance(w, Dequantized):
-        out = dequantized_conv(x, w, pairs=pairs, groups=group, strides=steps, dilations=spread)
-        if out is not None:
-            return with_bias(out, bias)
+        total = dequantized_conv(x, w, pairs=pairs, groups=group, strides=steps, dilations=spread)
+        if total is not None:
+            return total if bias is None else total.plus(_column(bias, total.tensor))
     out = convolution(image, weight, image.dtype, pairs=pairs, groups=group, strides=steps, dilations=spread)
     return with_bias(out, bias)
 
 
 def with_bias(y: Tensor, bias: Tensor | None) -> Tensor:
     """y (n, channels, *spatial) and a number for each channel. Raises OnnxError."""
-    if bias is None:
-        return y
+    return y if bias is None else y + _column(bias, y)
+
+
+def _column(bias: Tensor, y: Tensor) -> Tensor:
+    """A number for each channel of y (n, channels, *spatial), as it broadcasts. Raises OnnxError."""
     if bias.shape != (y.shape[1],):
         raise OnnxError(f"expected a bias of shape {(y.shape[1],)}, got {bias.shape}")
-    return y + bias.reshape(-1, *[1] * (y.ndim - 2))
+    return bias.reshape(-1, *[1] * (y.ndim - 2))
 
 
 def windows_of(

@@ -7,16 +7,16 @@ from dataclasses import replace
 from polygrad.onnx.integer_products import dequantized_matmul, integer_matmul, zero_of
 from polygrad.onnx.op_table import Known, Quantizable, op
 from polygrad.onnx.ops.elementwise_ops import aligned
-from polygrad.onnx.values import Dequantized, floats_of
+from polygrad.onnx.values import Dequantized, Scaled, floats_of
 from polygrad.tensor.tensor import Tensor
 
 
 @op("MatMul", 1, 9, 13)
-def matmul(a: Quantizable, b: Quantizable) -> Tensor:
+def matmul(a: Quantizable, b: Quantizable) -> Tensor | Scaled:
     return product(a, b)
 
 
-def product(a: Quantizable, b: Quantizable) -> Tensor:
+def product(a: Quantizable, b: Quantizable) -> Tensor | Scaled:
     """a @ b; of quantised operands by their integers."""
     if isinstance(a, Dequantized) and isinstance(b, Dequantized):
         out = dequantized_matmul(a, b)
@@ -35,18 +35,25 @@ def gemm(
     beta: float = 1.0,
     transA: int = 0,
     transB: int = 0,
-) -> Tensor:
+) -> Tensor | Scaled:
     out = product(_transposed(a) if transA else a, _transposed(b) if transB else b)
-    out = out if alpha == 1.0 else (out * alpha).cast(out.dtype)
+    if alpha != 1.0:
+        out = floats_of(out)
+        out = (out * alpha).cast(out.dtype)
     if c is None or beta == 0.0:
         return out
-    return out + (c if beta == 1.0 else (c * beta).cast(c.dtype))
+    added = c if beta == 1.0 else (c * beta).cast(c.dtype)
+    return (
+        out.plus(added)
+        if isinstance(out, Scaled) and c.numel() < out.total.numel()
+        else floats_of(out) + added
+    )
 
 
 def _transposed(x: Quantizable) -> Quantizable:
     if isinstance(x, Dequantized):
         return replace(x.moved(lambda t: t.T), axis=1 - x.axis)
-    return x.T
+    return floats_of(x).T
 
 
 @op("Gemm", 1, 6)
@@ -60,7 +67,7 @@ def gemm_1(
     transA: int = 0,
     transB: int = 0,
     broadcast: int = 0,
-) -> Tensor:
+) -> Tensor | Scaled:
     return gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
 
 

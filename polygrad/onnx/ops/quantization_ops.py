@@ -9,11 +9,20 @@ from polygrad.errors import OnnxError
 from polygrad.helpers import ceildiv
 from polygrad.onnx.elements import ELEMENTS, Element, element_of
 from polygrad.onnx.integer_products import integer_conv, integer_matmul, zero_of
-from polygrad.onnx.op_table import Known, op
+from polygrad.onnx.op_table import Known, Quantizable, op
 from polygrad.onnx.ops.casting_ops import converted
 from polygrad.onnx.ops.convolution_ops import windows_of, with_bias
 from polygrad.onnx.rounding import rounded_to_even
-from polygrad.onnx.values import Dequantized, Narrow, Value, element_of_value, held, tensor_of
+from polygrad.onnx.values import (
+    Dequantized,
+    Narrow,
+    Scaled,
+    Value,
+    element_of_value,
+    floats_of,
+    held,
+    tensor_of,
+)
 from polygrad.tensor.tensor import Tensor
 
 _UINT8 = ELEMENTS[2]
@@ -62,7 +71,7 @@ def quantized(
 
 @op("QuantizeLinear", 10, 13, 19, 21, 23, 24, 25, 28)
 def quantize_linear(
-    x: Tensor,
+    x: Quantizable,
     scale: Value,
     zero: Known = None,
     *,
@@ -74,16 +83,19 @@ def quantize_linear(
 ) -> Value:
     to = element_of(output_dtype, "output_dtype") if output_dtype else _UINT8
     to = to if zero is None else element_of_value(zero)
-    by = _plain(scale, x.device)
+    numbers = floats_of(x)
+    by = _plain(scale, numbers.device)
     kind = element_of(precision, "precision").dtype if precision else by.dtype
     kind = kind if kind.is_float else dtypes.float32
-    by = _spread(by, x.shape, axis, block_size).cast(kind)
+    by = _spread(by, numbers.shape, axis, block_size).cast(kind)
     offset = (
         None
         if zero is None
-        else _spread(_plain(zero, x.device).cast(dtypes.float32), x.shape, axis, block_size)
+        else _spread(_plain(zero, numbers.device).cast(dtypes.float32), numbers.shape, axis, block_size)
     )
-    return quantized(x.cast(kind), by, offset, to, bool(saturate))
+    if isinstance(x, Scaled) and by.numel() == 1 and kind is dtypes.float32:
+        return quantized(x.by(by), None, offset, to, bool(saturate))
+    return quantized(numbers.cast(kind), by, offset, to, bool(saturate))
 
 
 @op("DequantizeLinear", 10, 13, 19, 21, 23, 24, 25, 28)
