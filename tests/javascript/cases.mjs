@@ -5,9 +5,11 @@
 
 import { makeNet, rows, thrown } from "./case_helpers.mjs";
 import { trainingCases } from "./training_cases.mjs";
+import { transformCases } from "./transform_cases.mjs";
 
 export const cases = {
   ...trainingCases,
+  ...transformCases,
 
   async construction({ Tensor }) {
     const tensors = {

@@ -2,17 +2,11 @@
 
 import { measured, type ReadOptions } from "../source";
 import { callValue, split, wrap } from "./calls";
-import {
-  checkFunction,
-  compileStep,
-  tinyJit,
-  type AsTensors,
-  type CapturedFunction,
-  type CompiledStep,
-} from "./capture";
+import { compileStep, tinyJit, type AsTensors, type CapturedFunction, type CompiledStep } from "./capture";
 import type { DTypeName } from "./dtypes";
 import { NotImplementedError, PythonError } from "./errors";
 import { fit, type FitData, type FitModel, type FitOptions, type FitResult } from "./fit";
+import { functionTransforms, type FunctionTransforms } from "./functional";
 import * as generated from "./generated/errors";
 import {
   LAYERS,
@@ -43,6 +37,7 @@ import { READS, type Reads } from "./reading";
 import type { MadeDType } from "./result_dtypes";
 import { Session, type Connection } from "./session";
 import { slice } from "./slice";
+import { checkFunction } from "./traced";
 import { openSource, type FileSource, type Host } from "./sources";
 import { Variable } from "./variable";
 
@@ -98,7 +93,7 @@ export interface Devices {
 }
 
 /** polygrad, on one Python. */
-export interface Polygrad {
+export interface Polygrad extends FunctionTransforms {
   readonly Tensor: TensorClass;
   readonly nn: Layers & {
     readonly init: Initialisation;
@@ -309,6 +304,7 @@ export function createApi({ transport, info }: Connection, host: Host): Polygrad
       checkFunction(fn, "TinyJit");
       return tinyJit(session, fn);
     },
+    ...functionTransforms(session),
     fit: (model, data, options) => fit(session, host, model, data, options),
     scope: (run) => session.scope(run),
     dispose(...values) {

@@ -43,6 +43,11 @@ export function wrap<D extends DType = DType>(
   return new (session.resultClass as typeof Tensor)(session, number, properties);
 }
 
+/** Whether `x` is a tensor of this session. */
+export function isTensorOf(session: Session, x: unknown): x is Tensor {
+  return x instanceof session.resultClass && (x as Handle)[owner] === session;
+}
+
 export function callTensor<D extends DType = DType>(
   session: Session,
   name: string,

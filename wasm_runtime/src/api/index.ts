@@ -27,6 +27,15 @@ export type {
   Measure,
   MetricName,
 } from "./fit";
+export type {
+  BatchAxis,
+  DerivativeOptions,
+  FunctionTransforms,
+  InputGradients,
+  JacobianOptions,
+  PullBack,
+  VmapOptions,
+} from "./functional";
 export * from "./generated/errors";
 export type * from "./generated/nn";
 export type { Tensor } from "./generated/tensor";
