@@ -33,7 +33,7 @@ from polygrad.engine.profile import profile
 from polygrad.errors import InternalError
 from polygrad.helpers import prod
 from polygrad.manifest.reviewed import SPECIAL_METHODS
-from polygrad.nn.optimizer import Optimizer, in_range
+from polygrad.nn.optimizer import Optimizer, OptimizerGroup, in_range
 from polygrad.nn.state import get_state_dict
 from polygrad.tensor.core.trees import flatten_tensors
 from polygrad.uop.node import UOp
@@ -502,12 +502,13 @@ def _get(x: Any, name: str) -> Any:
 
 def _set(x: Any, name: str, value: Any) -> None:
     """Set an attribute. A learning rate is written to its Tensor, from which captured steps read it."""
-    if isinstance(x, Optimizer) and name == "lr":
+    if isinstance(x, (Optimizer, OptimizerGroup)) and name == "lr":
         if isinstance(value, Tensor):
             value = value.reshape(1) if value.shape == () else value
         else:
             in_range(f"{type(x).__name__}: lr", value, 0)
-        x.param_groups[0][name] = value
+        for group in x.param_groups if isinstance(x, OptimizerGroup) else x.param_groups[:1]:
+            group[name] = value
     else:
         setattr(x, name, value)
 

@@ -8,6 +8,7 @@ export const transformCases = {
   async vmap({ Tensor, vmap, compileStep, optim }) {
     const [x, y] = [new Tensor(rows(3, 4)), new Tensor(rows(3, 4)).cos()];
     const weight = new Tensor(rows(4, 2), { requiresGrad: true });
+    const total = Tensor.zeros([1]).contiguous().realize();
     const depths = [];
     const distances = vmap((a, b) => a.sub(b).square().sum())(x, y);
     const mixed = vmap((a, w, name) => [a.matmul(w), name], { inAxes: [0, null, null] })(x, weight, "kept");
@@ -39,7 +40,7 @@ export const transformCases = {
       trained: await weight.tolist(),
       sizes: await thrown(() => vmap((a, b) => a.add(b))(x, y.at("0:2")).tolist()),
       none: await thrown(() => vmap((a) => a)(3)),
-      writes: await thrown(() => vmap((a) => a.add(weight.assign(weight.add(1)).sum()))(x).tolist()),
+      writes: await thrown(() => vmap((a) => total.assign(total.add(a.sum())))(x).tolist()),
       count: await thrown(() => vmap((a) => a, { inAxes: [0, 0] })(x)),
       function: await thrown(() => vmap(3)),
       promise: await thrown(() => vmap(async (a) => a)(x).tolist()),
@@ -89,7 +90,7 @@ export const transformCases = {
     const y = new Tensor([4, 5, 6], { requiresGrad: true });
     const both = customGradient(
       (a, b) => [a.add(b), a.mul(b)],
-      ([ofSum, ofProduct], [sum, product], a, b) => [ofSum.mul(10).add(ofProduct.mul(a)), b.mul(ofProduct)],
+      ([ofSum, ofProduct], _, a, b) => [ofSum.mul(10).add(ofProduct.mul(a)), b.mul(ofProduct)],
     );
     const [sum, product] = both(x, y);
     const [of, ofY] = sum.sum().add(product.sum()).gradient(x, y);

@@ -149,6 +149,22 @@ export async function callTensorList(
   return unpack(session, source, count);
 }
 
+/** Call a function whose result is tensors by name. */
+export async function callStateDict(
+  session: Session,
+  name: string,
+  args: readonly unknown[],
+): Promise<Record<string, Tensor>> {
+  const state = new Handle(session, session.call(name, ...split(args)));
+  try {
+    const names = (await session.value("$keys", [state])) as string[];
+    const tensors = unpack(session, session.call("$values", [state]), names.length);
+    return Object.fromEntries(tensors.map((tensor, i) => [names[i] ?? "", tensor]));
+  } finally {
+    state.dispose();
+  }
+}
+
 /** Run `run` inside of the Python context manager that `name` makes. */
 export function callContext<T>(session: Session, name: string, run: () => T, args: readonly unknown[]): T {
   const context = new Handle(session, session.call(name, ...split(args)));

@@ -6,8 +6,6 @@ export {
   type Devices,
   type DirectPolygrad,
   type Polygrad,
-  type SafeLoadOptions,
-  type State,
   type TensorClass,
 } from "./api";
 export type { CapturedFunction, CompiledStep, StepProfile } from "./capture";
@@ -63,6 +61,7 @@ export type { Connection } from "./session";
 export { slice, type Slice } from "./slice";
 export type { OnProgress, Progress } from "../progress";
 export type { OpenedFile, ReadOptions } from "../source";
+export type { FileLoadOptions, GgufFile, State } from "./state";
 export { openUrl, type FileSource, type Host } from "./sources";
 export type { ImageSource, Index, Layer, Operand, Size } from "./tensor_base";
 export type { Variable } from "./variable";

@@ -6,7 +6,7 @@
  */
 
 import { itemSize } from "../arrays";
-import { afterwards, callTensor, wrap } from "./calls";
+import { afterwards, callTensor, unpack, wrap } from "./calls";
 import type { NestedData } from "./data";
 import {
   asArray,
@@ -322,6 +322,25 @@ export class TensorBase<D extends DType = DType> extends Handle<Session> {
       (_, results) => results[0] ?? null,
     );
     return new HookHandle(session, session.callPacked("$functions.register_hook", [this, traced.callback]));
+  }
+
+  // --- distinct elements
+
+  /**
+   * The distinct elements in ascending order, of one axis; NaNs are not distinct. With `returnInverse` also the position
+   * (int32) of each element among them, in the shape of this tensor; with `returnCounts` how often each occurs (int32).
+   * Waits for their number.
+   */
+  async unique(): Promise<Tensor<D>>;
+  async unique(
+    options:
+      { returnInverse: true; returnCounts?: boolean } | { returnInverse?: boolean; returnCounts: true },
+  ): Promise<Tensor[]>;
+  async unique({ returnInverse = false, returnCounts = false } = {}): Promise<Tensor | Tensor[]> {
+    const session = this[owner];
+    const number = await session.callWaiting("Tensor.unique", [this, returnInverse, returnCounts]);
+    const more = Number(returnInverse) + Number(returnCounts);
+    return more === 0 ? wrap(session, number) : unpack(session, number, 1 + more);
   }
 
   // --- layers

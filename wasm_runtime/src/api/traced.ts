@@ -84,3 +84,22 @@ export class TracedFunction {
 export function checkFunction(fn: unknown, what: string): void {
   if (typeof fn !== "function") throw new ArgumentError(`${what}: expected a function, got ${typeof fn}`);
 }
+
+/** Call a method that calls `fn`, which returns a tensor, and may wait for a GPU. */
+export async function callWithFunction(
+  session: Session,
+  name: string,
+  self: object,
+  fn: () => Tensor,
+): Promise<Tensor> {
+  const method = name.split(".").slice(-2).join(".");
+  checkFunction(fn, method);
+  const traced = new TracedFunction(
+    session,
+    method,
+    () => [],
+    fn,
+    (_, results) => results[0] ?? null,
+  );
+  return wrap(session, await session.callWaiting(name, [self, traced.callback]));
+}
