@@ -150,6 +150,19 @@ def test_fit_names_what_is_wrong_and_two_runs_are_independent(results: dict[str,
         strict=True,
     ):
         assert is_error(error, "ArgumentError", text), error
+    for error, text in zip(
+        found["named"],
+        [
+            "fit: batchSize: expected an integer of at least 1, got 0",
+            "fit: schedulerInterval: expected 'epoch' or 'step', got 'day'",
+            "got none: dropLast leaves out what is smaller",
+            "fit: earlyStopping: expected options among monitor, patience, largest, least, restore, got",
+            "monitor: expected one of loss, got 'val_loss'",
+            "fit: earlyStopping: expected an object with options among monitor",
+        ],
+        strict=True,
+    ):
+        assert is_error(error, "ArgumentError", text), error
     assert found["seen"] == [True, False, False]  # a step; an evaluation, run once and captured
     assert found["trainingAfter"] is True
     assert is_error(found["late"], "ArgumentError", "got one that has ended")

@@ -9,6 +9,7 @@ import { ArgumentError, GradientError, ShapeError } from "./generated/errors";
 import type { Tensor } from "./generated/tensor";
 import { Handle } from "./handle";
 import { knownOf, type Known } from "./known";
+import { checkOptions, type OptionNames } from "./options";
 import type { Session } from "./session";
 import { checkFunction, TracedFunction } from "./traced";
 import { fill, fillWith, pythonTree, treeOf, type Template, type Tree } from "./trees";
@@ -35,6 +36,11 @@ export interface JacobianOptions extends DerivativeOptions {
 
 /** The gradients of the primals from cotangents, which are like the result. */
 export type PullBack<P> = (cotangents: unknown) => P;
+
+const OF_VMAP: OptionNames<VmapOptions> = { inAxes: true, outAxes: true };
+const OF_DERIVATIVES: OptionNames<DerivativeOptions> = { hasAux: true };
+const OF_JACOBIANS: OptionNames<JacobianOptions> = { argnums: true, hasAux: true };
+const OF_HESSIANS: OptionNames<Omit<JacobianOptions, "hasAux">> = { argnums: true };
 
 type Trees = readonly Tree[];
 
@@ -409,11 +415,13 @@ export function functionTransforms(session: Session): FunctionTransforms {
     (mode: JacobianMode) =>
     (fn: (...args: unknown[]) => unknown, options: JacobianOptions = {}) => {
       checkFunction(fn, mode);
+      checkOptions(mode, options, mode === "hessian" ? OF_HESSIANS : OF_JACOBIANS);
       return jacobian(session, mode, fn, options);
     };
   const transforms = {
     vmap(fn: (...args: unknown[]) => unknown, options: VmapOptions = {}) {
       checkFunction(fn, "vmap");
+      checkOptions("vmap", options, OF_VMAP);
       return vmap(session, fn, options);
     },
     checkpoint(fn: (...args: unknown[]) => Tensor, ...inputs: unknown[]) {
@@ -428,6 +436,7 @@ export function functionTransforms(session: Session): FunctionTransforms {
     vjp(fn: (...args: unknown[]) => unknown, primals: unknown[], options: DerivativeOptions = {}) {
       checkFunction(fn, "vjp");
       checkArray(primals, "vjp: primals");
+      checkOptions("vjp", options, OF_DERIVATIVES);
       return vjp(session, fn, primals, options);
     },
     jvp(
@@ -439,6 +448,7 @@ export function functionTransforms(session: Session): FunctionTransforms {
       checkFunction(fn, "jvp");
       checkArray(primals, "jvp: primals");
       checkArray(tangents, "jvp: tangents");
+      checkOptions("jvp", options, OF_DERIVATIVES);
       return jvp(session, fn, primals, tangents, options);
     },
     jacrev: derivative("jacrev"),

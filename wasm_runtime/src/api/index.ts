@@ -16,6 +16,7 @@ export type { DType, DTypeName, Nested, Scalar, TypedArray } from "./dtypes";
 export { NotImplementedError, PythonError } from "./errors";
 export { inspect } from "./format";
 export type {
+  EarlyStopping,
   FitData,
   FitModel,
   FitOptions,
