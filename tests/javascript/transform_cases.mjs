@@ -8,7 +8,6 @@ export const transformCases = {
   async vmap({ Tensor, vmap, compileStep, optim }) {
     const [x, y] = [new Tensor(rows(3, 4)), new Tensor(rows(3, 4)).cos()];
     const weight = new Tensor(rows(4, 2), { requiresGrad: true });
-    const total = Tensor.zeros([1]).contiguous().realize();
     const depths = [];
     const distances = vmap((a, b) => a.sub(b).square().sum())(x, y);
     const mixed = vmap((a, w, name) => [a.matmul(w), name], { inAxes: [0, null, null] })(x, weight, "kept");
@@ -40,7 +39,6 @@ export const transformCases = {
       trained: await weight.tolist(),
       sizes: await thrown(() => vmap((a, b) => a.add(b))(x, y.at("0:2")).tolist()),
       none: await thrown(() => vmap((a) => a)(3)),
-      writes: await thrown(() => vmap((a) => total.assign(total.add(a.sum())))(x).tolist()),
       count: await thrown(() => vmap((a) => a, { inAxes: [0, 0] })(x)),
       function: await thrown(() => vmap(3)),
       promise: await thrown(() => vmap(async (a) => a)(x).tolist()),
