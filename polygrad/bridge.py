@@ -33,13 +33,19 @@ from polygrad.engine.profile import profile
 from polygrad.errors import InternalError
 from polygrad.helpers import prod
 from polygrad.manifest.reviewed import SPECIAL_METHODS
-from polygrad.nn.optimizer import Optimizer, in_range
+from polygrad.nn.optimizer import Optimizer, OptimizerGroup, in_range
 from polygrad.nn.state import get_state_dict
+from polygrad.tensor.core.trees import flatten_tensors
 from polygrad.uop.node import UOp
 
 # Modules of functions for bindings, by what is before their names: a page fetches their packages when they
 # are first asked for.
-_BINDINGS = {"$onnx.": "polygrad.onnx.binding", "$fit.": "polygrad.training.binding"}
+_BINDINGS = {
+    "$fit.": "polygrad.training.binding",
+    "$functions.": "polygrad.tensor.binding",
+    "$nn.": "polygrad.nn.binding",
+    "$onnx.": "polygrad.onnx.binding",
+}
 
 
 class Failure:
@@ -89,10 +95,12 @@ class Session:
 
     def __init__(self) -> None:
         self.table = _Table()
-        self._functions = _Functions(_OWN)
+        self._functions = _Functions(_OWN | {"$argument": self._argument})
         self._has_failures = False
         self._decoder = json.JSONDecoder(object_hook=self._object)
         self._buffers: Sequence[Any] = ()
+        self._bodies: Sequence[Any] = ()
+        self.arguments: Sequence[Tensor] = ()  # of the function of the other side that is running
 
     # --- operations
 
@@ -127,12 +135,14 @@ class Session:
             self.table[result] = out
         return None
 
-    def call_packed(self, name: str, result: int, text: str, buffers: Sequence[Any] = ()) -> str | None:
-        """`call` with arguments of any kind. `text`: JSON [arguments, keyword arguments]; see `unpack`."""
+    def call_packed(
+        self, name: str, result: int, text: str, buffers: Sequence[Any] = (), bodies: Sequence[Any] = ()
+    ) -> str | None:
+        """`call` with arguments of any kind. `text`: JSON [arguments, keyword arguments]; see `decode`."""
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         try:
-            args, kwargs = self.decode(text, buffers)
+            args, kwargs = self.decode(text, buffers, bodies)
             out = self._functions[name](*args, **kwargs)
         except BaseException as e:
             return self._error(e, name, args, kwargs)
@@ -140,14 +150,15 @@ class Session:
             self.table[result] = out
         return None
 
-    def decode(self, text: str, buffers: Sequence[Any] = ()) -> Any:
+    def decode(self, text: str, buffers: Sequence[Any] = (), bodies: Sequence[Any] = ()) -> Any:
         """JSON whose objects have one key each, which tells what they stand for.
 
-        {"$": n} entry n, {"s": [start, stop, step]} a slice, {"e": 0} an ellipsis, {"b": i} the bytes of
-        buffer i, {"t": [...]} a tuple, {"d": [[key, value], ...]} a dict.
+        {"$": n} entry n, {"r": n} entry n, which is dropped, {"s": [start, stop, step]} a slice, {"e": 0} an
+        ellipsis, {"b": i} the bytes of buffer i, {"f": i} the function whose body is body i,
+        {"t": [...]} a tuple, {"d": [[key, value], ...]} a dict.
         """
 
-        self._buffers = buffers
+        self._buffers, self._bodies = buffers, bodies
         return self._decoder.decode(text)
 
     def _object(self, x: dict[str, Any]) -> Any:
@@ -157,8 +168,14 @@ class Session:
             if self._has_failures:
                 _raise_failures((entry,))
             return entry
+        if kind == "r":
+            entry = self._get(value)
+            del self.table[value]
+            return entry
         if kind == "b":
             return _bytes(self._buffers[value])
+        if kind == "f":
+            return _Function(self, self._bodies[value])
         return _DECODERS[kind](value)
 
     def unpack(self, source: int, first: int, count: int) -> str | None:
@@ -232,9 +249,9 @@ class Session:
         except BaseException as e:
             return self._error(e, "data", (), {})
 
-    def call_waiting(self, name: str, result: int, text: str) -> str | None:
+    def call_waiting(self, name: str, result: int, text: str, bodies: Sequence[Any] = ()) -> str | None:
         """`call_packed` as a question, which may wait for a GPU: None, or an error."""
-        return self.call_packed(name, result, text)
+        return self.call_packed(name, result, text, (), bodies)
 
     def _get(self, handle: int) -> Any:
         entry = self.table[handle]
@@ -257,40 +274,11 @@ class Session:
         """The exception that has just left Python, as text."""
         return self._error(getattr(sys, "last_exc", None) or InternalError("no exception"), "python", (), {})
 
-    # --- functions of the other side, captured
+    # --- functions of the other side
 
-    def compile_step(
-        self, result: int, model: str, optimizer: int, inputs: int, body: Any, first: int
-    ) -> str | None:
-        """`polygrad.compile_step`, of a function whose body is `body`; see `_Body`. Its error, or None.
-
-        model: JSON, the numbers of the model's Tensors by name. inputs: a sequence. first: the function's
-        inputs get the numbers first, first + 1, ...
-        """
-        try:
-            xs = list(self._get(inputs))
-            handles = range(first, first + len(xs))
-            function = _Body(self, body, handles)
-            tensors = {name: self._get(h) for name, h in json.loads(model).items()}
-            self.table[result] = compile_step(
-                lambda _model, *given: function(*given), tensors, self._get(optimizer), *xs
-            )
-        except BaseException as e:
-            return self._error(e, "compile_step", (), {})
-        return None
-
-    def jit_call(self, jit: int, result: int, text: str, body: Any = None) -> str | None:
-        """Call the captured function `jit`; entry `result` is the tuple of its Tensors. Its error, or None.
-
-        body: what the function does, as far as it is asked to do it; see `_Body`.
-        """
-        try:
-            captured = self._get(jit)
-            captured.body = None if body is None else _Body(self, body)
-            self.table[result] = captured(*self.decode(text))
-        except BaseException as e:
-            return self._error(e, "TinyJit", (), {})
-        return None
+    def _argument(self, i: int) -> Tensor:
+        """Argument `i` of the function that is running."""
+        return self.arguments[i]
 
     def play(self, operations: Sequence[Sequence[Any]]) -> None:
         """Carry out operations that were recorded: [method of this class, its arguments]. Raises _Failed."""
@@ -336,45 +324,48 @@ def _message(e: BaseException, name: str) -> str:
     return str(e) or name
 
 
-class _Body:
+class _Function:
     """A function that the other side defines, as something that Python can call.
 
-    Either the other side is called (in the same thread: a function that does it and returns the numbers of
-    the results, as JSON), or it has sent all that the function does: (operations, numbers of the results).
+    Its arguments are Tensors, or lists, tuples and dicts of them. `$argument` gives the Tensors among them by
+    number, in order. `body` is either a function of the other side, which runs in this thread and returns the
+    result as text for `decode`; or all that the function does, recorded: (operations, that text).
     """
 
-    def __init__(self, session: Session, body: Any, parameters: Sequence[int] = ()) -> None:
-        self._session, self._body, self._parameters = session, body, parameters
+    def __init__(self, session: Session, body: Any) -> None:
+        self._session, self._body = session, body
 
-    def __call__(self, *tensors: Any) -> tuple[Any, ...]:
+    def __call__(self, *args: Any) -> Any:
         session = self._session
-        for handle, tensor in zip(self._parameters, tensors, strict=True):
-            session.table[handle] = tensor
-        if callable(self._body):
-            handles = json.loads(self._body())
-        else:
-            operations, handles = _plain(self._body)
-            session.play(operations)
-        return tuple([session._get(h) for h in handles])
+        outer, session.arguments = session.arguments, flatten_tensors(args, "function")
+        try:
+            if callable(self._body):
+                text = self._body()
+            else:
+                operations, text = _plain(self._body)
+                session.play(operations)
+        finally:
+            session.arguments = outer
+        return session.decode(text)
 
 
-class _CapturedBody:
-    """A TinyJit whose function is the body that came with the call."""
+class _CapturedFunction:
+    """A TinyJit whose function comes with each call that runs it."""
 
     def __init__(self) -> None:
-        self.body: _Body | None = None
+        self.function: _Function | None = None
         self.jit = TinyJit(self._run)
 
     def _run(self, *args: Any) -> Any:
-        if self.body is None:
+        if self.function is None:
             raise InternalError("bridge: a function that was to be captured came without its body")
-        return self.body()
+        return self.function()
 
     def __call__(self, *args: Any) -> Any:
         try:
             return self.jit(*args)
         finally:
-            self.body = None
+            self.function = None
 
     def reset(self) -> None:
         self.jit.reset()
@@ -445,6 +436,17 @@ def _make(
     return out
 
 
+def _compile_step(function: _Function, model: dict[str, Tensor], optimizer: Any, *inputs: Tensor) -> Any:
+    """`compile_step` of a function of the inputs alone. `model`: its Tensors by name."""
+    return compile_step(lambda _, *given: function(*given), model, optimizer, *inputs)
+
+
+def _call_captured(captured: _CapturedFunction, function: _Function | None, *args: Any) -> Any:
+    """Call a captured function. `function`: what is captured, without arguments; None for a replay."""
+    captured.function = function
+    return captured(*args)
+
+
 def _run_step(step: CompiledStep, *inputs: Any) -> Any:
     """`step.run`, where an input may also be elements: (bytes, dtype, shape), see `_elements`."""
     specs = input_specs(step)
@@ -500,12 +502,13 @@ def _get(x: Any, name: str) -> Any:
 
 def _set(x: Any, name: str, value: Any) -> None:
     """Set an attribute. A learning rate is written to its Tensor, from which captured steps read it."""
-    if isinstance(x, Optimizer) and name == "lr":
+    if isinstance(x, (Optimizer, OptimizerGroup)) and name == "lr":
         if isinstance(value, Tensor):
             value = value.reshape(1) if value.shape == () else value
         else:
             in_range(f"{type(x).__name__}: lr", value, 0)
-        x.param_groups[0][name] = value
+        for group in x.param_groups if isinstance(x, OptimizerGroup) else x.param_groups[:1]:
+            group[name] = value
     else:
         setattr(x, name, value)
 
@@ -552,7 +555,10 @@ _OWN: dict[str, Callable[..., Any]] = {
     "$list": lambda *xs: list(xs),
     "$enter": lambda context: context.__enter__(),
     "$exit": lambda context: context.__exit__(None, None, None),
-    "$jit": lambda: _CapturedBody(),
+    "$same": lambda x: x,
+    "$compile_step": _compile_step,
+    "$jit": lambda: _CapturedFunction(),
+    "$jit_call": _call_captured,
     "$run_step": _run_step,
     "$save_step": _saved,
     "$profile_step": _profiled,

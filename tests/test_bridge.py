@@ -162,44 +162,74 @@ def test_what_depends_on_a_failure_fails_with_its_error(session: Session) -> Non
     assert session.unpack(2, 10, 2) == error and session.read(11) == error
 
 
-def test_a_recorded_body_is_captured_with_the_inputs_numbers(session: Session) -> None:
+def jit_call(session: Session, body: Any = None) -> Any:
+    """Call the captured function 2 with the Tensor 1; entry 3 is the result."""
+    function = {"f": 0} if body is not None else None
+    text = json.dumps([[{"$": 2}, function, {"$": 1}], {"d": []}])
+    return session.call_packed("$jit_call", 3, text, (), [body])
+
+
+def test_a_recorded_function_is_captured_and_its_results_are_dropped(session: Session) -> None:
     make(session, 1, [1.0, 2.0])
     session.call("$jit", 2, 0, "")
-    body = ([("call", "Tensor.mul", 5, 0b11, "", 1, 1), ("call", "Tensor.sum", 6, 1, "", 5)], [6])
+    operations = [("call", "Tensor.mul", 5, 0b11, "", 1, 1), ("call", "Tensor.sum", 6, 1, "", 5)]
+    body = ([*operations, ("release", [5])], '{"t": [{"r": 6}]}')
     for i in range(4):
-        given = body if i < 2 else None
-        assert session.jit_call(2, 3, '[{"$": 1}]', given) is None
+        assert jit_call(session, body if i < 2 else None) is None
+        assert 6 not in session.table
         assert session.unpack(3, 10, 1) is None
         assert elements(session, 10) == [5]
     assert session.table[2].captured
     session.table[2].reset()
-    assert "came without its body" in error_of(session.jit_call(2, 3, '[{"$": 1}]'))["message"]
+    assert "came without its body" in error_of(jit_call(session))["message"]
 
 
-def test_a_failing_operation_of_a_body_is_the_error_of_the_call(session: Session) -> None:
+def test_a_failing_operation_of_a_function_is_the_error_of_the_call(session: Session) -> None:
     make(session, 1, [1.0])
     session.call("$jit", 2, 0, "")
-    body = ([("call", "Tensor.sum", 5, 1, "", 1, 9)], [5])
-    assert error_of(session.jit_call(2, 3, '[{"$": 1}]', body))["type"] == "AxisError"
+    body = ([("call", "Tensor.sum", 5, 1, "", 1, 9)], '{"t": [{"r": 5}]}')
+    assert error_of(jit_call(session, body))["type"] == "AxisError"
 
 
 def test_a_step_is_compiled_from_a_callback(session: Session) -> None:
     make(session, 1, [2.0])
     session.table[1].requires_grad = True
     make(session, 2, [3.0])
-    session.call("$list", 3, 1, "", 2)
     session.call_packed("nn.optim.SGD", 4, '[[[{"$": 1}], 0.5], {"d": []}]')
 
     def run() -> str:
         assert Tensor.training
+        session.call("$argument", 5, 0, "", 0)
         session.call("Tensor.mul", 6, 0b11, "", 1, 5)
         session.call("Tensor.sum", 7, 1, "", 6)
-        return "[7]"
+        return '{"t": [{"r": 7}]}'
 
-    assert session.compile_step(8, '{"w": 1}', 4, 3, run, 5) is None
+    text = '[[{"f": 0}, {"d": [["w", {"$": 1}]]}, {"$": 4}, {"$": 2}], {"d": []}]'
+    assert session.call_packed("$compile_step", 8, text, (), [run]) is None
     assert session.call("$run_step", 9, 0b11, "", 8, 2) is None
     assert session.unpack(9, 10, 1) is None
     assert elements(session, 10) == [6] and elements(session, 1) == [0.5]  # 2 - 0.5 * 3
+
+
+def test_functions_get_their_own_arguments_also_when_one_calls_another(session: Session) -> None:
+    make(session, 1, [1.0, 2.0])
+    inner = ([("call", "$argument", 6, 0, "", 0), ("call", "Tensor.mul", 7, 0b1, "", 6, 10)], '{"r": 7}')
+    nested = '[[{"f": 0}, 0, 0, [[{"$": 5}]]], {"d": []}]'
+    outer = (
+        [
+            ("call", "$argument", 5, 0, "", 0),
+            ("call_packed", "$functions.vmap", 8, nested, [], [inner]),
+            ("unpack", 8, 9, 1),
+            ("call", "$argument", 11, 0, "", 0),
+            ("call", "Tensor.add", 12, 0b11, "", 9, 11),
+        ],
+        '{"r": 12}',
+    )
+    session.table[2] = Tensor([[1.0, 2.0], [3.0, 4.0]])
+    text = '[[{"f": 0}, 0, 0, [[{"$": 2}]]], {"d": []}]'
+    assert session.call_packed("$functions.vmap", 3, text, (), [outer]) is None
+    assert session.unpack(3, 20, 1) is None
+    assert elements(session, 20) == [11, 22, 33, 44] and session.arguments == ()
 
 
 def test_it_says_where_it_runs() -> None:

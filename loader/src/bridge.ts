@@ -44,11 +44,10 @@ function answerOf(returned: unknown, pyodide: PyodideAPI): Answer {
   }
 }
 
-/** A body as `_Body` of polygrad/bridge.py takes it. */
-function bodyArgument(body: Body | undefined): unknown {
-  if (body === undefined || typeof body === "function") return body;
-  const operations = body.operations.map((operation) => [operation.kind, ...argumentsOf(operation)]);
-  return [operations, body.results];
+/** A body as `_Function` of polygrad/bridge.py takes it. */
+function bodyArgument(body: Body): unknown {
+  if (typeof body === "function") return body;
+  return [body.operations.map((operation) => [operation.kind, ...argumentsOf(operation)]), body.result];
 }
 
 /** The arguments of the method of polygrad/bridge.py's Session that carries an operation out. */
@@ -57,24 +56,26 @@ function argumentsOf(operation: Operation): readonly unknown[] {
     case "call":
       return [operation.name, operation.result, operation.handles, operation.keywords, ...operation.args];
     case "call_packed":
-      return [operation.name, operation.result, operation.text, operation.buffers];
+      return [
+        operation.name,
+        operation.result,
+        operation.text,
+        operation.buffers,
+        operation.bodies.map(bodyArgument),
+      ];
     case "unpack":
       return [operation.source, operation.first, operation.count];
     case "release":
       return [operation.handles];
-    case "compile_step": {
-      const { result, parameters, optimizer, inputs, body, first } = operation;
-      return [result, JSON.stringify(parameters), optimizer, inputs, bodyArgument(body), first];
-    }
-    case "jit_call":
-      return [operation.jit, operation.result, operation.text, bodyArgument(operation.body)];
   }
 }
 
 /** The arguments of the method that answers a question. */
 function questionArguments(question: TableQuestion): readonly unknown[] {
   if (question.kind === "meta") return [question.handle, question.names];
-  if (question.kind === "call_waiting") return [question.name, question.result, question.text];
+  if (question.kind === "call_waiting") {
+    return [question.name, question.result, question.text, question.bodies.map(bodyArgument)];
+  }
   return [question.handle];
 }
 

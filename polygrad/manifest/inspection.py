@@ -33,12 +33,13 @@ CLASSES: dict[str, type] = {
     **{
         f"nn.{name}": value
         for name in nn.__all__
-        if isinstance(value := getattr(nn, name), type) and name not in reviewed.PYTHON_ONLY
+        if isinstance(value := getattr(nn, name), type) and f"nn.{name}" not in reviewed.PYTHON_ONLY
     },
     **{
         f"nn.optim.{name}": value
         for name in nn.optim.__all__
-        if isinstance(value := getattr(nn.optim, name), type) and name not in reviewed.PYTHON_ONLY
+        if isinstance(value := getattr(nn.optim, name), type)
+        and f"nn.optim.{name}" not in reviewed.PYTHON_ONLY
     },
     "TinyJit": TinyJit,
     "CompiledStep": CompiledStep,
@@ -67,10 +68,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
         if inspect.isfunction(value := getattr(nn.optim, name))
     },
     **{
-        f"nn.{space.__name__.rpartition('.')[2]}.{name}": value
+        identity: value
         for space in (nn.data, nn.datasets, nn.init, nn.state)
         for name in space.__all__
-        if inspect.isfunction(value := getattr(space, name)) and name not in reviewed.PYTHON_ONLY
+        if inspect.isfunction(value := getattr(space, name))
+        and (identity := f"nn.{space.__name__.rpartition('.')[2]}.{name}") not in reviewed.PYTHON_ONLY
     },
 }
 
@@ -255,6 +257,8 @@ def type_of(identity: str, name: str, annotation: str, rest: bool = False) -> st
 
 def result_of(identity: str, function: Any) -> dict[str, Any]:
     """What calling it returns. Raises InternalError when neither the annotation nor the tables say it."""
+    if identity in reviewed.PYTHON_ONLY:
+        return {"kind": "host"}
     if identity in reviewed.RETURNS_SELF:
         return {"kind": "self"}
     said = reviewed.RESULTS.get(identity)

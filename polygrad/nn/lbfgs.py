@@ -36,13 +36,8 @@ class _Point:
 class LBFGS(Optimizer):
     """The limited-memory method of Broyden, Fletcher, Goldfarb and Shanno, as torch.optim.LBFGS.
 
-        def closure():
-            optimizer.zero_grad()
-            return loss_of(model, x, y).backward()
-
-        optimizer.step(closure)
-
-    A step makes up to `max_iter` iterations and calls the closure up to `max_eval` times (1.25 * max_iter
+    A step gets a function that discards the gradients, computes the loss and its gradients, and returns the
+    loss. It makes up to `max_iter` iterations and calls the closure up to `max_eval` times (1.25 * max_iter
     unless given). It ends early if no gradient is over `tolerance_grad`, or if loss and parameters change by
     less than `tolerance_change`. `history_size`: the number of past steps that approximate the curvature.
     `line_search_fn`: None for steps of length `lr`, or 'strong_wolfe'. Only one parameter group. Raises

@@ -385,6 +385,17 @@ class OptimizerGroup(_Clipping):
         """The parameter groups of all optimizers."""
         return [g for o in self.optimizers for g in o.param_groups]
 
+    @property
+    def lr(self) -> Tensor:
+        """The learning rate of the first optimizer. What is assigned, a number or a Tensor of one element, is
+        written to the rates of all parameter groups. Raises ArgumentError for a number below 0."""
+        return self.optimizers[0].lr
+
+    @lr.setter
+    def lr(self, value: Any) -> None:
+        for group in self.param_groups:
+            group["lr"] = value
+
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Discard the gradients; with `set_to_none=False`, set existing ones to 0."""
         for o in self.optimizers:

@@ -11,8 +11,8 @@ function tensorAttribute(entry, constructor, names) {
   return { name: entry.name, flag: { name: parameter.name, position, default: parameter.default } };
 }
 
-/** An attribute that may be assigned a number. */
-const LEARNING_RATE = "nn.optim.Optimizer.lr";
+/** Attributes that may be assigned a number. */
+const LEARNING_RATES = ["nn.optim.Optimizer.lr", "nn.optim.OptimizerGroup.lr"];
 
 /** A getter (and setter) for an attribute; `alias`: its Python name, if that differs. */
 function attribute(entry) {
@@ -23,12 +23,12 @@ function attribute(entry) {
   if (kind === "tensor") {
     const optional = entry.present_if !== undefined;
     const type = optional ? "Tensor | null" : "Tensor";
-    const assigned = entry.id === LEARNING_RATE ? "Tensor | number" : type;
+    const assigned = LEARNING_RATES.includes(entry.id) ? "Tensor | number" : type;
     const doc = optional
       ? `/** null without \`${methodName(entry.present_if)}\`. */\n  `
-      : entry.id === LEARNING_RATE
+      : entry.id === LEARNING_RATES[0]
         ? "/** The learning rate, of one element. What is assigned is written to it, also for captured steps. */\n  "
-        : "";
+        : comment(entry.doc ?? "", "  ").trimStart();
     const body = optional ? "optionalTensor" : "tensor";
     return {
       name,
@@ -60,7 +60,9 @@ function classText(entry, inherited, overridden, names) {
     values: all.filter(({ result }) => result.kind === "value").map(({ name }) => name),
     ...((entry.open_state || all.some(({ result }) => result.kind === "tensors")) && { lists: true }),
   };
-  const parts = attributes.map((a) => attribute(a));
+  const properties = entry.properties.filter(({ result }) => result.kind !== "host");
+  shape.values.push(...properties.filter(({ result }) => result.kind === "value").map((p) => p.name));
+  const parts = [...attributes, ...properties].map((a) => attribute(a));
   const methods = entry.methods
     .filter(({ result }) => result.kind !== "host" && result.kind !== "object")
     .map((m) => method(m, names, { owner: entry.name, overrides: overridden.has(m.name) }));
@@ -163,11 +165,13 @@ export function nnFile(manifest, names) {
   const called = (prefix) =>
     manifest.functions.filter(({ id, result }) => id.startsWith(prefix) && result.kind !== "object");
   return `
-import { alias, callNested, callTensor, callTensorList, callTensors, callValue, callVoid } from "../calls";
+import { alias, callNested, callStateDict, callTensor, callTensorList, callTensors, callValue, callVoid } from "../calls";
 import type { DTypeName } from "../dtypes";
 import { owner } from "../handle";
+import type { StateDict } from "../models";
 import { PythonObject, type Constructor, type Shape } from "../object";
 import type { Session } from "../session";
+import { callWithFunction } from "../traced";
 import type { Tensor } from "./tensor";
 
 ${ordered.map((entry) => classText(entry, inheritedBy(entry), new Set(methodsAbove(entry)), names)).join("\n")}

@@ -19,8 +19,8 @@ const BY_HAND = new Set(
       "element_size",
     ],
     ...["nbytes", "is_floating_point", "data", "item", "tolist", "__getitem__", "__setitem__", "full"],
-    ...["sequential", "train", "test", "is_param", "is_leaf", "max_numel", "max_shape", "rearrange", "dim"],
-    ...["nelement"],
+    ...["sequential", "train", "test", "is_param", "is_leaf", "max_shape", "rearrange", "dim"],
+    ...["nelement", "register_hook", "unique"],
   ].map((name) => `Tensor.${name}`),
 );
 
@@ -35,8 +35,10 @@ function capital(name) {
 const DIVISIONS = new Set(["Tensor.unbind", "Tensor.split", "Tensor.chunk"]);
 
 /** What a method's body is, and its type, by the kind of its result. */
-export function bodyOf({ id, result, kind }, session, passed) {
-  const args = `[${[...(kind === "instance" ? ["this"] : []), ...(passed ? [passed] : [])].join(", ")}]`;
+export function bodyOf({ id, result, kind, parameters }, session, passed) {
+  const given = [...(kind === "instance" ? ["this"] : []), ...(passed ? [passed] : [])];
+  if (parameters.at(-1)?.type === "state_dict") given.push("{}"); // an object at the end would be options
+  const args = `[${given.join(", ")}]`;
   const call = (helper, more = "") => `return ${helper}(${session}, ${JSON.stringify(id)}, ${args}${more});`;
   switch (result.kind) {
     case "tensor": {
@@ -69,6 +71,8 @@ export function bodyOf({ id, result, kind }, session, passed) {
       return ["this", `return callSelf(this, ${JSON.stringify(id)}, [${passed}]);`];
     case "none":
       return ["void", call("callVoid").replace("return ", "")];
+    case "state_dict":
+      return ["Promise<StateDict>", call("callStateDict")];
     case "value":
       return [`Promise<${typeOf(result.type, id)}>`, call("callValue")];
     default:
@@ -91,6 +95,9 @@ export function method(entry, names, { session = "this[owner]", owner = "", over
     const text = `${comment(entry.doc, "  ")}  ${prefix}${name}<T>(run: () => T): T {\n    return callContext(${bound}, ${JSON.stringify(entry.id)}, run, []);\n  }\n`;
     return { options: "", text, name, alias, isStatic };
   }
+  if (entry.parameters.some(({ type }) => type.startsWith("callback"))) {
+    return { options: "", text: withFunction(entry, name, session), name, isStatic };
+  }
   const { options, list, passed } = signature(entry.parameters, optionsName, names, entry.id);
   const [type, body] = bodyOf(entry, bound, passed);
   const head = `${modifier}${name}`;
@@ -102,6 +109,14 @@ export function method(entry, names, { session = "this[owner]", owner = "", over
     also = `  /** \`${name}\` of the tensors in an array. */\n  static ${name}(tensors: readonly Tensor[], options: ${optionsName} = {}): ${type} {\n    return ${helper}(this.bound, ${JSON.stringify(entry.id)}, [...tensors, options]${count});\n  }\n`;
   }
   return { options, text: text + also, name, alias, isStatic };
+}
+
+/** A method that calls a function of the user's, and waits. The method of this name without one does not. */
+function withFunction({ id, doc, parameters }, name, session) {
+  const [{ name: argument }] = parameters;
+  return `${comment(doc, "  ")}  ${name}With(${argument}: () => Tensor): Promise<Tensor> {
+    return callWithFunction(${session}, ${JSON.stringify(id)}, this, ${argument});
+  }\n`;
 }
 
 /** The head of a method: of its forms, where the dtype of the result depends on how it is called. */

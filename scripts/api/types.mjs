@@ -19,6 +19,7 @@ const TYPES = {
   Tensor: "Tensor",
   Tensors: "readonly Tensor[]",
   layers: "readonly Layer[]",
+  state_dict: "Readonly<Record<string, Tensor>>",
   strings: "string[]",
   Optimizer: "Optimizer | OptimizerGroup",
   Schedulers: "readonly LRScheduler[]",

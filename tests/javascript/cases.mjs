@@ -4,10 +4,14 @@
  */
 
 import { makeNet, rows, thrown } from "./case_helpers.mjs";
+import { fileCases } from "./file_cases.mjs";
 import { trainingCases } from "./training_cases.mjs";
+import { transformCases } from "./transform_cases.mjs";
 
 export const cases = {
+  ...fileCases,
   ...trainingCases,
+  ...transformCases,
 
   async construction({ Tensor }) {
     const tensors = {

@@ -7,9 +7,10 @@ import os
 import subprocess
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
-from javascript_hosts import ROOT
+from javascript_hosts import API_HOSTS, ROOT, run_cases
 
 from polygrad import Device, Tensor, TinyJit
 
@@ -58,3 +59,9 @@ def model(tmp_path: Path) -> Path:
     finally:
         Device.DEFAULT = before
     return tmp_path / "model.pgrd"
+
+
+@pytest.fixture(params=API_HOSTS)
+def results(request: pytest.FixtureRequest, package: Path) -> dict[str, Any]:
+    """The results of the cases of `cases.mjs` by name, on each host."""
+    return run_cases(request.param, package)

@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import javascript_expected as expected
 import pytest
-from javascript_hosts import API_HOSTS, ROOT, built, run_cases
+from javascript_compare import compare, is_error
+from javascript_hosts import ROOT, built
 
 from polygrad import Tensor, nn
 
 pytestmark = [pytest.mark.e2e, built]
-
-
-@pytest.fixture(params=API_HOSTS)
-def results(request: pytest.FixtureRequest, package: Path) -> dict[str, Any]:
-    return run_cases(request.param, package)
-
-
-def compare(got: Any, wanted: Any, where: str) -> None:
-    """Equal, and numbers within 1e-4. Of objects, what is wanted; more may be there."""
-    if isinstance(wanted, dict):
-        assert isinstance(got, dict), f"{where}: {got}"
-        for key, value in wanted.items():
-            compare(got[key], value, f"{where}.{key}")
-    elif isinstance(wanted, (list, tuple)):
-        assert isinstance(got, list) and len(got) == len(wanted), f"{where}: {got} is not {wanted}"
-        for i, value in enumerate(wanted):
-            compare(got[i], value, f"{where}[{i}]")
-    elif isinstance(wanted, float) and wanted in (float("inf"), float("-inf")):
-        assert got is None, where  # as JSON writes it
-    elif isinstance(wanted, (int, float)) and not isinstance(wanted, bool):
-        assert got == pytest.approx(wanted, rel=1e-4, abs=1e-5), where
-    else:
-        assert got == wanted, where
 
 
 @pytest.mark.parametrize(
@@ -58,10 +35,6 @@ def test_a_case_gives_what_python_computes_within_1e_4(
 ) -> None:
     assert "failed" not in results[case], results[case]
     compare(results[case], wanted(), case)
-
-
-def is_error(found: Any, name: str, text: str) -> bool:
-    return bool(found["isError"] and found["name"] == name and text in found["message"])
 
 
 def test_errors_have_classes_the_message_of_python_and_its_traceback_as_cause(
@@ -173,6 +146,19 @@ def test_fit_names_what_is_wrong_and_two_runs_are_independent(results: dict[str,
             "got batch_size",
             "got constructor",
             "metrics: expected an array of names",
+        ],
+        strict=True,
+    ):
+        assert is_error(error, "ArgumentError", text), error
+    for error, text in zip(
+        found["named"],
+        [
+            "fit: batchSize: expected an integer of at least 1, got 0",
+            "fit: schedulerInterval: expected 'epoch' or 'step', got 'day'",
+            "got none: dropLast leaves out what is smaller",
+            "fit: earlyStopping: expected options among monitor, patience, largest, least, restore, got",
+            "monitor: expected one of loss, got 'val_loss'",
+            "fit: earlyStopping: expected an object with options among monitor",
         ],
         strict=True,
     ):

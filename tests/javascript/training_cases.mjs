@@ -205,6 +205,17 @@ export const trainingCases = {
     ]) {
       errors.push(await thrown(() => fit(model, [x, y], given)));
     }
+    const named = [];
+    for (const given of [
+      { batchSize: 0 },
+      { schedulerInterval: "day" },
+      { batchSize: 20, dropLast: true },
+      { earlyStopping: { patients: 3 } },
+      { earlyStopping: { monitor: "val_loss" } },
+      { earlyStopping: 3 },
+    ]) {
+      named.push(await thrown(() => fit(makeModel(), [x, y], { ...options, ...given })));
+    }
     const seen = [];
     const observed = makeModel((out, x) => {
       seen.push(Tensor.training);
@@ -232,7 +243,7 @@ export const trainingCases = {
     const { history } = await run({});
     const together = await Promise.all([run({}), run({})]);
     const same = together.map((one) => JSON.stringify(one.history) === JSON.stringify(history));
-    return { errors, seen, trainingAfter, late, own, same };
+    return { errors, named, seen, trainingAfter, late, own, same };
   },
 
   /** Parts along an axis whose name this side does not know: how many they are, it cannot tell. */

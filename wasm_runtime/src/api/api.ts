@@ -1,18 +1,11 @@
 /** The API of a session: its classes and functions, bound to it. */
 
-import { measured, type ReadOptions } from "../source";
-import { callValue, split, wrap } from "./calls";
-import {
-  checkFunction,
-  compileStep,
-  tinyJit,
-  type AsTensors,
-  type CapturedFunction,
-  type CompiledStep,
-} from "./capture";
+import { callValue, split } from "./calls";
+import { compileStep, tinyJit, type AsTensors, type CapturedFunction, type CompiledStep } from "./capture";
 import type { DTypeName } from "./dtypes";
 import { NotImplementedError, PythonError } from "./errors";
 import { fit, type FitData, type FitModel, type FitOptions, type FitResult } from "./fit";
+import { functionTransforms, type FunctionTransforms } from "./functional";
 import * as generated from "./generated/errors";
 import {
   LAYERS,
@@ -28,22 +21,16 @@ import {
 } from "./generated/nn";
 import { Tensor } from "./generated/tensor";
 import { makeTensor, type TensorData, type TensorOptions } from "./make";
-import {
-  getParameters,
-  getStateDict,
-  loadStateDict,
-  type LoadStateDictOptions,
-  type StateDict,
-} from "./models";
 import { owner, type Handle } from "./handle";
 import type { Constructor, PythonObject } from "./object";
 import { loadModel, type LoadOptions, type OnnxModel } from "./onnx";
-import { ByteReader, readTensors } from "./safetensors";
 import { READS, type Reads } from "./reading";
 import type { MadeDType } from "./result_dtypes";
 import { Session, type Connection } from "./session";
 import { slice } from "./slice";
-import { openSource, type FileSource, type Host } from "./sources";
+import { checkFunction } from "./traced";
+import type { FileSource, Host } from "./sources";
+import { stateOf, type State } from "./state";
 import { Variable } from "./variable";
 
 const errors = { ...generated, NotImplementedError, PythonError };
@@ -61,44 +48,18 @@ export type TensorClass = Omit<typeof Tensor, "prototype" | "bound" | "session">
 export type Captured =
   [] | readonly unknown[] | object | string | number | bigint | boolean | null | undefined;
 
-export interface SafeLoadOptions extends ReadOptions {
-  readonly device?: string;
-}
-
-/** The state of models and files. */
-export interface State {
-  /** Every tensor in `model`, in order: see `getStateDict`. */
-  getParameters(model: unknown): Tensor[];
-  /**
-   * Every tensor in `model` by its dotted name, in order. `model`: a layer, an optimizer, an array, a Map, a Set, a
-   * plain object, or an object of your own class. Its properties are looked into, and its getters, unless they compute
-   * something new each time. Private fields (`#weight`) cannot be seen: give the class a getter for them.
-   *
-   * Each object is looked into once. In a worker the `ready()` of optimizers and of layers that hold layers has to be
-   * awaited first. Throws ArgumentError for an object of a class in which there is no tensor.
-   */
-  getStateDict(model: unknown, prefix?: string): StateDict;
-  /**
-   * Give the tensors of `model` the values of `state`, by name. They are converted to the model's dtype and device.
-   * Rejects with ArgumentError for missing or unknown names, ShapeError for another shape.
-   */
-  loadStateDict(model: unknown, state: StateDict, options?: LoadStateDictOptions): Promise<void>;
-  /** The tensors of a safetensors file by name, read as they arrive. Rejects with ArgumentError when damaged, FetchError. */
-  safeLoad(source: FileSource, options?: SafeLoadOptions): Promise<StateDict>;
-  /** Tensors as the bytes of a safetensors file. */
-  safeSave(tensors: StateDict, metadata?: Readonly<Record<string, string>>): Promise<Uint8Array<ArrayBuffer>>;
-}
-
 /** Devices. */
 export interface Devices {
   /** The name of the device of a tensor made without naming one. */
   default: string;
   /** The names of the devices that this host has. */
   available(): Promise<string[]>;
+  /** The name of a device as `device` of a tensor has it. Rejects with DeviceError for one that does not exist. */
+  canonical(name: string): Promise<string>;
 }
 
 /** polygrad, on one Python. */
-export interface Polygrad {
+export interface Polygrad extends FunctionTransforms {
   readonly Tensor: TensorClass;
   readonly nn: Layers & {
     readonly init: Initialisation;
@@ -241,33 +202,6 @@ function bindTensor(session: Session): TensorClass {
   return Object.assign(bound, { session }) as unknown as TensorClass;
 }
 
-function stateOf(session: Session, host: Host): State {
-  return {
-    getParameters,
-    getStateDict,
-    loadStateDict: (model, state, options) => loadStateDict(session, model, state, options),
-    async safeLoad(source, { device, ...reading } = {}) {
-      const opened = await openSource(host, source, "safeLoad", reading.signal);
-      const reader = new ByteReader(measured(opened, reading));
-      const tensors: StateDict = {};
-      for await (const [{ name, dtype, shape }, bytes] of readTensors(reader)) {
-        const options = device === undefined ? {} : { device };
-        const number = session.make(bytes, dtype, shape, options);
-        tensors[name] = wrap(session, number, session.transport.synchronous ? undefined : { shape, dtype });
-      }
-      await reader.finish();
-      return tensors;
-    },
-    async safeSave(tensors, metadata) {
-      const options = metadata === undefined ? {} : { metadata };
-      const result = session.call("nn.state.safe_save", [tensors], options);
-      const bytes = await session.ask({ kind: "read", handle: result });
-      session.transport.send({ kind: "release", handles: [result] });
-      return new Uint8Array(bytes as ArrayBuffer);
-    },
-  };
-}
-
 /** The API on a Python. */
 export function createApi({ transport, info }: Connection, host: Host): Polygrad {
   const session = new Session(transport, info, Tensor);
@@ -291,6 +225,7 @@ export function createApi({ transport, info }: Connection, host: Host): Polygrad
         session.device = name;
       },
       available: () => callValue(session, "Device.available", []),
+      canonical: (name) => callValue(session, "Device.canonical", [name]),
     },
     load: (source, options) => loadModel(session, host, source, options),
     Variable: bind(session, Variable, (name: string, min: number, max: number) => [
@@ -309,6 +244,7 @@ export function createApi({ transport, info }: Connection, host: Host): Polygrad
       checkFunction(fn, "TinyJit");
       return tinyJit(session, fn);
     },
+    ...functionTransforms(session),
     fit: (model, data, options) => fit(session, host, model, data, options),
     scope: (run) => session.scope(run),
     dispose(...values) {

@@ -43,6 +43,11 @@ export function wrap<D extends DType = DType>(
   return new (session.resultClass as typeof Tensor)(session, number, properties);
 }
 
+/** Whether `x` is a tensor of this session. */
+export function isTensorOf(session: Session, x: unknown): x is Tensor {
+  return x instanceof session.resultClass && (x as Handle)[owner] === session;
+}
+
 export function callTensor<D extends DType = DType>(
   session: Session,
   name: string,
@@ -142,6 +147,22 @@ export async function callTensorList(
   const source = session.call(name, ...split(args));
   const count = (await session.ask({ kind: "length", handle: source })) as number;
   return unpack(session, source, count);
+}
+
+/** Call a function whose result is tensors by name. */
+export async function callStateDict(
+  session: Session,
+  name: string,
+  args: readonly unknown[],
+): Promise<Record<string, Tensor>> {
+  const state = new Handle(session, session.call(name, ...split(args)));
+  try {
+    const names = (await session.value("$keys", [state])) as string[];
+    const tensors = unpack(session, session.call("$values", [state]), names.length);
+    return Object.fromEntries(tensors.map((tensor, i) => [names[i] ?? "", tensor]));
+  } finally {
+    state.dispose();
+  }
 }
 
 /** Run `run` inside of the Python context manager that `name` makes. */

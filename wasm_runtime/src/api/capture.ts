@@ -1,90 +1,35 @@
 /**
- * Functions of this side that become one Program: `compileStep` and `TinyJit`.
- *
- * The function's body is a list of operations. On this thread Python calls the function back while it captures; for a
- * worker the operations are recorded here, and sent. What the function makes is freed when it returns, so the Program
- * takes it for scratch. The results of each call get new numbers.
+ * Functions of this side that become one Program: `compileStep` and `TinyJit`. What such a function makes is freed when
+ * it returns (see `traced.ts`), so the Program takes it for scratch. The results of each call get new numbers.
  */
 
-import { unpack, wrap } from "./calls";
+import { unpack } from "./calls";
 import { packArray, packNumbers, type NestedData } from "./data";
 import { isTypedArray } from "./dtypes";
-import { isOptions, Tuple } from "./encode";
-import { ArgumentError, CaptureError } from "./generated/errors";
+import { Tuple } from "./encode";
+import { CaptureError } from "./generated/errors";
 import type { Tensor } from "./generated/tensor";
-import { handlesIn, number, owner } from "./handle";
+import { handlesIn, owner } from "./handle";
 import { isTensor, tensorsIn } from "./models";
-import { knownOf, type Known } from "./known";
+import { knownOf } from "./known";
 import { tensorOf, type TensorData } from "./make";
 import { PythonObject, type Shape } from "./object";
 import type { Session } from "./session";
-import type { Body } from "./transport";
+import { TracedFunction, type Inputs, type Run } from "./traced";
+import { fillWith } from "./trees";
 
-/** What a captured function may return: a tensor, or arrays and plain objects of them. Other values stay as captured. */
-type Template =
-  | { readonly tensor: number }
-  | { readonly parts: [string, Template][]; readonly array: boolean }
-  | { readonly value: unknown };
+const WHAT = "captured function";
 
-/** A result, with its tensors replaced by their places in `tensors`. Throws ArgumentError for tensors elsewhere. */
-function templateOf(value: unknown, tensors: Tensor[]): Template {
-  if (isTensor(value)) return { tensor: tensors.push(value) - 1 };
-  if (!Array.isArray(value) && !isOptions(value)) {
-    if (handlesIn(value).length > 0) {
-      throw new ArgumentError(
-        "captured function: expected it to return tensors, or arrays and plain objects of them, got a " +
-          (value as object).constructor.name,
-      );
-    }
-    return { value };
-  }
-  const parts = Object.entries(value).map(([key, x]): [string, Template] => [key, templateOf(x, tensors)]);
-  return { parts, array: Array.isArray(value) };
+/** A function that is captured: Python gets a tuple of the tensors in its result. */
+function captureOf(session: Session, inputs: Inputs, run: Run): TracedFunction {
+  return new TracedFunction(session, WHAT, inputs, run, (_, results) => new Tuple(results));
 }
 
-function fill(template: Template, tensors: readonly Tensor[]): unknown {
-  if ("tensor" in template) return tensors[template.tensor];
-  if ("value" in template) return template.value;
-  const parts = template.parts.map(([key, part]) => [key, fill(part, tensors)] as const);
-  return template.array ? parts.map(([, x]) => x) : Object.fromEntries(parts);
-}
-
-/** A captured function's results: their structure is known once it has run. */
-class Results {
-  #template: Template = { value: undefined };
-  #tensors: Tensor[] = [];
-  #properties: readonly (Known | undefined)[] = [];
-
-  /** The body of a function, for Python. */
-  body(session: Session, run: () => unknown): Body {
-    return session.transport.body(() => {
-      session.captureDepth++;
-      try {
-        const result = session.scope(() => {
-          const returned = run();
-          if (!(returned instanceof Promise)) return returned;
-          throw new ArgumentError("captured function: expected it to return at once, got a promise");
-        });
-        session.flush();
-        this.#tensors = [];
-        this.#template = templateOf(result, this.#tensors);
-        // On this thread Python is asked, as sizes that are Variables differ from call to call.
-        const { synchronous } = session.transport;
-        this.#properties = this.#tensors.map((tensor) => (synchronous ? undefined : knownOf(tensor)));
-        return this.#tensors.map((tensor) => tensor[number]);
-      } finally {
-        session.captureDepth--;
-      }
-    });
-  }
-
-  /** The results of a call, whose tensors are the sequence `source`. */
-  take(session: Session, source: number): unknown {
-    for (const tensor of this.#tensors) tensor.dispose(); // those of the body
-    this.#tensors = [];
-    const properties = this.#properties;
-    return fill(this.#template, unpack(session, source, properties.length, properties));
-  }
+/** The results of a call of `captured`, whose tensors are the sequence `source`. */
+function resultsOf(session: Session, captured: TracedFunction | undefined, source: number): unknown {
+  if (captured === undefined) return undefined;
+  const { template, properties } = captured;
+  return fillWith(template, unpack(session, source, properties.length, properties));
 }
 
 // --- compileStep
@@ -127,12 +72,12 @@ export class CompiledStep<R = unknown> extends PythonObject {
     tensors: [],
     values: ["n_kernels", "n_intermediates", "arena_bytes", "arena_lower_bound"],
   };
-  readonly #results: Results;
+  readonly #captured: TracedFunction;
 
   /** @internal */
-  constructor(session: Session, number: number, results: Results) {
+  constructor(session: Session, number: number, captured: TracedFunction) {
     super(session, number);
-    this.#results = results;
+    this.#captured = captured;
   }
 
   /**
@@ -145,7 +90,7 @@ export class CompiledStep<R = unknown> extends PythonObject {
   run(...inputs: TensorData[]): R {
     const { [owner]: session } = this;
     const args = inputs.map((input) => inputArgument(session, input));
-    return this.#results.take(session, session.callPacked("$run_step", [this, ...args])) as R;
+    return resultsOf(session, this.#captured, session.callPacked("$run_step", [this, ...args])) as R;
   }
 
   /**
@@ -201,39 +146,25 @@ export function compileStep<M, const X extends readonly TensorData[], R>(
   optimizer: PythonObject,
   ...inputs: X
 ): CompiledStep<R> {
-  const made = session.scope(() => {
+  return session.scope(() => {
     const examples = inputs.map((x) => (isTensor(x) ? x : tensorOf(session, x)));
-    const named = [...tensorsIn(model)].map(([name, tensor]) => [name, tensor[number]] as const);
-    const list = session.call("$list", examples);
-    const first = session.allocate(inputs.length);
-    const results = new Results();
-    const body = results.body(session, () => {
-      const tensors = examples.map((example, i) => wrap(session, first + i, knownOf(example)));
-      const training = session.training;
-      session.training = true; // as Python sets it
-      try {
-        return fn(model, ...(tensors as unknown as AsTensors<X>));
-      } finally {
-        session.training = training;
-      }
-    });
-    const result = session.allocate();
-    try {
-      session.transport.send({
-        kind: "compile_step",
-        result,
-        parameters: Object.fromEntries(named),
-        optimizer: optimizer[number],
-        inputs: list,
-        body,
-        first,
-      });
-    } finally {
-      session.transport.send({ kind: "release", handles: [list] });
-    }
-    return new CompiledStep<R>(session, result, results);
+    const captured = captureOf(
+      session,
+      () => examples.map(knownOf),
+      (...tensors) => {
+        const training = session.training;
+        session.training = true; // as Python sets it
+        try {
+          return fn(model, ...(tensors as unknown as AsTensors<X>));
+        } finally {
+          session.training = training;
+        }
+      },
+    );
+    const parameters = Object.fromEntries(tensorsIn(model));
+    const args = [captured.callback, parameters, optimizer, ...examples];
+    return new CompiledStep<R>(session, session.callPacked("$compile_step", args), captured);
   });
-  return made;
 }
 
 // --- TinyJit
@@ -253,7 +184,7 @@ export function tinyJit<A extends unknown[], R>(
   fn: (...args: A) => R,
 ): CapturedFunction<A, R> {
   const handle = new PythonObject(session, session.call("$jit", []));
-  const results = new Results();
+  let captured: TracedFunction | undefined;
   let calls = 0;
   const call = (...args: A): R => {
     if (session.captureDepth > 0) return fn(...args); // part of the function being captured
@@ -263,12 +194,17 @@ export function tinyJit<A extends unknown[], R>(
           "pass new Tensor(array)",
       );
     }
-    const body = calls < 2 ? results.body(session, () => fn(...args)) : undefined;
-    const result = session.allocate();
     const callIndex = calls++;
+    let result: number;
     try {
-      const { text } = session.encode(args);
-      session.transport.send({ kind: "jit_call", jit: handle[number], result, text, body });
+      const runs = callIndex < 2;
+      if (runs)
+        captured = captureOf(
+          session,
+          () => [],
+          () => fn(...args),
+        );
+      result = session.callPacked("$jit_call", [handle, runs ? captured?.callback : null, ...args]);
     } catch (error) {
       calls = callIndex;
       throw error;
@@ -277,7 +213,7 @@ export function tinyJit<A extends unknown[], R>(
       const answer = session.ask({ kind: "length", handle: result });
       answer.catch(() => (calls = Math.min(calls, callIndex)));
     }
-    return results.take(session, result) as R;
+    return resultsOf(session, captured, result) as R;
   };
   const reset = (): void => {
     calls = 0;
@@ -293,9 +229,4 @@ const jit: unique symbol = Symbol("jit");
 /** The Python object behind a captured function. */
 export function jitOf(captured: object): PythonObject {
   return (captured as { [jit]: PythonObject })[jit];
-}
-
-/** Throws ArgumentError unless `fn`, an argument of `what`, is a function. */
-export function checkFunction(fn: unknown, what: string): void {
-  if (typeof fn !== "function") throw new ArgumentError(`${what}: expected a function, got ${typeof fn}`);
 }

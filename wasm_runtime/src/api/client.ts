@@ -107,12 +107,12 @@ export class WorkerTransport implements Transport {
     );
   }
 
-  body(run: () => number[]): Body {
+  body(run: () => string): Body {
     const outer = this.#recording;
     const operations: Operation[] = [];
     this.#recording = operations;
     try {
-      return { operations, results: run() };
+      return { operations, result: run() };
     } finally {
       this.#recording = outer;
     }

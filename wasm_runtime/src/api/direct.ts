@@ -54,10 +54,10 @@ export class DirectTransport implements Transport {
     return answer.value;
   }
 
-  body(run: () => number[]): Body {
+  body(run: () => string): Body {
     return () => {
       try {
-        return JSON.stringify(run());
+        return run();
       } catch (error) {
         this.#thrown = error;
         throw error;

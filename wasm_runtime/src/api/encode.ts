@@ -4,7 +4,7 @@ import { isTypedArray, type TypedArray } from "./dtypes";
 import { ArgumentError } from "./generated/errors";
 import { Handle, number } from "./handle";
 import { ELLIPSIS, Slice } from "./slice";
-import type { Plain } from "./transport";
+import type { Body, Plain } from "./transport";
 
 /** Options by name. */
 export type Options = Readonly<Record<string, unknown>>;
@@ -14,15 +14,26 @@ export class Bytes {
   constructor(readonly array: Uint8Array<ArrayBuffer>) {}
 }
 
+/** A function as an argument. Its body is sent beside the JSON, which has its index. */
+export class Callback {
+  constructor(readonly body: Body) {}
+}
+
+/** An object by its number, under which Python does not keep it. */
+export class Dropped {
+  constructor(readonly number: number) {}
+}
+
 /** Items that Python gets as a tuple. */
 export class Tuple {
   constructor(readonly items: readonly unknown[]) {}
 }
 
-/** Arguments as JSON, and the bytes that it refers to. */
+/** Arguments as JSON, and the bytes and the bodies of functions that it refers to. */
 export interface EncodedArguments {
   readonly text: string;
   readonly buffers: Uint8Array<ArrayBuffer>[];
+  readonly bodies: Body[];
 }
 
 /** Whether `x` was written as `{...}`: options, as arrays, tensors and other objects are not. */
@@ -87,25 +98,25 @@ export type Lift = (array: TypedArray) => Handle;
 /** Arguments of any kind as JSON for `decode` of the bridge. Throws ArgumentError for what cannot be sent. */
 export function encode(x: unknown, lift: Lift): EncodedArguments {
   const buffers: Uint8Array<ArrayBuffer>[] = [];
-  return { text: encodeInto(buffers, x, lift), buffers };
-}
-
-/** `x` as JSON; the bytes in it are appended to `buffers`. */
-function encodeInto(buffers: Uint8Array<ArrayBuffer>[], x: unknown, lift: Lift): string {
-  const encodeAll = (items: readonly unknown[]): string =>
-    `[${items.map((item) => encodeInto(buffers, item, lift)).join(",")}]`;
-  if (x instanceof Handle) return `{"$":${x[number]}}`;
-  if (typeof x === "number") return encodeNumber(x);
-  if (x === null || x === undefined) return "null";
-  if (typeof x === "boolean" || typeof x === "bigint") return String(x);
-  if (typeof x === "string") return JSON.stringify(x);
-  if (Array.isArray(x)) return encodeAll(x);
-  if (isTypedArray(x)) return `{"$":${lift(x)[number]}}`;
-  if (x === ELLIPSIS) return '{"e":0}';
-  if (x instanceof Slice) return `{"s":${encodeAll([x.start, x.stop, x.step])}}`;
-  if (x instanceof Bytes) return `{"b":${buffers.push(x.array) - 1}}`;
-  if (x instanceof Tuple) return `{"t":${encodeAll(x.items)}}`;
-  if (isOptions(x)) return `{"d":${encodeAll(Object.entries(x))}}`;
-  const got = typeof x === "object" ? x.constructor.name : typeof x;
-  throw new ArgumentError(`argument: expected a tensor, a number, text or an array of them, got a ${got}`);
+  const bodies: Body[] = [];
+  const text = (x: unknown): string => {
+    if (x instanceof Handle) return `{"$":${x[number]}}`;
+    if (typeof x === "number") return encodeNumber(x);
+    if (x === null || x === undefined) return "null";
+    if (typeof x === "boolean" || typeof x === "bigint") return String(x);
+    if (typeof x === "string") return JSON.stringify(x);
+    if (Array.isArray(x)) return all(x);
+    if (isTypedArray(x)) return `{"$":${lift(x)[number]}}`;
+    if (x === ELLIPSIS) return '{"e":0}';
+    if (x instanceof Slice) return `{"s":${all([x.start, x.stop, x.step])}}`;
+    if (x instanceof Bytes) return `{"b":${buffers.push(x.array) - 1}}`;
+    if (x instanceof Callback) return `{"f":${bodies.push(x.body) - 1}}`;
+    if (x instanceof Dropped) return `{"r":${x.number}}`;
+    if (x instanceof Tuple) return `{"t":${all(x.items)}}`;
+    if (isOptions(x)) return `{"d":${all(Object.entries(x))}}`;
+    const got = typeof x === "object" ? x.constructor.name : typeof x;
+    throw new ArgumentError(`argument: expected a tensor, a number, text or an array of them, got a ${got}`);
+  };
+  const all = (items: readonly unknown[]): string => `[${items.map(text).join(",")}]`;
+  return { text: text(x), buffers, bodies };
 }

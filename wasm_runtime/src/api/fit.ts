@@ -12,6 +12,7 @@ import { Handle } from "./handle";
 import { tensorOf, type TensorData } from "./make";
 import { getStateDict } from "./models";
 import { PythonObject } from "./object";
+import { checkOptions, withOptionNames, type OptionNames } from "./options";
 import type { Session } from "./session";
 import { readAll, type FileSource, type Host } from "./sources";
 import type { OnProgress } from "../progress";
@@ -39,6 +40,20 @@ export interface FitState {
   checkpoint(): Promise<Uint8Array<ArrayBuffer>>;
 }
 
+/** When a run stops early. */
+export interface EarlyStopping {
+  /** A name in the history: "val_loss" unless given, or "loss" without validation. */
+  readonly monitor?: string;
+  /** For how many epochs the value may not improve: 3 unless given. */
+  readonly patience?: number;
+  /** Whether larger values are better. */
+  readonly largest?: boolean;
+  /** By how much a value must be better. */
+  readonly least?: number;
+  /** Whether the model gets the weights of the best epoch; true unless given. */
+  readonly restore?: boolean;
+}
+
 export interface FitOptions {
   /** A function of (prediction, ...targets), or the name of one. */
   readonly loss: Measure | LossName;
@@ -56,13 +71,7 @@ export interface FitOptions {
   /** When the scheduler steps: after each epoch unless given. */
   readonly schedulerInterval?: "epoch" | "step";
   /** Stop when `monitor` ("val_loss", or "loss") has not improved for `patience` epochs, and restore the best weights. */
-  readonly earlyStopping?: {
-    readonly monitor?: string;
-    readonly patience?: number;
-    readonly largest?: boolean;
-    readonly least?: number;
-    readonly restore?: boolean;
-  };
+  readonly earlyStopping?: EarlyStopping;
   /** Whether rows are in another order in each epoch; true unless given. */
   readonly shuffle?: boolean;
   /** Whether a smaller batch at the end of an epoch is left out. */
@@ -95,7 +104,7 @@ export interface FitModel {
 }
 
 /** The names of all options. */
-const OPTIONS: Readonly<Record<keyof FitOptions, true>> = {
+const OPTIONS: OptionNames<FitOptions> = {
   loss: true,
   metrics: true,
   epochs: true,
@@ -112,6 +121,14 @@ const OPTIONS: Readonly<Record<keyof FitOptions, true>> = {
   onProgress: true,
   onEpoch: true,
   signal: true,
+};
+
+const EARLY_STOPPING: OptionNames<EarlyStopping> = {
+  monitor: true,
+  patience: true,
+  largest: true,
+  least: true,
+  restore: true,
 };
 
 interface Advance {
@@ -193,6 +210,8 @@ export async function fit(
       }
       await new Promise((resolve) => setTimeout(resolve, 0)); // a page draws
     }
+  } catch (error) {
+    throw withOptionNames(error, OPTIONS);
   } finally {
     hasEnded = true;
     for (const handle of temporary) handle.dispose();
@@ -211,9 +230,10 @@ function checkArguments(model: unknown, options: unknown): void {
   if (typeof options !== "object" || options === null) {
     throw new ArgumentError("fit: expected options with a loss, got none");
   }
-  const other = Object.keys(options).find((name) => !Object.hasOwn(OPTIONS, name));
-  if (other !== undefined) {
-    throw new ArgumentError(`fit: expected options among ${Object.keys(OPTIONS).join(", ")}, got ${other}`);
+  checkOptions<FitOptions>("fit", options, OPTIONS);
+  const { earlyStopping } = options as Partial<FitOptions>;
+  if (earlyStopping !== undefined) {
+    checkOptions<EarlyStopping>("fit: earlyStopping", earlyStopping, EARLY_STOPPING);
   }
 }
 

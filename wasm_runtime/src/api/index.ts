@@ -6,8 +6,6 @@ export {
   type Devices,
   type DirectPolygrad,
   type Polygrad,
-  type SafeLoadOptions,
-  type State,
   type TensorClass,
 } from "./api";
 export type { CapturedFunction, CompiledStep, StepProfile } from "./capture";
@@ -18,6 +16,7 @@ export type { DType, DTypeName, Nested, Scalar, TypedArray } from "./dtypes";
 export { NotImplementedError, PythonError } from "./errors";
 export { inspect } from "./format";
 export type {
+  EarlyStopping,
   FitData,
   FitModel,
   FitOptions,
@@ -27,6 +26,15 @@ export type {
   Measure,
   MetricName,
 } from "./fit";
+export type {
+  BatchAxis,
+  DerivativeOptions,
+  FunctionTransforms,
+  InputGradients,
+  JacobianOptions,
+  PullBack,
+  VmapOptions,
+} from "./functional";
 export * from "./generated/errors";
 export type * from "./generated/nn";
 export type { Tensor } from "./generated/tensor";
@@ -54,6 +62,7 @@ export type { Connection } from "./session";
 export { slice, type Slice } from "./slice";
 export type { OnProgress, Progress } from "../progress";
 export type { OpenedFile, ReadOptions } from "../source";
+export type { FileLoadOptions, GgufFile, State } from "./state";
 export { openUrl, type FileSource, type Host } from "./sources";
 export type { ImageSource, Index, Layer, Operand, Size } from "./tensor_base";
 export type { Variable } from "./variable";

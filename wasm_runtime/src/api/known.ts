@@ -30,6 +30,13 @@ export function knownOf(handle: object): Known | undefined {
   return (handle as { [known]?: Known })[known];
 }
 
+/** Another part of the program has changed a tensor: what is known of it is its shape. */
+export function forgetKnown(handle: object): void {
+  const tensor = handle as { [known]: Known };
+  const { shape } = tensor[known];
+  tensor[known] = shape === undefined ? UNKNOWN : { shape };
+}
+
 /** Objects that have got other attributes than their constructor gave them. */
 const changed = new WeakSet<object>();
 

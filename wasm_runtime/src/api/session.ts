@@ -218,7 +218,7 @@ export class Session implements Owner {
     this.#sendPacked(name, result, args, Object.fromEntries(named) as Options);
   }
 
-  /** Call `name` with arguments that may hold `Bytes`; the number of the result. */
+  /** Call `name` with arguments that may hold `Bytes` and functions; the number of the result. */
   callPacked(name: string, args: readonly unknown[]): number {
     const result = this.allocate();
     this.#sendPacked(name, result, args, {});
@@ -228,7 +228,8 @@ export class Session implements Owner {
   /** `callPacked` of a function that may wait for a GPU, with arguments without `Bytes`. Rejects with its error. */
   async callWaiting(name: string, args: readonly unknown[]): Promise<number> {
     const result = this.allocate();
-    await this.ask({ kind: "call_waiting", name, result, text: this.encode([args, {}]).text });
+    const { text, bodies } = this.encode([args, {}]);
+    await this.ask({ kind: "call_waiting", name, result, text, bodies });
     return result;
   }
 
@@ -255,8 +256,8 @@ export class Session implements Owner {
     this.transport.send({ kind: "call_packed", name, result, ...this.encode([args, options]) });
   }
 
-  /** Arguments for the bridge. Typed arrays among them become tensors. */
-  encode(args: readonly unknown[]): EncodedArguments {
+  /** Arguments, or one value, for the bridge. Typed arrays among them become tensors. */
+  encode(args: unknown): EncodedArguments {
     return encode(args, (array) => {
       const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
       return new Handle(this, this.make(bytes, dtypeOfArray(array), [array.length]));

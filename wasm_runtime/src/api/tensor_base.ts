@@ -6,7 +6,7 @@
  */
 
 import { itemSize } from "../arrays";
-import { afterwards, callTensor, wrap } from "./calls";
+import { afterwards, callTensor, unpack, wrap } from "./calls";
 import type { NestedData } from "./data";
 import {
   asArray,
@@ -24,9 +24,11 @@ import type { Tensor } from "./generated/tensor";
 import { Handle, number, owner } from "./handle";
 import { known, UNKNOWN, type Known } from "./known";
 import { tensorOf, tensorOfPixels, type Pixels, type TensorData, type TensorOptions } from "./make";
+import { PythonObject } from "./object";
 import { onlyElement, READS } from "./reading";
 import type { Session } from "./session";
 import { ELLIPSIS, parseSlice, type Slice, type SliceText } from "./slice";
+import { checkFunction, TracedFunction } from "./traced";
 import type { Variable } from "./variable";
 
 /** A size: an integer, or a symbolic one. */
@@ -56,6 +58,14 @@ function indexOf(index: Index): unknown {
     throw new ShapeError(`index: expected a slice such as "1:3" or "...", got ${JSON.stringify(index)}`);
   }
   return slice;
+}
+
+/** A hook of a tensor: `registerHook`. In a worker `ready()` rejects where there could be none. */
+export class HookHandle extends PythonObject {
+  /** Stop calling the hook. */
+  remove(): void {
+    this[owner].run("$functions.remove_hook", [this]);
+  }
 }
 
 export class TensorBase<D extends DType = DType> extends Handle<Session> {
@@ -291,6 +301,46 @@ export class TensorBase<D extends DType = DType> extends Handle<Session> {
   set requiresGrad(value: boolean | null) {
     this[owner].run("$set", [this, "requires_grad", value]);
     this[known] = { ...this[known], requires_grad: value };
+  }
+
+  /**
+   * Call `hook` with the gradient of this tensor whenever `backward` has accumulated all of it. What the hook returns,
+   * unless nothing, replaces the gradient. Of a tensor that was computed from others, only uses after this call count.
+   * In a worker the hook is recorded, so it cannot read values. Throws GradientError when no gradient flows here.
+   *
+   *     const handle = weight.registerHook((gradient) => gradient.clamp(-1, 1));
+   */
+  registerHook(hook: (gradient: Tensor) => Tensor | null | undefined): HookHandle {
+    checkFunction(hook, "registerHook");
+    const session = this[owner];
+    const inputs = (): [Known] => [this[known]];
+    const traced = new TracedFunction(
+      session,
+      "registerHook",
+      inputs,
+      hook,
+      (_, results) => results[0] ?? null,
+    );
+    return new HookHandle(session, session.callPacked("$functions.register_hook", [this, traced.callback]));
+  }
+
+  // --- distinct elements
+
+  /**
+   * The distinct elements in ascending order, of one axis; NaNs are not distinct. With `returnInverse` also the position
+   * (int32) of each element among them, in the shape of this tensor; with `returnCounts` how often each occurs (int32).
+   * Waits for their number.
+   */
+  async unique(): Promise<Tensor<D>>;
+  async unique(
+    options:
+      { returnInverse: true; returnCounts?: boolean } | { returnInverse?: boolean; returnCounts: true },
+  ): Promise<Tensor[]>;
+  async unique({ returnInverse = false, returnCounts = false } = {}): Promise<Tensor | Tensor[]> {
+    const session = this[owner];
+    const number = await session.callWaiting("Tensor.unique", [this, returnInverse, returnCounts]);
+    const more = Number(returnInverse) + Number(returnCounts);
+    return more === 0 ? wrap(session, number) : unpack(session, number, 1 + more);
   }
 
   // --- layers

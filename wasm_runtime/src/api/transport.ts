@@ -22,13 +22,14 @@ export interface Call {
   readonly args: readonly Plain[];
 }
 
-/** Call a function with arguments of any kind, as `encode` writes them. */
+/** Call a function with arguments of any kind, as `encode` writes them, functions among them. */
 export interface PackedCall {
   readonly kind: "call_packed";
   readonly name: string;
   readonly result: number;
   readonly text: string;
   readonly buffers: readonly Uint8Array<ArrayBuffer>[];
+  readonly bodies: readonly Body[];
 }
 
 /** Give the elements of the sequence `source` the numbers from `first` on. The sequence is dropped. */
@@ -45,33 +46,8 @@ export interface Release {
   readonly handles: readonly number[];
 }
 
-/** Compile a training step. */
-export interface CompileStep {
-  readonly kind: "compile_step";
-  readonly result: number;
-  /** The numbers of the model's tensors by name. */
-  readonly parameters: Readonly<Record<string, number>>;
-  readonly optimizer: number;
-  /** The number of the list of inputs. */
-  readonly inputs: number;
-  readonly body: Body;
-  /** The inputs of `body` have the numbers from here on. */
-  readonly first: number;
-}
-
-/** Call a captured function. */
-export interface JitCall {
-  readonly kind: "jit_call";
-  readonly jit: number;
-  readonly result: number;
-  /** The arguments, as `encode` writes them. */
-  readonly text: string;
-  /** What the function does; undefined for a replay. */
-  readonly body: Body | undefined;
-}
-
 /** What is done for its effect. Each kind is a method of polygrad/bridge.py's Session. */
-export type Operation = Call | PackedCall | Unpack | Release | CompileStep | JitCall;
+export type Operation = Call | PackedCall | Unpack | Release;
 
 /** What is asked about the object `handle`: its plain data, its length, whether it is `null`, its elements. */
 export interface ObjectQuestion {
@@ -92,6 +68,7 @@ export interface WaitingCall {
   readonly name: string;
   readonly result: number;
   readonly text: string;
+  readonly bodies: readonly Body[];
 }
 
 /** The value of Python source. */
@@ -110,13 +87,13 @@ export interface HostQuestion {
 export type TableQuestion = ObjectQuestion | MetaQuestion | WaitingCall;
 export type Question = TableQuestion | SourceQuestion | HostQuestion;
 
-/** A body that was recorded: operations, and the numbers of its results. */
+/** A body that was recorded: its operations, and its result as `encode` writes it. */
 export interface RecordedBody {
   readonly operations: readonly Operation[];
-  readonly results: readonly number[];
+  readonly result: string;
 }
 
-/** What a captured function does: a function that does it and returns its results' numbers as JSON, or a record. */
+/** What a function does: a function that does it and returns its result as `encode` writes it, or a record. */
 export type Body = (() => string) | RecordedBody;
 
 export interface Transport {
@@ -131,10 +108,10 @@ export interface Transport {
   /** The answer at once. Throws where that is not possible. */
   askSync(question: TableQuestion): unknown;
   /**
-   * The body of a captured function, which `run` carries out through this session; it returns the numbers of the
-   * results. `run` is called back while Python captures, or it is called now and its operations are recorded.
+   * The body of a function, which `run` carries out through this session; it returns the result as `encode` writes it.
+   * `run` is called whenever Python calls the function, or it is called now and its operations are recorded.
    */
-  body(run: () => number[]): Body;
+  body(run: () => string): Body;
   /** Free all objects. Later operations throw, and questions are rejected; a worker is stopped, and what is pending rejects with `reason`. */
   close(reason?: string): void;
 }

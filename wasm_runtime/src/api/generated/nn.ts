@@ -1,10 +1,21 @@
 // Generated from the API manifest by scripts/generate_api.mjs (`make api`): do not edit.
 
-import { alias, callNested, callTensor, callTensorList, callTensors, callValue, callVoid } from "../calls";
+import {
+  alias,
+  callNested,
+  callStateDict,
+  callTensor,
+  callTensorList,
+  callTensors,
+  callValue,
+  callVoid,
+} from "../calls";
 import type { DTypeName } from "../dtypes";
 import { owner } from "../handle";
+import type { StateDict } from "../models";
 import { PythonObject, type Constructor, type Shape } from "../object";
 import type { Session } from "../session";
+import { callWithFunction } from "../traced";
 import type { Tensor } from "./tensor";
 
 /** Arguments of `nn.GRU` by name. */
@@ -1196,8 +1207,25 @@ export class LRScheduler extends PythonObject {
   getLastLr(): Promise<readonly number[]> {
     return callValue(this[owner], "nn.optim.LRScheduler.get_last_lr", [this]);
   }
+
+  /** The scheduler's state: its number of steps. The rates belong to the optimizer. */
+  stateDict(): Promise<StateDict> {
+    return callStateDict(this[owner], "nn.optim.LRScheduler.state_dict", [this]);
+  }
+
+  /**
+   * Restore the state that `stateDict` returned, and write the learning rates. Throws ArgumentError,
+   * ShapeError.
+   */
+  loadStateDict(stateDict: Readonly<Record<string, Tensor>>): void {
+    callVoid(this[owner], "nn.optim.LRScheduler.load_state_dict", [this, stateDict, {}]);
+  }
 }
-alias(LRScheduler.prototype, { get_last_lr: "getLastLr" });
+alias(LRScheduler.prototype, {
+  get_last_lr: "getLastLr",
+  state_dict: "stateDict",
+  load_state_dict: "loadStateDict",
+});
 
 /**
  * The base of optimizers: the trained Tensors, and the learning rate `lr`, a Tensor that may be assigned.
@@ -1213,7 +1241,7 @@ export class Optimizer extends PythonObject {
   static override readonly shape: Shape = {
     id: "nn.optim.Optimizer",
     tensors: [{ name: "lr" }],
-    values: ["max_norm", "max_value", "device"],
+    values: ["max_norm", "max_value", "device", "initial_lr"],
     lists: true,
   };
 
@@ -1251,6 +1279,11 @@ export class Optimizer extends PythonObject {
     PythonObject.assign(this, "lr", value);
   }
 
+  /** In a worker known after `ready()`. */
+  get initialLr(): number {
+    return PythonObject.value(this, "initial_lr") as number;
+  }
+
   /** Discard the gradients; with `setToNone: false`, set existing ones to 0, in place. */
   zeroGrad(
     ...args: [options?: OptimizerZeroGradOptions] | [setToNone: boolean, options?: OptimizerZeroGradOptions]
@@ -1276,6 +1309,24 @@ export class Optimizer extends PythonObject {
   }
 
   /**
+   * The state that steps change besides the parameters, and learning rates; other options are not
+   * included. To be saved (`nn.state.safeSave`) and passed to `loadStateDict`.
+   */
+  stateDict(): Promise<StateDict> {
+    return callStateDict(this[owner], "nn.optim.Optimizer.state_dict", [this]);
+  }
+
+  /**
+   * Restore the state that `stateDict` returned for an optimizer with the same number of parameters,
+   * in the same order.
+   *
+   * Throws ArgumentError, ShapeError.
+   */
+  loadStateDict(stateDict: Readonly<Record<string, Tensor>>): void {
+    callVoid(this[owner], "nn.optim.Optimizer.load_state_dict", [this, stateDict, {}]);
+  }
+
+  /**
    * From now on, scale the gradients of every step so that their joint 2-norm is at most `maxNorm`,
    * and clamp their elements to ±maxValue; null: no limit.
    *
@@ -1293,8 +1344,11 @@ export class Optimizer extends PythonObject {
 alias(Optimizer.prototype, {
   max_norm: "maxNorm",
   max_value: "maxValue",
+  initial_lr: "initialLr",
   zero_grad: "zeroGrad",
   schedule_step: "scheduleStep",
+  state_dict: "stateDict",
+  load_state_dict: "loadStateDict",
   clip_gradients: "clipGradients",
 });
 /** Arguments of `nn.optim.Optimizer.zeroGrad` by name. */
@@ -1335,6 +1389,18 @@ export class OptimizerGroup extends PythonObject {
     return PythonObject.tensors(this, "params");
   }
 
+  /**
+   * The learning rate of the first optimizer. What is assigned, a number or a Tensor of one element, is
+   * written to the rates of all parameter groups. Throws ArgumentError for a number below 0.
+   */
+  get lr(): Tensor {
+    return PythonObject.tensor(this, "lr");
+  }
+
+  set lr(value: Tensor | number) {
+    PythonObject.assign(this, "lr", value);
+  }
+
   /** Discard the gradients; with `setToNone: false`, set existing ones to 0. */
   zeroGrad(
     ...args:
@@ -1360,6 +1426,16 @@ export class OptimizerGroup extends PythonObject {
     callVoid(this[owner], "nn.optim.OptimizerGroup.step", [this]);
   }
 
+  /** The optimizers' states, by number: `0.lr`. */
+  stateDict(): Promise<StateDict> {
+    return callStateDict(this[owner], "nn.optim.OptimizerGroup.state_dict", [this]);
+  }
+
+  /** Restore the state that `stateDict` returned. Throws ArgumentError, ShapeError. */
+  loadStateDict(stateDict: Readonly<Record<string, Tensor>>): void {
+    callVoid(this[owner], "nn.optim.OptimizerGroup.load_state_dict", [this, stateDict, {}]);
+  }
+
   /**
    * From now on, scale the gradients of every step so that their joint 2-norm is at most `maxNorm`,
    * and clamp their elements to ±maxValue; null: no limit.
@@ -1380,6 +1456,8 @@ alias(OptimizerGroup.prototype, {
   max_value: "maxValue",
   zero_grad: "zeroGrad",
   schedule_step: "scheduleStep",
+  state_dict: "stateDict",
+  load_state_dict: "loadStateDict",
   clip_gradients: "clipGradients",
 });
 /** Arguments of `nn.optim.OptimizerGroup.zeroGrad` by name. */
@@ -1790,6 +1868,149 @@ export class LARS extends Optimizer {
   }
 }
 alias(LARS.prototype, { weight_decay: "weightDecay", pre_wd: "preWd" });
+
+/** Arguments of `nn.optim.LBFGS` by name. */
+export interface LBFGSOptions {
+  /** 1 unless given. */ readonly lr?: number | undefined;
+  /** 20 unless given. */ readonly maxIter?: number | undefined;
+  readonly maxEval?: number | null | undefined;
+  /** 1e-7 unless given. */ readonly toleranceGrad?: number | undefined;
+  /** 1e-9 unless given. */ readonly toleranceChange?: number | undefined;
+  /** 100 unless given. */ readonly historySize?: number | undefined;
+  readonly lineSearchFn?: "strong_wolfe" | null | undefined;
+  readonly device?: string | null | undefined;
+}
+
+export type LBFGSArguments =
+  | [params: readonly Tensor[], options?: LBFGSOptions]
+  | [params: readonly Tensor[], lr: number, options?: LBFGSOptions]
+  | [params: readonly Tensor[], lr: number, maxIter: number, options?: LBFGSOptions];
+
+/**
+ * The limited-memory method of Broyden, Fletcher, Goldfarb and Shanno, as torch.optim.LBFGS.
+ *
+ * A step gets a function that discards the gradients, computes the loss and its gradients, and returns the
+ * loss. It makes up to `maxIter` iterations and calls the closure up to `maxEval` times (1.25 * maxIter
+ * unless given). It ends early if no gradient is over `toleranceGrad`, or if loss and parameters change by
+ * less than `toleranceChange`. `historySize`: the number of past steps that approximate the curvature.
+ * `lineSearchFn`: null for steps of length `lr`, or 'strong_wolfe'. Only one parameter group. Throws
+ * ArgumentError.
+ */
+export class LBFGS extends Optimizer {
+  /** @internal */
+  static override readonly shape: Shape = {
+    id: "nn.optim.LBFGS",
+    tensors: [{ name: "lr" }],
+    values: [
+      "max_norm",
+      "max_value",
+      "device",
+      "max_iter",
+      "max_eval",
+      "tolerance_grad",
+      "tolerance_change",
+      "history_size",
+      "line_search_fn",
+      "n_iter",
+      "func_evals",
+    ],
+    lists: true,
+  };
+
+  /** In a worker known after `ready()`. */
+  get maxIter(): number {
+    return PythonObject.value(this, "max_iter") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get maxEval(): number {
+    return PythonObject.value(this, "max_eval") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get toleranceGrad(): number {
+    return PythonObject.value(this, "tolerance_grad") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get toleranceChange(): number {
+    return PythonObject.value(this, "tolerance_change") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get historySize(): number {
+    return PythonObject.value(this, "history_size") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get lineSearchFn(): string | null {
+    return PythonObject.value(this, "line_search_fn") as string | null;
+  }
+
+  /** In a worker known after `ready()`. */
+  get nIter(): number {
+    return PythonObject.value(this, "n_iter") as number;
+  }
+
+  /** In a worker known after `ready()`. */
+  get funcEvals(): number {
+    return PythonObject.value(this, "func_evals") as number;
+  }
+
+  /** A promise: how many there are is known when it has been made. */
+  get steps(): Promise<Tensor[]> {
+    return PythonObject.tensors(this, "steps");
+  }
+
+  /** A promise: how many there are is known when it has been made. */
+  get changes(): Promise<Tensor[]> {
+    return PythonObject.tensors(this, "changes");
+  }
+
+  /** A promise: how many there are is known when it has been made. */
+  get last(): Promise<Tensor[]> {
+    return PythonObject.tensors(this, "last");
+  }
+
+  /**
+   * Iterate; returns the loss that the first call of `closure` returned.
+   *
+   * `closure` clears the gradients, computes the loss and its gradients, and returns the loss. Throws
+   * GradientError outside of training mode, CaptureError in a captured function, ArgumentError without a
+   * closure.
+   */
+  stepWith(closure: () => Tensor): Promise<Tensor> {
+    return callWithFunction(this[owner], "nn.optim.LBFGS.step", this, closure);
+  }
+
+  /** Throws ArgumentError: a step calls its closure, and is never lazy. */
+  override scheduleStep(): Promise<Tensor[]> {
+    return callTensorList(this[owner], "nn.optim.LBFGS.schedule_step", [this]);
+  }
+
+  /** History and counts, to be saved and passed to `loadStateDict`. */
+  override stateDict(): Promise<StateDict> {
+    return callStateDict(this[owner], "nn.optim.LBFGS.state_dict", [this]);
+  }
+
+  /** Restore the state that `stateDict` returned. Throws ArgumentError, ShapeError. */
+  override loadStateDict(stateDict: Readonly<Record<string, Tensor>>): void {
+    callVoid(this[owner], "nn.optim.LBFGS.load_state_dict", [this, stateDict, {}]);
+  }
+}
+alias(LBFGS.prototype, {
+  max_iter: "maxIter",
+  max_eval: "maxEval",
+  tolerance_grad: "toleranceGrad",
+  tolerance_change: "toleranceChange",
+  history_size: "historySize",
+  line_search_fn: "lineSearchFn",
+  n_iter: "nIter",
+  func_evals: "funcEvals",
+  schedule_step: "scheduleStep",
+  state_dict: "stateDict",
+  load_state_dict: "loadStateDict",
+});
 
 /** Arguments of `nn.optim.SGD` by name. */
 export interface SGDOptions {
@@ -3048,12 +3269,24 @@ export class ReduceLROnPlateau extends LRScheduler {
   ): void {
     callVoid(this[owner], "nn.optim.ReduceLROnPlateau.step", [this, ...args]);
   }
+
+  /** The scheduler's own state. The rates belong to the optimizer. */
+  override stateDict(): Promise<StateDict> {
+    return callStateDict(this[owner], "nn.optim.ReduceLROnPlateau.state_dict", [this]);
+  }
+
+  /** Restore the state that `stateDict` returned. Throws ArgumentError, ShapeError. */
+  override loadStateDict(stateDict: Readonly<Record<string, Tensor>>): void {
+    callVoid(this[owner], "nn.optim.ReduceLROnPlateau.load_state_dict", [this, stateDict, {}]);
+  }
 }
 alias(ReduceLROnPlateau.prototype, {
   threshold_mode: "thresholdMode",
   min_lr: "minLr",
   num_bad_epochs: "numBadEpochs",
   cooldown_counter: "cooldownCounter",
+  state_dict: "stateDict",
+  load_state_dict: "loadStateDict",
 });
 /** Arguments of `nn.optim.ReduceLROnPlateau.step` by name. */
 export interface ReduceLROnPlateauStepOptions {
@@ -3749,6 +3982,17 @@ export interface Optimizers {
    */
   readonly LARS: Constructor<LARSArguments, LARS>;
   /**
+   * The limited-memory method of Broyden, Fletcher, Goldfarb and Shanno, as torch.optim.LBFGS.
+   *
+   * A step gets a function that discards the gradients, computes the loss and its gradients, and returns the
+   * loss. It makes up to `maxIter` iterations and calls the closure up to `maxEval` times (1.25 * maxIter
+   * unless given). It ends early if no gradient is over `toleranceGrad`, or if loss and parameters change by
+   * less than `toleranceChange`. `historySize`: the number of past steps that approximate the curvature.
+   * `lineSearchFn`: null for steps of length `lr`, or 'strong_wolfe'. Only one parameter group. Throws
+   * ArgumentError.
+   */
+  readonly LBFGS: Constructor<LBFGSArguments, LBFGS>;
+  /**
    * Stochastic gradient descent, with momentum (Nesterov's if asked), weight decay added to the gradient.
    *
    * `classic`: the learning rate scales the gradient before it is added to the momentum.
@@ -3923,6 +4167,7 @@ export const OPTIMIZERS = {
   ASGD,
   LAMB,
   LARS,
+  LBFGS,
   SGD,
   Adadelta,
   Adagrad,

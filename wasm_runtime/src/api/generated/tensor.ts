@@ -6664,6 +6664,11 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
     return callTensor(this[owner], "Tensor.bool", [this]);
   }
 
+  /** The number of elements of `maxShape`. */
+  maxNumel(): Promise<number> {
+    return callValue(this[owner], "Tensor.max_numel", [this]);
+  }
+
   /** `x` as a Tensor: a number in the dtype that this Tensor and it promote to, of shape (). */
   ufix(x: Operand): Tensor {
     return callTensor(this[owner], "Tensor.ufix", [this, x]);
@@ -6775,6 +6780,7 @@ alias(Tensor.prototype, {
   new_ones: "newOnes",
   cast_like: "castLike",
   type_as: "typeAs",
+  max_numel: "maxNumel",
 });
 alias(Tensor, {
   detect_anomaly: "detectAnomaly",
