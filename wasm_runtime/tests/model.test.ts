@@ -9,7 +9,7 @@ import { loadModel, type Model } from "../src/model";
 import { sharedPool, threadCount } from "../src/pools";
 import type { Progress } from "../src/progress";
 import { readEntries, writeEntries, type Entry } from "../src/safetensors";
-import { bytesOf } from "../src/source";
+import { collect, openSource, type ByteSource, type ReadOptions } from "../src/source";
 import { CHAIN, kernelModule, PARALLEL_KERNEL, programBytes } from "./modules";
 
 const refused = (work: Promise<unknown>, pattern: RegExp): Promise<void> =>
@@ -151,6 +151,9 @@ test("safetensors come back as they were written, and damage is refused", () => 
     assert.throws(() => readEntries(file(header)), pattern);
   }
 });
+
+const bytesOf = async (source: ByteSource, options: ReadOptions = {}): Promise<Uint8Array> =>
+  collect(openSource(source, "load", options.signal), options);
 
 test("a response is read in pieces, with progress, and a failure is an error", async () => {
   const data = programBytes();
