@@ -134,7 +134,7 @@ def test_texts_have_the_values_of_the_instance_within_1e_6(what: str, tmp_path: 
     else:
         expected, got = expected.numpy(), got.numpy()
     np.testing.assert_allclose(got, expected, atol=1e-6)
-    with pytest.raises(ArgumentError, match=r"texts\[1\]: expected ids of the 16 tokens, got 99"):
+    with pytest.raises(ArgumentError, match=r"texts\[1\]: expected ids of the 15 tokens, got 99"):
         getattr(loaded, what)([[1], [99]])
 
 

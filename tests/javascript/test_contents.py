@@ -180,7 +180,8 @@ TYPED = """
 import { create, load, loadPolygrad, type CreateOptions } from "polygrad";
 import { create as inPage } from "polygrad/web";
 import { create as inNode } from "polygrad/node";
-import { load as loadModel } from "polygrad/runtime";
+import { load as loadModel, loadLanguageModel } from "polygrad/runtime";
+import * as tokenizers from "polygrad/runtime/tokenizers";
 
 const options: CreateOptions = { baseURL: "/polygrad", cacheDir: false, worker: true };
 void create(options).then(({ Tensor }) => new Tensor([1, 2]).sum().item());
@@ -189,6 +190,9 @@ void loadPolygrad({ cacheDir: "cache" });
 void inPage({ baseURL: "/polygrad" });
 void inNode({ cacheDir: "cache" });
 void loadModel("model.pgrd", { threads: 2 });
+void loadLanguageModel("chat.pgrd", { tokenizers }).then((model) => model.chat([{ role: "user", content: "Hi" }]));
+// @ts-expect-error: no option
+void loadLanguageModel("chat.pgrd").then((model) => model.generate("Hi", { topk: 3 }));
 // @ts-expect-error: an option of Node
 void inPage({ cacheDir: "cache" });
 // @ts-expect-error: an option of pages

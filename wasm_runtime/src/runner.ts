@@ -6,7 +6,8 @@
  */
 
 import { ARRAYS, dtypeOf, type DType, type TensorData } from "./arrays";
-import { InternalError, OutOfMemoryError, ProgramError } from "./errors";
+import { CompileError, InternalError, OutOfMemoryError, ProgramError } from "./errors";
+import { hasWrongDots } from "./features";
 import { WasmHost } from "./host";
 import { BARRIER, PARALLEL, type LaunchList } from "./launches";
 import { compileModuleLater } from "./modules";
@@ -15,6 +16,7 @@ import { FIRST_BUFFER } from "./shared_words";
 import type { ThreadPool } from "./thread_pool";
 
 const ALIGN = 64; // also the guard after the last buffer
+const RELAXED_DOTS = "dot_uint87_int8"; // in a target's name: kernels may have dot products of relaxed SIMD
 
 function arrayOf(spec: BufferSpec): (typeof ARRAYS)[DType] {
   return ARRAYS[dtypeOf(spec.dtype, "buffer")];
@@ -41,6 +43,12 @@ export class WasmMemory {
   /** Throws OutOfMemoryError. `pool`: the threads of Programs that were made for several. */
   constructor(programs: readonly Program[], pool?: ThreadPool) {
     programs.forEach(requireWasm);
+    if (programs.some(({ target }) => target.includes(RELAXED_DOTS)) && hasWrongDots()) {
+      throw new CompileError(
+        "load: expected an engine whose dot products of relaxed SIMD are right, as the model multiplies integers, got one " +
+          "with a known error: use a newer browser, or export the model with activations as float32",
+      );
+    }
     const shared = programs.some(({ shared_memory }) => shared_memory);
     const hasThreads = shared && programs.some(({ threads }) => threads > 1);
     this.host = new WasmHost({ shared, ...(pool && hasThreads && { pool }) });

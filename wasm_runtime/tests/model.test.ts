@@ -196,3 +196,32 @@ test("a model made for threads runs with those of a shared pool, and without", a
   assert.deepEqual([threadCount(undefined, 64), threadCount(3, 1)], [8, 3]);
   assert.throws(() => threadCount(0, 2), /expected threads from 1 to 64, got 0/);
 });
+
+test("a model arrives in pieces of any lengths, and its values with it", async () => {
+  const data = holding(new Map([["x", entry([0, 5])]]));
+  for (const length of [1, 7, 64, data.length]) {
+    async function* pieces(): AsyncGenerator<Uint8Array> {
+      for (let i = 0; i < data.length; i += length) yield await Promise.resolve(data.subarray(i, i + length));
+    }
+    const model = await loadModel(pieces());
+    assert.deepEqual((await model.run({ n: 3 })).y?.data[1], 16);
+  }
+});
+
+test("a model that is too large is refused before its values arrive, and its source is closed", async () => {
+  const size = 2 ** 31;
+  const data = programBytes({
+    buffers: CHAIN.buffers.map((b) => (b.name === "x" ? { ...b, size, shape: [size] } : b)),
+  });
+  let isClosed = false;
+  async function* pieces(): AsyncGenerator<Uint8Array> {
+    try {
+      yield await Promise.resolve(data);
+      assert.fail("more was read");
+    } finally {
+      isClosed = true;
+    }
+  }
+  await assert.rejects(loadModel(pieces()), /OutOfMemoryError: .*expected a memory of \d+ bytes/);
+  assert.equal(isClosed, true);
+});

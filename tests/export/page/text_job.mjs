@@ -29,7 +29,10 @@ async function answer(model, { prompt, options = {}, abortAfter }) {
   return out;
 }
 
-export async function doJob({ runtime, tokenizers }, { loader, source, withText = true, cases = [], texts = [] }) {
+export async function doJob(
+  { runtime, tokenizers },
+  { loader, source, withText = true, cases = [], texts = [] },
+) {
   const progress = [];
   const options = { onProgress: ({ loaded }) => progress.push(loaded), ...(withText && { tokenizers }) };
   const started = performance.now();

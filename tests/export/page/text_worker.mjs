@@ -5,8 +5,8 @@ import * as tokenizers from "/dist/polygrad-tokenizers.mjs";
 
 import { doJob } from "./text_job.mjs";
 
-self.onmessage = async ({ data: jobs }) => {
+globalThis.onmessage = async ({ data: jobs }) => {
   const results = [];
   for (const job of jobs) results.push(await doJob({ runtime, tokenizers }, job));
-  self.postMessage(results);
+  globalThis.postMessage(results);
 };
