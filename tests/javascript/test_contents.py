@@ -190,7 +190,8 @@ void loadPolygrad({ cacheDir: "cache" });
 void inPage({ baseURL: "/polygrad" });
 void inNode({ cacheDir: "cache" });
 void loadModel("model.pgrd", { threads: 2 });
-void loadLanguageModel("chat.pgrd", { tokenizers }).then((model) => model.chat([{ role: "user", content: "Hi" }]));
+const turns = [{ role: "user", content: "Hi" }];
+void loadLanguageModel("chat.pgrd", { tokenizers }).then((model) => model.chat(turns));
 // @ts-expect-error: no option
 void loadLanguageModel("chat.pgrd").then((model) => model.generate("Hi", { topk: 3 }));
 // @ts-expect-error: an option of Node
