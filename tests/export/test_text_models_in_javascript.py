@@ -23,7 +23,7 @@ from javascript_hosts import ROOT, built
 from polygrad import Device, hf
 from polygrad.hf.tokenizer_export import tokenizer_file
 
-pytestmark = [pytest.mark.e2e, built]
+pytestmark = [pytest.mark.e2e, built, pytest.mark.timeout(900)]
 HERE = Path(__file__).parent
 ENTRIES = {
     "esm": (ROOT / "node/dist/runtime.js", ROOT / "node/dist/tokenizers.js"),
@@ -46,16 +46,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Device.DEFAULT = "WASM"
     out = tmp_path_factory.mktemp("models")
     talker = model("talker")
-    cases = [_case(talker, prompt, options) for options in SAMPLINGS.values() for prompt in PROMPTS]
+    pairs = [(prompt, {}) for prompt in PROMPTS]
+    pairs += [(PROMPTS[i % 3], options) for i, options in enumerate(SAMPLINGS.values())]
+    cases = [_case(talker, prompt, options) for prompt, options in pairs]
     whole = talker.generate("hello", max_new_tokens=20, stop_tokens=())
     endings: list[dict[str, Any]] = [{"stop_tokens": [whole.tokens[3]]}, {"stop": whole.text[5:7]}]
     cases += [_case(talker, "hello", options) for options in endings]
     jobs = [_job(talker, out / "talker.pgrd", cases)]
-    for name in ("gpt2", "Q4_0", "Q8_0"):
+    for name in ("gpt2", "Q4_0"):
         instance = model(name)
-        cases = [
-            _case(instance, p, SAMPLINGS[s]) for s in ("greedy", "top_k") for p in ([5, 6, 7], PROMPTS[1])
-        ]
+        cases = [_case(instance, prompt, {}) for prompt in ([5, 6, 7], PROMPTS[1])]
         jobs.append(_job(instance, out / f"{name}.pgrd", cases))
     embedder = hf.load_hf(tiny_text_models.embedder()[0])
     expected = {"texts": TEXTS, "expected": embedder.embed(TEXTS).tolist()}
