@@ -36,10 +36,10 @@ const NATIVE = new RegExp(
 );
 
 /** What calls of users' programs do not lead to when they are wrong: tracebacks need not quote it. */
-const COMPILER = /^polygrad\/(codegen|engine|export|manifest|renderer|runtime|schedule|uop|wasm)\//;
+const COMPILER = /^polygrad\/(codegen|engine|manifest|renderer|runtime|schedule|uop|wasm)\//;
 
 /** Packages that a page fetches when one of them is imported. */
-const APPLICATIONS = ["generation", "hf", "models", "onnx", "training", "tuning"];
+const APPLICATIONS = ["export", "generation", "hf", "models", "onnx", "training", "tuning"];
 const APPLICATION = new RegExp(`^polygrad/(${APPLICATIONS.join("|")})/`);
 
 /** The newest polygrad wheel of `dist/`. */

@@ -57,14 +57,20 @@ const common = {
 const built = await Promise.all([
   build({
     ...common,
-    entryPoints: ["main", "index", "cli", "thread", "session_worker", "gpu_worker", "runtime"].map((name) =>
-      path(`node/src/${name}.ts`),
-    ),
+    entryPoints: {
+      ...Object.fromEntries(
+        ["main", "index", "cli", "thread", "session_worker", "gpu_worker", "runtime"].map((name) => [
+          name,
+          path(`node/src/${name}.ts`),
+        ]),
+      ),
+      tokenizers: path("loader/src/tokenizers.ts"),
+    },
     outdir: path("node/dist"),
     platform: "node",
     format: "esm",
     splitting: true,
-    external: ["pyodide", "webgpu"],
+    external: ["pyodide", "webgpu", "@huggingface/*"],
   }),
   build({
     ...common,
@@ -80,7 +86,7 @@ const built = await Promise.all([
   // The libraries are ordinary dependencies in Node, and in this file for pages.
   build({
     ...common,
-    entryPoints: { hub: path("loader/src/hub.ts") },
+    entryPoints: { hub: path("loader/src/hub.ts"), tokenizers: path("loader/src/tokenizers.ts") },
     outdir: path("node/dist/cjs"),
     platform: "node",
     format: "cjs",
@@ -91,6 +97,7 @@ const built = await Promise.all([
     entryPoints: {
       "polygrad-runtime": path("web/src/runtime.ts"),
       "polygrad-hub": path("loader/src/hub.ts"),
+      "polygrad-tokenizers": path("loader/src/tokenizers.ts"),
     },
     outdir: path("web/dist"),
     format: "esm",

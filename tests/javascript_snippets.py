@@ -31,7 +31,7 @@ class Snippet:
             if "cdn.jsdelivr.net" in self.source:
                 return "cdn"
             return "static host" if "polygrad-service-worker.js" in self.source else "page"
-        if self.page == "docs/guides/saving.md":
+        if self.page in ("docs/guides/saving.md", "docs/guides/exporting.md"):
             return "exported"  # reads what Python exported
         return "process" if self.promised is not None else "none"
 

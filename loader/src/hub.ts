@@ -15,9 +15,10 @@ export class HubTokenizer {
   readonly #ids: ReadonlyMap<string, number>;
   readonly #unknown: number | undefined;
 
-  /** `json`: a tokenizer as `polygrad/hf/javascript_form.py` writes it. */
-  constructor(json: string) {
-    const data = JSON.parse(json) as { model: { unk_token?: string } };
+  /** `source`: a tokenizer as `polygrad/hf/javascript_form.py` writes it, or its JSON. */
+  constructor(source: string | object) {
+    const parsed: unknown = typeof source === "string" ? JSON.parse(source) : source;
+    const data = parsed as { model: { unk_token?: string } };
     this.#tokenizer = new Tokenizer(data, { unk_token: data.model.unk_token });
     const { model } = this.#tokenizer;
     if (model === null) throw new Error("internal: a tokenizer without a model");

@@ -3,10 +3,12 @@
 import { setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
 
-import { detectFeatures } from "../../wasm_runtime/src/features";
+import { detectFeatures, hasWrongDots } from "../../wasm_runtime/src/features";
 
 // Node 20 has relaxed SIMD behind this flag, which later versions do not have.
 if (!detectFeatures().includes("relaxed-simd")) setFlagsFromString("--experimental-wasm-relaxed-simd");
+// Its baseline compiler computes dot products wrongly, the optimising one does not.
+if (hasWrongDots()) setFlagsFromString("--no-liftoff");
 
 /** A worker that ends with the process. A worker that fails takes part in no run. */
 export function startWorker(): Worker {

@@ -9,41 +9,84 @@
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 
+import { openLanguageModel, type LanguageModel } from "../../wasm_runtime/src/generation/language_model";
+import {
+  openClassifier,
+  openEncoder,
+  type Classifier,
+  type Encoder,
+} from "../../wasm_runtime/src/generation/text_readers";
+import type { ModelHost } from "../../wasm_runtime/src/loading";
 import { loadModel, type Model } from "../../wasm_runtime/src/model";
 import { sharedPool, threadCount } from "../../wasm_runtime/src/pools";
 import {
-  bytesOf,
-  collect,
   fetchFile,
-  once,
+  measured,
+  openSource,
   type ByteSource,
   type ModelOptions,
+  type OpenedFile,
+  type TextModelOptions,
 } from "../../wasm_runtime/src/source";
 import { sharedDevice } from "../../wasm_runtime/src/webgpu/shared";
 import { startWorker } from "./engine";
 import { gpuOfNode } from "./gpu_of_node";
-import { readBytes } from "./read_bytes";
+import { openFile } from "./open_file";
 
 export * from "../../wasm_runtime/src/exported";
 
 const openGpu = sharedDevice(async () => ({ gpu: await gpuOfNode() }));
 
+/** A path, an http(s) or file URL, a response, or bytes. */
+export type ModelSource = string | URL | ByteSource;
+
 /**
- * The exported step in `source`: a path, an http(s) or file URL, a response, or bytes.
- * Rejects with ProgramError when it is damaged, of another version, or for neither WebAssembly nor WebGPU (npm package
- * `webgpu`); with DeviceError when it needs a GPU and there is none; FetchError, CompileError, OutOfMemoryError.
+ * The exported step in `source`. Rejects with ProgramError when it is damaged, of another version or kind, or for neither
+ * WebAssembly nor WebGPU (npm package `webgpu`); with DeviceError when it needs a GPU and there is none; FetchError,
+ * CompileError, OutOfMemoryError.
  */
-export async function load(source: string | URL | ByteSource, options: ModelOptions = {}): Promise<Model> {
-  const threads = threadCount(options.threads, availableParallelism());
-  const bytes =
-    typeof source === "string" || source instanceof URL
-      ? await open(source, options)
-      : await bytesOf(source, options);
-  return loadModel(bytes, { pool: () => sharedPool(threads, startWorker), gpu: openGpu });
+export async function load(source: ModelSource, options: ModelOptions = {}): Promise<Model> {
+  return loadModel(await open(source, "load", options), hostOf(options));
 }
 
-async function open(place: string | URL, options: ModelOptions): Promise<Uint8Array> {
-  if (/^https?:/.test(String(place))) return bytesOf(await fetchFile(place, "load", options.signal), options);
-  const bytes = await readBytes(place instanceof URL ? fileURLToPath(place) : place);
-  return collect({ pieces: once(bytes), length: bytes.length }, options);
+/** The exported model that generates text in `source`. Rejects as `load` does. */
+export async function loadLanguageModel(
+  source: ModelSource,
+  options: TextModelOptions = {},
+): Promise<LanguageModel> {
+  const pieces = await open(source, "loadLanguageModel", options);
+  return openLanguageModel(pieces, hostOf(options), options.tokenizers);
+}
+
+/** The exported model that gives vectors of texts in `source`. Rejects as `load` does. */
+export async function loadTextEncoder(source: ModelSource, options: TextModelOptions = {}): Promise<Encoder> {
+  return openEncoder(await open(source, "loadTextEncoder", options), hostOf(options), options.tokenizers);
+}
+
+/** The exported model that gives labels of texts in `source`. Rejects as `load` does. */
+export async function loadTextClassifier(
+  source: ModelSource,
+  options: TextModelOptions = {},
+): Promise<Classifier> {
+  const pieces = await open(source, "loadTextClassifier", options);
+  return openClassifier(pieces, hostOf(options), options.tokenizers);
+}
+
+function hostOf(options: ModelOptions): ModelHost {
+  const threads = threadCount(options.threads, availableParallelism());
+  return { pool: () => sharedPool(threads, startWorker), gpu: openGpu };
+}
+
+async function open(
+  source: ModelSource,
+  what: string,
+  options: ModelOptions,
+): Promise<AsyncIterable<Uint8Array>> {
+  return measured(await opened(source, what, options.signal), options);
+}
+
+async function opened(source: ModelSource, what: string, signal?: AbortSignal): Promise<OpenedFile> {
+  if (typeof source !== "string" && !(source instanceof URL)) return openSource(source, what, signal);
+  if (/^https?:/.test(String(source))) return openSource(await fetchFile(source, what, signal), what, signal);
+  return openFile(source instanceof URL ? fileURLToPath(source) : source);
 }

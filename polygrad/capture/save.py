@@ -1,30 +1,31 @@
-"""Captured steps as files: the Program with named buffers, and the values of parameters and state.
+"""Captured steps as files: Programs with named buffers, and the values of parameters and state.
 
-`runtime/program.py` documents the format. `polygrad.export.load` runs a file in Python, `load` of
-`polygrad/runtime` in the npm package runs it without Python.
+`runtime/program.py` documents the format of one step, `runtime/bundle.py` that of several steps which share
+memory. `polygrad.export` runs the files in Python, `polygrad/runtime` of the npm package without Python.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from polygrad.capture.replay import CapturedStep
-from polygrad.dtype import to_dtype
 from polygrad.engine.devices import kind_of
 from polygrad.errors import ArgumentError
 from polygrad.helpers import prod
 from polygrad.monitor import computing
-from polygrad.nn.safetensors import TensorEntry, write_entries
-from polygrad.runtime.buffer import Borrowed, Buffer
+from polygrad.nn.safetensors import TensorEntry, entries_header, write_entries
+from polygrad.runtime.buffer import Allocation, Borrowed, Buffer
+from polygrad.runtime.bundle import Bundle
 from polygrad.runtime.program import Program, Variable
 from polygrad.tensor.core.aliasing import is_whole, memory_under
 from polygrad.tensor.core.sizes import unbound_size
 from polygrad.uop.ops import Ops
 
 Sizes = tuple[int | str, ...]
+_KEPT = ("param", "state")  # what a file keeps between runs
 
 
 @computing
@@ -47,6 +48,60 @@ def save_step(
     Variable; and when what was captured depends on the values of Variables, which other hosts would not
     check.
     """
+    named = _named(SavedStep(step, inputs, outputs), values, {})
+    data = named.program().to_bytes(write_entries(_entries(named.buffers())))
+    with open(path, "wb") as f:
+        f.write(data)
+
+
+@dataclass(frozen=True)
+class SavedStep:
+    """A step of a Bundle, with the names of its inputs and outputs as `save_step` takes them."""
+
+    step: CapturedStep
+    inputs: Sequence[str] = ()
+    outputs: Sequence[tuple[str, Any]] = ()
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Steps by name, which share the Tensors `values`. `zeros`: the names of the values that a file does not
+    contain, as they are zero at first."""
+
+    steps: Mapping[str, SavedStep]
+    values: Mapping[str, Any]
+    zeros: Collection[str] = ()
+
+
+@computing
+def save_steps(
+    steps: Steps,
+    path: str | os.PathLike[str],
+    kind: str,
+    settings: Mapping[str, Any],
+    files: Mapping[str, bytes] | None = None,
+) -> None:
+    """Write steps to the file `path` as a Bundle. Raises ArgumentError as `save_step` does."""
+    unnamed: dict[Allocation, str] = {}
+    all_named = {name: _named(saved, steps.values, unnamed) for name, saved in steps.steps.items()}
+    buffers = {key: value for x in all_named.values() for key, value in x.buffers().items()}
+    zeros = tuple(name for name in buffers if name in steps.zeros)
+    programs = {name: x.program() for name, x in all_named.items()}
+    bundle = Bundle(kind, settings, programs, files or {}, zeros)
+    entries = _entries({name: value for name, value in buffers.items() if name not in zeros})
+    header = entries_header(entries)
+    length = len(header) + sum(len(entry.data) for entry in entries.values())
+    with open(path, "wb") as f:
+        f.write(bundle.head(length))
+        f.write(header)
+        for entry in entries.values():
+            f.write(entry.data)
+
+
+def _named(saved: SavedStep, values: Mapping[str, Any], unnamed: dict[Allocation, str]) -> _Named:
+    """The names of a step's buffers. `unnamed`: the names of memory that is not among the `values`, to which
+    this adds."""
+    step = saved.step
     if step.guards:
         sizes = ", ".join(map(str, step.guards))
         raise ArgumentError(
@@ -65,7 +120,7 @@ def save_step(
         )
     step.catch_up()
     named = _Named(step)
-    for name, (spec, argument) in zip(inputs, step.arguments, strict=True):
+    for name, (spec, argument) in zip(saved.inputs, step.arguments, strict=True):
         if argument.view is not None and any(op is not Ops.RESHAPE for op, _ in argument.view):
             raise ArgumentError(
                 f"save: {name}: expected an argument that the function writes to and that is no view, got a "
@@ -73,7 +128,7 @@ def save_step(
             )
         if argument.slot not in named.names:  # one Tensor may be passed as several arguments
             named.add(argument.slot, name, named.sizes(name, spec.shape))
-    for name, t in outputs:
+    for name, t in saved.outputs:
         position = named.find(t)
         if (
             position is None
@@ -92,17 +147,17 @@ def save_step(
             has_whole_memory = is_whole(t) and all(isinstance(n, int) for n in t.shape)
             size = step.captured.program.buffers[position].size
             named.add(position, name, t.shape if has_whole_memory else (size,))
-    named.add_rest()
-    program = named.program()
+    named.add_rest(unnamed)
+    return named
+
+
+def _entries(buffers: Mapping[str, tuple[Sizes, Buffer]]) -> dict[str, TensorEntry]:
+    """The contents of parameters and state, by name."""
     entries = {}
-    for value, buffer in zip(program.buffers, step.captured.buffers, strict=True):
-        if value.role in ("param", "state"):
-            assert buffer is not None
-            shape: Any = value.shape  # ints, as parameters and state have no symbolic sizes
-            entries[value.name] = TensorEntry(to_dtype(value.dtype), shape, _contents(buffer))
-    data = program.to_bytes(write_entries(entries))
-    with open(path, "wb") as f:
-        f.write(data)
+    for name, (sizes, buffer) in buffers.items():
+        shape: Any = sizes  # ints, as parameters and state have no symbolic sizes
+        entries[name] = TensorEntry(buffer.dtype, shape, _contents(buffer))
+    return entries
 
 
 class _Named:
@@ -127,7 +182,7 @@ class _Named:
     def add(self, position: int, name: str, shape: Sizes) -> None:
         """Name a buffer. Raises ArgumentError when another buffer of the same kind has that name."""
         role = self.roles[position]
-        kind = "value" if role in ("param", "state") else role
+        kind = "value" if role in _KEPT else role
         if (kind, name) in self._taken:
             raise ArgumentError(
                 f"save: two {'parameters or states' if kind == 'value' else kind + 's'} have the name "
@@ -136,17 +191,33 @@ class _Named:
         self._taken[kind, name] = f"buffer {position}"
         self.names[position], self._shapes[position] = name, shape
 
-    def add_rest(self) -> None:
-        """Name the random state, and all buffers that have no names yet."""
+    def add_rest(self, unnamed: dict[Allocation, str]) -> None:
+        """Name the random state, and all buffers that have no names yet. Memory that other steps use has its
+        name in `unnamed`."""
         for name, buffer in self._step.draws.buffers().items():
             position = self._positions.get(buffer.allocation)
             if position is not None:
                 self.add(position, name, (buffer.size,))
-        counts = {"param": 0, "state": 0}
         for position, role in enumerate(self.roles):
-            if role in counts and position not in self.names:
-                self.add(position, f"{role}{counts[role]}", (self._program.buffers[position].size,))
-                counts[role] += 1
+            if role in _KEPT and position not in self.names:
+                allocation = self._buffer(position).allocation
+                if allocation not in unnamed:
+                    count = sum(name.startswith(role) for name in unnamed.values())
+                    unnamed[allocation] = f"{role}{count}"
+                self.add(position, unnamed[allocation], (self._program.buffers[position].size,))
+
+    def buffers(self) -> dict[str, tuple[Sizes, Buffer]]:
+        """The shapes and the memory of parameters and state, by name."""
+        return {
+            name: (self._shapes[i], self._buffer(i))
+            for i, name in sorted(self.names.items())
+            if self.roles[i] in _KEPT
+        }
+
+    def _buffer(self, position: int) -> Buffer:
+        buffer = self._step.captured.buffers[position]
+        assert buffer is not None
+        return buffer
 
     def sizes(self, name: str, shape: tuple[Any, ...]) -> Sizes:
         """A shape as stored in the file. Its Variables are added to those of the Program.

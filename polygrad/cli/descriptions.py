@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from polygrad import export
+from polygrad.dtype import to_dtype
 from polygrad.engine.report import table_of
 from polygrad.helpers import prod
 from polygrad.hf import inspection as checkpoints
@@ -17,7 +18,10 @@ from polygrad.nn.safetensors import read_entries
 from polygrad.onnx import inspection as onnx_files
 from polygrad.onnx.elements import element_name
 from polygrad.onnx.ports import Port
+from polygrad.runtime.bundle import Bundle, is_bundle, read_bundle
 from polygrad.runtime.program import read_program
+
+KEPT = ("param", "state")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +104,12 @@ def _port(port: Port) -> dict[str, object]:
 # --- exported models, files of tensors
 
 
-def describe_exported(path: Path) -> Description:
+def describe_exported(path: str | Path) -> Description:
     """Of a .pgrd file. Raises ProgramError."""
-    program, values = read_program(bytes(map_file(path)))
+    data = map_file(Path(path))
+    if is_bundle(data):
+        return _describe_bundle(*read_bundle(data))
+    program, values = read_program(data)
     roles = {
         role: [(b.name, b.dtype, list(b.shape or ())) for b in program.buffers if b.role == role]
         for role in ("input", "output", "param", "state")
@@ -127,6 +134,34 @@ def describe_exported(path: Path) -> Description:
     if program.variables:
         lines += ["", "sizes:", *(f"  {v.name}: {v.lo} to {v.hi}" for v in program.variables)]
     sizes = [("code", code), ("weights", len(values)), ("scratch", program.arena)]
+    lines += ["", table_of(("", "bytes"), [(name, f"{n:,}") for name, n in sizes])]
+    return Description("\n".join(lines), fields)
+
+
+def _describe_bundle(bundle: Bundle, values: memoryview) -> Description:
+    programs = bundle.programs.values()
+    code = sum(len(program.to_bytes()) for program in programs)
+    held = {
+        b.name: b.size * to_dtype(b.dtype).itemsize for p in programs for b in p.buffers if b.role in KEPT
+    }
+    zeros = sum(held[name] for name in bundle.zeros)
+    arena = max(program.arena for program in programs)
+    fields = {
+        "kind": bundle.kind,
+        "device": bundle.device,
+        "programs": list(bundle.programs),
+        "files": {name: len(contents) for name, contents in bundle.files.items()},
+        "settings": dict(bundle.settings),
+        "code_bytes": code,
+        "weight_bytes": len(values),
+        "state_bytes": zeros,
+        "scratch_bytes": arena,
+    }
+    lines = [f"polygrad model for {bundle.kind} on {bundle.device}: {len(programs)} Programs", ""]
+    settings = {k: v for k, v in bundle.settings.items() if isinstance(v, (int, float, str))}
+    lines += [f"  {name}: {value:,}" for name, value in settings.items()]
+    lines += [f"  {name}" for name in bundle.files] or ["  no tokenizer: tokens in, tokens out"]
+    sizes = [("programs", code), ("weights", len(values)), ("cache and state", zeros), ("scratch", arena)]
     lines += ["", table_of(("", "bytes"), [(name, f"{n:,}") for name, n in sizes])]
     return Description("\n".join(lines), fields)
 

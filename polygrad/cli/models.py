@@ -20,14 +20,17 @@ _SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "pr
              "frequency_penalty", "seed")  # fmt: skip
 
 
-def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that select and load a model."""
+def add_model_arguments(
+    parser: argparse.ArgumentParser, device: str = "the default one of this host"
+) -> None:
+    """Add the options that select and load a model. `device`: the one that is used by default, in words."""
     parser.add_argument(
-        "model", help="a folder of HuggingFace's kind, or the name of a repository (owner/name)"
+        "model",
+        help="a folder of HuggingFace's kind, a GGUF file, or the name of a repository (owner/name)",
     )
     group = parser.add_argument_group("how the model is loaded")
     group.add_argument("--dtype", help="of the weights: float32, float16, bfloat16 (that of the file)")
-    group.add_argument("--device", help="the device (the default one of this host)")
+    group.add_argument("--device", help=f"the device ({device})")
     group.add_argument(
         "--quantize", metavar="KIND", help="pack the weights in few bits: int8, int4, q4_0, ..."
     )

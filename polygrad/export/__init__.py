@@ -1,10 +1,36 @@
-"""Exported steps: `CompiledStep.save` and `TinyJit.save` write them, `load` runs them without their Python.
+"""Exported models, which run without the Python that they were made of.
+
+`load` runs a step that `CompiledStep.save` and `TinyJit.save` wrote:
 
 from polygrad import export
 model = export.load("model.pgrd")
 logits = model.run(x=images)["logits"]
+
+`load_language_model`, `load_text_encoder` and `load_text_classifier` run what `export` of a model of
+`polygrad.hf` wrote:
+
+model = export.load_language_model("chat.pgrd")
+print(model.generate([{"role": "user", "content": "Why is the sky blue?"}]).text)
 """
 
-from polygrad.export.model import Model, TensorSpec, load
+from polygrad.export.language_model import LanguageModel, load_language_model
+from polygrad.export.model import Model, load
+from polygrad.export.programs import TensorSpec
+from polygrad.export.text_readers import (
+    TextClassifier,
+    TextEncoder,
+    load_text_classifier,
+    load_text_encoder,
+)
 
-__all__ = ["Model", "TensorSpec", "load"]
+__all__ = [
+    "LanguageModel",
+    "Model",
+    "TensorSpec",
+    "TextClassifier",
+    "TextEncoder",
+    "load",
+    "load_language_model",
+    "load_text_classifier",
+    "load_text_encoder",
+]

@@ -8,31 +8,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from polygrad.dtype import DType, to_dtype
-from polygrad.engine.devices import Device
-from polygrad.engine.running import run_program
-from polygrad.errors import ArgumentError, DTypeError, ProgramError, ShapeError
+from polygrad.errors import ArgumentError, DTypeError, ShapeError
+from polygrad.export.files import read_source, wrong_kind
+from polygrad.export.programs import Programs, TensorSpec
 from polygrad.helpers import prod
 from polygrad.monitor import computing
 from polygrad.nn.safetensors import TensorEntry, read_entries, write_entries
-from polygrad.runtime.buffer import Allocation, Buffer
+from polygrad.runtime.buffer import Buffer
+from polygrad.runtime.bundle import is_bundle, read_bundle
 from polygrad.runtime.program import Program, read_program
 from polygrad.tensor.core.convert import array_like, from_memoryview
 from polygrad.tensor.tensor import Tensor
 
-_KEPT = ("param", "state")  # what a model holds between runs
-
-
-@dataclass(frozen=True)
-class TensorSpec:
-    """An input, output, parameter or state. A size is an int, or the name of a Variable."""
-
-    name: str
-    dtype: DType
-    shape: tuple[int | str, ...]
+_NAME = "step"  # of the one Program
 
 
 class Model:
@@ -45,16 +35,10 @@ class Model:
     @computing
     def __init__(self, program: Program, values: Mapping[str, TensorEntry]) -> None:
         self.program = program
-        self._runtime = Device[program.device]
-        self._executable = self._runtime.load(program)
-        self._buffers = [
-            None if b.role == "scratch" else Buffer(self._runtime, b.size, to_dtype(b.dtype))
-            for b in program.buffers
-        ]
-        self._arena = Allocation(self._runtime, program.arena) if program.arena else None
-        self.inputs, self.outputs = self._specs("input"), self._specs("output")
-        self.parameters = self._specs(*_KEPT)
-        self._set(values)
+        self._programs = Programs({_NAME: program})
+        self.inputs, self.outputs = (self._programs.specs(_NAME, role) for role in ("input", "output"))
+        self.parameters = self._programs.kept
+        self._programs.set_values(values)
 
     @computing
     def run(self, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> dict[str, Tensor]:
@@ -77,16 +61,16 @@ class Model:
             if not isinstance(value, int) or not v.lo <= value <= v.hi:
                 raise ArgumentError(f"run: expected Variable {v.name} from {v.lo} to {v.hi}, got {value}")
         for spec, raw in zip(self.inputs, elements, strict=True):
-            if raw.nbytes:  # with Variables, perhaps less than the buffer
-                self._runtime.write(self._buffer(spec.name, "input").handle, 0, raw)
-        handles = [None if b is None else b.handle for b in self._buffers]
-        run_program(self._executable, self.program, handles, self._arena and self._arena.handle, values)
-        return {spec.name: self._read(spec, "output", values) for spec in self.outputs}
+            buffer = self._programs.buffer(_NAME, "input", spec.name)
+            self._programs.write_start(buffer, raw)  # with Variables, perhaps less than the buffer
+        self._programs.run(_NAME, values)
+        outputs = [(spec, self._programs.buffer(_NAME, "output", spec.name)) for spec in self.outputs]
+        return {spec.name: self._read(spec, buffer, values) for spec, buffer in outputs}
 
     @computing
     def parameter(self, name: str) -> Tensor:
         """A copy of a parameter or of state. Raises ArgumentError for one that does not exist."""
-        return self._read(self._spec(name), "value", {})
+        return self._read(self._spec(name), self._programs.value(name), {})
 
     @computing
     def set_parameter(self, name: str, value: Any) -> None:
@@ -94,7 +78,8 @@ class Model:
 
         Raises ArgumentError, ShapeError, DTypeError.
         """
-        self._buffer(name, "value").write(_elements(self._spec(name), value, {}))
+        elements = _elements(self._spec(name), value, {})
+        self._programs.value(name).write(elements)
 
     @computing
     def save(self, path: str | os.PathLike[str] | None = None) -> bytes:
@@ -102,7 +87,7 @@ class Model:
         entries = {}
         for spec in self.parameters:
             shape: Any = spec.shape
-            entries[spec.name] = TensorEntry(spec.dtype, shape, self._buffer(spec.name, "value").read())
+            entries[spec.name] = TensorEntry(spec.dtype, shape, self._programs.value(spec.name).read())
         whole = write_entries(entries)
         if path is not None:
             with open(path, "wb") as f:
@@ -116,32 +101,7 @@ class Model:
         Raises ArgumentError for a damaged file, ProgramError, and changes nothing, when it is not of this
         model.
         """
-        self._set(read_entries(data))
-
-    def _set(self, values: Mapping[str, TensorEntry]) -> None:
-        wanted = {x.name: (x.dtype, x.shape) for x in self.parameters}
-        got = {name: (x.dtype, x.shape) for name, x in values.items()}
-        for name in [*wanted, *got]:
-            if wanted.get(name) != got.get(name):
-                raise ProgramError(
-                    f"values: expected {_described(wanted, name)}, got {_described(got, name)}: use those "
-                    "that were saved with this model"
-                )
-        for name, entry in values.items():
-            self._buffer(name, "value").write(memoryview(entry.data))
-
-    def _specs(self, *roles: str) -> tuple[TensorSpec, ...]:
-        found = []
-        for i, b in enumerate(self.program.buffers):
-            if b.role not in roles:
-                continue
-            if not b.name or b.shape is None:
-                raise ProgramError(
-                    f"load: expected every {b.role} to have a name and a shape, got none for buffer {i}: "
-                    "export the step with save()"
-                )
-            found.append(TensorSpec(b.name, to_dtype(b.dtype), b.shape))
-        return tuple(found)
+        self._programs.set_values(read_entries(data))
 
     def _spec(self, name: str) -> TensorSpec:
         found = next((spec for spec in self.parameters if spec.name == name), None)
@@ -150,37 +110,23 @@ class Model:
             raise ArgumentError(f"parameter: expected one of {names}, got {name!r}")
         return found
 
-    def _buffer(self, name: str, kind: str) -> Buffer:
-        roles = _KEPT if kind == "value" else (kind,)
-        i = next(i for i, b in enumerate(self.program.buffers) if b.name == name and b.role in roles)
-        found = self._buffers[i]
-        assert found is not None
-        return found
-
-    def _read(self, spec: TensorSpec, kind: str, variables: Mapping[str, int]) -> Tensor:
+    def _read(self, spec: TensorSpec, buffer: Buffer, variables: Mapping[str, int]) -> Tensor:
         shape = tuple(variables[n] if isinstance(n, str) else n for n in spec.shape)
-        raw = self._buffer(spec.name, kind).read()[: prod(shape) * spec.dtype.itemsize]
+        raw = buffer.read()[: prod(shape) * spec.dtype.itemsize]
         return Tensor(bytes(raw), self.program.device, spec.dtype).reshape(shape)
 
 
 def load(source: Any) -> Model:
     """The exported step in the file `source`: a path, bytes, or a buffer.
 
-    Raises ProgramError when it is damaged, of another version, or not for a device of this host;
+    Raises ProgramError when it is damaged, of another version or kind, or not for a device of this host;
     ArgumentError when the values in it are damaged.
     """
-    if isinstance(source, (str, os.PathLike)):
-        with open(source, "rb") as f:
-            source = f.read()
-    program, values = read_program(source)
+    data = read_source(source)
+    if is_bundle(data):
+        raise wrong_kind("load", "an exported step", read_bundle(data)[0].kind)
+    program, values = read_program(data)
     return Model(program, read_entries(values) if values else {})
-
-
-def _described(specs: Mapping[str, tuple[DType, Any]], name: str) -> str:
-    if name not in specs:
-        return f"no {name}"
-    dtype, shape = specs[name]
-    return f"{name}: {dtype} {tuple(shape)}"
 
 
 def _elements(spec: TensorSpec, value: Any, variables: dict[str, int]) -> memoryview:

@@ -8,7 +8,7 @@ tokens that it processes; growing sizes are Variables, so no length is compiled 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from polygrad import nn
 from polygrad.capture.jit import TinyJit
@@ -25,6 +25,44 @@ CHECKED = 8
 # The numbers of tokens that Programs of a prompt process. A prompt is divided into chunks of these lengths;
 # the last chunk begins early enough to be full, so some tokens are computed twice.
 CHUNK_LENGTHS = (8, 32, 128, 512)
+
+
+class TokenEngine(Protocol):
+    """What a scheduler needs of an engine."""
+
+    slots: int
+    capacity: int
+
+    @property
+    def vocabulary(self) -> int:
+        """How many tokens there are."""
+        ...
+
+    def allow(self, slot: int, bits: bytes | None) -> None:
+        """See `Sampler.allow`."""
+        ...
+
+    def prefill(
+        self, slot: int, tokens: Sequence[int], start: int, sampling: Sampling, needs: Needs
+    ) -> Iterator[Draw | None]:
+        """See `Engine.prefill`."""
+        ...
+
+    def decode(self, length: int, needs: Needs) -> Draw:
+        """See `Engine.decode`."""
+        ...
+
+    def verify(self, slot: int, tokens: Sequence[int], guess: Sequence[int], needs: Needs) -> list[int]:
+        """See `Engine.verify`."""
+        ...
+
+    def can_verify(self, length: int) -> bool:
+        """See `Engine.can_verify`."""
+        ...
+
+    def release(self, slot: int) -> None:
+        """See `Engine.release`."""
+        ...
 
 
 class Engine:
@@ -54,12 +92,21 @@ class Engine:
         self._slot = Variable("slot", 0, slots - 1)
         self._length = Variable("length", 1, capacity)
 
+    @property
+    def vocabulary(self) -> int:
+        """How many tokens there are."""
+        return self.model.vocabulary
+
+    def allow(self, slot: int, bits: bytes | None) -> None:
+        """See `Sampler.allow`."""
+        self.sampler.allow(slot, bits)
+
     def prefill(
         self, slot: int, tokens: Sequence[int], start: int, sampling: Sampling, needs: Needs
     ) -> Iterator[Draw | None]:
         """Put the tokens of a sequence from position `start` on into `slot`, run by run; None after each but
         the last, after which the first token is drawn. Those before `start` are there already."""
-        chunks = _chunks(len(tokens), start, self.capacity)
+        chunks = chunks_of(len(tokens), start, chunk_lengths(self.capacity))
         for first, length in chunks[:-1]:
             self._run(slot, tokens, first, length, None)
             yield None
@@ -199,10 +246,14 @@ class Engine:
         return draw
 
 
-def _chunks(count: int, start: int, capacity: int) -> list[tuple[int, int]]:
-    """(first, length) of the chunks for tokens `start` to `count` of a sequence. Lengths are those of
-    CHUNK_LENGTHS that fit into `capacity`, or 1."""
-    lengths = [n for n in CHUNK_LENGTHS if n <= capacity] or [1]
+def chunk_lengths(capacity: int) -> list[int]:
+    """The numbers of tokens that Programs of a prompt process, for a cache of `capacity` tokens: those of
+    CHUNK_LENGTHS that fit, or 1."""
+    return [n for n in CHUNK_LENGTHS if n <= capacity] or [1]
+
+
+def chunks_of(count: int, start: int, lengths: Sequence[int]) -> list[tuple[int, int]]:
+    """(first, length) of the chunks for tokens `start` to `count` of a sequence."""
     out = []
     while start < count:
         remaining = count - start

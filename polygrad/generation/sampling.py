@@ -18,7 +18,7 @@ from polygrad.errors import ArgumentError
 from polygrad.tensor.core.generator import generator
 from polygrad.tensor.tensor import Tensor
 
-_MOST_CANDIDATES = 1024  # up to this top_k, a draw looks at the greatest scores alone
+MOST_CANDIDATES = 1024  # up to this top_k, a draw looks at the greatest scores alone
 _KEY_BITS = 32
 
 
@@ -77,11 +77,16 @@ class Sampling:
         is_fixed = self.seed is not None or self.temperature == 0
         return self if is_fixed else replace(self, seed=generator.draw_seed())
 
+    def numbers(self, vocabulary: int) -> list[float]:
+        """Its numbers in the order of the buffer `numbers` of a `Sampler`."""
+        first = [self.temperature, float(self.top_k or vocabulary), self.top_p, self.min_p]
+        return [*first, self.repetition_penalty, self.presence_penalty, self.frequency_penalty]
+
     @property
     def needs(self) -> Needs:
         """What has to be computed for it."""
         is_drawn = self.temperature > 0
-        is_short = is_drawn and 0 < self.top_k <= _MOST_CANDIDATES
+        is_short = is_drawn and 0 < self.top_k <= MOST_CANDIDATES
         return Needs(
             draw=is_drawn,
             candidates=1 << max(self.top_k - 1, 15).bit_length() if is_short else 0,
@@ -147,12 +152,10 @@ class Sampler:
 
     def start(self, slot: int, sampling: Sampling, prompt: Sequence[int]) -> None:
         """From now on the sequence in `slot` is drawn as `sampling` says, after a prompt."""
-        s = sampling
-        numbers = [s.temperature, float(s.top_k or self.vocabulary), s.top_p, s.min_p]
-        numbers += [s.repetition_penalty, s.presence_penalty, s.frequency_penalty]
+        s, numbers = sampling, sampling.numbers(self.vocabulary)
         self._numbers[slot].assign(Tensor(numbers, self.device, "float32")).realize()
         self._seeds[slot].assign(Tensor(s.seed or 0, self.device, "uint64")).realize()
-        self._make(s.needs)
+        self.make(s.needs)
         if self._bias is not None:
             self._bias[slot].assign(self._row(s.logit_bias)).realize()
         if self._is_seen is not None:
@@ -171,7 +174,7 @@ class Sampler:
             if self._mask is None:
                 return
             bits = b"\xff" * self._mask.shape[1]
-        self._make(Needs(mask=True))
+        self.make(Needs(mask=True))
         assert self._mask is not None
         self._mask[slot].assign(Tensor(bits, self.device, "uint8")).realize()
 
@@ -183,39 +186,64 @@ class Sampler:
         go. What is drawn is counted."""
         rows = logits.shape[0]
         slots = slice(first, first + (1 if is_one_slot else rows))
-        temperature, top_k, top_p, min_p, repetition, presence, frequency = (
-            self._numbers[slots, i : i + 1] for i in range(7)
-        )
+        tokens = self.choose(self.penalize(logits, slots, needs), slots, positions, needs)
+        self.count(slots, tokens, needs)
+        return _with_log_probabilities(logits, tokens, needs)
+
+    def penalize(self, logits: Tensor, slots: slice, needs: Needs) -> Tensor:
+        """The scores of tokens for the sequences in `slots`, float32 (rows, vocabulary): `logits` with bias,
+        masks and penalties."""
+        repetition, presence, frequency = (self._numbers[slots, i : i + 1] for i in range(4, 7))
         scores = logits.float()
         if needs.bias and self._bias is not None:
             scores = scores + self._bias[slots]
         if needs.mask and self._mask is not None:
             bits = (self._mask[slots].unsqueeze(-1) >> Tensor.arange(8, dtype="uint8")) & 1
-            scores = bits.reshape(rows, -1)[:, : self.vocabulary].ne(0).where(scores, -math.inf)
+            is_allowed = bits.reshape(scores.shape[0], -1)[:, : self.vocabulary].ne(0)
+            scores = is_allowed.where(scores, -math.inf)
         if needs.repetition and self._is_seen is not None:
             penalized = (scores > 0).where(scores / repetition, scores * repetition)
             scores = self._is_seen[slots].ne(0).where(penalized, scores)
         if needs.counts and self._counts is not None:
             counts = self._counts[slots]
             scores = scores - presence * (counts > 0) - frequency * counts
+        return scores
+
+    def choose(self, scores: Tensor, slots: slice, positions: Tensor, needs: Needs) -> Tensor:
+        """The tokens that are drawn by `scores`, int32 (rows,)."""
+        temperature, top_k, top_p, min_p = (self._numbers[slots, i : i + 1] for i in range(4))
         tokens = scores.argmax(-1)
         if needs.draw:
-            unit = _unit(self._seeds[slots].expand(rows), positions)
+            unit = _unit(self._seeds[slots].expand(scores.shape[0]), positions)
             warm = temperature.eq(0).where(1.0, temperature)
             drawn_tokens = _draw(scores / warm, top_k, top_p, min_p, unit, needs)
             tokens = temperature.squeeze(1).eq(0).where(tokens, drawn_tokens)
-        tokens = tokens.cast("int32")
-        self._count(slots, tokens, needs)
-        return _with_log_probabilities(logits, tokens, needs)
+        return tokens.cast("int32")
 
-    def _count(self, slots: slice, tokens: Tensor, needs: Needs) -> None:
+    def count(self, slots: slice, tokens: Tensor, needs: Needs) -> None:
+        """Note that `tokens` (rows,) were drawn for the sequences in `slots`, where penalties need it.
+        Numbers that are no tokens, as -1, are not noted."""
         is_drawn = tokens.unsqueeze(1).eq(Tensor.arange(self.vocabulary, dtype="int32"))
         if needs.repetition and self._is_seen is not None:
             self._is_seen[slots].assign(self._is_seen[slots] | is_drawn.cast("uint8"))
         if needs.counts and self._counts is not None:
             self._counts[slots].assign(self._counts[slots] + is_drawn.cast("int32"))
 
-    def _make(self, needs: Needs) -> None:
+    def buffers(self) -> dict[str, Tensor]:
+        """What draws read, by name, each with a row for every slot; those that there are.
+
+        `numbers`: temperature, top_k (the vocabulary's size for all), top_p, min_p, and the penalties for
+        repetition, presence and frequency. `seeds`: uint64. `bias`: what is added to scores. `seen`: 1 for
+        tokens of the prompt and drawn ones. `counts`: how often tokens were drawn. `mask`: see `allow`.
+        """
+        named = {
+            "numbers": self._numbers, "seeds": self._seeds, "bias": self._bias, "seen": self._is_seen,
+            "counts": self._counts, "mask": self._mask,
+        }  # fmt: skip
+        return {name: t for name, t in named.items() if t is not None}
+
+    def make(self, needs: Needs) -> None:
+        """Make the buffers that `needs` asks for, if there are none yet."""
         if needs.bias and self._bias is None:
             self._bias = self._buffer(self.slots, self.vocabulary, dtype="float32")
         if needs.repetition and self._is_seen is None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from polygrad.errors import ArgumentError
-from polygrad.generation.engine import CHECKED, Engine
+from polygrad.generation.engine import CHECKED, TokenEngine
 from polygrad.generation.guesses import Guesser
 from polygrad.generation.requests import NoText, Piece, Request, StopStrings, TokenLog, TokenText
 from polygrad.generation.sampling import Draw, Needs
@@ -72,7 +72,7 @@ class Scheduler:
     guesses tokens of a sequence that runs alone, so that one run of the model may give several."""
 
     def __init__(
-        self, engine: Engine, text: Callable[[], TokenText] = NoText, guesser: Guesser | None = None
+        self, engine: TokenEngine, text: Callable[[], TokenText] = NoText, guesser: Guesser | None = None
     ) -> None:
         self.engine, self._new_text, self.guesser = engine, text, guesser
         self._waiting: deque[Sequence] = deque()
@@ -108,7 +108,7 @@ class Scheduler:
                 f"prompt: {len(request.tokens)} tokens, with room for {self.engine.capacity - 1}: raise "
                 "max_seq_len, or shorten it"
             )
-        vocabulary = self.engine.model.vocabulary
+        vocabulary = self.engine.vocabulary
         for name, tokens in (("prompt", request.tokens), ("logit_bias", request.sampling.logit_bias)):
             wrong = next((t for t in tokens if not 0 <= t < vocabulary), None)
             if wrong is not None:
@@ -139,7 +139,7 @@ class Scheduler:
         for slot, sequence in self._running.items():
             needs = needs | sequence.needs
             if sequence.constraint is not None:
-                self.engine.sampler.allow(slot, sequence.constraint.allowed())
+                self.engine.allow(slot, sequence.constraint.allowed())
         length = max(len(sequence.tokens) for sequence in self._running.values())
         self._take(self.engine.decode(length, needs), {slot: slot for slot in self._running})
 
@@ -174,7 +174,7 @@ class Scheduler:
             slot, start = sequence.slot, 0
         self._kept[slot] = []
         mask = None if sequence.constraint is None else sequence.constraint.allowed()
-        self.engine.sampler.allow(slot, mask)
+        self.engine.allow(slot, mask)
         chunks = self.engine.prefill(slot, tokens, start, sequence.request.sampling, sequence.needs)
         self._prefill = (slot, sequence, chunks)
 

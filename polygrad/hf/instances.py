@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,9 @@ from polygrad.generation.sampling import Sampling
 from polygrad.generation.scheduler import Scheduler
 from polygrad.generation.scheduler import Sequence as Running
 from polygrad.hf.constraints import token_grammar
+from polygrad.hf.exporting import write_language_model
 from polygrad.hf.files import has_tokenizer, json_fields
+from polygrad.hf.prompts import Prompts, default_sampling
 from polygrad.hf.tokenizer import Tokenizer
 from polygrad.models.architecture import Architecture
 from polygrad.models.fields import Fields
@@ -259,53 +260,31 @@ class LanguageModel(HFInstance):
         may call, for a conversation; `read_tool_calls` finds the calls in its answer. Others are those of
         `Sampling`; where none is given, the model's files say how it samples.
         """
-        tokens = self._tokens(prompt, tools)
-        if stop_tokens is None:
-            stop_tokens = self.end_tokens()
-        if max_new_tokens is None:
-            max_new_tokens = self.defaults.integer("max_new_tokens", 128)
-        stops = (stop,) if isinstance(stop, str) else tuple(stop)
-        if stops:
-            self._need_tokenizer("stop")
-        try:
-            drawn = Sampling(**{**self._default_sampling(), **sampling})
-        except TypeError as e:
-            names = ", ".join(f.name for f in fields(Sampling))
-            raise ArgumentError(f"generate: {e}: options of sampling are {names}") from e
-        return Request(
-            tokens, max_new_tokens, drawn, frozenset(stop_tokens), stops, log_probabilities, grammar
+        return self.prompts.request(
+            prompt, max_new_tokens, stop, stop_tokens, log_probabilities, grammar, tools, **sampling
         )
 
-    def _default_sampling(self) -> dict[str, Any]:
-        d = self.defaults
-        if not d.flag("do_sample", False):
-            return {}
-        return {
-            "temperature": d.number("temperature", 1.0),
-            "top_k": d.integer("top_k", 50, least=0),
-            "top_p": d.number("top_p", 1.0),
-            "min_p": d.number("min_p", 0.0),
-            "repetition_penalty": d.number("repetition_penalty", 1.0),
-        }
+    @property
+    def prompts(self) -> Prompts:
+        """What makes Requests of prompts, with the defaults of the model's files."""
+        count = self.defaults.integer("max_new_tokens", 128)
+        return Prompts(self.tokenizer, self.end_tokens(), count, default_sampling(self.defaults))
 
-    def _tokens(self, prompt: Any, tools: Sequence[Mapping[str, Any]] | None = None) -> tuple[int, ...]:
-        if isinstance(prompt, Mapping):
-            raise ArgumentError("prompt: expected text, token ids, or a list of messages, got one message")
-        if tools and (isinstance(prompt, str) or not all(isinstance(m, Mapping) for m in prompt)):
-            raise ArgumentError("tools: expected a list of messages as prompt: a chat template writes them")
-        if not isinstance(prompt, str) and all(type(t) is int for t in prompt):
-            return tuple(prompt)
-        if self.tokenizer is None:
-            raise ModelError(
-                "prompt: text needs a tokenizer, and the model's folder has none: pass token ids"
-            )
-        if isinstance(prompt, str):
-            return tuple(self.tokenizer.encode(prompt))
-        if tools and not self.tokenizer.takes_tools:
-            raise ModelError("tools: the model's chat template has no place for them")
-        # templates contain the special tokens
-        text = self.tokenizer.apply_chat_template(prompt, tools or None, add_generation_prompt=True)
-        return tuple(self.tokenizer.encode(text, add_special_tokens=False))
+    def export(self, path: Any, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> None:
+        """Write the file `path` (.pgrd) that generates text without this package's models, and without Python
+        where the device is WASM or WEBGPU: the model, its cache, what draws tokens, the tokenizer, and the
+        settings of the model's files.
+
+        `polygrad.export.load_language_model` and JavaScript's `loadLanguageModel` of `polygrad/runtime` run
+        it. The cache has room for `max_seq_len` tokens; where that is 0, for all that the model takes, but
+        at most 2048. With `inputs` (or `more`): the forward pass alone, for inputs of their shapes, as
+        `Instance.export` does. Raises ArgumentError, ModelError for a tokenizer that JavaScript cannot run.
+        """
+        if inputs or more:
+            return super().export(path, inputs, **more)
+        return write_language_model(
+            path, self.module, self.weights(), self.max_seq_len, self.cache_dtype, self.prompts
+        )
 
 
 def _prompts(prompt: Any) -> tuple[list[Any], bool]:

@@ -3,16 +3,18 @@ are missing (`MaskedLanguageModel`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from polygrad.capture.jit import TinyJit
 from polygrad.errors import ArgumentError, ModelError
+from polygrad.hf.exporting import ReaderSettings, write_reader
 from polygrad.hf.files import json_fields
 from polygrad.hf.instances import HFInstance
 from polygrad.hf.pooling import read_pooling
 from polygrad.models.labels import label_names
+from polygrad.runtime.bundle import FEATURE_EXTRACTION, TEXT_CLASSIFICATION
 from polygrad.tensor.tensor import Tensor
 
 _SHORTEST = 16  # tokens; longer rows are padded to twice that, and so on
@@ -99,15 +101,30 @@ class _TextReader(HFInstance):
             if not row:
                 raise ArgumentError(f"texts[{i}]: expected at least one token, got none")
 
-    def _run(self, rows: list[list[int]]) -> Tensor:
-        length = _SHORTEST
-        while length < max(len(row) for row in rows):
-            length *= 2
-        length = min(length, self.max_tokens)
-        count = 1 << (len(rows) - 1).bit_length()
+    @property
+    def lengths(self) -> list[int]:
+        """The numbers of tokens to which rows are padded."""
+        out = [_SHORTEST]
+        while out[-1] < self.max_tokens:
+            out.append(2 * out[-1])
+        return [*out[:-1], self.max_tokens]
+
+    @property
+    def pad_id(self) -> int:
+        """The token of padding."""
         pad = self.config.integer("pad_token_id", None, least=0)
         if pad is None:
-            pad = 0 if self.tokenizer is None else self.tokenizer.pad_id or 0
+            return 0 if self.tokenizer is None else self.tokenizer.pad_id or 0
+        return pad
+
+    def _write(self, path: Any, kind: str, labels: Sequence[str] = ()) -> None:
+        settings = ReaderSettings(self.lengths, self.config.integer("vocab_size"), self.pad_id, labels)
+        write_reader(path, kind, self.module, self.weights(), self._outputs, settings, self.tokenizer)
+
+    def _run(self, rows: list[list[int]]) -> Tensor:
+        length = next(n for n in self.lengths if n >= max(len(row) for row in rows))
+        count = 1 << (len(rows) - 1).bit_length()
+        pad = self.pad_id
         padded_rows = [*rows, *[rows[0]] * (count - len(rows))]
         ids = [[*row, *[pad] * (length - len(row))] for row in padded_rows]
         mask = [[1] * len(row) + [0] * (length - len(row)) for row in padded_rows]
@@ -139,6 +156,19 @@ class TextEncoder(_TextReader):
         """
         return self._read(texts)
 
+    def export(self, path: Any, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> None:
+        """Write the file `path` (.pgrd) that gives the vectors of texts without this package's models, and
+        without Python where the device is WASM or WEBGPU, with the tokenizer.
+
+        `polygrad.export.load_text_encoder` and JavaScript's `loadTextEncoder` of `polygrad/runtime` run it.
+        It has a Program for 16 tokens, 32, and so on up to `max_tokens`. With `inputs` (or `more`): the
+        forward pass alone, as `Instance.export` writes it. Raises ArgumentError, ModelError for a tokenizer
+        that JavaScript cannot run.
+        """
+        if inputs or more:
+            return super().export(path, inputs, **more)
+        return self._write(path, FEATURE_EXTRACTION)
+
     def _outputs(self, ids: Tensor, mask: Tensor) -> Tensor:
         states = self.module.forward(input_ids=ids, attention_mask=mask)["last_hidden_state"]
         return self.pooling(states, mask).contiguous()
@@ -160,6 +190,13 @@ class TextClassifier(_TextReader):
         """
         rows = self._read(texts).tolist()
         return [dict(zip(self.labels, row, strict=True)) for row in rows]
+
+    def export(self, path: Any, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> None:
+        """As `TextEncoder.export`, for the probabilities of labels: `load_text_classifier` and
+        `loadTextClassifier` run the file."""
+        if inputs or more:
+            return super().export(path, inputs, **more)
+        return self._write(path, TEXT_CLASSIFICATION, self.labels)
 
     def _outputs(self, ids: Tensor, mask: Tensor) -> Tensor:
         logits = self.module.forward(input_ids=ids, attention_mask=mask)["logits"].float()

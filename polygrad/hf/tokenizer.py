@@ -18,7 +18,7 @@ from polygrad.hf.backend import TokenizerBackend, open_backend
 from polygrad.hf.chat import render_chat
 from polygrad.hf.decoding import TextStream, open_stream
 from polygrad.hf.gguf_tokenizer import read_gguf_tokenizer
-from polygrad.hf.post_processing import post_processor
+from polygrad.hf.post_processing import PostProcessor, post_processor
 from polygrad.hf.tokenizer_files import TokenizerFiles, read_files, read_folder
 
 
@@ -74,6 +74,13 @@ class Tokenizer:
         self._start(read_gguf_tokenizer(metadata), embedding_rows, opens_library)
         return self
 
+    @classmethod
+    def from_files(cls, files: TokenizerFiles, opens_library: bool = False) -> Tokenizer:
+        """The tokenizer of files that were read and checked. Raises ModelError."""
+        self = cls.__new__(cls)
+        self._start(files, None, opens_library)
+        return self
+
     def _start(self, files: TokenizerFiles, embedding_rows: int | None, opens_library: bool) -> None:
         content = files.tokenizer
         if embedding_rows is not None and content.tokens and max(content.tokens) >= embedding_rows:
@@ -93,6 +100,16 @@ class Tokenizer:
     @functools.cached_property
     def _backend(self) -> TokenizerBackend:
         return open_backend(self._files.tokenizer, self._files.file)
+
+    @property
+    def files(self) -> TokenizerFiles:
+        """What its files say."""
+        return self._files
+
+    @property
+    def post(self) -> PostProcessor:
+        """What puts special tokens around a text."""
+        return self._post
 
     # --- the vocabulary
 

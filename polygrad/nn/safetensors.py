@@ -87,6 +87,11 @@ def _fields(name: str, entry: Any) -> tuple[DType, tuple[int, ...], int, int]:
 
 def write_entries(entries: Mapping[str, TensorEntry], metadata: Any = None) -> bytes:
     """A safetensors file of `entries`. `metadata`: a dict of strings."""
+    return b"".join((entries_header(entries, metadata), *(entry.data for entry in entries.values())))
+
+
+def entries_header(entries: Mapping[str, TensorEntry], metadata: Any = None) -> bytes:
+    """What comes before the data of `entries` in their file."""
     header: dict[str, Any] = {} if metadata is None else {"__metadata__": metadata}
     start = 0
     for name, entry in entries.items():
@@ -99,7 +104,7 @@ def write_entries(entries: Mapping[str, TensorEntry], metadata: Any = None) -> b
         start = end
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # the data starts on a multiple of 8
-    return b"".join((struct.pack("<Q", len(text)), text, *(entry.data for entry in entries.values())))
+    return struct.pack("<Q", len(text)) + text
 
 
 def _read(data: Any) -> memoryview:

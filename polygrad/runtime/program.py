@@ -221,23 +221,24 @@ class Program:
         return read_program(data)[0]
 
 
-def read_program(data: bytes) -> tuple[Program, bytes]:
-    """Read the Program and the values that `Program.to_bytes` wrote. Raises ProgramError for other data."""
-    data = bytes(data)
-    if data[:4] != MAGIC or len(data) < 12:
-        raise ProgramError(f"Program.from_bytes: expected bytes starting {MAGIC!r}, got {data[:4]!r}")
-    version, length = struct.unpack_from("<II", data, 4)
+def read_program(data: Any) -> tuple[Program, memoryview]:
+    """Read the Program and the values that `Program.to_bytes` wrote, from bytes or a buffer. The values are
+    not copied. Raises ProgramError for other data."""
+    raw = memoryview(data).cast("B")
+    if raw[:4] != MAGIC or len(raw) < 12:
+        raise ProgramError(f"Program.from_bytes: expected bytes starting {MAGIC!r}, got {bytes(raw[:4])!r}")
+    version, length = struct.unpack_from("<II", raw, 4)
     if version != VERSION:
         raise ProgramError(f"Program.from_bytes: expected version {VERSION}, got {version}: export it again")
     try:
-        program, values = _parse(json.loads(data[12 : 12 + length]), data[12 + length :])
+        program, values = _parse(json.loads(bytes(raw[12 : 12 + length])), raw[12 + length :])
         _check(program)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as e:
         raise ProgramError(f"Program.from_bytes: expected a whole Program, got damaged bytes ({e})") from e
     return program, values
 
 
-def _parse(header: dict[str, Any], blob: bytes) -> tuple[Program, bytes]:
+def _parse(header: dict[str, Any], blob: memoryview) -> tuple[Program, memoryview]:
     lengths = [*(k["code"] for k in header["kernels"]), header["driver"], header["values"]]
     if any(type(n) is not int or n < 0 for n in lengths) or sum(lengths) != len(blob):
         raise ValueError(f"code and values of {lengths} bytes, {len(blob)} are there")
@@ -247,7 +248,7 @@ def _parse(header: dict[str, Any], blob: bytes) -> tuple[Program, bytes]:
         _read(
             Kernel,
             k,
-            code=code,
+            code=bytes(code),
             variables=_tuple(k["variables"]),
             writes=_tuple(k["writes"]),
             workgroup=None if k["workgroup"] is None else _tuple(k["workgroup"]),
@@ -275,7 +276,7 @@ def _parse(header: dict[str, Any], blob: bytes) -> tuple[Program, bytes]:
         launches=tuple(launches),
         variables=tuple(_read(Variable, v) for v in _tuple(header["variables"])),
         arena=header["arena"],
-        driver=driver,
+        driver=bytes(driver),
         threads=header["threads"],
         shared_memory=header["shared_memory"],
     )

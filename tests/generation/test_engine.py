@@ -8,7 +8,7 @@ from hf_models import DECODERS
 
 from polygrad import Tensor
 from polygrad.errors import ArgumentError
-from polygrad.generation.engine import Engine, _chunks
+from polygrad.generation.engine import Engine, chunk_lengths, chunks_of
 
 _COUNT = 64
 _QUICK = ("llama", "gpt2", "mistral", "gemma3", "phi3, long")
@@ -62,7 +62,7 @@ def test_no_length_is_compiled_for() -> None:
 @pytest.mark.parametrize("start", [0, 1, 3, 15])
 def test_runs_cover_each_token_and_stay_inside(capacity: int, start: int) -> None:
     for count in range(start + 1, capacity + 1):
-        runs = _chunks(count, start, capacity)
+        runs = chunks_of(count, start, chunk_lengths(capacity))
         seen = {i for first, length in runs for i in range(first, first + length)}
         assert seen >= set(range(start, count))
         assert all(first >= 0 and first + length <= capacity for first, length in runs)

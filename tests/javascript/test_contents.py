@@ -125,6 +125,7 @@ FILES = {
     "polygrad-worker.mjs": "dist/browser/polygrad-worker.mjs",
     "polygrad-thread.mjs": "dist/browser/polygrad-thread.mjs",
     "polygrad-runtime.mjs": "dist/browser/polygrad-runtime.mjs",
+    "polygrad-tokenizers.mjs": "dist/browser/polygrad-tokenizers.mjs",
     "polygrad-hub.mjs": "dist/browser/polygrad-hub.mjs",
     "polygrad-service-worker.js": "dist/browser/polygrad-service-worker.js",
     "python/polygrad-*.zip": "dist/browser/python/polygrad-*.zip",
@@ -179,7 +180,8 @@ TYPED = """
 import { create, load, loadPolygrad, type CreateOptions } from "polygrad";
 import { create as inPage } from "polygrad/web";
 import { create as inNode } from "polygrad/node";
-import { load as loadModel } from "polygrad/runtime";
+import { load as loadModel, loadLanguageModel } from "polygrad/runtime";
+import * as tokenizers from "polygrad/runtime/tokenizers";
 
 const options: CreateOptions = { baseURL: "/polygrad", cacheDir: false, worker: true };
 void create(options).then(({ Tensor }) => new Tensor([1, 2]).sum().item());
@@ -188,6 +190,10 @@ void loadPolygrad({ cacheDir: "cache" });
 void inPage({ baseURL: "/polygrad" });
 void inNode({ cacheDir: "cache" });
 void loadModel("model.pgrd", { threads: 2 });
+const turns = [{ role: "user", content: "Hi" }];
+void loadLanguageModel("chat.pgrd", { tokenizers }).then((model) => model.chat(turns));
+// @ts-expect-error: no option
+void loadLanguageModel("chat.pgrd").then((model) => model.generate("Hi", { topk: 3 }));
 // @ts-expect-error: an option of Node
 void inPage({ cacheDir: "cache" });
 // @ts-expect-error: an option of pages

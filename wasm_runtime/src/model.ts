@@ -4,33 +4,14 @@
  * Everything that reads or runs returns a promise, because a GPU answers later.
  */
 
-import { dtypeOf, type TensorData } from "./arrays";
-import { DeviceError, ProgramError } from "./errors";
+import { dtypeOf } from "./arrays";
+import { ProgramError } from "./errors";
+import { STEP } from "./files";
 import { elementsOf, resolve, resolved, type TensorInput, type TensorSpec, type TensorValue } from "./input";
-import { readProgram, type Program, type Role } from "./program";
-import { loadProgramLater } from "./runner";
+import { openModel, type Loaded, type ModelHost } from "./loading";
+import type { Program, Role } from "./program";
 import { readEntries, writeEntries, type Entry } from "./safetensors";
-import type { ThreadPool } from "./thread_pool";
-import type { WebGPUDevice } from "./webgpu/device";
-import { GpuProgram } from "./webgpu/loaded";
-
-/** What a model needs of a Program in memory. A read is answered after all earlier calls. */
-interface Loaded {
-  readonly program: Program;
-  readonly threads: number;
-  check(variables: Readonly<Record<string, number>>): void;
-  execute(variables: Readonly<Record<string, number>>): void;
-  write(buffer: number, data: ArrayBufferView): void;
-  writeStart(buffer: number, data: ArrayBufferView): void;
-  read(buffer: number, count: number): TensorData | Promise<TensorData>;
-}
-
-/** A host's threads and GPU. Each is requested when a model can use it. */
-export interface ModelHost {
-  readonly pool?: () => ThreadPool | undefined;
-  /** The GPU; undefined where there is none. */
-  readonly gpu?: () => Promise<WebGPUDevice | undefined>;
-}
+import { checkValues } from "./values";
 
 /** A tensor of the model, and the number of its buffer. */
 interface Slot extends TensorSpec {
@@ -65,8 +46,8 @@ export class Model {
   readonly #outputs: readonly Slot[];
   readonly #kept: readonly Slot[];
 
-  /** Use `load` instead. Throws ProgramError when names are missing or `values` are not those of the Program. */
-  constructor(loaded: Loaded, values: ReadonlyMap<string, Entry>) {
+  /** Use `load` instead. Throws ProgramError when names are missing. */
+  constructor(loaded: Loaded) {
     this.#loaded = loaded;
     this.#inputs = slots(loaded.program, "input");
     this.#outputs = slots(loaded.program, "output");
@@ -74,7 +55,6 @@ export class Model {
     this.inputs = this.#inputs.map(specOf);
     this.outputs = this.#outputs.map(specOf);
     this.parameters = this.#kept.map((slot) => this.#parameterOf(slot));
-    this.#take(values);
   }
 
   /** The Program behind it. */
@@ -102,7 +82,7 @@ export class Model {
     const flat = given.filter(({ elements }) => elements.shape === undefined);
     for (const { slot, elements } of [...shaped, ...flat]) resolve(slot, elements, variables);
     this.#loaded.check(variables);
-    for (const { slot, elements } of given) this.#loaded.writeStart(slot.buffer, elements.data);
+    for (const { slot, elements } of given) this.#loaded.writePart(slot.buffer, elements.data);
     this.#loaded.execute(variables);
     return Object.fromEntries(await this.#readAll(this.#outputs, variables));
   }
@@ -182,18 +162,11 @@ export class Model {
   }
 
   #take(values: ReadonlyMap<string, Entry>): void {
-    const described = (x: { dtype: string; shape: readonly unknown[] } | undefined): string =>
-      x === undefined ? "nothing" : `${x.dtype} [${x.shape.join(", ")}]`;
-    const expectedSlots = new Map(this.#kept.map((slot) => [slot.name, slot]));
-    for (const name of new Set([...expectedSlots.keys(), ...values.keys()])) {
-      const [expected, got] = [described(expectedSlots.get(name)), described(values.get(name))];
-      if (expected !== got) {
-        throw new ProgramError(
-          `values: ${name}: expected ${expected}, got ${got}: use those that were saved with this model`,
-        );
-      }
+    checkValues(new Map(this.#kept.map((slot) => [slot.name, slot])), values);
+    for (const { name, buffer } of this.#kept) {
+      const entry = values.get(name);
+      if (entry !== undefined) this.#loaded.write(buffer, entry.data);
     }
-    for (const [name, { data }] of values) this.#loaded.write(expectedSlots.get(name)?.buffer ?? -1, data);
   }
 }
 
@@ -215,23 +188,11 @@ function slots(program: Program, ...roles: Role[]): Slot[] {
   });
 }
 
-/** The exported step in `bytes`. Rejects as `load` does. */
-export async function loadModel(bytes: Uint8Array, host: ModelHost = {}): Promise<Model> {
-  const program = readProgram(bytes);
-  const values = program.values.length > 0 ? readEntries(program.values) : new Map<string, Entry>();
-  return new Model(await loaded(program, host), values);
-}
-
-async function loaded(program: Program, { pool, gpu }: ModelHost): Promise<Loaded> {
-  if (program.device !== "WEBGPU") {
-    return loadProgramLater(program, program.threads > 1 && program.shared_memory ? pool?.() : undefined);
-  }
-  const device = await gpu?.();
-  if (device === undefined) {
-    throw new DeviceError(
-      "load: expected a GPU for a model that was exported on WEBGPU, got none: use a browser with WebGPU, on a page " +
-        "served by https or from localhost; in Node, npm install webgpu and a driver; or export the model on WASM",
-    );
-  }
-  return GpuProgram.load(program, device);
+/** The exported step in a file, which may arrive in pieces. Rejects as `load` does. */
+export async function loadModel(
+  source: Uint8Array | AsyncIterable<Uint8Array>,
+  host: ModelHost = {},
+): Promise<Model> {
+  const { programs } = await openModel(source, STEP, host);
+  return new Model(await programs.get(STEP));
 }

@@ -1,10 +1,12 @@
 /** Reads the bytes of a Program; the format is described in `polygrad/runtime/program.py`. */
 
 import { ProgramError } from "./errors";
+import type { PieceReader } from "./pieces";
 
 const MAGIC = "PGRD";
 const VERSION = 8;
-const PREFIX = 12;
+/** The bytes before the header. */
+export const PREFIX = 12;
 
 const ROLES = ["input", "output", "param", "state", "scratch"] as const;
 const LANGUAGES = ["wasm", "object", "library", "linear", "wgsl", "cuda", "msl"] as const;
@@ -98,26 +100,59 @@ type Header = Omit<Program, "kernels" | "driver" | "values"> & {
 
 /** The Program in `data`, whose code and values are parts of `data`. Throws ProgramError for anything else. */
 export function readProgram(data: Uint8Array): Program {
-  const magic = String.fromCharCode(...data.subarray(0, 4));
-  if (magic !== MAGIC || data.length < PREFIX) {
+  const codeStart = PREFIX + headerLength(data.subarray(0, PREFIX));
+  const header = readHeader(data.subarray(PREFIX, codeStart));
+  const end = codeStart + codeLength(header) + header.values;
+  if (end !== data.length) {
+    throw new ProgramError(`Program: expected ${end} bytes, got ${data.length}: the file is damaged`);
+  }
+  return withCode(header, data.subarray(codeStart));
+}
+
+/** Whether a file that begins with these bytes is a Program. */
+export function isProgram(prefix: Uint8Array): boolean {
+  return prefix.length === PREFIX && String.fromCharCode(...prefix.subarray(0, 4)) === MAGIC;
+}
+
+/** A Program without its values, and their length, from a file whose first `PREFIX` bytes are known. Rejects with ProgramError. */
+export async function readProgramLater(
+  prefix: Uint8Array,
+  reader: PieceReader,
+): Promise<{ readonly program: Program; readonly values: number }> {
+  const header = readHeader(await reader.take(headerLength(prefix)));
+  const code = await reader.take(codeLength(header));
+  if (code.length < codeLength(header)) {
+    throw new ProgramError(
+      `Program: expected code of ${codeLength(header)} bytes, got ${code.length}: the file is damaged`,
+    );
+  }
+  return { program: withCode({ ...header, values: 0 }, code), values: header.values };
+}
+
+/** The length of the header, by the first `PREFIX` bytes of a file. */
+function headerLength(prefix: Uint8Array): number {
+  if (!isProgram(prefix)) {
+    const magic = String.fromCharCode(...prefix.subarray(0, 4));
     throw new ProgramError(`Program: expected bytes starting ${MAGIC}, got ${JSON.stringify(magic)}`);
   }
-  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  const view = new DataView(prefix.buffer, prefix.byteOffset, prefix.byteLength);
   const version = view.getUint32(4, true);
   if (version !== VERSION) {
     throw new ProgramError(`Program: expected version ${VERSION}, got ${version}: export it again`);
   }
-  const codeStart = PREFIX + view.getUint32(8, true);
-  const header = readHeader(data.subarray(PREFIX, codeStart));
-  let end = codeStart;
-  const take = (length: number): Uint8Array => data.subarray(end, (end += length));
+  return view.getUint32(8, true);
+}
+
+function codeLength({ kernels, driver }: Header): number {
+  return kernels.reduce((sum, { code }) => sum + code, driver);
+}
+
+/** A Program of its header and the bytes that follow it. */
+function withCode(header: Header, bytes: Uint8Array): Program {
+  let end = 0;
+  const take = (length: number): Uint8Array => bytes.subarray(end, (end += length));
   const kernels = header.kernels.map((kernel) => ({ ...kernel, code: take(kernel.code) }));
-  const driver = take(header.driver);
-  const values = take(header.values);
-  if (end !== data.length) {
-    throw new ProgramError(`Program: expected ${end} bytes, got ${data.length}: the file is damaged`);
-  }
-  return { ...header, kernels, driver, values };
+  return { ...header, kernels, driver: take(header.driver), values: take(header.values) };
 }
 
 function readHeader(bytes: Uint8Array): Header {

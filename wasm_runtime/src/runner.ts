@@ -1,12 +1,13 @@
 /**
  * Runs a serialized Program, without Python.
  *
- * All sizes of a Program are known when it is loaded. So its buffers lie one after another in a memory of its own,
- * which is freed when the `LoadedProgram` is collected.
+ * All sizes of a Program are known when it is loaded. So its buffers lie one after another in a memory of its own, or
+ * of several Programs, which is freed when these are collected.
  */
 
 import { ARRAYS, dtypeOf, type DType, type TensorData } from "./arrays";
-import { OutOfMemoryError, ProgramError } from "./errors";
+import { CompileError, InternalError, OutOfMemoryError, ProgramError } from "./errors";
+import { hasWrongDots } from "./features";
 import { WasmHost } from "./host";
 import { BARRIER, PARALLEL, type LaunchList } from "./launches";
 import { compileModuleLater } from "./modules";
@@ -15,9 +16,119 @@ import { FIRST_BUFFER } from "./shared_words";
 import type { ThreadPool } from "./thread_pool";
 
 const ALIGN = 64; // also the guard after the last buffer
+const RELAXED_DOTS = "dot_uint87_int8"; // in a target's name: kernels may have dot products of relaxed SIMD
 
 function arrayOf(spec: BufferSpec): (typeof ARRAYS)[DType] {
   return ARRAYS[dtypeOf(spec.dtype, "buffer")];
+}
+
+/** A parameter or state. */
+interface Value {
+  readonly spec: BufferSpec;
+  readonly address: number;
+}
+
+/** Where the parts of a Program are: an address for each buffer and, last, for the arena; and for the driver's table. */
+interface Places {
+  readonly addresses: readonly number[];
+  readonly table: number;
+}
+
+/** One memory for Programs: parameters and states of one name are shared, and so is the arena. It is zero at first. */
+export class WasmMemory {
+  readonly host: WasmHost;
+  readonly #places = new Map<Program, Places>();
+  readonly #values = new Map<string, Value>();
+
+  /** Throws OutOfMemoryError. `pool`: the threads of Programs that were made for several. */
+  constructor(programs: readonly Program[], pool?: ThreadPool) {
+    programs.forEach(requireWasm);
+    if (programs.some(({ target }) => target.includes(RELAXED_DOTS)) && hasWrongDots()) {
+      throw new CompileError(
+        "load: expected an engine whose dot products of relaxed SIMD are right, as the model multiplies integers, got one " +
+          "with a known error: use a newer browser, or export the model with activations as float32",
+      );
+    }
+    const shared = programs.some(({ shared_memory }) => shared_memory);
+    const hasThreads = shared && programs.some(({ threads }) => threads > 1);
+    this.host = new WasmHost({ shared, ...(pool && hasThreads && { pool }) });
+    let end = FIRST_BUFFER;
+    const take = (nbytes: number): number => {
+      const address = end;
+      end += Math.ceil(nbytes / ALIGN) * ALIGN;
+      return address;
+    };
+    const arena = take(programs.reduce((most, program) => Math.max(most, program.arena), 0));
+    for (const program of programs) {
+      const addresses = program.buffers.map((spec) => {
+        if (spec.role === "scratch") return arena + spec.offset;
+        const known = isValue(spec) ? this.#values.get(spec.name) : undefined;
+        const address = known?.address ?? take(bytesOf(spec));
+        if (isValue(spec)) this.#values.set(spec.name, { spec, address });
+        return address;
+      });
+      const table = program.driver.length > 0 ? take(4 * wordsOf(program)) : 0;
+      this.#places.set(program, { addresses: [...addresses, arena], table });
+    }
+    if (this.host.grow(end + ALIGN) === 0) {
+      throw new OutOfMemoryError(`loadProgram: expected a memory of ${end + ALIGN} bytes, got a refusal`);
+    }
+  }
+
+  /** Where the parts of one of its Programs are. */
+  placesOf(program: Program): Places {
+    const places = this.#places.get(program);
+    if (places === undefined) throw new InternalError("a Program without places in this memory");
+    return places;
+  }
+
+  /** Fill the bytes of a parameter or state from byte `offset` on. */
+  write(name: string, data: ArrayBufferView, offset = 0): void {
+    const { spec, address } = this.#value(name);
+    writeAt(this.host, spec, address, name, data, offset);
+  }
+
+  /** A copy of a parameter or state. */
+  read(name: string): TensorData {
+    const { spec, address } = this.#value(name);
+    return readAt(this.host, spec, address, spec.size);
+  }
+
+  #value(name: string): Value {
+    const value = this.#values.get(name);
+    if (value === undefined) throw new ProgramError(`values: expected a parameter or state, got ${name}`);
+    return value;
+  }
+}
+
+/** Whether a buffer is shared by its name. */
+function isValue({ role, name }: BufferSpec): boolean {
+  return (role === "param" || role === "state") && name !== "";
+}
+
+const wordsOf = ({ buffers, variables }: Program): number => buffers.length + 1 + variables.length;
+
+const bytesOf = (spec: BufferSpec): number => spec.size * arrayOf(spec).BYTES_PER_ELEMENT;
+
+function writeAt(
+  host: WasmHost,
+  spec: BufferSpec,
+  address: number,
+  name: string | number,
+  data: ArrayBufferView,
+  offset: number,
+): void {
+  if (offset + data.byteLength > bytesOf(spec)) {
+    throw new ProgramError(
+      `buffer ${name}: expected ${bytesOf(spec)} bytes at most, got ${offset + data.byteLength}`,
+    );
+  }
+  const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  host.view(address + offset, data.byteLength).set(bytes);
+}
+
+function readAt(host: WasmHost, spec: BufferSpec, address: number, count: number): TensorData {
+  return new (arrayOf(spec))(host.memory.buffer, address, Math.min(count, spec.size)).slice();
 }
 
 /** A Program in memory. It runs on one thread, or with those of a pool. */
@@ -27,20 +138,21 @@ export class LoadedProgram {
   /** The words that launches take their arguments from: the addresses of all buffers and of the arena, the variables. */
   readonly #words: Uint32Array<ArrayBuffer>;
   /** The address of the words, for the driver. */
-  #table = 0;
+  readonly #table: number;
   readonly #calls: LaunchList;
 
-  /** `pool`: the threads of a Program that was made for several. */
+  /** `pool`: the threads of a Program that was made for several. `memory`: one that it shares with others. */
   constructor(
     readonly program: Program,
     pool?: ThreadPool,
+    memory = new WasmMemory([program], pool),
   ) {
-    requireWasm(program);
-    const shared = program.shared_memory;
-    this.#host = new WasmHost({ shared, ...(pool && shared && program.threads > 1 && { pool }) });
-    this.#words = new Uint32Array(program.buffers.length + 1 + program.variables.length);
-    this.#addresses = this.#layOut();
-    this.#words.set(this.#addresses);
+    this.#host = memory.host;
+    const { addresses, table } = memory.placesOf(program);
+    this.#addresses = addresses;
+    this.#table = table;
+    this.#words = new Uint32Array(wordsOf(program));
+    this.#words.set(addresses);
     this.#calls = program.driver.length > 0 ? this.#prepareDriver() : this.#prepare();
   }
 
@@ -86,32 +198,25 @@ export class LoadedProgram {
 
   /** Fill buffer number `buffer` (a parameter or state, say) with the bytes of `data`. */
   write(buffer: number, data: ArrayBufferView): void {
-    const { spec, address } = this.#buffer(buffer);
-    const nbytes = spec.size * arrayOf(spec).BYTES_PER_ELEMENT;
-    if (data.byteLength !== nbytes) {
+    const { spec } = this.#buffer(buffer);
+    if (data.byteLength !== bytesOf(spec)) {
       throw new ProgramError(
-        `buffer ${buffer}: expected ${spec.size} x ${spec.dtype}, ${nbytes} bytes, got ${data.byteLength} bytes`,
+        `buffer ${buffer}: expected ${spec.size} x ${spec.dtype}, ${bytesOf(spec)} bytes, got ${data.byteLength} bytes`,
       );
     }
-    this.#host.view(address, nbytes).set(new Uint8Array(data.buffer, data.byteOffset, nbytes));
+    this.writePart(buffer, data);
   }
 
-  /** Fill the first elements of buffer number `buffer` with `data`. */
-  writeStart(buffer: number, data: ArrayBufferView): void {
+  /** Fill the bytes of buffer number `buffer` from byte `offset` on. */
+  writePart(buffer: number, data: ArrayBufferView, offset = 0): void {
     const { spec, address } = this.#buffer(buffer);
-    const nbytes = spec.size * arrayOf(spec).BYTES_PER_ELEMENT;
-    if (data.byteLength > nbytes) {
-      throw new ProgramError(`buffer ${buffer}: expected ${nbytes} bytes at most, got ${data.byteLength}`);
-    }
-    const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
-    this.#host.view(address, data.byteLength).set(bytes);
+    writeAt(this.#host, spec, address, buffer, data, offset);
   }
 
   /** A copy of buffer number `buffer`, or of its first `count` elements. */
   read(buffer: number, count?: number): TensorData {
     const { spec, address } = this.#buffer(buffer);
-    const length = Math.min(count ?? spec.size, spec.size);
-    return new (arrayOf(spec))(this.#host.memory.buffer, address, length).slice();
+    return readAt(this.#host, spec, address, count ?? spec.size);
   }
 
   #having(role: BufferSpec["role"]): number[] {
@@ -125,25 +230,6 @@ export class LoadedProgram {
       throw new ProgramError(`buffer: expected 0 to ${this.program.buffers.length - 1}, got ${number}`);
     }
     return { spec, address };
-  }
-
-  /** An address for every buffer and, last, for the arena. */
-  #layOut(): number[] {
-    let end = FIRST_BUFFER;
-    const take = (nbytes: number): number => {
-      const address = end;
-      end += Math.ceil(nbytes / ALIGN) * ALIGN;
-      return address;
-    };
-    const arena = take(this.program.arena);
-    const addresses = this.program.buffers.map((spec) =>
-      spec.role === "scratch" ? arena + spec.offset : take(spec.size * arrayOf(spec).BYTES_PER_ELEMENT),
-    );
-    this.#table = this.program.driver.length > 0 ? take(this.#words.byteLength) : 0;
-    if (this.#host.grow(end + ALIGN) === 0) {
-      throw new OutOfMemoryError(`loadProgram: expected a memory of ${end + ALIGN} bytes, got a refusal`);
-    }
-    return [...addresses, arena];
   }
 
   /** The driver as the only call. It takes the table and, if a kernel is parallel, the thread and the number of threads. */
@@ -190,11 +276,10 @@ function requireWasm(program: Program): void {
 }
 
 /** `new LoadedProgram`, with modules that are compiled in the background. */
-export async function loadProgramLater(program: Program, pool?: ThreadPool): Promise<LoadedProgram> {
-  requireWasm(program);
+export async function loadProgramLater(program: Program, memory: WasmMemory): Promise<LoadedProgram> {
   const codes = program.driver.length > 0 ? [program.driver] : program.kernels.map(({ code }) => code);
   await Promise.all(codes.map(compileModuleLater));
-  return new LoadedProgram(program, pool); // it finds the compiled modules by their bytes
+  return new LoadedProgram(program, undefined, memory); // it finds the compiled modules by their bytes
 }
 
 /** Load the serialized Program `data`. Throws ProgramError, CompileError, OutOfMemoryError. */

@@ -1,6 +1,7 @@
 /** Files that arrive in pieces: from an address, a response or bytes, with progress and a way to stop. */
 
 import { FetchError } from "./errors";
+import type { Tokenizers } from "./generation/tokenizer";
 import type { OnProgress } from "./progress";
 
 /** How a file is read. */
@@ -18,6 +19,12 @@ export interface ModelOptions extends ReadOptions {
    * processors, but at least 2 and at most 8. In a page threads need cross-origin isolation; without it there is one.
    */
   threads?: number;
+}
+
+/** What loaders of models that read or write text take. */
+export interface TextModelOptions extends ModelOptions {
+  /** The module `polygrad/runtime/tokenizers`, for texts and conversations. Without it there are tokens alone. */
+  readonly tokenizers?: Tokenizers;
 }
 
 /** Bytes, or a response with them. */
@@ -133,9 +140,9 @@ export async function collect(file: OpenedFile, options: ReadOptions): Promise<U
   return whole;
 }
 
-/** All bytes of `source`. Rejects with FetchError for a response with an error status, or that breaks off. */
-export async function bytesOf(source: ByteSource, options: ReadOptions = {}): Promise<Uint8Array> {
-  if (source instanceof Uint8Array) return source;
-  if (source instanceof ArrayBuffer) return new Uint8Array(source);
-  return collect(openResponse(checked(source, "load"), "load", options.signal), options);
+/** A response or bytes, as a file. Throws FetchError for a response with an error status. */
+export function openSource(source: ByteSource, what: string, signal?: AbortSignal): OpenedFile {
+  const bytes = source instanceof ArrayBuffer ? new Uint8Array(source) : source;
+  if (bytes instanceof Uint8Array) return { pieces: once(bytes), length: bytes.length };
+  return openResponse(checked(bytes, what), what, signal);
 }

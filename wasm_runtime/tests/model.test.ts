@@ -9,7 +9,7 @@ import { loadModel, type Model } from "../src/model";
 import { sharedPool, threadCount } from "../src/pools";
 import type { Progress } from "../src/progress";
 import { readEntries, writeEntries, type Entry } from "../src/safetensors";
-import { bytesOf } from "../src/source";
+import { collect, openSource, type ByteSource, type ReadOptions } from "../src/source";
 import { CHAIN, kernelModule, PARALLEL_KERNEL, programBytes } from "./modules";
 
 const refused = (work: Promise<unknown>, pattern: RegExp): Promise<void> =>
@@ -152,6 +152,9 @@ test("safetensors come back as they were written, and damage is refused", () => 
   }
 });
 
+const bytesOf = async (source: ByteSource, options: ReadOptions = {}): Promise<Uint8Array> =>
+  collect(openSource(source, "load", options.signal), options);
+
 test("a response is read in pieces, with progress, and a failure is an error", async () => {
   const data = programBytes();
   const seen: Progress[] = [];
@@ -192,4 +195,33 @@ test("a model made for threads runs with those of a shared pool, and without", a
   assert.equal(sharedPool(1, start), undefined);
   assert.deepEqual([threadCount(undefined, 64), threadCount(3, 1)], [8, 3]);
   assert.throws(() => threadCount(0, 2), /expected threads from 1 to 64, got 0/);
+});
+
+test("a model arrives in pieces of any lengths, and its values with it", async () => {
+  const data = holding(new Map([["x", entry([0, 5])]]));
+  for (const length of [1, 7, 64, data.length]) {
+    async function* pieces(): AsyncGenerator<Uint8Array> {
+      for (let i = 0; i < data.length; i += length) yield await Promise.resolve(data.subarray(i, i + length));
+    }
+    const model = await loadModel(pieces());
+    assert.deepEqual((await model.run({ n: 3 })).y?.data[1], 16);
+  }
+});
+
+test("a model that is too large is refused before its values arrive, and its source is closed", async () => {
+  const size = 2 ** 31;
+  const data = programBytes({
+    buffers: CHAIN.buffers.map((b) => (b.name === "x" ? { ...b, size, shape: [size] } : b)),
+  });
+  let isClosed = false;
+  async function* pieces(): AsyncGenerator<Uint8Array> {
+    try {
+      yield await Promise.resolve(data);
+      assert.fail("more was read");
+    } finally {
+      isClosed = true;
+    }
+  }
+  await assert.rejects(loadModel(pieces()), /OutOfMemoryError: .*expected a memory of \d+ bytes/);
+  assert.equal(isClosed, true);
 });

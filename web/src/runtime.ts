@@ -6,9 +6,24 @@
  *     const { logits } = await model.run({ x: pixels });
  */
 
+import { openLanguageModel, type LanguageModel } from "../../wasm_runtime/src/generation/language_model";
+import {
+  openClassifier,
+  openEncoder,
+  type Classifier,
+  type Encoder,
+} from "../../wasm_runtime/src/generation/text_readers";
+import type { ModelHost } from "../../wasm_runtime/src/loading";
 import { loadModel, type Model } from "../../wasm_runtime/src/model";
 import { sharedPool, threadCount } from "../../wasm_runtime/src/pools";
-import { bytesOf, fetchFile, type ByteSource, type ModelOptions } from "../../wasm_runtime/src/source";
+import {
+  fetchFile,
+  measured,
+  openSource,
+  type ByteSource,
+  type ModelOptions,
+  type TextModelOptions,
+} from "../../wasm_runtime/src/source";
 import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
 import { sharedDevice } from "../../wasm_runtime/src/webgpu/shared";
 import { folderAt, folderOf } from "./places";
@@ -22,6 +37,12 @@ export interface PageModelOptions extends ModelOptions {
   baseURL?: string | URL;
 }
 
+/** Options of models that read or write text, in a page. */
+export type PageTextModelOptions = PageModelOptions & TextModelOptions;
+
+/** An address, a response, or bytes. */
+export type ModelSource = string | URL | ByteSource;
+
 function poolOf(threads: number, baseURL: string | URL | undefined): ThreadPool | undefined {
   if (!globalThis.crossOriginIsolated) return undefined;
   const base = baseURL === undefined ? folderOf(import.meta.url) : folderAt(baseURL);
@@ -34,18 +55,52 @@ const openGpu = sharedDevice(() =>
 );
 
 /**
- * The exported step in `source`: an address, a response, or bytes.
- * Rejects with ProgramError when it is damaged, of another version, or for neither WebAssembly nor WebGPU; with
- * DeviceError when it needs a GPU and there is none; FetchError, CompileError, OutOfMemoryError.
+ * The exported step in `source`. Rejects with ProgramError when it is damaged, of another version or kind, or for neither
+ * WebAssembly nor WebGPU; with DeviceError when it needs a GPU and there is none; FetchError, CompileError,
+ * OutOfMemoryError.
  */
-export async function load(
-  source: string | URL | ByteSource,
-  options: PageModelOptions = {},
-): Promise<Model> {
-  const threads = threadCount(options.threads, navigator.hardwareConcurrency);
-  const { signal, baseURL } = options;
-  const given =
-    typeof source === "string" || source instanceof URL ? await fetchFile(source, "load", signal) : source;
-  const bytes = await bytesOf(given, options);
-  return loadModel(bytes, { pool: () => poolOf(threads, baseURL), gpu: openGpu });
+export async function load(source: ModelSource, options: PageModelOptions = {}): Promise<Model> {
+  return loadModel(await open(source, "load", options), hostOf(options));
+}
+
+/** The exported model that generates text in `source`. Rejects as `load` does. */
+export async function loadLanguageModel(
+  source: ModelSource,
+  options: PageTextModelOptions = {},
+): Promise<LanguageModel> {
+  const pieces = await open(source, "loadLanguageModel", options);
+  return openLanguageModel(pieces, hostOf(options), options.tokenizers);
+}
+
+/** The exported model that gives vectors of texts in `source`. Rejects as `load` does. */
+export async function loadTextEncoder(
+  source: ModelSource,
+  options: PageTextModelOptions = {},
+): Promise<Encoder> {
+  return openEncoder(await open(source, "loadTextEncoder", options), hostOf(options), options.tokenizers);
+}
+
+/** The exported model that gives labels of texts in `source`. Rejects as `load` does. */
+export async function loadTextClassifier(
+  source: ModelSource,
+  options: PageTextModelOptions = {},
+): Promise<Classifier> {
+  const pieces = await open(source, "loadTextClassifier", options);
+  return openClassifier(pieces, hostOf(options), options.tokenizers);
+}
+
+function hostOf({ threads, baseURL }: PageModelOptions): ModelHost {
+  const count = threadCount(threads, navigator.hardwareConcurrency);
+  return { pool: () => poolOf(count, baseURL), gpu: openGpu };
+}
+
+async function open(
+  source: ModelSource,
+  what: string,
+  options: ModelOptions,
+): Promise<AsyncIterable<Uint8Array>> {
+  const { signal } = options;
+  const isAddress = typeof source === "string" || source instanceof URL;
+  const given = isAddress ? await fetchFile(source, what, signal) : source;
+  return measured(openSource(given, what, signal), options);
 }

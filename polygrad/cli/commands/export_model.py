@@ -1,36 +1,58 @@
-"""Writes the forward pass of a checkpoint as a .pgrd file, which runs without this package's models, and on
-WASM and WEBGPU without Python.
+"""Writes a model as one .pgrd file, which runs without this package's models, and on WASM and WEBGPU without
+Python: in a page it starts in a tenth of a second.
 
-polygrad export ./my-classifier classifier.pgrd --batch 8 --length 128 --device WASM
-polygrad export ./my-model model.pgrd --length 64 --quantize q8_0
+polygrad export ./my-chat-model chat.pgrd --max-seq-len 4096 --quantize q8_0
+polygrad export my-model.Q4_0.gguf chat.pgrd
+polygrad export ./my-embedder embedder.pgrd
+polygrad export ./my-vision-model vision.pgrd --batch 8 --device WEBGPU
 
-Inputs have the shapes that are given here: shorter texts are padded, with zeros in `attention_mask` where the
-model takes one. `polygrad.export.load` in Python and `polygrad/runtime` in JavaScript run the file.
+A model that generates text is written with its cache, what draws tokens, and its tokenizer; one that gives
+vectors or labels of texts with its tokenizer, for texts of all lengths. Of other models, and with
+--forward, --batch or --length, the file has the forward pass: inputs have the shapes that are given here,
+so shorter texts are padded, with zeros in `attention_mask` where the model takes one.
+
+In JavaScript `loadLanguageModel`, `loadTextEncoder`, `loadTextClassifier` and `load` of `polygrad/runtime`
+run the file, in Python `load_language_model`, `load_text_encoder`, `load_text_classifier` and `load` of
+`polygrad.export`.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from polygrad.cli.descriptions import describe_ports
+from polygrad.cli.descriptions import describe_exported, describe_ports
 from polygrad.cli.hosts import write
 from polygrad.cli.models import add_model_arguments, load_model
 from polygrad.hf.example_inputs import example_inputs
-from polygrad.hf.instances import HFInstance
+from polygrad.hf.instances import HFInstance, LanguageModel
+from polygrad.hf.text_encoders import TextClassifier, TextEncoder
 
 NAME = "export"
-HELP = "write a model's forward pass as a .pgrd file"
+HELP = "write a model as a .pgrd file, which runs without Python"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model_arguments(parser)
+    add_model_arguments(parser, "WASM")
+    parser.set_defaults(device="WASM")
     parser.add_argument("target", help="the .pgrd file to write")
-    parser.add_argument("--batch", type=int, default=1, metavar="N", help="sequences or pictures a run (1)")
-    parser.add_argument("--length", type=int, default=64, metavar="N", help="tokens of each sequence (64)")
+    parser.add_argument("--forward", action="store_true", help="write the forward pass alone")
+    parser.add_argument("--batch", type=int, metavar="N", help="sequences or pictures of a forward pass (1)")
+    parser.add_argument("--length", type=int, metavar="N", help="tokens of each sequence of it (64)")
+    parser.add_argument(
+        "--no-tokenizer", action="store_true", help="the file takes and gives token ids alone"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     model = load_model(options, HFInstance, "runs forward")
-    model.export(options.target, example_inputs(model, options.batch, options.length))
+    if options.no_tokenizer:
+        model.tokenizer = None
+    is_forward = options.forward or options.batch is not None or options.length is not None
+    if not is_forward and isinstance(model, (LanguageModel, TextEncoder, TextClassifier)):
+        model.export(options.target)
+        write(describe_exported(options.target).text)
+        return 0
+    batch, length = (usual if n is None else n for n, usual in ((options.batch, 1), (options.length, 64)))
+    model.export(options.target, example_inputs(model, batch, length))
     write(describe_ports(options.target))
     return 0

@@ -3,7 +3,7 @@
 polygrad inspect model.onnx                  inputs, outputs, ops
 polygrad inspect ./my-model                  architecture, sizes, tokenizer
 polygrad inspect model.Q4_K_M.gguf --json    the same, as JSON
-polygrad inspect model.pgrd                  device, kernels, inputs, outputs
+polygrad inspect model.pgrd                  device, kernels, inputs and outputs, or what it generates
 polygrad inspect weights.safetensors         tensors
 
 No weight is read. The exit status is 1 when the model cannot be run.
@@ -46,7 +46,7 @@ def _describe(path: Path) -> descriptions.Description:
         raise ArgumentError(f"model: {path}: {e.strerror}") from e
     if start == b"GGUF":
         return descriptions.describe_checkpoint(path)
-    if start == b"PGRD":
+    if start in (b"PGRD", b"PGRB"):
         return descriptions.describe_exported(path)
     if path.suffix == ".safetensors":
         return descriptions.describe_tensors(path)

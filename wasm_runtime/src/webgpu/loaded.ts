@@ -31,15 +31,126 @@ interface Numbers {
   readonly steps: number;
 }
 
-/** Frees the resources of a Program that was collected. */
+/** Frees the buffers of a memory that was collected. */
+const freed = new FinalizationRegistry<{ device: WebGPUDevice; buffers: readonly number[] }>(
+  ({ device, buffers }) => {
+    if (device.lost) return;
+    for (const buffer of buffers) device.destroyBuffer(buffer);
+  },
+);
+
+/** Frees the pipelines and steps of a Program that was collected. */
 const released = new FinalizationRegistry<{ device: WebGPUDevice; pipelines: number } & Numbers>(
-  ({ device, buffers, firstPipeline, pipelines, steps }) => {
+  ({ device, firstPipeline, pipelines, steps }) => {
     if (device.lost) return;
     device.drop(steps);
-    for (const buffer of buffers) if (buffer !== 0) device.destroyBuffer(buffer);
     for (let i = 0; i < pipelines; i++) device.dropPipeline(firstPipeline + i);
   },
 );
+
+/** Memory for Programs on a GPU: parameters and states of one name are shared, and so is the arena. It is zero at first. */
+export class GpuMemory {
+  readonly #device: WebGPUDevice;
+  readonly #buffers = new Map<Program, readonly number[]>();
+  readonly #values = new Map<string, { readonly spec: BufferSpec; readonly buffer: number }>();
+
+  private constructor(device: WebGPUDevice) {
+    this.#device = device;
+  }
+
+  /** Rejects with ProgramError where the adapter lacks something that the kernels need, OutOfMemoryError. */
+  static async create(programs: readonly Program[], device: WebGPUDevice): Promise<GpuMemory> {
+    for (const program of programs) checkLimits(program, device);
+    const memory = new GpuMemory(device);
+    const made: Promise<boolean>[] = [];
+    const numbers: number[] = [];
+    let total = 0;
+    const take = (nbytes: number): number => {
+      if (nbytes === 0) return 0;
+      const number = ++lastNumber;
+      numbers.push(number);
+      total += nbytes;
+      const room = device.createBuffer(number, roundUp(nbytes, ALIGN));
+      if (room !== undefined) made.push(room);
+      return number;
+    };
+    const arena = take(programs.reduce((most, program) => Math.max(most, program.arena), 0));
+    for (const program of programs) {
+      const buffers = program.buffers.map((spec) => {
+        if (spec.role === "scratch") return 0;
+        const isValue = (spec.role === "param" || spec.role === "state") && spec.name !== "";
+        const known = isValue ? memory.#values.get(spec.name)?.buffer : undefined;
+        const buffer = known ?? take(bytesOf(spec));
+        if (isValue) memory.#values.set(spec.name, { spec, buffer });
+        return buffer;
+      });
+      const uniform = take(ALIGN * Math.max(uniformParts(program).size, 1));
+      memory.#buffers.set(program, [...buffers, arena, uniform]);
+    }
+    freed.register(memory, { device, buffers: numbers });
+    if ((await Promise.all(made)).includes(false)) {
+      throw new OutOfMemoryError(`load: no room for ${total} bytes on the GPU: load smaller models`);
+    }
+    return memory;
+  }
+
+  /** The numbers of the buffers of one of its Programs, of the arena (or 0), and of the uniform buffer. */
+  buffersOf(program: Program): readonly number[] {
+    return this.#buffers.get(program) ?? [];
+  }
+
+  /** Fill the bytes of a parameter or state from byte `offset` on, a multiple of 4. */
+  write(name: string, data: ArrayBufferView, offset = 0): void {
+    const { spec, buffer } = this.#value(name);
+    writePart(this.#device, spec, buffer, name, data, offset);
+  }
+
+  /** A copy of a parameter or state, after all earlier calls. */
+  read(name: string): Promise<TensorData> {
+    const { spec, buffer } = this.#value(name);
+    return readStart(this.#device, spec, buffer, spec.size);
+  }
+
+  #value(name: string): { readonly spec: BufferSpec; readonly buffer: number } {
+    const value = this.#values.get(name);
+    if (value === undefined) throw new ProgramError(`values: expected a parameter or state, got ${name}`);
+    return value;
+  }
+}
+
+/** Write bytes to a buffer from byte `offset` on. Later elements in the last word are overwritten. */
+function writePart(
+  device: WebGPUDevice,
+  spec: BufferSpec,
+  buffer: number,
+  name: string | number,
+  data: ArrayBufferView,
+  offset: number,
+): void {
+  if (offset + data.byteLength > bytesOf(spec)) {
+    throw new ProgramError(
+      `buffer ${name}: expected ${bytesOf(spec)} bytes at most, got ${offset + data.byteLength}`,
+    );
+  }
+  if (data.byteLength === 0) return;
+  const whole = new Uint8Array(roundUp(data.byteLength, WORD));
+  whole.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+  device.write(buffer, offset, whole);
+}
+
+/** A copy of the first `count` elements of a buffer. */
+async function readStart(
+  device: WebGPUDevice,
+  spec: BufferSpec,
+  buffer: number,
+  count: number,
+): Promise<TensorData> {
+  const array = ARRAYS[dtypeOf(spec.dtype, "buffer")];
+  const length = Math.min(count, spec.size);
+  if (length === 0) return new array();
+  const bytes = await device.read(buffer, 0, roundUp(length * array.BYTES_PER_ELEMENT, WORD));
+  return new array(bytes.buffer as ArrayBuffer, bytes.byteOffset, length);
+}
 
 export class GpuProgram {
   /** Threads of the host; the GPU has its own. */
@@ -54,6 +165,8 @@ export class GpuProgram {
   private constructor(
     readonly program: Program,
     device: WebGPUDevice,
+    /** Its buffers live as long as this. */
+    readonly memory: GpuMemory,
     numbers: Numbers,
   ) {
     this.#device = device;
@@ -63,36 +176,18 @@ export class GpuProgram {
     released.register(this, { device, pipelines: program.kernels.length, ...numbers });
   }
 
-  /**
-   * Load a Program to a device. Rejects with ProgramError where the adapter lacks something that its kernels need,
-   * OutOfMemoryError, CompileError.
-   */
-  static async load(program: Program, device: WebGPUDevice): Promise<GpuProgram> {
-    checkLimits(program, device);
-    const sizes = program.buffers.map((spec) => (spec.role === "scratch" ? 0 : bytesOf(spec)));
-    const uniform = ALIGN * Math.max(uniformParts(program).size, 1);
-    const made: Promise<boolean>[] = [];
-    const buffers = [...sizes, program.arena, uniform].map((nbytes) => {
-      if (nbytes === 0) return 0;
-      const number = ++lastNumber;
-      const room = device.createBuffer(number, roundUp(nbytes, ALIGN));
-      if (room !== undefined) made.push(room);
-      return number;
-    });
+  /** Load a Program, whose buffers are in `memory`, to a device. Rejects with CompileError. */
+  static async load(program: Program, device: WebGPUDevice, memory: GpuMemory): Promise<GpuProgram> {
     const numbers = {
-      buffers,
+      buffers: memory.buffersOf(program),
       firstPipeline: lastNumber + 1,
       steps: lastNumber + 1 + program.kernels.length,
     };
     lastNumber = numbers.steps;
-    const loaded = new GpuProgram(program, device, numbers);
+    const loaded = new GpuProgram(program, device, memory, numbers);
     const sources = program.kernels.map(({ name, code, n_buffers }) => {
       return { name, text: new TextDecoder().decode(code), buffers: n_buffers };
     });
-    if ((await Promise.all(made)).includes(false)) {
-      const nbytes = sizes.reduce((a, b) => a + b, program.arena);
-      throw new OutOfMemoryError(`load: no room for ${nbytes} bytes on the GPU: load smaller models`);
-    }
     await device.compiled(numbers.firstPipeline, sources);
     device.prepare(numbers.steps, loaded.#stepNumbers());
     return loaded;
@@ -129,30 +224,18 @@ export class GpuProgram {
         `buffer ${buffer}: expected ${spec.size} x ${spec.dtype}, ${bytesOf(spec)} bytes, got ${data.byteLength} bytes`,
       );
     }
-    this.writeStart(buffer, data);
+    this.writePart(buffer, data);
   }
 
-  /** Fill the first elements of buffer number `buffer` with `data`. Later elements in the same word are overwritten. */
-  writeStart(buffer: number, data: ArrayBufferView): void {
-    const nbytes = bytesOf(this.#spec(buffer));
-    if (data.byteLength > nbytes) {
-      throw new ProgramError(`buffer ${buffer}: expected ${nbytes} bytes at most, got ${data.byteLength}`);
-    }
-    if (data.byteLength === 0) return;
-    const whole = new Uint8Array(roundUp(data.byteLength, WORD));
-    whole.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
-    this.#device.write(this.#numbers.buffers[buffer] ?? 0, 0, whole);
+  /** Fill the bytes of buffer number `buffer` from byte `offset` on, a multiple of 4. */
+  writePart(buffer: number, data: ArrayBufferView, offset = 0): void {
+    writePart(this.#device, this.#spec(buffer), this.#numbers.buffers[buffer] ?? 0, buffer, data, offset);
   }
 
   /** A copy of buffer number `buffer`, or of its first `count` elements, after all earlier calls. */
   async read(buffer: number, count?: number): Promise<TensorData> {
     const spec = this.#spec(buffer);
-    const array = ARRAYS[dtypeOf(spec.dtype, "buffer")];
-    const length = Math.min(count ?? spec.size, spec.size);
-    if (length === 0) return new array();
-    const nbytes = roundUp(length * array.BYTES_PER_ELEMENT, WORD);
-    const bytes = await this.#device.read(this.#numbers.buffers[buffer] ?? 0, 0, nbytes);
-    return new array(bytes.buffer as ArrayBuffer, bytes.byteOffset, length);
+    return readStart(this.#device, spec, this.#numbers.buffers[buffer] ?? 0, count ?? spec.size);
   }
 
   #spec(number: number): BufferSpec {

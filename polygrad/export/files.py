@@ -1,0 +1,52 @@
+"""The files that are exported, and the function that loads each kind."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from typing import Any
+
+from polygrad.errors import ProgramError
+from polygrad.runtime.bundle import (
+    FEATURE_EXTRACTION,
+    TEXT_CLASSIFICATION,
+    TEXT_GENERATION,
+    Bundle,
+    is_bundle,
+    read_bundle,
+)
+
+# What reads each kind of Bundle.
+LOADERS = {
+    TEXT_GENERATION: "load_language_model",
+    FEATURE_EXTRACTION: "load_text_encoder",
+    TEXT_CLASSIFICATION: "load_text_classifier",
+}
+
+
+def read_source(source: Any) -> memoryview:
+    """The bytes of a file: a path, bytes, or a buffer. A file is mapped where the host supports it."""
+    if not isinstance(source, (str, os.PathLike)):
+        return memoryview(source).cast("B")
+    with open(source, "rb") as f:
+        try:
+            return memoryview(mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ))
+        except (OSError, ValueError):  # an empty file, or a host that maps none
+            return memoryview(f.read())
+
+
+def open_bundle(source: Any, kind: str) -> tuple[Bundle, memoryview]:
+    """The Bundle of a kind in a file, and its values. Raises ProgramError for other files."""
+    data = read_source(source)
+    if not is_bundle(data) and bytes(data[:4]) == b"PGRD":
+        raise ProgramError(f"{LOADERS[kind]}: expected {kind}, got an exported step: use load")
+    bundle, values = read_bundle(data)
+    if bundle.kind != kind:
+        raise wrong_kind(LOADERS[kind], kind, bundle.kind)
+    return bundle, values
+
+
+def wrong_kind(function: str, expected: str, kind: str) -> ProgramError:
+    """The error for a file of another kind, which names the right function."""
+    advice = f"use {LOADERS[kind]}" if kind in LOADERS else "use a newer polygrad"
+    return ProgramError(f"{function}: expected {expected}, got a file for {kind}: {advice}")

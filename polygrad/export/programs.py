@@ -1,0 +1,122 @@
+"""`Programs`: Programs in memory, which share parameters and state by their names, and one arena."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from polygrad.dtype import DType, to_dtype
+from polygrad.engine.devices import Device
+from polygrad.engine.running import run_program
+from polygrad.errors import ProgramError
+from polygrad.nn.safetensors import TensorEntry
+from polygrad.runtime.buffer import Allocation, Buffer
+from polygrad.runtime.interface import Executable
+from polygrad.runtime.program import Program
+
+KEPT = ("param", "state")  # what is kept between runs
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """An input, output, parameter or state. A size is an int, or the name of a Variable."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int | str, ...]
+
+
+class Programs:
+    """`programs`: by name, all for one device. Each is loaded when it is first run.
+
+    Raises ProgramError when a buffer has no name.
+    """
+
+    def __init__(self, programs: Mapping[str, Program]) -> None:
+        self.programs = programs
+        self.device = next(iter(programs.values())).device
+        self._runtime = Device[self.device]
+        self._executables: dict[str, Executable] = {}
+        self._kept: dict[str, Buffer] = {}
+        self._buffers = {name: self._allocate(program) for name, program in programs.items()}
+        arena = max(program.arena for program in programs.values())
+        self._arena = Allocation(self._runtime, arena) if arena else None
+        self.kept = tuple({s.name: s for p in programs for s in self.specs(p, *KEPT)}.values())
+
+    def _allocate(self, program: Program) -> list[Buffer | None]:
+        out: list[Buffer | None] = []
+        for spec in program.buffers:
+            if spec.role == "scratch":
+                out.append(None)
+                continue
+            buffer = self._kept.get(spec.name) if spec.role in KEPT else None
+            if buffer is None:
+                buffer = Buffer(self._runtime, spec.size, to_dtype(spec.dtype))
+            if spec.role in KEPT:
+                self._kept[spec.name] = buffer
+            out.append(buffer)
+        return out
+
+    def specs(self, name: str, *roles: str) -> tuple[TensorSpec, ...]:
+        """The buffers of a Program that have these roles."""
+        found = []
+        for i, b in enumerate(self.programs[name].buffers):
+            if b.role not in roles:
+                continue
+            if not b.name or b.shape is None:
+                raise ProgramError(
+                    f"load: expected every {b.role} to have a name and a shape, got none for buffer {i}: "
+                    "export the step with save()"
+                )
+            found.append(TensorSpec(b.name, to_dtype(b.dtype), b.shape))
+        return tuple(found)
+
+    def run(self, name: str, variables: Mapping[str, int]) -> None:
+        """Run a Program on what its buffers hold."""
+        program = self.programs[name]
+        if name not in self._executables:
+            self._executables[name] = self._runtime.load(program)
+        handles = [None if b is None else b.handle for b in self._buffers[name]]
+        arena = self._arena.handle if self._arena is not None and program.arena else None
+        run_program(self._executables[name], program, handles, arena, variables)
+
+    def value(self, name: str) -> Buffer:
+        """A parameter or a state."""
+        return self._kept[name]
+
+    def buffer(self, program: str, role: str, name: str) -> Buffer:
+        """An input or an output of a Program."""
+        specs = self.programs[program].buffers
+        i = next(i for i, b in enumerate(specs) if b.name == name and b.role == role)
+        found = self._buffers[program][i]
+        assert found is not None
+        return found
+
+    def write_start(self, buffer: Buffer, data: memoryview) -> None:
+        """Write the first bytes of a buffer."""
+        if data.nbytes:
+            self._runtime.write(buffer.handle, 0, data)
+
+    def set_values(self, values: Mapping[str, TensorEntry], zeros: Collection[str] = ()) -> None:
+        """Let parameters and state be these, and the `zeros` zero. Raises ProgramError, and changes nothing,
+        for values that are not of these Programs."""
+        wanted = {x.name: (x.dtype, x.shape) for x in self.kept if x.name not in zeros}
+        got = {name: (x.dtype, x.shape) for name, x in values.items()}
+        for name in [*wanted, *got]:
+            if wanted.get(name) != got.get(name):
+                raise ProgramError(
+                    f"values: expected {_described(wanted, name)}, got {_described(got, name)}: use those "
+                    "that were saved with this model"
+                )
+        for name, entry in values.items():
+            self._kept[name].write(memoryview(entry.data))
+        for name in zeros:
+            self._kept[name].write(memoryview(bytearray(self._kept[name].nbytes)))
+
+
+def _described(specs: Mapping[str, tuple[DType, Any]], name: str) -> str:
+    if name not in specs:
+        return f"no {name}"
+    dtype, shape = specs[name]
+    return f"{name}: {dtype} {tuple(shape)}"

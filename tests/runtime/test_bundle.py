@@ -1,0 +1,77 @@
+"""Bundles: several Programs in one file."""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import replace
+
+import pytest
+
+from polygrad.errors import ProgramError
+from polygrad.runtime.bundle import Bundle, is_bundle, read_bundle
+from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program
+
+KERNEL = Kernel("f", b"code", 2, language="linear", writes=(1,))
+BUFFERS = (
+    BufferSpec(4, "float32", "param", name="weight", shape=(2, 2)),
+    BufferSpec(4, "float32", "state", name="cache", shape=(4,)),
+)
+PROGRAM = Program("INTERP", "t", BUFFERS, (KERNEL,), (Launch(0, (Binding(0), Binding(1))),))
+BUNDLE = Bundle("a-kind", {"n": 3}, {"a": PROGRAM, "b": PROGRAM}, {"f.json": b"{}"}, ("cache",))
+
+
+def test_a_file_is_read_as_it_was_written() -> None:
+    data = BUNDLE.head(6) + b"values"
+    assert is_bundle(data) and not is_bundle(PROGRAM.to_bytes())
+    bundle, values = read_bundle(data)
+    assert (bundle, bytes(values)) == (BUNDLE, b"values")
+    assert bundle.device == "INTERP"
+
+
+def test_every_cut_and_every_tail_is_refused() -> None:
+    data = BUNDLE.head(6) + b"values"
+    for end in [*range(0, len(data), 7), len(data) - 1]:
+        with pytest.raises(ProgramError):
+            read_bundle(data[:end])
+    with pytest.raises(ProgramError, match="damaged"):
+        read_bundle(data + b"\0")
+
+
+def test_another_version_and_another_file_are_refused() -> None:
+    data = BUNDLE.head(0)
+    with pytest.raises(ProgramError, match="expected version 1, got 7: export it again"):
+        read_bundle(data[:4] + struct.pack("<I", 7) + data[8:])
+    with pytest.raises(ProgramError, match="expected bytes starting b'PGRB'"):
+        read_bundle(PROGRAM.to_bytes())
+
+
+@pytest.mark.parametrize("key", ["kind", "settings", "programs", "files", "values", "zeros"])
+def test_a_header_without_an_entry_is_refused(key: str) -> None:
+    data = BUNDLE.head(0)
+    (length,) = struct.unpack_from("<I", data, 8)
+    header = json.loads(data[12 : 12 + length])
+    del header[key]
+    text = json.dumps(header).encode()
+    with pytest.raises(ProgramError, match="damaged"):
+        read_bundle(data[:8] + struct.pack("<I", len(text)) + text + data[12 + length :])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"device": "CPU"}, "some for CPU and INTERP"),
+        ({"buffers": (replace(BUFFERS[0], shape=(4,)), BUFFERS[1])}, r"weight as .*\(2, 2\).*, in b, as"),
+        ({"buffers": (replace(BUFFERS[0], name=""), BUFFERS[1])}, "a buffer without a name or a shape in b"),
+    ],
+)
+def test_programs_that_contradict_each_other_are_refused(changes: dict, message: str) -> None:
+    with pytest.raises(ProgramError, match=message):
+        Bundle("k", {}, {"a": PROGRAM, "b": replace(PROGRAM, **changes)})
+
+
+def test_zeros_are_names_of_shared_memory() -> None:
+    with pytest.raises(ProgramError, match="none with 'other', which is to be zero"):
+        Bundle("k", {}, {"a": PROGRAM}, zeros=("other",))
+    with pytest.raises(ProgramError, match="got none"):
+        Bundle("k", {}, {})
