@@ -39,7 +39,11 @@ from polygrad.uop.node import UOp
 
 # Modules of functions for bindings, by what is before their names: a page fetches their packages when they
 # are first asked for.
-_BINDINGS = {"$onnx.": "polygrad.onnx.binding", "$fit.": "polygrad.training.binding"}
+_BINDINGS = {
+    "$fit.": "polygrad.training.binding",
+    "$onnx.": "polygrad.onnx.binding",
+    "$pipelines.": "polygrad.pipelines.binding",
+}
 
 
 class Failure:
@@ -232,9 +236,19 @@ class Session:
         except BaseException as e:
             return self._error(e, "data", (), {})
 
-    def call_waiting(self, name: str, result: int, text: str) -> str | None:
-        """`call_packed` as a question, which may wait for a GPU: None, or an error."""
-        return self.call_packed(name, result, text)
+    def call_waiting(self, name: str, result: int, text: str) -> Any:
+        """`call_packed` as a question, which may wait for a GPU: None, or an error. With `result` 0 the
+        answer is what `name` gives, which is plain data."""
+        if result:
+            return self.call_packed(name, result, text)
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        try:
+            args, kwargs = self.decode(text)
+            out = self._functions[name](*args, **kwargs)
+        except BaseException as e:
+            return self._error(e, name, args, kwargs)
+        return self._answer(lambda: out)
 
     def _get(self, handle: int) -> Any:
         entry = self.table[handle]

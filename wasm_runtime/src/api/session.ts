@@ -232,6 +232,11 @@ export class Session implements Owner {
     return result;
   }
 
+  /** The plain data that `name` returns, which may wait for a GPU, in one message; arguments as of `callWaiting`. */
+  async valueWaiting(name: string, args: readonly unknown[]): Promise<unknown> {
+    return this.ask({ kind: "call_waiting", name, result: 0, text: this.encode([args, {}]).text });
+  }
+
   /** The plain data under a number, which is free then. */
   async take(handle: number): Promise<unknown> {
     try {
