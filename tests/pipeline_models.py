@@ -52,6 +52,7 @@ def make(target: Path) -> dict[str, Any]:
     }
     _parts(target / "talker", target / "parts")
     _gguf(target)
+    (target / "picture.json").write_text(json.dumps(picture(SIZE, SIZE).reshape(-1).tolist()))
     return found
 
 

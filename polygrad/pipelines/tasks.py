@@ -44,19 +44,13 @@ class TextGeneration(Pipeline):
 
     def start(self, prompts: Sequence[Any], options: Mapping[str, Any]) -> Answers:
         """Answer prompts: texts, lists of tokens, conversations. Options are those of
-        `LanguageModel.request`; `n` answers to each prompt; a grammar by `json_schema` or
-        `regular_expression`. Raises ArgumentError, ModelError."""
+        `LanguageModel.request`; `n` answers to each prompt. Raises ArgumentError, ModelError."""
         given = dict(options)
         count = given.pop("n", 1)
         if type(count) is not int or count < 1:
             raise ArgumentError(f"n: expected an integer of at least 1, got {count!r}")
         if "logit_bias" in given:
             given["logit_bias"] = {int(token): bias for token, bias in given["logit_bias"].items()}
-        kinds = [kind for kind in ("json_schema", "regular_expression") if kind in given]
-        if len(kinds) == 2:
-            raise ArgumentError("generate: expected jsonSchema or regularExpression, got both")
-        for kind in kinds:
-            given["grammar"] = getattr(self.model, kind)(given.pop(kind))
         requests = [self.model.request(prompt, **given) for prompt in prompts]
         scheduler = self.model.scheduler
         return Answers(scheduler, [scheduler.submit(a) for r in requests for a in r.answers(count)])

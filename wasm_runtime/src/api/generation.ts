@@ -49,10 +49,6 @@ export interface AnswerOptions extends SamplingOptions {
 export interface GenerationOptions extends AnswerOptions {
   /** Texts that end the answer. They are not part of it. */
   readonly stop?: string | readonly string[];
-  /** The JSON schema that the answer follows. */
-  readonly jsonSchema?: string | Readonly<Record<string, unknown>>;
-  /** The regular expression that the answer matches. */
-  readonly regularExpression?: string;
   /** JSON schemas of functions that the model may call, for a conversation. */
   readonly tools?: readonly Readonly<Record<string, unknown>>[];
 }
@@ -81,8 +77,6 @@ const NAMES: Readonly<Record<Exclude<keyof GenerationOptions, "signal"> | "n", s
   maxNewTokens: "max_new_tokens",
   stopTokens: "stop_tokens",
   stop: "stop",
-  jsonSchema: "json_schema",
-  regularExpression: "regular_expression",
   tools: "tools",
   n: "n",
 };
@@ -171,8 +165,7 @@ export async function* streamAnswer(
     for (;;) {
       const { value, done } = await answers.next();
       if (done === true) {
-        const [completion] = joiner.completions(value);
-        return completion as Completion;
+        return joiner.completions(value)[0] ?? NOTHING;
       }
       joiner.add(value);
       for (const [, text] of value) if (text !== "") yield text;
@@ -181,6 +174,9 @@ export async function* streamAnswer(
     await answers.return([]);
   }
 }
+
+/** An answer of which nothing is known. */
+const NOTHING: Completion = { text: "", tokens: [], finishReason: "stop", promptTokens: 0 };
 
 /** Puts pieces of answers together. */
 class Joiner {

@@ -5,7 +5,7 @@
 
 import { collect, type OpenedFile } from "../source";
 import type { OnProgress } from "../progress";
-import { Bytes } from "./encode";
+import { Bytes, isOptions } from "./encode";
 import { ArgumentError, FetchError } from "./generated/errors";
 import { Handle } from "./handle";
 import type { Session } from "./session";
@@ -27,6 +27,7 @@ interface ModelFiles {
 }
 
 const FILE_OF_WEIGHTS = /\.(gguf|safetensors|onnx)$/i;
+const ADDRESS = /^[a-z]+:\/\//i;
 /** A part of a model in several GGUF files. */
 const PART = /^(.*)-\d{5}-of-(\d{5})\.gguf$/;
 const INDEX = "model.safetensors.index.json";
@@ -73,13 +74,16 @@ function atAddress(host: Host, address: string | URL): ModelFiles {
   const folder = isFile ? (parent ?? (start === "" ? "./" : start)) : path.replace(/[/\\]?$/, "/");
   return {
     weights: isFile ? (parent === undefined ? file : `${inner.slice(0, -1)}/${file}`) : undefined,
-    open: (name, signal) => openOptional(host, folder + name + query, signal),
+    open: (name, signal) => {
+      const place = folder + name + query;
+      return openOptional(host, ADDRESS.test(place) ? new URL(place) : place, signal);
+    },
   };
 }
 
 /** An address, and its query, which may authorise a download. */
 function splitQuery(address: string): string[] {
-  const at = /^[a-z]+:\/\//i.test(address) ? address.indexOf("?") : -1;
+  const at = ADDRESS.test(address) ? address.indexOf("?") : -1;
   return at < 0 ? [address] : [address.slice(0, at), address.slice(at)];
 }
 
@@ -105,29 +109,25 @@ function nameInFolder(file: File): string {
 /** A name for bytes that have none, by how they begin. */
 async function nameOfBytes(source: Blob | ArrayBuffer | Uint8Array): Promise<string> {
   if ("name" in source && typeof source.name === "string") return source.name;
-  const blob = source instanceof Blob ? source : new Blob([source as ArrayBuffer]);
-  const start = new TextDecoder("latin1").decode(await blob.slice(0, 4).arrayBuffer());
+  const first = source instanceof Uint8Array ? source.subarray(0, 4) : source.slice(0, 4);
+  const bytes = first instanceof Blob ? await first.arrayBuffer() : first;
+  const start = new TextDecoder("latin1").decode(bytes);
   return start === "GGUF" ? "model.gguf" : "model.onnx";
 }
 
 /** The files of a source. Rejects with ArgumentError for what is none. */
-async function filesOf(host: Host, source: ModelSource): Promise<ModelFiles> {
+async function filesOf(host: Host, source: unknown): Promise<ModelFiles> {
   if (typeof source === "string" || source instanceof URL) return atAddress(host, source);
   if (source instanceof Blob || source instanceof ArrayBuffer || source instanceof Uint8Array) {
-    const start = source instanceof Uint8Array ? source.subarray(0, 4).slice() : source;
-    const name = start === source ? await nameOfBytes(source) : await nameOfBytes(start);
-    return byName(host, { [name]: source });
+    return byName(host, { [await nameOfBytes(source)]: source });
   }
   if (Array.isArray(source) || (typeof FileList !== "undefined" && source instanceof FileList)) {
     const files = [...(source as readonly File[])];
     return byName(host, Object.fromEntries(files.map((file) => [nameInFolder(file), file])));
   }
-  if (typeof source === "object" && source !== null) {
-    return byName(host, source as Readonly<Record<string, FileSource>>);
-  }
-  throw new ArgumentError(
-    `${WHAT}: model: expected an address, a path, Files or bytes, got ${source === null ? "null" : `a ${typeof source}`}`,
-  );
+  if (isOptions(source)) return byName(host, source as Readonly<Record<string, FileSource>>);
+  const got = source === null ? "null" : `a ${typeof source}`;
+  throw new ArgumentError(`${WHAT}: model: expected an address, a path, Files or bytes, got ${got}`);
 }
 
 /** How a model is read. */
@@ -216,7 +216,7 @@ async function namesInIndex(file: OpenedFile, signal: AbortSignal | undefined): 
   if (names.length === 0 || !names.every(isName)) {
     throw new ArgumentError(`${WHAT}: ${INDEX}: expected the file of each tensor, got other names`);
   }
-  return names as string[];
+  return names;
 }
 
 /** Pieces as blocks in memory of their own. */
@@ -257,7 +257,7 @@ class Feeder {
   /** Send the beginning of a file, until its header is known. */
   async sendHeader(number: number, { pieces, length }: OpenedFile): Promise<void> {
     await this.#begin(number, length);
-    for await (const piece of pieces) if (await this.#feed(number, piece.slice())) return;
+    for await (const piece of pieces) if (await this.#feed(number, new Uint8Array(piece))) return;
   }
 
   /** Send a file. */
@@ -274,7 +274,8 @@ class Feeder {
 
   /** The model. Tells that all has arrived, where the total was not known. */
   async finish(): Promise<number> {
-    const [loaded, { onProgress }] = [this.#loaded, this.#options];
+    const [loaded, { onProgress, signal }] = [this.#loaded, this.#options];
+    signal?.throwIfAborted();
     if (!this.total) onProgress?.({ stage: "download", fraction: 1, loaded, total: loaded });
     return this.#session.callWaiting("$pipelines.Loading.finish", [this.#loading]);
   }

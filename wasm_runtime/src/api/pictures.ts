@@ -35,7 +35,7 @@ async function pixelsOf(session: Session, host: Host, image: Exclude<ImageInput,
     const file = image instanceof Blob ? image : new Blob([await readAll(host, image, "pipeline")]);
     return host.decodeImage(file);
   }
-  if (typeof image !== "object" || image === null) {
+  if (Object(image) !== image) {
     throw new ArgumentError(`pipeline: image: expected a picture, got a ${typeof image}`);
   }
   return "data" in image ? image : session.pixels(image);

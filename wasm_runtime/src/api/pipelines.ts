@@ -103,7 +103,7 @@ class Model {
 }
 
 /** What makes the function of each task. */
-const FUNCTIONS: { readonly [T in Task]: (model: Model) => (...args: never[]) => unknown } = {
+const FUNCTIONS: Readonly<Record<Task, (model: Model) => (...args: never[]) => unknown>> = {
   "text-generation": textGeneration,
   "feature-extraction": featureExtraction,
   "text-classification": textClassification,
@@ -154,7 +154,7 @@ function loadOptions(
   if (!isOptions(options)) throw new ArgumentError("pipeline: expected options as an object");
   const names: Readonly<Record<string, string>> = NAMES;
   const python: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(options as Readonly<Record<string, unknown>>)) {
+  for (const [name, value] of Object.entries(options)) {
     if (OWN_NAMES.includes(name) || value === undefined) continue;
     const other = Object.hasOwn(names, name) ? names[name] : undefined;
     if (other === undefined) {
@@ -173,8 +173,11 @@ async function prepare(session: Session, device: unknown): Promise<void> {
   await session.ask({ kind: "python", code });
 }
 
-/** The inputs as a list, and whether there was one alone. */
+/** The inputs as a list, and whether there was one alone. Throws ArgumentError for an empty list. */
 function listOf<T>(input: T | readonly T[], isOne: (input: unknown) => boolean): [T[], boolean] {
+  if (Array.isArray(input) && input.length === 0) {
+    throw new ArgumentError("pipeline: expected an input, or several, got an empty array");
+  }
   return isOne(input) ? [[input as T], true] : [[...(input as readonly T[])], false];
 }
 
@@ -200,7 +203,7 @@ function textGeneration(model: Model): (...args: never[]) => unknown {
     prompt: Prompt | readonly Prompt[],
     options: GenerationOptions & { n?: number } = {},
   ): Promise<unknown> => {
-    const [prompts, isOne] = listOf<Prompt>(prompt as Prompt, isPrompt);
+    const [prompts, isOne] = listOf<Prompt>(prompt, isPrompt);
     if (options.n !== undefined && !isOne) {
       throw new ArgumentError(`n: expected one prompt with it, got ${prompts.length}`);
     }
@@ -216,7 +219,7 @@ function textGeneration(model: Model): (...args: never[]) => unknown {
 
 function featureExtraction(model: Model): (...args: never[]) => unknown {
   return async (input: TextInput | readonly TextInput[], { signal }: CallOptions = {}): Promise<Tensor> => {
-    const [texts, isOne] = listOf<TextInput>(input as TextInput, isText);
+    const [texts, isOne] = listOf<TextInput>(input, isText);
     signal?.throwIfAborted();
     const vectors = wrap(model.session, await model.call("embed", [texts]));
     try {
@@ -231,7 +234,7 @@ function featureExtraction(model: Model): (...args: never[]) => unknown {
 
 function textClassification(model: Model): (...args: never[]) => unknown {
   return async (input: TextInput | readonly TextInput[], { topK, signal }: RankOptions = {}) => {
-    const [texts, isOne] = listOf<TextInput>(input as TextInput, isText);
+    const [texts, isOne] = listOf<TextInput>(input, isText);
     const rows = (await model.value("classify", [texts, topK ?? null], signal)) as LabelScore[][];
     return isOne ? rows[0] : rows;
   };
@@ -239,7 +242,7 @@ function textClassification(model: Model): (...args: never[]) => unknown {
 
 function fillMask(model: Model): (...args: never[]) => unknown {
   return async (input: TextInput | readonly TextInput[], { topK = 5, signal }: FillMaskOptions = {}) => {
-    const [texts, isOne] = listOf<TextInput>(input as TextInput, isText);
+    const [texts, isOne] = listOf<TextInput>(input, isText);
     const rows = (await model.value("fill", [texts, topK], signal)) as MaskFilling[][][];
     return isOne ? rows[0] : rows;
   };
@@ -247,7 +250,7 @@ function fillMask(model: Model): (...args: never[]) => unknown {
 
 function imageClassification(model: Model): (...args: never[]) => unknown {
   return async (input: ImageInput | readonly ImageInput[], { topK, signal }: RankOptions = {}) => {
-    const [images, isOne] = listOf<ImageInput>(input as ImageInput, isNoArray);
+    const [images, isOne] = listOf<ImageInput>(input, isNoArray);
     return model.withPictures(images, async (pictures) => {
       const rows = (await model.value("classify", [pictures, topK ?? null], signal)) as LabelScore[][];
       return isOne ? rows[0] : rows;
@@ -261,7 +264,7 @@ function zeroShotImageClassification(model: Model): (...args: never[]) => unknow
     labels: readonly string[],
     { hypothesisTemplate = "This is a photo of {}.", signal }: ZeroShotOptions = {},
   ) => {
-    const [images, isOne] = listOf<ImageInput>(input as ImageInput, isNoArray);
+    const [images, isOne] = listOf<ImageInput>(input, isNoArray);
     return model.withPictures(images, async (pictures) => {
       const args = [pictures, labels, hypothesisTemplate];
       const rows = (await model.value("classify", args, signal)) as LabelScore[][];
@@ -275,7 +278,7 @@ function objectDetection(model: Model): (...args: never[]) => unknown {
     input: ImageInput | readonly ImageInput[],
     { threshold = 0.5, signal }: DetectionOptions = {},
   ) => {
-    const [images, isOne] = listOf<ImageInput>(input as ImageInput, isNoArray);
+    const [images, isOne] = listOf<ImageInput>(input, isNoArray);
     return model.withPictures(images, async (pictures) => {
       const rows = (await model.value("detect", [pictures, threshold], signal)) as DetectedObject[][];
       return isOne ? rows[0] : rows;
@@ -288,7 +291,7 @@ function speechRecognition(model: Model): (...args: never[]) => unknown {
   const read = async (
     samples: Float32Array<ArrayBuffer>,
     options: TranscriptionOptions,
-  ): Promise<Completion> => {
+  ): Promise<Completion[]> => {
     const given = pythonOptions(options as Readonly<Record<string, unknown>>, {
       language: "language",
       task: "task",
@@ -296,29 +299,27 @@ function speechRecognition(model: Model): (...args: never[]) => unknown {
     const sound = tensorOf(session, samples);
     try {
       const start = (): Promise<number> => model.call("start", [sound, given]);
-      const [answer] = await joinAnswers(writeAnswers(session, start, options.signal));
-      return answer as Completion;
+      return await joinAnswers(writeAnswers(session, start, options.signal));
     } finally {
       sound.dispose();
     }
   };
   return async function call(
-    this: unknown,
     input: SoundInput | readonly SoundInput[],
     options: TranscriptionOptions = {},
-  ): Promise<Transcription | Transcription[]> {
-    const [sounds, isOne] = listOf<SoundInput>(input as SoundInput, isNoArray);
+  ): Promise<Transcription | undefined | Transcription[]> {
+    const [sounds, isOne] = listOf<SoundInput>(input, isNoArray);
     const { seconds } = call as unknown as SpeechRecognitionPipeline;
     const results: Transcription[] = [];
     for (const sound of sounds) {
       const samples = await samplesOf(model.host, sound, SAMPLE_RATE, options.signal);
       const parts: Completion[] = [];
       for (let at = 0; at === 0 || at < samples.length; at += seconds * SAMPLE_RATE) {
-        parts.push(await read(samples.slice(at, at + seconds * SAMPLE_RATE), options));
+        parts.push(...(await read(samples.slice(at, at + seconds * SAMPLE_RATE), options)));
       }
       const text = parts.map((part) => part.text).join("");
       results.push({ text, tokens: parts.flatMap(({ tokens }) => tokens) });
     }
-    return isOne ? (results[0] as Transcription) : results;
+    return isOne ? results[0] : results;
   };
 }

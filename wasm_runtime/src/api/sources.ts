@@ -43,7 +43,11 @@ export async function openSource(
   if (typeof source === "string" || source instanceof URL) return host.open(source, what, signal);
   if (source instanceof Blob) return { pieces: piecesOf(source.stream()), length: source.size };
   if (source instanceof ArrayBuffer || source instanceof Uint8Array) {
-    return { pieces: once(new Uint8Array(source as ArrayBuffer)), length: source.byteLength };
+    const bytes =
+      source instanceof ArrayBuffer
+        ? new Uint8Array(source)
+        : new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
+    return { pieces: once(bytes), length: source.byteLength };
   }
   throw new ArgumentError(`${what}: expected an address, a path, a File or bytes, got a ${typeof source}`);
 }
