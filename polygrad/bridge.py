@@ -45,6 +45,7 @@ _BINDINGS = {
     "$functions.": "polygrad.tensor.binding",
     "$nn.": "polygrad.nn.binding",
     "$onnx.": "polygrad.onnx.binding",
+    "$pipelines.": "polygrad.pipelines.binding",
 }
 
 
@@ -249,9 +250,19 @@ class Session:
         except BaseException as e:
             return self._error(e, "data", (), {})
 
-    def call_waiting(self, name: str, result: int, text: str, bodies: Sequence[Any] = ()) -> str | None:
-        """`call_packed` as a question, which may wait for a GPU: None, or an error."""
-        return self.call_packed(name, result, text, (), bodies)
+    def call_waiting(self, name: str, result: int, text: str, bodies: Sequence[Any] = ()) -> Any:
+        """`call_packed` as a question, which may wait for a GPU: None, or an error. With `result` 0 the
+        answer is what `name` gives, which is plain data."""
+        if result:
+            return self.call_packed(name, result, text, (), bodies)
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        try:
+            args, kwargs = self.decode(text, (), bodies)
+            out = self._functions[name](*args, **kwargs)
+        except BaseException as e:
+            return self._error(e, name, args, kwargs)
+        return self._answer(lambda: out)
 
     def _get(self, handle: int) -> Any:
         entry = self.table[handle]

@@ -39,7 +39,7 @@ const NATIVE = new RegExp(
 const COMPILER = /^polygrad\/(codegen|engine|manifest|renderer|runtime|schedule|uop|wasm)\//;
 
 /** Packages that a page fetches when one of them is imported. */
-const APPLICATIONS = ["export", "generation", "hf", "models", "onnx", "training", "tuning"];
+const APPLICATIONS = ["export", "generation", "hf", "models", "onnx", "pipelines", "training", "tuning"];
 const APPLICATION = new RegExp(`^polygrad/(${APPLICATIONS.join("|")})/`);
 
 /** The newest polygrad wheel of `dist/`. */

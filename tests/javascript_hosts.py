@@ -124,11 +124,17 @@ API_HOSTS = [
 
 @functools.cache
 def run_cases(
-    host: str, package: Path, names: tuple[str, ...] = (), models: Path | None = None
+    host: str,
+    package: Path,
+    names: tuple[str, ...] = (),
+    models: Path | None = None,
+    pipelines: Path | None = None,
 ) -> dict[str, Any]:
-    """The results of cases by name: of `javascript/cases.mjs`, or those of `names` in `onnx_cases.mjs`.
+    """The results of cases by name: of `javascript/cases.mjs`, or those of `names` in `onnx_cases.mjs` and
+    `pipeline_cases.mjs`.
 
-    package: a folder with the npm package. models: a JSON file of the ONNX models for the latter.
+    package: a folder with the npm package. models: a JSON file of ONNX models. pipelines: the folder that
+    `pipeline_models` makes.
     """
     runtime, mode = host.split()
     if runtime in _NODES:
@@ -136,7 +142,8 @@ def run_cases(
         command = [*_NODES[runtime], str(_CASES / "node_host.mjs"), str(package), data, mode, *names]
     else:
         command = ["node", str(_CASES / "browser_host.mjs"), runtime, str(package), mode, *names]
-    env = {**os.environ, **({} if models is None else {"ONNX_MODELS": str(models)})}
+    given = {"ONNX_MODELS": models, "PIPELINE_MODELS": pipelines}
+    env = {**os.environ, **{name: str(path) for name, path in given.items() if path is not None}}
     process = subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=ROOT, env=env)
     assert process.returncode == 0, process.stderr[-2000:]
     return json.loads(process.stdout.splitlines()[-1])  # type: ignore[no-any-return]

@@ -42,7 +42,7 @@ ORDER = [
     {"models"},
     {"generation"},
     {"hf", "onnx", "export"},
-    {"tuning"},
+    {"pipelines", "tuning"},
     {"serve"},
     {"cli"},
     {""},  # the package itself, `polygrad/__init__.py`: the public face

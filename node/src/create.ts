@@ -13,6 +13,7 @@ import {
   createDirectApi,
   DirectTransport,
   openUrl,
+  sharedPipeline,
   type Connection,
   type DirectPolygrad,
   type Host,
@@ -34,7 +35,9 @@ const host: Host = {
     if (address instanceof URL && address.protocol !== "file:") return openUrl(address, what, signal);
     const path = address instanceof URL ? fileURLToPath(address) : address;
     const { size } = await stat(path).catch((error: unknown) => {
-      throw new ArgumentError(`${what}: expected a file that can be read: ${String(error)}`);
+      throw new ArgumentError(`${what}: expected a file that can be read: ${String(error)}`, {
+        cause: error,
+      });
     });
     return { pieces: createReadStream(path) as AsyncIterable<Uint8Array>, length: size };
   },
@@ -88,3 +91,11 @@ export async function create({ worker = false, ...options }: CreateOptions = {})
   const { bridge, info } = startBridge(await loadPolygrad(loadOptions(options)));
   return createDirectApi({ transport: new DirectTransport(bridge), info }, host);
 }
+
+/**
+ * A model for a task, in a worker of its own: see `Polygrad.pipeline`. All models share that worker.
+ *
+ *     const generator = await pipeline("text-generation", "models/SmolLM2-135M-Instruct");
+ *     for await (const text of generator.stream("Once upon a time")) process.stdout.write(text);
+ */
+export const pipeline = sharedPipeline((options) => create(options));

@@ -6,7 +6,7 @@
  *     console.log(await new Tensor([1, 2]).sum().item());
  */
 
-export { create, type CreateOptions } from "./create";
+export { create, pipeline, type CreateOptions } from "./create";
 export * from "./index";
 export * from "../../wasm_runtime/src/api/public";
 export type { DirectPolygrad, DType, Polygrad, TensorData } from "../../wasm_runtime/src/api/public";

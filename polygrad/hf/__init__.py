@@ -17,9 +17,11 @@ from polygrad.generation.sampling import Sampling
 from polygrad.hf.backend import prepare
 from polygrad.hf.download import download_hf
 from polygrad.hf.image_classifiers import ImageClassifier
+from polygrad.hf.image_text import ImageTextMatcher
 from polygrad.hf.instances import HFInstance, LanguageModel
 from polygrad.hf.load import from_config, load_hf, load_hf_bytes
 from polygrad.hf.sequence_to_sequence import SequenceToSequence
+from polygrad.hf.speech import SpeechRecognizer
 from polygrad.hf.text_encoders import Filling, MaskedLanguageModel, TextClassifier, TextEncoder
 from polygrad.hf.tokenizer import Batch, Tokenizer, TokenStream
 from polygrad.hf.tool_calls import ToolCall, ToolCallStream, read_tool_calls
@@ -30,12 +32,14 @@ __all__ = [
     "Filling",
     "HFInstance",
     "ImageClassifier",
+    "ImageTextMatcher",
     "LanguageModel",
     "MaskedLanguageModel",
     "Piece",
     "Request",
     "Sampling",
     "SequenceToSequence",
+    "SpeechRecognizer",
     "TextClassifier",
     "TextEncoder",
     "TokenStream",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -39,29 +40,54 @@ class Checkpoint(Protocol):
         """The dtype in the file."""
         ...
 
+    def parts(self, name: str) -> list[str]:
+        """The tensors of the file that `read` reads."""
+        ...
+
 
 class SafetensorsCheckpoint:
     """The tensors of one or several safetensors files. FP8 weights are read with their scales."""
 
     def __init__(self, files: Mapping[str, memoryview]) -> None:
-        self.where = next(iter(files)) if len(files) == 1 else f"{len(files)} files"
-        self._entries: dict[str, TensorEntry] = {}
+        entries = {}
         for file, data in files.items():
             try:
-                entries = read_entries(data)
+                entries[file] = read_entries(data)
             except ArgumentError as e:
                 raise ModelError(f"{file}: {e}") from e
+        self._start(entries)
+
+    @classmethod
+    def of_entries(cls, files: Mapping[str, Mapping[str, TensorEntry]]) -> SafetensorsCheckpoint:
+        """The tensors of files that are read already, or whose elements come later: see `put`."""
+        out = cls.__new__(cls)
+        out._start(files)
+        return out
+
+    def _start(self, files: Mapping[str, Mapping[str, TensorEntry]]) -> None:
+        self.where = next(iter(files)) if len(files) == 1 else f"{len(files)} files"
+        self._entries: dict[str, TensorEntry] = {}
+        for file, entries in files.items():
             twice = next((name for name in entries if name in self._entries), None)
             if twice is not None:
                 raise ModelError(f"{file}: {twice}: another file has it, too")
             self._entries |= entries
         self.shapes = {name: e.shape for name, e in self._entries.items()}
 
+    def put(self, name: str, data: Any) -> None:
+        """Set the elements of a tensor: see `TensorEntry`."""
+        self._entries[name] = replace(self._entries[name], data=data)
+
+    def parts(self, name: str) -> list[str]:
+        """See `Checkpoint`."""
+        scale = self._scale_of(name)
+        return [name] if scale is None else [name, scale]
+
     def read(self, name: str, device: str | None) -> Tensor:
         """See `Checkpoint`."""
         entry = self._entries[name]
         tensor = tensor_of_bytes(entry.data, entry.dtype, entry.shape, device)
-        if entry.dtype.itemsize == 1 and entry.dtype.is_float:
+        if _is_fp8(entry.dtype):
             return self._apply_scale(name, tensor, device)
         return tensor
 
@@ -74,9 +100,15 @@ class SafetensorsCheckpoint:
         entry = self._entries[name]
         return entry.dtype.name, len(entry.data)
 
+    def _scale_of(self, name: str) -> str | None:
+        """The tensor of the scales of 8-bit floats, where there is one."""
+        if not _is_fp8(self._entries[name].dtype):
+            return None
+        return next((name + s for s in _SCALES if name + s in self._entries), None)
+
     def _apply_scale(self, name: str, weight: Tensor, device: str | None) -> Tensor:
         """8-bit floats times their scales: one for all, or one for each row or block of rows and columns."""
-        scale_name = next((name + s for s in _SCALES if name + s in self._entries), None)
+        scale_name = self._scale_of(name)
         if scale_name is None:
             return weight.float()
         entry = self._entries[scale_name]
@@ -91,6 +123,10 @@ class SafetensorsCheckpoint:
                 [(0, n) if i == axis else None for i in range(2)]
             )
         return weight.float() * scale
+
+
+def _is_fp8(dtype: DType) -> bool:
+    return dtype.itemsize == 1 and dtype.is_float
 
 
 class TorchCheckpoint:
@@ -116,6 +152,10 @@ class TorchCheckpoint:
     def dtype(self, name: str) -> DType:
         """The dtype in the file."""
         return self._tensors[name].dtype
+
+    def parts(self, name: str) -> list[str]:
+        """See `Checkpoint`."""
+        return [name]
 
     def stored(self, name: str) -> tuple[str, int]:
         """How the file has the tensor: the name of its encoding, and its bytes."""

@@ -3,35 +3,47 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from polygrad.errors import ModelError
 from polygrad.models.fields import Fields
 
-# Files that a folder may have besides its weights. All are small, and `Instance.save` writes them.
-_SMALL_FILES = (
-    "config.json",
-    "generation_config.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "chat_template.jinja",
-    "chat_template.json",
-    "vocab.json",
-    "merges.txt",
-    "vocab.txt",
-    "tokenizer.model",
-    "spiece.model",
-    "preprocessor_config.json",
-    "modules.json",
-    "sentence_bert_config.json",
-    "1_Pooling/config.json",
-)
+# Files that a folder may have besides its weights, by what they are for. All are small, and `Instance.save`
+# writes them.
+_FILES = {
+    "model": ("config.json",),
+    "text": (
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "special_tokens_map.json",
+        "added_tokens.json",
+    ),
+    "old tokenizers": ("vocab.json", "merges.txt", "vocab.txt", "tokenizer.model", "spiece.model"),
+    "answers": ("generation_config.json",),
+    "conversations": ("chat_template.jinja", "chat_template.json"),
+    "images": ("preprocessor_config.json",),
+    "vectors": ("modules.json", "sentence_bert_config.json", "1_Pooling/config.json"),
+}
+_SMALL_FILES = tuple(name for names in _FILES.values() for name in names)
 _LARGEST_SMALL_FILE = 256 << 20
 _TOKENIZERS = ("tokenizer.json", "vocab.json", "vocab.txt", "tokenizer.model", "spiece.model")
+
+
+def files_for(purposes: Sequence[str], there: Container[str], missing: Container[str]) -> list[str]:
+    """Which small files to look for next, for someone who has to ask for each: those `there` have been found,
+    those `missing` have not. Older kinds of tokenizers are looked for where there is no tokenizer.json.
+
+    >>> files_for(("model", "images"), {"config.json"}, ())
+    ['preprocessor_config.json']
+    >>> files_for(("text",), (), _FILES["text"])
+    ['vocab.json', 'merges.txt', 'vocab.txt', 'tokenizer.model', 'spiece.model']
+    """
+    names = [name for purpose in purposes for name in _FILES[purpose]]
+    if "text" in purposes and "tokenizer.json" in missing:
+        names += _FILES["old tokenizers"]
+    return [name for name in names if name not in there and name not in missing]
 
 
 def small_files(folder: Path) -> dict[str, bytes]:

@@ -68,6 +68,13 @@ class FourBitCheckpoint:
         dtype: DType = self._inner.dtype(f"{stem}.scales" if is_packed else name)
         return dtype
 
+    def parts(self, name: str) -> list[str]:
+        """See `Checkpoint`."""
+        stem = name.removesuffix(".weight")
+        if stem == name or f"{stem}.qweight" not in self._inner.shapes:
+            return self._inner.parts(name)
+        return [stem + part for part in _PARTS if stem + part in self._inner.shapes]
+
     def read(self, name: str, device: str | None) -> Tensor | PackedWeight:
         """See `Checkpoint`."""
         stem = name.removesuffix(".weight")

@@ -20,7 +20,8 @@ from polygrad.models.names import Names
 from polygrad.nn.gguf import Blocks
 
 Shape = tuple[int, ...]
-_TABLES = ("rope_freqs.weight", "rope_factors_short.weight", "rope_factors_long.weight")
+# Tensors that are part of the configuration.
+TABLES = ("rope_freqs.weight", "rope_factors_short.weight", "rope_factors_long.weight")
 _LARGEST_TABLE = 1 << 16  # numbers of a table of rotary factors
 
 
@@ -34,6 +35,14 @@ class GGUFCheckpoint:
         self.shapes: dict[str, Shape] = {name: t.shape for name, t in tensors.items()}
         self.row_pairs: dict[str, int] = {}
         self.offset_norms = False
+
+    def put(self, name: str, data: Any) -> None:
+        """Set the elements of a tensor: see `Blocks`."""
+        self._tensors[name] = replace(self._tensors[name], data=data)
+
+    def parts(self, name: str) -> list[str]:
+        """See `polygrad.hf.checkpoint.Checkpoint`."""
+        return [name]
 
     def make_rows(self, end: str) -> None:
         """Vectors whose names end so are matrices of one row from now on."""
@@ -81,13 +90,20 @@ class GGUFModel:
 def open_gguf(parts: Mapping[str, memoryview], is_mapped: bool = False) -> GGUFModel:
     """A GGUF file, or all parts of one in order: their bytes by their names. `is_mapped`: see `StoredTensor`.
     Raises ModelError."""
-    where, metadata, tensors = read_parts(parts)
+    return gguf_model(*read_parts(parts), is_mapped)
+
+
+def gguf_model(
+    where: str, metadata: dict[str, Any], tensors: Mapping[str, Blocks], is_mapped: bool = False
+) -> GGUFModel:
+    """A GGUF file, read as `read_parts` does. The elements of tensors may come later, except for those in
+    TABLES. Raises ModelError."""
     fields = Fields(metadata, where)
     family = fields.choice("general.architecture", _FAMILIES)
     checkpoint = GGUFCheckpoint(where, tensors, is_mapped)
     reader = _MetadataReader(fields, family, checkpoint)
     config, names = _FAMILIES[family](reader)
-    for table in _TABLES:  # they are part of the configuration now
+    for table in TABLES:  # they are part of the configuration now
         checkpoint.shapes.pop(table, None)
     for entry in ("bos", "eos"):
         token = fields.integer(f"tokenizer.ggml.{entry}_token_id", None, least=0)

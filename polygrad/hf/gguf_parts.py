@@ -64,14 +64,23 @@ def _paths_of_parts(path: Path) -> list[Path]:
 def read_parts(parts: Mapping[str, memoryview]) -> tuple[str, dict[str, Any], dict[str, Blocks]]:
     """The name and the metadata of the first part, and the tensors of all. Raises ModelError for parts of
     other files, in another order, or too few of them."""
+    read = {}
+    for name, data in parts.items():
+        try:
+            read[name] = read_gguf(data)
+        except ArgumentError as e:
+            raise ModelError(f"{name}: {e}") from e
+    return join_parts(read)
+
+
+def join_parts(
+    parts: Mapping[str, tuple[dict[str, Any], Mapping[str, Blocks]]],
+) -> tuple[str, dict[str, Any], dict[str, Blocks]]:
+    """`read_parts` of the metadata and the tensors of each."""
     first = ""
     metadata: dict[str, Any] = {}
     tensors: dict[str, Blocks] = {}
-    for number, (name, data) in enumerate(parts.items()):
-        try:
-            part_metadata, part_tensors = read_gguf(data)
-        except ArgumentError as e:
-            raise ModelError(f"{name}: {e}") from e
+    for number, (name, (part_metadata, part_tensors)) in enumerate(parts.items()):
         fields = Fields(part_metadata, name)
         count = fields.integer("split.count", 1, least=0, largest=_MOST)
         if max(count, 1) != len(parts):

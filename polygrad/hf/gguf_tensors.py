@@ -46,11 +46,11 @@ class StoredTensor:
         """Some rows, one after the other; not of a tensor with `heads`."""
         assert not self.heads
         first, last, _ = rows.indices(self.shape[0])
-        row_bytes = len(self.blocks.data) // self.shape[0]
+        row = len(self.blocks.data) // self.shape[0]  # bytes, or elements of a Tensor
         part = replace(
             self.blocks,
             shape=(last - first, *self.shape[1:]),
-            data=self.blocks.data[first * row_bytes : last * row_bytes],
+            data=self.blocks.data[first * row : last * row],
         )
         return replace(self, blocks=part)
 

@@ -80,11 +80,13 @@ def resize(image: Tensor, height: int, width: int, kernel: Filter) -> Tensor:
 @dataclass(frozen=True)
 class Preparation:
     """What is done to a picture, in this order. `size`: height and width; `shortest`: of the shorter side,
-    in the place of it; `crop`: height and width of the middle that stays; `scale`: what bytes are multiplied
-    by; `mean`, `std`: of each channel, which are subtracted and divided by."""
+    in the place of it, unless the other would then have more than `longest`; `crop`: height and width of the
+    middle that stays; `scale`: what bytes are multiplied by; `mean`, `std`: of each channel, which are
+    subtracted and divided by."""
 
     size: tuple[int, int] | None = None
     shortest: int | None = None
+    longest: int | None = None
     kernel: Filter = _FILTERS[2]
     crop: tuple[int, int] | None = None
     scale: float = 1.0
@@ -105,9 +107,7 @@ class Preparation:
         height, width = (int(n) for n in x.shape[1:])
         size = self.size
         if self.shortest is not None:
-            short, long = min(height, width), max(height, width)
-            other = int(self.shortest * long / short)
-            size = (self.shortest, other) if height <= width else (other, self.shortest)
+            size = _sides(height, width, self.shortest, self.longest)
         if size is not None:
             x = resize(x, *size, self.kernel)
         if self.crop is not None:
@@ -117,6 +117,21 @@ class Preparation:
             mean, std = (Tensor(list(v), x.device).reshape(-1, 1, 1) for v in (self.mean, self.std))
             x = (x - mean) / std
         return x
+
+
+def _sides(height: int, width: int, shortest: int, longest: int | None) -> tuple[int, int]:
+    """The height and width of a picture at another size, in the same proportions.
+
+    >>> _sides(480, 640, 240, None), _sides(640, 480, 240, 300), _sides(100, 300, 200, 400)
+    ((240, 320), (300, 225), (133, 400))
+    """
+    short, long = min(height, width), max(height, width)
+    side: float = shortest
+    if longest is not None and long / short * shortest > longest:
+        side = longest * short / long
+        shortest = round(side)
+    other = int(side * long / short)
+    return (shortest, other) if height <= width else (other, shortest)
 
 
 def _middle(x: Tensor, crop: tuple[int, int], where: str) -> Tensor:
@@ -129,9 +144,10 @@ def _middle(x: Tensor, crop: tuple[int, int], where: str) -> Tensor:
     return x[:, places[0], places[1]]
 
 
-def read_preparation(files: Mapping[str, bytes]) -> Preparation:
+def read_preparation(files: Mapping[str, bytes], is_alone: bool = False) -> Preparation:
     """What a model's preprocessor_config.json says. Raises ModelError where it is missing, damaged, or asks
-    for something else than resizing, cropping and scaling.
+    for something else than resizing, cropping and scaling. `is_alone`: pictures come one by one, so none is
+    padded to the size of others.
 
     >>> files = {"preprocessor_config.json": b'{"size": {"height": 8, "width": 8}, "do_normalize": false}'}
     >>> read_preparation(files)(Tensor.full((16, 12, 3), 255, dtype="uint8")).shape
@@ -140,11 +156,11 @@ def read_preparation(files: Mapping[str, bytes]) -> Preparation:
     config = json_fields(files, FILE)
     kind = str(config.values.get("image_processor_type", config.values.get("feature_extractor_type", "")))
     is_convnext = kind.startswith("ConvNext")
-    if config.flag("do_pad", False):
+    if config.flag("do_pad", False) and not is_alone:
         raise config.refuse("do_pad", "false: pictures are not padded")
     out = Preparation()
     if config.flag("do_resize", "size" in config):
-        out = _read_size(config, out, is_convnext)
+        out = _read_size(config, out, is_convnext, kind.startswith("CLIP"))
     if config.flag("do_center_crop", False):
         out = replace(out, crop=_read_sides(config, "crop_size"))
     if config.flag("do_rescale", True):
@@ -158,7 +174,8 @@ def read_preparation(files: Mapping[str, bytes]) -> Preparation:
     return out
 
 
-def _read_size(config: Fields, out: Preparation, is_convnext: bool) -> Preparation:
+def _read_size(config: Fields, out: Preparation, is_convnext: bool, is_clip: bool) -> Preparation:
+    """A lone number is both sides, or for CLIP, and with a `max_size`, the shorter side."""
     number = config.integer("resample", 3 if is_convnext else 2, least=0)
     if number not in _FILTERS:
         raise config.refuse("resample", "2, bilinear, or 3, bicubic")
@@ -170,7 +187,10 @@ def _read_size(config: Fields, out: Preparation, is_convnext: bool) -> Preparati
     place, name = (config, "size") if is_number else (config.section("size"), "shortest_edge")
     side = place.integer(name, largest=_LARGEST)
     if not is_convnext:
-        return replace(out, size=(side, side)) if is_number else replace(out, shortest=side)
+        if is_number and not is_clip and "max_size" not in config:
+            return replace(out, size=(side, side))
+        limits, name = (config, "max_size") if is_number else (place, "longest_edge")
+        return replace(out, shortest=side, longest=limits.integer(name, None, largest=_LARGEST))
     if side >= _WARPED:
         return replace(out, size=(side, side))
     part = config.number("crop_pct", 224 / 256)

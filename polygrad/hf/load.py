@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polygrad import nn
-from polygrad.dtype import DType, to_dtype
+from polygrad.dtype import to_dtype
 from polygrad.errors import ArgumentError, ModelError
 from polygrad.hf.checkpoint import SafetensorsCheckpoint, common_dtype, open_checkpoint
 from polygrad.hf.download import download_hf
@@ -19,23 +18,13 @@ from polygrad.hf.files import json_fields, small_files
 from polygrad.hf.four_bits import apply_quantization_config
 from polygrad.hf.gguf import GGUFModel, open_gguf
 from polygrad.hf.gguf_parts import map_parts
-from polygrad.hf.gguf_tensors import StoredTensor
 from polygrad.hf.instances import HFInstance
 from polygrad.hf.tasks import instance_class
+from polygrad.hf.weights import WeightReader
 from polygrad.models.fields import Fields
-from polygrad.models.instance import NOT_QUANTIZED
-from polygrad.models.names import Names, Source, find_sources
+from polygrad.models.names import Names
 from polygrad.models.registry import architecture_of
-from polygrad.nn.packed import check_activations
-from polygrad.nn.quantize import (
-    activations_of,
-    find_packable_weights,
-    find_weights_to_pack,
-    round_activations,
-)
 from polygrad.tensor.core.base import DTypeLike
-from polygrad.tensor.tensor import Tensor
-from polygrad.uop.ops import Ops
 
 
 def load_hf(
@@ -62,11 +51,11 @@ def load_hf(
     weights of a GGUF file that are floats stay in its mapped pages: do not shorten or overwrite it while the
     model is in use. Raises ModelError, which names the file and the entry; nothing is half loaded.
     """
-    options = _Options(max_batch, max_seq_len, dtype, device, quantize, architecture, activations)
+    options = LoadOptions(max_batch, max_seq_len, dtype, device, quantize, architecture, activations)
     folder = Path(path_or_repo)
     if folder.is_file():
         parts = map_parts(folder, device)
-        return _gguf_instance(open_gguf(parts.data, parts.is_mapped), {}, options)
+        return _filled(prepare_gguf(open_gguf(parts.data, parts.is_mapped), {}, options))
     if not folder.is_dir():
         if os.fspath(path_or_repo).count("/") != 1:
             raise ModelError(
@@ -74,7 +63,8 @@ def load_hf(
             )
         folder = download_hf(os.fspath(path_or_repo))
     files = small_files(folder)
-    return _instance(json_fields(files, "config.json"), files, open_checkpoint(folder), None, options)
+    config = json_fields(files, "config.json")
+    return _filled(prepare_instance(config, files, open_checkpoint(folder), None, options))
 
 
 def from_config(
@@ -117,42 +107,47 @@ def load_hf_bytes(
     """As `load_hf`, without a file system: `config` is config.json, `weights` the bytes of one safetensors
     file or a list of them; or `config` is None, and `weights` those of a GGUF file, or a list of its parts.
     `tokenizer`: the bytes of a tokenizer's files (and of other small files) by name."""
-    options = _Options(max_batch, max_seq_len, dtype, device, quantize, architecture, activations)
+    options = LoadOptions(max_batch, max_seq_len, dtype, device, quantize, architecture, activations)
     files = dict(tokenizer or {})
     parts = weights if isinstance(weights, (list, tuple)) else [weights]
     if not parts:
         raise ArgumentError("weights: expected the bytes of at least one file, got none")
     named = {f"weights {i + 1}": memoryview(part).cast("B") for i, part in enumerate(parts)}
     if config is None:
-        return _gguf_instance(open_gguf(named), files, options)
+        return _filled(prepare_gguf(open_gguf(named), files, options))
     files["config.json"] = json.dumps(dict(config)).encode() if isinstance(config, Mapping) else bytes(config)
-    checkpoint = SafetensorsCheckpoint(named)
-    return _instance(json_fields(files, "config.json"), files, checkpoint, None, options)
+    fields = json_fields(files, "config.json")
+    return _filled(prepare_instance(fields, files, SafetensorsCheckpoint(named), None, options))
 
 
 @dataclass(frozen=True)
-class _Options:
+class LoadOptions:
     """See `load_hf`."""
 
-    max_batch: int
-    max_seq_len: int
-    dtype: DTypeLike | None
-    device: str | None
-    quantize: str | None
-    architecture: str | None
-    activations: str | None
+    max_batch: int = 1
+    max_seq_len: int = 0
+    dtype: DTypeLike | None = None
+    device: str | None = None
+    quantize: str | None = None
+    architecture: str | None = None
+    activations: str | None = None
 
 
-def _gguf_instance(model: GGUFModel, files: dict[str, bytes], options: _Options) -> HFInstance:
-    out = _instance(model.config, files, model.checkpoint, model.names, options)
-    out.metadata = model.metadata
-    return out
+Prepared = tuple[HFInstance, WeightReader]
 
 
-def _instance(
-    config: Fields, files: dict[str, bytes], checkpoint: Any, names: Names | None, options: _Options
-) -> HFInstance:
-    """`names`: the rulebook of the file; None: that of the architecture."""
+def prepare_gguf(model: GGUFModel, files: dict[str, bytes], options: LoadOptions) -> Prepared:
+    """See `prepare_instance`."""
+    instance, reader = prepare_instance(model.config, files, model.checkpoint, model.names, options)
+    instance.metadata = model.metadata
+    return instance, reader
+
+
+def prepare_instance(
+    config: Fields, files: dict[str, bytes], checkpoint: Any, names: Names | None, options: LoadOptions
+) -> Prepared:
+    """The Instance, whose weights are not read yet, and their reader. `names`: the rulebook of the file;
+    None: that of the architecture. Raises ModelError, ArgumentError."""
     if options.architecture is not None:
         config = Fields({**config.values, "architectures": [options.architecture]}, config.where)
     config, checkpoint = apply_quantization_config(config, checkpoint)
@@ -161,68 +156,15 @@ def _instance(
     if not dtype.is_float:
         raise ArgumentError(f"dtype: expected a float, got {dtype}")
     module = kind.build(config)
-    used_names = _read_weights(module, kind.names if names is None else names, checkpoint, dtype, options)
     o = options
+    rules = kind.names if names is None else names
+    reader = WeightReader(module, rules, checkpoint, dtype, o.device, o.quantize, o.activations)
     instance = instance_class(kind.task)(module, kind, config, files, o.device, o.max_batch, o.max_seq_len)
-    instance.unused = sorted(set(checkpoint.shapes) - used_names)
+    instance.unused = sorted(set(checkpoint.shapes) - reader.used)
+    return instance, reader
+
+
+def _filled(prepared: Prepared) -> HFInstance:
+    instance, reader = prepared
+    reader.read_all()
     return instance
-
-
-def _read_weights(module: Any, names: Names, checkpoint: Any, dtype: DType, options: _Options) -> set[str]:
-    """Give a model the weights of a file, packed where they are or are to be; the tensors that were used."""
-    module_state = nn.state.get_state_dict(module)
-    shapes = {name: tuple(t.shape) for name, t in module_state.items()}
-    sources = find_sources(shapes, names, checkpoint.shapes, checkpoint.where)
-    places, kind = find_packable_weights(module), options.quantize
-    activations = options.activations
-    check_activations(activations)
-    to_pack = {} if kind is None else find_weights_to_pack(module, kind, NOT_QUANTIZED, activations)
-    values: Iterable[tuple[str, Any]] = _values(sources, checkpoint, options.device)
-    if sys.stderr.isatty():
-        values = nn.data.progress(values, "loading", len(module_state))
-    with Tensor.no_grad():
-        for name, value in values:
-            if isinstance(value, StoredTensor):
-                if value.is_packed and name in places:
-                    places[name].put(value.pack(activations_of(value.shape, activations)))
-                    continue
-                value = value.read()
-            if isinstance(value, nn.PackedWeight):
-                if name in places:
-                    places[name].put(round_activations(value, activations))
-                    continue
-                value = value.dense()
-            if kind is not None and name in to_pack:
-                asked = activations_of(value.shape, activations)
-                to_pack[name].put(nn.PackedWeight.of(value, kind, asked))
-                continue
-            # integers, as positions and counts, keep their dtype; a value without other owners is not copied
-            value = value.cast(dtype if module_state[name].dtype.is_float else module_state[name].dtype)
-            module_state[name]._become(value if _is_own(value) else value.clone())
-            module_state[name].realize()
-    return {n for source in sources.values() for n in source.names}
-
-
-def _values(
-    sources: Mapping[str, Source], checkpoint: Any, device: str | None
-) -> Iterator[tuple[str, Tensor | nn.PackedWeight | StoredTensor]]:
-    """The weights by their names here. The tensor read last is kept: parts of it may be asked for one by
-    one."""
-    last: dict[str, Tensor | nn.PackedWeight | StoredTensor] = {}
-
-    def read(name: str) -> Any:
-        if name not in last:
-            last.clear()
-            last[name] = checkpoint.read(name, device)
-        return last[name]
-
-    for name, source in sources.items():
-        yield name, source.read([read(n) for n in source.names])
-
-
-def _is_own(value: Tensor) -> bool:
-    """Whether a value is memory as it was read, not a part or a conversion of it."""
-    node = value.uop
-    while node.op is Ops.RESHAPE:
-        node = node.src[0]
-    return node.op is Ops.BUFFER

@@ -124,3 +124,8 @@ _MODES = {
     "weightedmean": _weighted_mean,
     "lasttoken": _last,
 }
+
+
+def pooling_modes() -> list[str]:
+    """The names of all modes."""
+    return list(_MODES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from polygrad.errors import ArgumentError
@@ -10,6 +10,7 @@ from polygrad.generation.engine import Engine
 from polygrad.generation.requests import Completion, NoText, Request, join_pieces
 from polygrad.generation.sampling import Sampling
 from polygrad.generation.scheduler import Scheduler
+from polygrad.generation.scheduler import Sequence as Running
 from polygrad.hf.instances import HFInstance
 from polygrad.models.instance import NOT_QUANTIZED
 from polygrad.models.log_mel import log_mel
@@ -40,26 +41,37 @@ class SequenceToSequence(HFInstance):
         name (`forced_decoder_ids`). Others are those of `LanguageModel.request`.
         """
         items, is_one = _items(inputs)
+        request = self.request(max_new_tokens, prefix, stop_tokens, **sampling)
+        answers: list[Completion] = []
+        for first in range(0, len(items), self.max_batch):
+            scheduler, sequences = self.submit(items[first : first + self.max_batch], request)
+            while not all(s.is_done for s in sequences):
+                scheduler.step()
+            answers += [join_pieces(list(s.pieces), len(request.tokens)) for s in sequences]
+        return answers[0] if is_one else answers
+
+    def request(
+        self,
+        max_new_tokens: int | None = None,
+        prefix: Iterable[int] | None = None,
+        stop_tokens: Iterable[int] | None = None,
+        **sampling: Any,
+    ) -> Request:
+        """How to write an answer: see `generate`. Raises ArgumentError."""
         begin = tuple(self._prefix() if prefix is None else prefix)
         ends = frozenset(self.end_tokens() if stop_tokens is None else stop_tokens)
         count = self.defaults.integer("max_new_tokens", 128) if max_new_tokens is None else max_new_tokens
-        request = Request(begin, count, Sampling(**sampling), ends)
-        answers: list[Completion] = []
-        for first in range(0, len(items), self.max_batch):
-            batch = [self._tensor(self._encode(x)) for x in items[first : first + self.max_batch]]
-            answers += self._answers(batch, request)
-        return answers[0] if is_one else answers
+        return Request(begin, count, Sampling(**sampling), ends)
 
-    def _answers(self, inputs: list[Tensor], request: Request) -> list[Completion]:
-        length = max(self._length(x) for x in inputs)
-        scheduler, memory = self._reader(length)
+    def submit(self, inputs: Sequence[Any], request: Request) -> tuple[Scheduler, list[Running]]:
+        """Read up to `max_batch` inputs, whose answers the scheduler then writes. The
+        answers of an earlier call have to be complete. Raises ArgumentError, ShapeError."""
+        tensors = [self._tensor(self._encode(x)) for x in inputs]
+        scheduler, memory = self._reader(max(self._length(x) for x in tensors))
         with Tensor.no_grad():
-            for slot, x in enumerate(inputs):
+            for slot, x in enumerate(tensors):
                 self.module.remember(memory, slot, x)
-        sequences = [scheduler.submit(request, slot) for slot in range(len(inputs))]
-        while not all(s.is_done for s in sequences):
-            scheduler.step()
-        return [join_pieces(list(s.pieces), len(request.tokens)) for s in sequences]
+        return scheduler, [scheduler.submit(request, slot) for slot in range(len(tensors))]
 
     def quantize(
         self, kind: str, skip: str | Iterable[str] = NOT_QUANTIZED, activations: str | None = None

@@ -18,7 +18,9 @@ from polygrad.nn.archives import read_tar, read_zip
 from polygrad.nn.gguf import Blocks, read_gguf
 from polygrad.nn.quantization import dequantize
 from polygrad.nn.torch_file import Strided, TorchStorage, read_torch
+from polygrad.runtime.buffer import Buffer
 from polygrad.tensor.tensor import Tensor
+from polygrad.uop.node import UOp
 
 
 def file_bytes(data: Any, what: str, mapped: bool = False) -> memoryview:
@@ -45,13 +47,48 @@ def file_bytes(data: Any, what: str, mapped: bool = False) -> memoryview:
 
 
 def tensor_of_bytes(
-    raw: bytes | memoryview, dtype: DType, shape: tuple[int, ...], device: str | None = None
+    raw: bytes | memoryview | Tensor, dtype: DType, shape: tuple[int, ...], device: str | None = None
 ) -> Tensor:
-    """A Tensor whose elements are `raw`, in row-major order; they are copied once, to the device."""
+    """A Tensor whose elements are `raw`, in row-major order; they are copied once, to the device. `raw` may
+    be a Tensor of these elements, which is there already, see `TensorInPieces`."""
+    if isinstance(raw, Tensor):
+        return raw.reshape(shape)
     if not len(raw):
         return Tensor.zeros(*shape, dtype=dtype, device=device)
     memory = buffer_from(device or Device.DEFAULT, dtype, memoryview(raw).cast("B"))
     return Tensor(memory).reshape(shape)
+
+
+class TensorInPieces:
+    """A Tensor (elements,) whose bytes come one after the other: they are written to its device as they
+    come, so no more than a piece of them is anywhere else.
+
+    >>> arriving = TensorInPieces(dtypes.int16, 3)
+    >>> for piece in (b"\\1", b"\\0\\2\\0", b"\\3\\0"):
+    ...     arriving.write(memoryview(piece))
+    >>> arriving.tensor().tolist()
+    [1, 2, 3]
+    """
+
+    def __init__(self, dtype: DType, count: int, device: str | None = None) -> None:
+        self._dtype, self._at = dtype, 0
+        self._memory = Buffer(Device[device or Device.DEFAULT], count, dtype)
+
+    @property
+    def missing(self) -> int:
+        """The number of bytes that have not come yet."""
+        return self._memory.nbytes - self._at
+
+    def write(self, piece: memoryview) -> None:
+        """Take the next bytes, no more than are missing. Raises OutOfMemoryError."""
+        self._memory.write_at(self._at, piece)
+        self._at += len(piece)
+
+    def tensor(self) -> Tensor:
+        """The Tensor, of which no bytes are missing."""
+        if not self._memory.nbytes:
+            return Tensor.zeros(0, dtype=self._dtype)
+        return Tensor(UOp.buffer_of(self._memory, self._dtype))
 
 
 # --- archives

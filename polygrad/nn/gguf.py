@@ -54,11 +54,26 @@ ENCODINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """A tensor: its shape in numpy's order, its encoding, and its bytes."""
+    """A tensor: its shape in numpy's order, its encoding, and its bytes, or what a reader of the file has in
+    their place: see `polygrad.nn.files.tensor_of_bytes`."""
 
     encoding: Encoding
     shape: tuple[int, ...]
-    data: memoryview
+    data: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a tensor is: its bytes are those from `start` to `end` of the file."""
+
+    encoding: Encoding
+    shape: tuple[int, ...]
+    start: int
+    end: int
+
+
+class Incomplete(Exception):
+    """The bytes that are there end before the header does."""
 
 
 _LENGTH = struct.Struct("<Q")
@@ -66,21 +81,28 @@ _WINDOW = 1 << 20  # bytes
 
 
 class _GGUFReader:
-    def __init__(self, data: memoryview) -> None:
-        self.data, self.at = data, 0
+    """Reads `data`, the first bytes of a file of `size` bytes. Raises Incomplete beyond them."""
+
+    def __init__(self, data: memoryview, size: int) -> None:
+        self.data, self.size, self.at = data, size, 0
+
+    def need(self, count: int, what: str) -> None:
+        """Raises ArgumentError if the file ends before `count` bytes more, Incomplete if `data` does."""
+        if count > self.size - self.at:
+            refuse(f"{what} at {self.at}", f"a file of {self.size}")
+        if count > len(self.data) - self.at:
+            raise Incomplete
 
     def number(self, code: str) -> Any:
         size = struct.calcsize("<" + code)
-        if self.at + size > len(self.data):
-            refuse(f"{size} bytes at {self.at}", f"a file of {len(self.data)}")
+        self.need(size, f"{size} bytes")
         (out,) = struct.unpack_from("<" + code, self.data, self.at)
         self.at += size
         return out
 
     def text(self) -> str:
         length = self.number("Q")
-        if length > len(self.data) - self.at:
-            refuse(f"text of {length} bytes at {self.at}", f"a file of {len(self.data)}")
+        self.need(length, f"text of {length} bytes")
         raw = self.data[self.at : self.at + length]
         self.at += length
         try:
@@ -125,8 +147,7 @@ class _GGUFReader:
         inner, count = self.number("I"), self.number("Q")
         code = _SCALARS.get(inner)
         least = struct.calcsize("<" + code) if code else 8 if inner == _STRING else 12
-        if count * least > len(self.data) - self.at:
-            refuse(f"{count} values at byte {self.at}", f"a file of {len(self.data)}")
+        self.need(count * least, f"{count} values")
         if code:
             out = list(struct.unpack_from(f"<{count}{code}", self.data, self.at))
             self.at += count * least
@@ -144,16 +165,24 @@ def refuse(expected: str, got: str) -> Any:
 def read_gguf(raw: bytes | memoryview) -> tuple[dict[str, Any], dict[str, Blocks]]:
     """Metadata and tensors of a GGUF file of version 2 or 3. Raises ArgumentError when it is damaged."""
     data = memoryview(raw).cast("B")
-    r = _GGUFReader(data)
-    if bytes(data[:4]) != b"GGUF":
+    metadata, places = read_gguf_header(data, len(data))
+    return metadata, {n: Blocks(p.encoding, p.shape, data[p.start : p.end]) for n, p in places.items()}
+
+
+def read_gguf_header(raw: bytes | memoryview, size: int) -> tuple[dict[str, Any], dict[str, Place]]:
+    """Metadata, and where the tensors are, of a GGUF file of `size` bytes that begins with `raw`. Raises
+    Incomplete when more of it is needed, ArgumentError when it is damaged."""
+    data = memoryview(raw).cast("B")
+    r = _GGUFReader(data, size)
+    if bytes(data[:4]) != b"GGUF"[: len(data)] or size < 4:
         refuse("a GGUF file", f"one that begins with {bytes(data[:4]).hex() or 'nothing'}")
     r.at = 4
     version = r.number("I")
     if version not in (2, 3):
         refuse("version 2 or 3, little-endian", f"{version}")
     tensors, pairs = r.number("Q"), r.number("Q")
-    if tensors * 24 + pairs * 13 > len(data):
-        refuse(f"{tensors} tensors and {pairs} values", f"a file of {len(data)} bytes")
+    if tensors * 24 + pairs * 13 > size:
+        refuse(f"{tensors} tensors and {pairs} values", f"a file of {size} bytes")
     metadata: dict[str, Any] = {}
     for _ in range(pairs):
         key = r.text()
@@ -161,7 +190,7 @@ def read_gguf(raw: bytes | memoryview) -> tuple[dict[str, Any], dict[str, Blocks
             refuse("keys of their own", f"{key[:80]!r} twice")
         metadata[key] = r.value(r.number("I"))
     infos = [_info(r) for _ in range(tensors)]
-    return metadata, _place_tensors(data, r.at, metadata, infos)
+    return metadata, _place_tensors(size, r.at, metadata, infos)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,22 +218,19 @@ def _info(r: _GGUFReader) -> _Info:
     return _Info(name, encoding, shape, prod(shape) // encoding.elements * encoding.nbytes, offset)
 
 
-def _place_tensors(
-    data: memoryview, at: int, metadata: dict[str, Any], infos: list[_Info]
-) -> dict[str, Blocks]:
-    """The bytes of the tensors, which lie at the end of the file, aligned and without overlap."""
+def _place_tensors(size: int, at: int, metadata: dict[str, Any], infos: list[_Info]) -> dict[str, Place]:
+    """Where the tensors lie: at the end of the file, aligned and without overlap."""
     alignment = metadata.get("general.alignment", 32)
     if isinstance(alignment, bool) or not isinstance(alignment, int) or not 1 <= alignment <= 1 << 20:
         refuse("an alignment of 1 to 1048576", repr(alignment)[:40])
-    start, end, out = -(-at // alignment) * alignment, 0, {}
+    start, end = -(-at // alignment) * alignment, 0
+    out: dict[str, Place] = {}
     for i in sorted(infos, key=lambda i: i.offset):
         first = start + i.offset
-        if i.offset % alignment or first + i.nbytes > len(data):
-            refuse(
-                f"{i.name[:80]}: {i.nbytes} bytes at an aligned place", f"{first} in a file of {len(data)}"
-            )
+        if i.offset % alignment or first + i.nbytes > size:
+            refuse(f"{i.name[:80]}: {i.nbytes} bytes at an aligned place", f"{first} in a file of {size}")
         if first < end or i.name in out:
             refuse(f"{i.name[:80]}: tensors with names and bytes of their own", "one that overlaps another")
         end = first + i.nbytes
-        out[i.name] = Blocks(i.encoding, i.shape, data[first:end])
+        out[i.name] = Place(i.encoding, i.shape, first, end)
     return {i.name: out[i.name] for i in infos}

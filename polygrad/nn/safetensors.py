@@ -29,11 +29,22 @@ _MAX_HEADER = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class TensorEntry:
-    """A tensor of a safetensors file: `data` are the elements' bytes in row-major order."""
+    """A tensor of a safetensors file: `data` are the elements' bytes in row-major order, or what a reader of
+    the file has in their place: see `polygrad.nn.files.tensor_of_bytes`."""
 
     dtype: DType
     shape: tuple[int, ...]
-    data: bytes | memoryview
+    data: Any
+
+
+@dataclass(frozen=True, slots=True)
+class TensorPlace:
+    """Where a tensor is: its bytes are those from `start` to `end` of the file."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    start: int
+    end: int
 
 
 def read_entries(data: Any) -> dict[str, TensorEntry]:
@@ -43,19 +54,26 @@ def read_entries(data: Any) -> dict[str, TensorEntry]:
     """
     raw = _read(data)
     start, header = read_header(raw)
-    out: dict[str, TensorEntry] = {}
+    places = place_tensors(start, header, len(raw))
+    return {name: TensorEntry(p.dtype, p.shape, raw[p.start : p.end]) for name, p in places.items()}
+
+
+def place_tensors(start: int, header: Mapping[str, Any], size: int) -> dict[str, TensorPlace]:
+    """Where the tensors of a file of `size` bytes are, by its header, which ends at `start`. Raises
+    ArgumentError when they do not fill the rest of the file."""
+    out: dict[str, TensorPlace] = {}
     ends: list[tuple[int, int, str]] = []
     for name, entry in header.items():
         if name == "__metadata__":
             continue
         dtype, shape, lo, hi = _fields(name, entry)
-        if not lo <= hi <= len(raw) - start or hi - lo != prod(shape) * dtype.itemsize:
-            size = prod(shape) * dtype.itemsize
+        if not lo <= hi <= size - start or hi - lo != prod(shape) * dtype.itemsize:
+            nbytes = prod(shape) * dtype.itemsize
             raise ArgumentError(
-                f"safe_load: {name}: expected {size} bytes, got {lo}..{hi} of {len(raw) - start}"
+                f"safe_load: {name}: expected {nbytes} bytes, got {lo}..{hi} of {size - start}"
             )
         ends.append((lo, hi, name))
-        out[name] = TensorEntry(dtype, shape, raw[start + lo : start + hi])
+        out[name] = TensorPlace(dtype, shape, start + lo, start + hi)
     end = 0
     for lo, hi, name in sorted(ends):
         if lo != end:
@@ -63,8 +81,8 @@ def read_entries(data: Any) -> dict[str, TensorEntry]:
                 f"safe_load: {name}: the tensor begins at byte {lo}, and the one before it ends at {end}"
             )
         end = hi
-    if end != len(raw) - start:
-        raise ArgumentError(f"safe_load: expected {end} bytes of tensors, got {len(raw) - start}")
+    if end != size - start:
+        raise ArgumentError(f"safe_load: expected {end} bytes of tensors, got {size - start}")
     return out
 
 
@@ -117,12 +135,19 @@ def _read(data: Any) -> memoryview:
 def read_header(data: Any) -> tuple[int, dict[str, Any]]:
     """The start of the data, and the JSON header, of a path, bytes, or a buffer. Raises ArgumentError."""
     raw = _read(data)
-    if len(raw) < 8:
-        raise ArgumentError(f"safetensors: expected at least 8 bytes, got {len(raw)}")
+    start = header_end(raw, len(raw))
+    return start, _json_object(raw[8:start], "header")
+
+
+def header_end(raw: bytes | memoryview, size: int) -> int:
+    """Where the header ends of a file of `size` bytes that begins with `raw`, at least 8 bytes if the file
+    has them. Raises ArgumentError."""
+    if size < 8:
+        raise ArgumentError(f"safetensors: expected at least 8 bytes, got {size}")
     (length,) = struct.unpack_from("<Q", raw)
-    if length > min(len(raw) - 8, _MAX_HEADER):
-        raise ArgumentError(f"safetensors: expected a header of {length} bytes, got a file of {len(raw)}")
-    return 8 + length, _json_object(raw[8 : 8 + length], "header")
+    if length > min(size - 8, _MAX_HEADER):
+        raise ArgumentError(f"safetensors: expected a header of {length} bytes, got a file of {size}")
+    return 8 + int(length)
 
 
 def read_index(raw: memoryview) -> dict[str, str]:

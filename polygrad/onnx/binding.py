@@ -35,7 +35,7 @@ _OTHER = {
 
 
 @contextmanager
-def _in_file(name: str) -> Iterator[None]:
+def in_file(name: str) -> Iterator[None]:
     """Errors of the file, its nodes and its inputs begin with the file's name."""
     try:
         yield
@@ -49,7 +49,7 @@ class File:
 
     def __init__(self, raw: bytes, name: str) -> None:
         self.raw, self.name = raw, name
-        with _in_file(name):
+        with in_file(name):
             other = next((text for start, text in _OTHER.items() if raw.startswith(start)), None)
             if other is None and len(raw) > 8 and raw[8:9] == b"{" and raw[7] == 0:
                 other = "a safetensors file: `state.safeLoad` reads its tensors"
@@ -85,12 +85,12 @@ class Model:
 
     def forward(self, given: Mapping[str, Any]) -> list[Any]:
         """The outputs in order. A tuple stands for elements that take the shape of their input."""
-        with _in_file(self.file):
+        with in_file(self.file):
             return list(self._forward(self._inputs(given)).values())
 
     def profile(self, given: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         """`Instance.profile` as plain data."""
-        with _in_file(self.file):
+        with in_file(self.file):
             return asdict(self._instance.profile(self._inputs(given), seconds=seconds))
 
     @property
@@ -107,12 +107,12 @@ class Model:
 
     def capture(self, bounds: Mapping[str, Any]) -> Model:
         """The same model, captured for all sizes within `bounds`."""
-        with _in_file(self.file):
+        with in_file(self.file):
             return Model(self._instance, self.file, self._instance.capture(**_pairs(bounds)))
 
     def export(self, bounds: Mapping[str, Any]) -> bytes:
         """The bytes of a .pgrd file."""
-        with _in_file(self.file), tempfile.TemporaryDirectory() as folder:
+        with in_file(self.file), tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "model.pgrd")
             self._instance.export(path, **_pairs(bounds))
             with open(path, "rb") as f:
@@ -204,6 +204,6 @@ def load(
     external: Mapping[str, bytes] | None = None,
 ) -> Model:
     """The model in a file, with the files of external data by their names."""
-    with _in_file(file.name):
+    with in_file(file.name):
         instance = load_instance(file.raw, device, requires_grad, files=external)
         return Model(instance, file.name)

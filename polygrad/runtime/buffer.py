@@ -233,6 +233,13 @@ class Buffer:
             )
 
     @synchronized
+    def write_at(self, offset: int, data: memoryview) -> None:
+        """Write the bytes from `offset` on, of a buffer that no Tensor reads yet. `data`: format 'B'."""
+        if len(data):
+            _enter(self.runtime)
+            self.runtime.write(self.handle, offset, data)
+
+    @synchronized
     def read(self) -> memoryview:
         """A copy of the whole buffer, format 'B'."""
         _enter(self.runtime)

@@ -60,13 +60,16 @@ class GPURuntime(Runtime):
         return None
 
     def allocate(self, nbytes: int) -> int:
-        limit = self.buffer_bytes
-        if limit is not None and self._pool.size_class(nbytes) > limit:
+        self.reserve([nbytes])
+        return int(self._pool.allocate(nbytes))
+
+    def reserve(self, sizes: Sequence[int]) -> None:
+        nbytes, limit = max(sizes, default=0), self.buffer_bytes
+        if limit is not None and self._pool.size_class(max(nbytes, 1)) > limit:
             raise OutOfMemoryError(
                 f"device {self.name}: an allocation of {nbytes} bytes: a buffer of the {self.description} has"
                 f" at most {limit} bytes: use smaller tensors"
             )
-        return int(self._pool.allocate(nbytes))
 
     def free(self, handle: int) -> None:
         self._pool.free(handle)

@@ -73,6 +73,19 @@ class Heap:
                 self._give_back()
         return address
 
+    def reserve(self, nbytes: int) -> None:
+        """Grow until `nbytes` are free. Raises OutOfMemoryError, and then nothing has changed."""
+        missing = nbytes - sum(self._free.values())
+        needed_end = self.end + missing
+        if missing > 0:
+            if needed_end > self.limit or (reached := self._grow(needed_end)) < needed_end:
+                raise OutOfMemoryError(
+                    f"reserve {nbytes} bytes: {self.allocated} of {self.end} bytes are in use, and the "
+                    f"memory cannot grow to {needed_end} (limit of {self.limit} bytes): free tensors, or use "
+                    "smaller ones"
+                )
+            self._extend(min(reached, self.limit))
+
     def free(self, address: int) -> None:
         """Free an allocation. Raises InternalError when `address` is not one.
 

@@ -134,6 +134,10 @@ class Runtime(ABC):
         """`nbytes` (at least 1) of uninitialised memory, 64-byte aligned. Raises OutOfMemoryError, and then
         nothing has changed."""
 
+    def reserve(self, sizes: Sequence[int]) -> None:  # noqa: B027  devices that know no limit promise nothing
+        """Make room for allocations of these numbers of bytes, as far as the device knows its limits. Raises
+        OutOfMemoryError, and then nothing has changed."""
+
     @abstractmethod
     def free(self, handle: Handle) -> None:
         """Release an allocation; its handle becomes invalid."""

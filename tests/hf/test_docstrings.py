@@ -8,7 +8,9 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["tokenizer", "chat", "image_preparation", "tool_calls"])
+@pytest.mark.parametrize(
+    "name", ["arriving", "files", "tokenizer", "chat", "image_preparation", "tool_calls"]
+)
 def test_the_examples_run(name: str) -> None:
     module = importlib.import_module(f"polygrad.hf.{name}")
     done = doctest.testmod(module)

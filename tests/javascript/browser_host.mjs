@@ -27,7 +27,8 @@ async function open(name) {
 
 const [browser, folder, mode, ...names] = process.argv.slice(2);
 const models = process.env.ONNX_MODELS ? readFileSync(process.env.ONNX_MODELS, "utf8") : "{}";
-const server = await servePackage(folder);
+const pipelines = process.env.PIPELINE_MODELS;
+const server = await servePackage(folder, { mounts: pipelines ? { "/models/": pipelines } : {} });
 const { page, close } = await open(browser);
 try {
   const complaints = [];
@@ -37,15 +38,17 @@ try {
   page.on("pageerror", (error) => complaints.push(String(error)));
   await page.goto(`${server.url}/tests/page.html`);
   const results = await page.evaluate(
-    async ([worker, names, onnx]) => {
+    async ([worker, names, onnx, hasPipelines]) => {
       const { cases } = await import("/tests/cases.mjs");
       const { onnxCases } = await import("/tests/onnx_cases.mjs");
+      const { pipelineCases } = await import("/tests/pipeline_cases.mjs");
       const { runCases } = await import("/tests/run_cases.mjs");
       const pg = await globalThis.polygrad.create({ worker });
-      const chosen = names.length > 0 ? { ...cases, ...onnxCases } : cases;
-      return runCases(chosen, names, pg, { worker, url: "/data", onnx });
+      const chosen = names.length > 0 ? { ...cases, ...onnxCases, ...pipelineCases } : cases;
+      const picture = hasPipelines ? await (await fetch("/models/picture.json")).json() : [];
+      return runCases(chosen, names, pg, { worker, url: "/data", onnx, models: "/models", picture });
     },
-    [mode === "worker", names, JSON.parse(models)],
+    [mode === "worker", names, JSON.parse(models), pipelines !== undefined],
   );
   console.log(JSON.stringify({ ...results, complaints }));
 } finally {

@@ -5,6 +5,7 @@ import { createRequire } from "node:module";
 
 import { cases } from "./cases.mjs";
 import { onnxCases } from "./onnx_cases.mjs";
+import { pipelineCases } from "./pipeline_cases.mjs";
 import { runCases } from "./run_cases.mjs";
 
 const [folder, files, mode, ...names] = process.argv.slice(2);
@@ -12,7 +13,10 @@ const { create } = createRequire(`${folder}/`)("polygrad");
 const worker = mode === "worker";
 const pg = await create({ worker });
 const onnx = JSON.parse(process.env.ONNX_MODELS ? readFileSync(process.env.ONNX_MODELS, "utf8") : "{}");
-const chosen = names.length > 0 ? { ...cases, ...onnxCases } : cases;
-console.log(JSON.stringify(await runCases(chosen, names, pg, { worker, url: files, onnx })));
+const models = process.env.PIPELINE_MODELS;
+const picture = models === undefined ? [] : JSON.parse(readFileSync(`${models}/picture.json`, "utf8"));
+const chosen = names.length > 0 ? { ...cases, ...onnxCases, ...pipelineCases } : cases;
+const host = { worker, url: files, onnx, models, picture };
+console.log(JSON.stringify(await runCases(chosen, names, pg, host)));
 pg.close();
 process.exit(0);

@@ -20,8 +20,9 @@ from javascript_snippets import Snippet, snippets
 pytestmark = [pytest.mark.e2e, built]
 HERE = Path(__file__).parent
 PROCESSES, PAGES = snippets("process"), snippets("page")
-ONNX = (ROOT / "docs" / "guides" / "onnx.md").read_text(encoding="utf-8")
-WRITES_A_MODEL = re.search(r"^```python\n(.*?)^```\n", ONNX, re.MULTILINE | re.DOTALL)
+PYTHON = re.compile(r"^```python\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
+# What a snippet mentions, and the guide whose first block of Python writes it.
+MODELS = {"classifier.onnx": "onnx.md", '"counting"': "javascript_models.md"}
 
 
 def run(*command: object, cwd: Path) -> str:
@@ -44,9 +45,11 @@ def test_there_are_snippets_of_all_kinds() -> None:
 @pytest.mark.parametrize("snippet", PROCESSES, ids=named(PROCESSES))
 def test_a_program_runs_and_prints_what_it_says(snippet: Snippet, package: Path) -> None:
     source = snippet.source
-    if "classifier.onnx" in source:
-        assert WRITES_A_MODEL is not None
-        run(sys.executable, "-c", WRITES_A_MODEL[1], cwd=package)
+    for name, page in MODELS.items():
+        if name in source:
+            writes_it = PYTHON.search((ROOT / "docs" / "guides" / page).read_text(encoding="utf-8"))
+            assert writes_it is not None
+            run(sys.executable, "-c", writes_it[1], cwd=package)
     if snippet.kind == "js":
         name = f"readme.{'cjs' if 'require(' in source else 'mjs'}"
         (package / name).write_text(source)

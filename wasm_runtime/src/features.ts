@@ -3,7 +3,7 @@
 /** The host decides about "threads", not the engine: they need a memory that workers may share. */
 export type Feature = Probed | "threads";
 
-type Probed = "simd" | "relaxed-simd";
+type Probed = "simd" | "relaxed-simd" | "relaxed-dot";
 
 /** A module with one function of type () -> i32, exported as "f", whose body is `code`. */
 function module(code: readonly number[]): Uint8Array<ArrayBuffer> {
@@ -45,22 +45,28 @@ function dot(summand: number): number[] {
 let probes = 0;
 
 /**
- * Whether this engine has the dot products of relaxed SIMD, and computes them wrongly: the baseline compiler of Node 20's
- * V8 loses the summand. Engines keep what they compiled by its bytes, so probes differ: one may follow a change of flags.
+ * Whether the engine computes the dot products of relaxed SIMD as specified; undefined if it has none. The baseline compiler
+ * of Node 20's V8 loses the summand. Engines keep what they compiled by its bytes, so probes differ: one may follow a change
+ * of flags.
  */
-export function hasWrongDots(): boolean {
+function dotsAreRight(): boolean | undefined {
   const summand = 1 + (probes++ % 63);
-  return WebAssembly.validate(module(dot(summand))) && run(dot(summand)) !== 60 + summand;
+  return WebAssembly.validate(module(dot(summand))) ? run(dot(summand)) === 60 + summand : undefined;
+}
+
+/** Whether this engine has the dot products of relaxed SIMD, and computes them wrongly. */
+export function hasWrongDots(): boolean {
+  return dotsAreRight() === false;
 }
 
 /** The features this engine has. Relaxed SIMD is one only if its multiply-add is fused, because kernels of `pow`,
- * `exp` and `sin` rely on that, and if its dot products are right. Engines round the product on a processor that has no fused
- * multiply-add. */
+ * `exp` and `sin` rely on that. Engines round the product on a processor that has no fused multiply-add. Its dot product of
+ * bytes is a feature of its own, because it is wrong in some engines. */
 export function detectFeatures(): Probed[] {
   const features: Probed[] = [];
   if (WebAssembly.validate(module(COUNTED))) features.push("simd");
-  const isFused = WebAssembly.validate(module(FUSED)) && run(FUSED) !== 0;
-  if (isFused && !hasWrongDots()) features.push("relaxed-simd");
+  if (WebAssembly.validate(module(FUSED)) && run(FUSED) !== 0) features.push("relaxed-simd");
+  if (dotsAreRight()) features.push("relaxed-dot");
   return features;
 }
 

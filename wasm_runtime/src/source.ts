@@ -34,6 +34,8 @@ export type ByteSource = ArrayBuffer | Uint8Array | Response;
 export interface OpenedFile {
   readonly pieces: AsyncIterable<Uint8Array>;
   readonly length?: number | undefined;
+  /** The media type that a server tells. */
+  readonly type?: string | undefined;
 }
 
 /**
@@ -75,6 +77,7 @@ export function openResponse(response: Response, what: string, signal?: AbortSig
   return {
     pieces: withFailures(pieces, (error) => failure(error, what, url, signal)),
     length: length === null ? undefined : Number(length),
+    type: headers.get("content-type") ?? undefined,
   };
 }
 

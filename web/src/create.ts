@@ -12,9 +12,10 @@ import {
 } from "../../wasm_runtime/src/api/index";
 import { connectWorker, loadOptions, type SessionOptions } from "./connect";
 import { installFormatter } from "./formatter";
-import { pixelsOf } from "./image";
+import { decodeImage, pixelsOf } from "./image";
 import { load } from "./load";
 import { folderAt, folderOf } from "./places";
+import { decodeSound } from "./sound";
 
 export interface CreateOptions extends SessionOptions {
   /** Whether polygrad runs in a worker, so that the page never freezes. Then only awaited reads work. */
@@ -55,7 +56,7 @@ export function creator(script: string | undefined): Create {
     const base = baseURL === undefined ? folderOf(script) : folderAt(baseURL);
     tellOneThread(options);
     installFormatter();
-    const host = { open: openUrl, pixels: pixelsOf };
+    const host = { open: openUrl, pixels: pixelsOf, decodeImage, decodeSound };
     if (worker) return createApi(await connectWorker(options, base), host);
     return createDirectApi(await onThisThread(options, base), host);
   };

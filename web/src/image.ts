@@ -18,3 +18,20 @@ export function pixelsOf(image: object): ImageData {
   context.drawImage(source, 0, 0, width, height);
   return context.getImageData(0, 0, width, height);
 }
+
+/** The pixels of a file of a picture. Throws TypeError for a file that the browser cannot decode. */
+export async function decodeImage(file: Blob): Promise<ImageData> {
+  let bitmap: ImageBitmap;
+  try {
+    bitmap = await createImageBitmap(file);
+  } catch (error) {
+    throw new TypeError(`image: expected a picture that the browser decodes: ${String(error)}`, {
+      cause: error,
+    });
+  }
+  try {
+    return pixelsOf(bitmap);
+  } finally {
+    bitmap.close();
+  }
+}

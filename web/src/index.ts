@@ -7,6 +7,7 @@
  */
 
 import { api } from "./api";
+import { sharedPipeline } from "../../wasm_runtime/src/api/index";
 import { creator } from "./create";
 
 export * from "../../wasm_runtime/src/index";
@@ -18,4 +19,5 @@ export type { LoadOptions } from "./load";
 export type { RemotePolygrad } from "./remote";
 
 export const create = creator(import.meta.url);
+export const pipeline = sharedPipeline((options) => create(options));
 export const { load, loadWorker } = api(import.meta.url);

@@ -5,6 +5,7 @@
  *     <script type="module"> const { Tensor } = await polygrad.create(); </script>
  */
 
+import { sharedPipeline } from "../../wasm_runtime/src/api/index";
 import { api } from "./api";
 import { creator } from "./create";
 import { runPythonTags } from "./python_tags";
@@ -18,6 +19,7 @@ const tag = document.currentScript;
 const base = tag instanceof HTMLScriptElement && tag.src ? tag.src : document.baseURI;
 
 export const create = creator(base);
+export const pipeline = sharedPipeline((options) => create(options));
 export const { load, loadWorker } = api(base);
 
 const runTags = (): void => {

@@ -22,6 +22,7 @@ from polygrad.wasm.wat import print_module
 _runtime = WasmRuntime()  # for the target; `open` gives it first
 _unopened = [_runtime]
 _relaxed = "relaxed-simd" in _runtime.features
+_dots = RELAXED_DOTS if "relaxed-dot" in _runtime.features else WASM_DOTS
 _shared = "threads" in _runtime.features
 
 
@@ -55,7 +56,7 @@ BACKEND = Backend(
         scalar_fma=_relaxed,
         threads=_runtime.host.threads,
         index_bits=32,
-        dots=RELAXED_DOTS if _relaxed else WASM_DOTS,
+        dots=_dots,
         adding_dots=False,
     ),
     compile=_compile,

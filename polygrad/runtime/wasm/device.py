@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from polygrad.errors import DeviceError, ProgramError
 from polygrad.helpers import PART, PARTS, THREAD, THREADS, env_int
-from polygrad.runtime.heap import Heap
+from polygrad.runtime.heap import ALIGN, Heap
 from polygrad.runtime.interface import Control, Executable, Runtime
 from polygrad.runtime.program import Launch, Program
 from polygrad.runtime.wasm.host import MAX_PAGES, PAGE, WORD, WasmCall, WasmCalls, WasmFunction, WasmHost
@@ -57,6 +57,9 @@ class WasmRuntime(Runtime):
 
     def allocate(self, nbytes: int) -> int:
         return self.heap.allocate(nbytes)
+
+    def reserve(self, sizes: Sequence[int]) -> None:
+        self.heap.reserve(sum(-(-nbytes // ALIGN) * ALIGN for nbytes in sizes))
 
     def free(self, handle: int) -> None:
         self.heap.free(handle)

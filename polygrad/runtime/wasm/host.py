@@ -63,7 +63,7 @@ class WasmCalls(ABC):
 class WasmHost(ABC):
     """A WebAssembly engine with one memory."""
 
-    features: frozenset[str]  # of "simd", "relaxed-simd", "threads"
+    features: frozenset[str]  # of "simd", "relaxed-simd", "relaxed-dot", "threads"
     threads: int = 1  # the most of a run; with "threads" the memory is shared, else not
 
     @abstractmethod

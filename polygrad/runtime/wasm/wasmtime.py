@@ -82,7 +82,8 @@ class WasmtimeHost(WasmHost):
         config.wasm_relaxed_simd = True
         config.parallel_compilation = False  # its threads do not survive a fork, and the child would deadlock
         self.engine = Engine(config)
-        self.features = frozenset(("simd", "relaxed-simd") if _fuses(self.engine) else ("simd",))
+        fused = ("relaxed-simd",) if _fuses(self.engine) else ()
+        self.features = frozenset(("simd", "relaxed-dot", *fused))
         self.store = Store(self.engine)
         self.store.set_limits(instances=_MAX_INSTANCES)
         self.memory = Memory(self.store, MemoryType(Limits(1, None)))

@@ -26,6 +26,8 @@ import type { Constructor, PythonObject } from "./object";
 import { loadModel, type LoadOptions, type OnnxModel } from "./onnx";
 import { READS, type Reads } from "./reading";
 import type { MadeDType } from "./result_dtypes";
+import { makePipeline } from "./pipelines";
+import type { MakePipeline } from "./pipeline_types";
 import { Session, type Connection } from "./session";
 import { slice } from "./slice";
 import { checkFunction } from "./traced";
@@ -81,6 +83,19 @@ export interface Polygrad extends FunctionTransforms {
    * read.
    */
   load(source: FileSource, options?: LoadOptions): Promise<OnnxModel>;
+  /**
+   * A model for a task: "text-generation", "feature-extraction", "text-classification", "fill-mask", "image-classification",
+   * "zero-shot-image-classification", "automatic-speech-recognition" or "object-detection".
+   *
+   *     const generator = await pipeline("text-generation", "https://example.org/models/SmolLM2-135M-Instruct");
+   *     for await (const text of generator.stream([{ role: "user", content: "Hi!" }])) console.log(text);
+   *
+   * `model`: the address of a folder as those of HuggingFace's hub are, or of a GGUF or ONNX file; in Node also a path; files
+   * by name, Files, or bytes. Weights go to the device while they arrive. Rejects with FetchError and ArgumentError for files
+   * that are not there, ModelError and OnnxError for damaged ones and models that cannot do the task, OutOfMemoryError, before
+   * the weights are read, for a model that does not fit.
+   */
+  readonly pipeline: MakePipeline;
   /** A symbolic integer from `min` to `max`, both included. */
   readonly Variable: Constructor<[name: string, min: number, max: number], Variable>;
   /**
@@ -228,6 +243,7 @@ export function createApi({ transport, info }: Connection, host: Host): Polygrad
       canonical: (name) => callValue(session, "Device.canonical", [name]),
     },
     load: (source, options) => loadModel(session, host, source, options),
+    pipeline: (task, model, options) => makePipeline(session, host, task, model, options),
     Variable: bind(session, Variable, (name: string, min: number, max: number) => [
       session.call("Variable", [name, min, max]),
     ]),

@@ -366,7 +366,5 @@ function outsideOfTraining(session: Session, run: () => void): void {
 }
 
 async function advance(session: Session, training: PythonObject): Promise<Advance> {
-  return (await session.take(
-    await session.callWaiting("$fit.Training.advance", [training, SLICE]),
-  )) as Advance;
+  return (await session.valueWaiting("$fit.Training.advance", [training, SLICE])) as Advance;
 }

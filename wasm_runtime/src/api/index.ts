@@ -39,6 +39,14 @@ export * from "./generated/errors";
 export type * from "./generated/nn";
 export type { Tensor } from "./generated/tensor";
 export { Handle } from "./handle";
+export type {
+  AnswerOptions,
+  ChatMessage,
+  Completion,
+  GenerationOptions,
+  Prompt,
+  SamplingOptions,
+} from "./generation";
 export type { Pixels, TensorData, TensorOptions } from "./make";
 export type { StateDict } from "./models";
 export type {
@@ -57,11 +65,42 @@ export type {
   ShapedData,
   SizeBounds,
 } from "./onnx";
+export type { ImageInput } from "./pictures";
+export type { ModelSource } from "./model_files";
+export type {
+  CallOptions,
+  DetectedObject,
+  DetectionOptions,
+  FeatureExtractionOptions,
+  FeatureExtractionPipeline,
+  FillMaskOptions,
+  FillMaskPipeline,
+  ImageClassificationPipeline,
+  LabelScore,
+  MakePipeline,
+  MaskFilling,
+  ObjectDetectionPipeline,
+  OptionsOf,
+  PipelineOptions,
+  Pipelines,
+  RankOptions,
+  SpeechRecognitionPipeline,
+  Task,
+  TextClassificationPipeline,
+  TextGenerationPipeline,
+  TextInput,
+  Transcription,
+  TranscriptionOptions,
+  ZeroShotImageClassificationPipeline,
+  ZeroShotOptions,
+} from "./pipeline_types";
 export { SessionServer } from "./server";
 export type { Connection } from "./session";
+export { sharedPipeline, type SharedPipeline, type SharedPipelineOptions } from "./shared_pipeline";
 export { slice, type Slice } from "./slice";
 export type { OnProgress, Progress } from "../progress";
 export type { OpenedFile, ReadOptions } from "../source";
+export type { DecodedSound, SoundInput } from "./sounds";
 export type { FileLoadOptions, GgufFile, State } from "./state";
 export { openUrl, type FileSource, type Host } from "./sources";
 export type { ImageSource, Index, Layer, Operand, Size } from "./tensor_base";

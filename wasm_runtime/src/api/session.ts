@@ -233,6 +233,12 @@ export class Session implements Owner {
     return result;
   }
 
+  /** The plain data that `name` returns, which may wait for a GPU, in one message; arguments as of `callWaiting`. */
+  async valueWaiting(name: string, args: readonly unknown[]): Promise<unknown> {
+    const { text, bodies } = this.encode([args, {}]);
+    return this.ask({ kind: "call_waiting", name, result: 0, text, bodies });
+  }
+
   /** The plain data under a number, which is free then. */
   async take(handle: number): Promise<unknown> {
     try {

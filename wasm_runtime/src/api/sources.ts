@@ -10,7 +10,9 @@ import {
   type ReadOptions,
 } from "../source";
 import { ArgumentError } from "./generated/errors";
+import type { Pixels } from "./make";
 import type { Session } from "./session";
+import type { DecodedSound } from "./sounds";
 
 /** The source of a file: its bytes, or an address (in Node also a path). */
 export type FileSource = ArrayBuffer | Uint8Array | Blob | URL | string;
@@ -21,6 +23,10 @@ export interface Host {
   open(source: string | URL, what: string, signal?: AbortSignal): Promise<OpenedFile>;
   /** The pixels of an image, where the host can draw. */
   readonly pixels?: Session["pixels"];
+  /** The pixels of a file of a picture, where the host can decode it. */
+  readonly decodeImage?: (file: Blob) => Promise<Pixels>;
+  /** The samples of a file of sound at a rate, where the host can decode it. */
+  readonly decodeSound?: (file: ArrayBuffer, rate: number) => Promise<DecodedSound>;
 }
 
 /** The file at an address. Rejects with FetchError when there is none. */
@@ -37,7 +43,11 @@ export async function openSource(
   if (typeof source === "string" || source instanceof URL) return host.open(source, what, signal);
   if (source instanceof Blob) return { pieces: piecesOf(source.stream()), length: source.size };
   if (source instanceof ArrayBuffer || source instanceof Uint8Array) {
-    return { pieces: once(new Uint8Array(source as ArrayBuffer)), length: source.byteLength };
+    const bytes =
+      source instanceof ArrayBuffer
+        ? new Uint8Array(source)
+        : new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
+    return { pieces: once(bytes), length: source.byteLength };
   }
   throw new ArgumentError(`${what}: expected an address, a path, a File or bytes, got a ${typeof source}`);
 }

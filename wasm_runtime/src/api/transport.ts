@@ -62,7 +62,10 @@ export interface MetaQuestion {
   readonly names: readonly string[];
 }
 
-/** `PackedCall` without buffers, where it may have to wait for a GPU. */
+/**
+ * `PackedCall` without buffers, where it may have to wait for a GPU. With 0 as `result` the answer is the function's result,
+ * which is plain data.
+ */
 export interface WaitingCall {
   readonly kind: "call_waiting";
   readonly name: string;
