@@ -18,6 +18,7 @@ class Workgroups:
     step (0: not known): those that follow each other along x, then y, then z. `shuffle_bytes`: the most that
     a number has which they exchange in registers (0: they do not). `software`: a processor does a GPU's work;
     memory of a workgroup is no nearer than buffers then, and a barrier takes longer than most loops.
+    `copies`: memory of a workgroup is filled from buffers while its invocations compute.
     """
 
     invocations: int = 256
@@ -27,14 +28,16 @@ class Workgroups:
     subgroup: int = 0
     shuffle_bytes: int = 0
     software: bool = False
+    copies: bool = False
 
     @property
     def key(self) -> str:
         """A string that names these limits."""
+        copies = "-copies" if self.copies else ""
         sizes = "x".join(map(str, self.sizes))
         software = "-software" if self.software else ""
         subgroup = f"{self.subgroup}x{self.shuffle_bytes}"
-        return f"wg{self.invocations}-{sizes}-{self.count}-{self.shared_bytes}-{subgroup}{software}"
+        return f"wg{self.invocations}-{sizes}-{self.count}-{self.shared_bytes}-{subgroup}{software}{copies}"
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,15 @@ class Address(NamedTuple):
         return Address(self.pointer, base, self.offset)
 
 
+class Operand(NamedTuple):
+    """A tensor core's operand in swizzled memory of the workgroup: where it begins, whether its rows go along
+    the terms, and how far apart the blocks of 64 rows or columns are, in elements."""
+
+    start: Address
+    along_terms: bool
+    step: int
+
+
 class Builder(ABC):
     """One function being written: `begin`, then values and stores in order, then `finish`."""
 
@@ -231,15 +240,31 @@ class Builder(ABC):
         holds. They are in the order of the core's fragments, the first axis of elements fastest."""
         raise self._missing("wmma", "the Target names no tensor core")
 
+    def wmma_in_memory(self, core: TensorCore, a: Operand, b: Operand, c: Sequence[Value]) -> Sequence[Value]:
+        """`wmma` of operands in workgroup memory."""
+        raise self._missing("wmma_in_memory", "the Target names no tensor core")
+
     def shuffle_xor(self, value: Value, dtype: DType, mask: int, lanes: int) -> Value:
         """The value of the invocation whose number in the subgroup differs by the bits `mask`. All
         invocations must execute it, so it is written right here, never into a branch."""
         raise self._missing("shuffle_xor", "subgroups of this device do not exchange values")
 
-    def barrier(self) -> None:
-        """Wait for all invocations of the workgroup. Then all see what any wrote to workgroup memory."""
+    def barrier(self, pending: int | None = None) -> None:
+        """Wait for all invocations of the workgroup. Then all see what any wrote to workgroup memory.
+        `pending`: and for all groups of copies, but the last so many."""
         raise self._missing("barrier", _NO_WORKGROUPS)
 
-    def shared(self, name: str, dtype: DType, size: int) -> Pointer:
-        """Workgroup memory: `size` elements, undefined until written."""
+    def copies(self, target: Address, source: Address, dtype: DType, size: int) -> bool:
+        """Whether `copy` copies so many elements from a buffer to memory of the workgroup."""
+        return False
+
+    def copy(self, target: Address, source: Address, dtype: DType, size: int) -> None:
+        """Begin to copy; a later `barrier` waits for it."""
+        raise self._missing("copy", _NO_WORKGROUPS)
+
+    def commit(self) -> None:  # noqa: B027  (where nothing is copied so, nothing has to be done)
+        """Make a group of the copies so far."""
+
+    def shared(self, name: str, dtype: DType, size: int, swizzled: bool = False) -> Pointer:
+        """Workgroup memory: `size` elements, undefined until written. `swizzled`: see uop/args.py."""
         raise self._missing("shared", _NO_WORKGROUPS)

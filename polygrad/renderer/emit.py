@@ -21,8 +21,8 @@ from polygrad.codegen.opts.tile import is_tile
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
 from polygrad.helpers import prod
-from polygrad.renderer.builder import Address, Block, Builder, Pointer, Value
-from polygrad.renderer.neighbours import load_runs, store_runs
+from polygrad.renderer.builder import Address, Block, Builder, Operand, Pointer, Value
+from polygrad.renderer.neighbours import load_runs, runs_of, store_runs
 from polygrad.renderer.safepoints import safepoints
 from polygrad.renderer.streams import AHEAD, LINE, streamed_loads
 from polygrad.renderer.tile_values import Axes, are_consecutive, by_id, coordinates, tile_constants
@@ -80,6 +80,10 @@ class _Emitter:
         self._find_axes()  # again, as a register's axes are known only after its last store
         self._find_splats()
         self._find_deferred()
+        self.copied = self._find_copied()
+        self.in_memory = {
+            s for n in linear if n.op is Ops.WMMA and n.arg.in_memory for s in n.src[:2]
+        }  # read by the core, not here
         self.safepoints = safepoints(linear, self._count_values) if builder.has_safepoints else {}
         self.streamed = (
             streamed_loads(linear, self.lanes, builder.target) if builder.has_prefetch else frozenset()
@@ -179,6 +183,34 @@ class _Emitter:
             ):
                 self.deferred.add(node)
 
+    def _find_copied(self) -> set[UOp]:
+        """Find the loads whose elements a store puts as they are into one of several buffers of a workgroup:
+        they may be copied without a way through registers."""
+        readers: dict[UOp, list[UOp]] = {}
+        for node in self.linear:
+            for s in node.src:
+                readers.setdefault(s, []).append(node)
+        return {
+            store.src[1]
+            for store in self.linear
+            if store.op is Ops.STORE
+            and store.src[1].op is Ops.LOAD
+            and (memory := pointer_of(store.src[0])).op is Ops.PARAM
+            and memory.arg.depth > 1
+            and len(store.src[1].src[0].src) == 2
+            and (source := pointer_of(store.src[1].src[0])).op is Ops.PARAM
+            and source.arg.space is AddrSpace.GLOBAL
+            and len(readers[store.src[1]]) == 1
+            and self._lanes_copied(store) is not None
+        }
+
+    def _lanes_copied(self, store: UOp) -> int | None:
+        """How many neighbours a SIMD value copies; 1 for a scalar, None for lanes that are no neighbours."""
+        indices = (store.src[0], store.src[1].src[0])
+        if not any(self.simd[index] for index in indices):
+            return 1
+        return self.lanes if all(self._lane_step(index) == 1 for index in indices) else None
+
     def _project(self, outer: Axes, inner: Axes) -> list[int]:
         """For each coordinate over `outer`, the position of the value over `inner`."""
         key = (outer, inner)
@@ -271,9 +303,12 @@ class _Emitter:
                 b.special(_SPECIALS[node.arg.kind], node.arg.axis, self.values[node.src[0]][0])
             ]
         elif op is Ops.BARRIER:
-            b.barrier()
+            b.barrier(None if node.arg is None else node.arg.groups)
+        elif op is Ops.COMMIT:
+            b.commit()
         elif op is Ops.PARAM and node.arg.space is AddrSpace.SHARED:
-            self.values[node] = [b.shared(f"shared{node.arg.slot}", node.dtype, node.arg.size)]
+            name, memory = f"shared{node.arg.slot}", node.arg
+            self.values[node] = [b.shared(name, node.dtype, memory.size, memory.swizzled)]
         elif op in (Ops.AFTER, Ops.INDEX, Ops.SINK, Ops.PARAM, Ops.DEFINE_VAR):
             pass
         else:
@@ -342,6 +377,9 @@ class _Emitter:
     def _emit_wmma(self, node: UOp) -> None:
         """Write a call for each coordinate of the node along the axes that are not its core's elements."""
         core, (a, b, c), ranges = node.arg, node.src[:3], node.src[3:]
+        if core.in_memory:
+            self._emit_wmma_in_memory(node)
+            return
         n_c, n_a = len(core.c.elements), len(core.a.elements)
         parts = ((a, ranges[n_c : n_c + n_a]), (b, ranges[n_c + n_a :]), (c, ranges[:n_c]))
         elements_of_c = frozenset(ranges[:n_c])
@@ -362,6 +400,39 @@ class _Emitter:
                 out[p] = value
         self.values[node] = out
 
+    def _emit_wmma_in_memory(self, node: UOp) -> None:
+        """Write a call for each coordinate of the node along the axes that are not its core's elements."""
+        core, ranges = node.arg, node.src[3:]
+        n_c, n_a = len(core.c.elements), len(core.a.elements)
+        own = tuple(reversed(ranges[:n_c]))  # the first element is the fastest
+        outer = tuple([r for r in self.axes[node] if r not in own])
+        operands = [
+            self._operands(source, elements, outer)
+            for source, elements in zip(
+                node.src[:2], (ranges[n_c : n_c + n_a], ranges[n_c + n_a :]), strict=True
+            )
+        ]
+        count = prod(r.src[0].arg for r in own)
+        totals = self._project((*outer, *own), self.axes[node.src[2]])
+        places = self._project((*outer, *own), self.axes[node])
+        out: list[Value] = [None] * len(places)
+        for k, (a, b) in enumerate(zip(*operands, strict=True)):
+            each = range(k * count, (k + 1) * count)
+            c = [self._value(node.src[2], totals[i], False) for i in each]
+            for i, value in zip(each, self.builder.wmma_in_memory(core, a, b, c), strict=True):
+                out[places[i]] = value
+        self.values[node] = out
+
+    def _operands(self, load: UOp, elements: Sequence[UOp], outer: Axes) -> list[Operand]:
+        """A tensor core's operand in memory for each coordinate over `outer`."""
+        index = load.src[0]
+        steps = dict((index.arg or _NO_STEPS).steps)
+        step = steps.get(elements[2], 0) if len(elements) > 2 else 0
+        return [
+            Operand(address, steps[elements[0]] == 1, step)
+            for address in self._addresses(index, outer, frozenset(elements))
+        ]
+
     def _repeat(self, op: Ops, value: Value, dtype: DType, repeats: int, lanes: int) -> Value:
         """Combine `repeats` copies of a value, by doubling."""
         b, out = self.builder, None
@@ -379,12 +450,17 @@ class _Emitter:
         """The memory under an INDEX."""
         return self.values[pointer_of(index)][0]
 
-    def _addresses(self, index: UOp, axes: Axes) -> list[Address]:
-        """The address for each coordinate over `axes`. Its index is a scalar, or SIMD if it is not linear."""
+    def _addresses(self, index: UOp, axes: Axes, first: frozenset[UOp] = frozenset()) -> list[Address]:
+        """The address for each coordinate over `axes`, of the first element along the axes `first`. Its index
+        is a scalar, or SIMD if it is not linear."""
         memory, base = self._memory(index), index.src[1]
         steps = index.arg or _NO_STEPS
         positions = self._project(axes, self.axes[base])
-        sizes = [(axes.index(r), step) for r, step in steps.steps if r.arg.kind is not AxisKind.LANE]
+        sizes = [
+            (axes.index(r), step)
+            for r, step in steps.steps
+            if r.arg.kind is not AxisKind.LANE and r not in first
+        ]
         out: list[Address] = []
         for k, coordinate in enumerate(coordinates(axes)):
             offset = steps.offset + sum(coordinate[i] * step for i, step in sizes)
@@ -425,9 +501,13 @@ class _Emitter:
             self.values[node] = [self.builder.get(r) for r in self.values[pointer]]
             self.axes[node], self.simd[node] = self.axes[pointer], self.simd[pointer]
             return
+        if node in self.copied or node in self.in_memory:
+            return
         axes, simd = self.axes[node], self.simd[node]
         gate = index.src[2] if len(index.src) > 2 else None
-        if self.has_wmma and gate is None and not simd:
+        in_runs = self.has_wmma or (pointer.arg.space is AddrSpace.SHARED and pointer.arg.depth > 1)
+        if in_runs and gate is None and not simd:
+            self.deferred.discard(node)
             self.values[node] = load_runs(self.builder, node.dtype, self._addresses(index, axes))
             return
         if simd and gate is None and (across := self._across(index)) is not None:
@@ -580,6 +660,32 @@ class _Emitter:
         for i, address in enumerate(addresses):
             b.store(address, b.extract(value, dtype, i, self.lanes), dtype, 1)
 
+    def _copy(self, store: UOp, axes: Axes) -> bool:
+        """Copy the elements of a store to memory of the workgroup, under its gate. False: the device has no
+        such copies of them, and they were loaded instead."""
+        b, (index, load) = self.builder, store.src
+        targets, sources = self._addresses(index, axes), self._addresses(load.src[0], axes)
+        lanes, runs = self._lanes_copied(store), list[tuple[Address, Address, int]]()
+        for run in runs_of(targets) if lanes == 1 else [[p] for p in range(len(targets))]:
+            first = sources[run[0]]
+            together = all(sources[p] == first.plus(i) for i, p in enumerate(run))
+            for part in [run] if together else [[p] for p in run]:
+                runs.append((targets[part[0]], sources[part[0]], len(part) * (lanes or 1)))
+        if not all(b.copies(*run[:2], load.dtype, run[2]) for run in runs):
+            self.copied.discard(load)
+            self._emit(load)
+            return False
+        gate = index.src[2] if len(index.src) > 2 else None
+        if gate is not None and self.axes[gate]:
+            raise InternalError(f"kernel {self.name}: a copy has a condition for each element")
+        if gate is not None:
+            b.begin_if(self.values[gate][0])
+        for target, source, size in runs:
+            b.copy(target, source, load.dtype, size)
+        if gate is not None:
+            b.end_if()
+        return True
+
     def _emit_store(self, node: UOp) -> None:
         b, (index, value) = self.builder, node.src
         pointer = pointer_of(index)
@@ -596,12 +702,14 @@ class _Emitter:
         gate = index.src[2] if len(index.src) > 2 else None
         gates = self._project(axes, self.axes[gate]) if gate is not None else []
         one_gate = gate is not None and not self.axes[gate]
+        if value in self.copied and self._copy(node, axes):
+            return
         if gate is not None and self.simd[gate]:
             raise InternalError(f"kernel {self.name}: a store has a condition for each lane")
         if gate is not None and one_gate:
             values = [self._value(value, p, simd) for p in positions]  # written outside of the block
             b.begin_if(self.values[gate][0])
-        if self.has_wmma and not simd:
+        if (self.has_wmma or (pointer.op is Ops.PARAM and pointer.arg.depth > 1)) and not simd:
             made = values if one_gate else [self._value(value, p, False) for p in positions]
             conditions = None if one_gate or gate is None else [self.values[gate][g] for g in gates]
             store_runs(b, value.dtype, self._addresses(index, axes), made, conditions)

@@ -12,6 +12,7 @@ import json
 from typing import Any
 
 from polygrad.errors import InternalError
+from polygrad.uop.args import Param
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -31,4 +32,6 @@ def _argument(node: UOp) -> Any:
         return float(arg).hex() if node.dtype.is_float else arg
     if node.op is Ops.INDEX and arg is not None:
         raise InternalError(f"INTERP: expected an unoptimised kernel, got INDEX with {arg}")
+    if isinstance(arg, Param):
+        return [arg.slot, arg.size, arg.space]
     return list(arg) if isinstance(arg, tuple) else arg

@@ -34,13 +34,13 @@ def isolate_products(order: list[UOp], points: set[UOp], grid: bool) -> set[UOp]
     windowed = set(flattened.values())
     sums_of: dict[UOp, tuple[UOp, ...]] = {}  # the sums that a node's kernel computes for it, in order
     padded: set[UOp] = set()  # around whose sums there is padding: where one is, others are not
-    positions: set[UOp] = set()  # nodes computed from an ARANGE
-    selections: set[UOp] = set()  # nodes computed from comparisons with one: a sum over them becomes a load
+    positions: dict[UOp, frozenset[int]] = {}  # nodes computed from ARANGEs: the sizes of these
+    selections: dict[UOp, frozenset[int]] = {}  # nodes computed from comparisons with ARANGEs
     for node in order:
         if node.op in GroupOp.Memory or not node.src:
             sums_of[node] = ()
             if node.op is Ops.ARANGE:
-                positions.add(node)
+                positions[node] = frozenset({max_numel(node.shape)})
             continue
         sources = [s for s in node.src if s not in points]
         sums = {total: None for s in sources for total in sums_of[s] if total not in points}
@@ -64,17 +64,30 @@ def isolate_products(order: list[UOp], points: set[UOp], grid: bool) -> set[UOp]
         ):
             sums = {}
         if node.op in _SUMS:
-            if selections.isdisjoint(sources):
+            selected = _sizes_of(selections, sources)
+            if not selected or (grid and _is_scatter(node, selected)):
                 sums[node] = None
         else:
-            is_positional = not positions.isdisjoint(sources)
-            if is_positional:
-                positions.add(node)
-            if (is_positional and node.op in _EQUALITY) or not selections.isdisjoint(sources):
-                selections.add(node)
+            if compared := _sizes_of(positions, sources):
+                positions[node] = compared
+            selected = _sizes_of(selections, sources) | (compared if node.op in _EQUALITY else frozenset())
+            if selected:
+                selections[node] = selected
         sums_of[node] = tuple(total for total in sums if total is node or total not in points)
     large |= points & vectors
     return {n for n in points if not large.isdisjoint(sums_of.get(n, ()))}
+
+
+def _sizes_of(sizes: dict[UOp, frozenset[int]], sources: list[UOp]) -> frozenset[int]:
+    """All sizes that belong to the sources."""
+    return frozenset().union(*(sizes.get(s, ()) for s in sources))
+
+
+def _is_scatter(total: UOp, selected: frozenset[int]) -> bool:
+    """Whether a reduction of selected terms stays a sum: the gradient of a gather. One over the positions of
+    a one-hot becomes a load. `selected`: the sizes of the ARANGEs whose elements terms are selected by."""
+    sizes = {max_numel((total.src[0].shape[axis],)) for axis in total.arg.axes}
+    return total.arg.op is Ops.ADD and sizes.isdisjoint(selected)
 
 
 def _is_framed(node: UOp, products: list[UOp]) -> bool:

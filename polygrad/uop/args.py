@@ -62,18 +62,34 @@ class AddrSpace(IntEnum):
 
 class Param(NamedTuple):
     """PARAM: a kernel's pointer argument number `slot`, to `size` elements; the GLOBAL ones come first.
-    SHARED ones are no arguments: the kernel declares them."""
+    SHARED ones are no arguments: the kernel declares them. `depth`, `swizzled`: as of the STAGE that it is
+    the memory of."""
 
     slot: int
     size: int
     space: AddrSpace = AddrSpace.GLOBAL
+    depth: int = 1
+    swizzled: bool = False
 
 
 class Memory(NamedTuple):
-    """STAGE: `size` elements in `space`."""
+    """STAGE: `size` elements in `space`.
+
+    `depth`: how many buffers of that size a workgroup has: while it reads one, copies to the others go on.
+    `swizzled`: of each 8 rows of 128 bytes, row r has its pieces of 16 bytes in the order of `piece XOR r`,
+    so that a column of pieces lies in different banks. That is how tensor cores read memory.
+    """
 
     size: int
     space: AddrSpace
+    depth: int = 1
+    swizzled: bool = False
+
+
+class Pending(NamedTuple):
+    """BARRIER: how many groups of copies, the last ones, need not be complete."""
+
+    groups: int
 
 
 class Special(NamedTuple):

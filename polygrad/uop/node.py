@@ -98,8 +98,9 @@ class UOp:
     plus the dot product of the elements packed in a and b. SHUFFLE_XOR(value, arg=mask) is the value of the
     subgroup lane whose number differs in the bits of the mask. SPECIAL(size, arg=Special) is the number of a
     workgroup or of an invocation. BARRIER(*effects): all invocations of a workgroup wait for each other after
-    the effects. WMMA(a, b, c, *ranges of c's elements, *of a's and b's, arg=TensorCore): the matrix a @ b +
-    c, whose elements are distributed over the lanes of a subgroup.
+    the effects; arg=Pending: after groups of copies, too. COMMIT(*copies) makes a group of them. WMMA(a, b,
+    c, *ranges of c's elements, *of a's and b's, arg=TensorCore): the matrix a @ b + c, whose elements are
+    distributed over the lanes of a subgroup.
 
     IDIV and MOD round towards minus infinity, as in Python. The dtype of a PARAM or DEFINE_REG is that of its
     elements.

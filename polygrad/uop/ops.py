@@ -85,6 +85,7 @@ class Ops(IntEnum):
     # workgroups
     SPECIAL = auto()
     BARRIER = auto()
+    COMMIT = auto()
     # matrices that lanes hold together
     WMMA = auto()
     # what another lane of a subgroup holds

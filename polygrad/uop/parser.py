@@ -20,6 +20,7 @@ from polygrad.uop.args import (
     Magnitude,
     Memory,
     Param,
+    Pending,
     Reg,
     Special,
     Var,
@@ -36,7 +37,8 @@ _ARITY = {
     **dict.fromkeys((Ops.CONST, Ops.PARAM, Ops.DEFINE_REG, Ops.DEFINE_VAR), 0),
 }
 _AT_LEAST = {Ops.RANGE: 1, Ops.LOAD: 1, Ops.INDEX: 2, Ops.REDUCE: 2, Ops.END: 2, Ops.AFTER: 2, Ops.SINK: 0,
-             Ops.STAGE: 2, Ops.SCAN: 3, Ops.SPECIAL: 1, Ops.BARRIER: 1, Ops.WMMA: 3}  # fmt: skip
+             Ops.STAGE: 2, Ops.SCAN: 3, Ops.SPECIAL: 1, Ops.BARRIER: 1, Ops.COMMIT: 1,
+             Ops.WMMA: 3}  # fmt: skip
 _DTYPES = {d.name: d for d in (*dtypes.all, *dtypes.fp8s, dtypes.index, dtypes.void)}
 _KINDS = {kind.name: kind for kind in AxisKind}
 _SPACES = {space.name: space for space in AddrSpace}
@@ -148,7 +150,7 @@ def _constant(line: _Line, dtype: DType) -> Any:
 
 def _param(line: _Line, dtype: DType) -> Param:
     slot, size = line.integer("a slot"), line.integer("a size")
-    return Param(slot, size, _space(line)) if line.peek() else Param(slot, size)
+    return Param(slot, size, _space(line), *_buffers(line)) if line.peek() else Param(slot, size)
 
 
 def _space(line: _Line) -> AddrSpace:
@@ -156,7 +158,22 @@ def _space(line: _Line) -> AddrSpace:
 
 
 def _memory(line: _Line, dtype: DType) -> Memory:
-    return Memory(line.integer("a size"), _space(line))
+    return Memory(line.integer("a size"), _space(line), *_buffers(line))
+
+
+def _buffers(line: _Line) -> tuple[int, bool]:
+    """The `depth` and `swizzled` of memory: `x3 swizzled`, either or none."""
+    depth, text = 1, line.peek()
+    if text.startswith("x") and text[1:].isdecimal():
+        depth, text = int(line.take()[1:]), line.peek()
+    if text == "swizzled":
+        line.take()
+    return depth, text == "swizzled"
+
+
+def _pending(line: _Line, dtype: DType) -> Pending | None:
+    text = line.peek()
+    return Pending(int(line.take()[1:])) if text.startswith("x") and text[1:].isdecimal() else None
 
 
 def _register(line: _Line, dtype: DType) -> Reg:
@@ -234,6 +251,7 @@ _OPS = {op.name: op for op in (*_ARITY, *_AT_LEAST)}
 _ARGUMENTS: dict[Ops, Callable[[_Line, DType], Any]] = {
     Ops.CONST: _constant,
     Ops.SHUFFLE_XOR: _mask,
+    Ops.BARRIER: _pending,
     Ops.PARAM: _param,
     Ops.DEFINE_REG: _register,
     Ops.DEFINE_VAR: _variable,

@@ -16,7 +16,7 @@ from enum import Enum
 from typing import Any
 
 from polygrad.dtype import dtypes
-from polygrad.uop.args import AddrSpace, Axis, AxisKind, Param, Special
+from polygrad.uop.args import AddrSpace, Axis, AxisKind, Memory, Param, Pending, Special
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.tensor_cores import TensorCore
@@ -87,6 +87,12 @@ def axis_name(id: tuple[int, ...]) -> str:
     return "r" + ".".join(map(str, id))
 
 
+def _buffers(memory: Param | Memory) -> list[str]:
+    """How many buffers a STAGE has, and whether they are swizzled, where it is not a plain one."""
+    depth = [f"x{memory.depth}"] if memory.depth > 1 else []
+    return [*depth, "swizzled"] if memory.swizzled else depth
+
+
 def _value(arg: Any) -> str:
     if arg is None:
         return ""
@@ -94,6 +100,10 @@ def _value(arg: Any) -> str:
         return f"{axis_name(arg.id)[1:]} {arg.kind.name}"
     if isinstance(arg, Param) and arg.space is AddrSpace.GLOBAL:
         return f"{arg.slot} {arg.size}"
+    if isinstance(arg, Param | Memory):
+        return " ".join([*map(_value, arg[:-2]), *_buffers(arg)])
+    if isinstance(arg, Pending):
+        return f"x{arg.groups}"
     if isinstance(arg, TensorCore):
         return arg.name
     if isinstance(arg, Special):

@@ -334,7 +334,7 @@ _STRUCTURE = _table(
          lambda u: u.arg.kind in (AxisKind.GLOBAL, AxisKind.LOCAL) and 0 <= u.arg.axis < 3),
         ("its source is its size, an index", lambda u: u.src[0].dtype is dtypes.index),
     )),
-    ((Ops.BARRIER,), (_VOID, ("it comes after something", lambda u: len(u.src) >= 1))),
+    ((Ops.BARRIER, Ops.COMMIT), (_VOID, ("it comes after something", lambda u: len(u.src) >= 1))),
     ((Ops.SHUFFLE_XOR,), (
         _sources(1),
         _ALIKE,

@@ -120,7 +120,7 @@ CHAIN: Callable[[], Tensor] = lambda: (data(512, 64) @ data(64, 512)).exp().sum(
         (PRODUCT, "RELAYOUT k0 2 0 1", "expected a factor of a sum of products .*, got 2"),
         (PRODUCT, "RELAYOUT k0 1 0 0", r"expected an order of the 2 axes of the copy, got \[0, 0\]"),
         (PRODUCT, "DOT_PRODUCT k0 r1", "expected a sum of products of narrow numbers"),
-        (PRODUCT, "SPLIT_RANGE k0 r2 100", "expected a loop of a sum, and sizes that divide each other"),
+        (PRODUCT, "SPLIT_RANGE k0 r2 100", "expected a loop, and sizes that divide each other"),
         (PRODUCT, "NARROW_STORAGE k0", "expected a kernel that stores converted values"),
         (lambda: data(8) + 1, "SPLIT_REDUCE k0 r0 2", "expected loops of a sum, and 2 parts"),
         (CHAIN, "COMPUTE_AT k0 k1 r9", r"expected a loop that both kernels have \(r0\)"),

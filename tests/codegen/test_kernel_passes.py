@@ -21,7 +21,7 @@ from polygrad.errors import ArgumentError
 from polygrad.uop.node import UOp
 from tests.codegen.grid_kernels import data
 from tests.codegen.test_narrow_storage import two_layers
-from tests.codegen.test_tensor_cores import CUDA
+from tests.codegen.test_tensor_cores import CUDA, HOPPER
 
 CPU = Device.backend("CPU").target
 Graph = Callable[[], Any]
@@ -76,6 +76,11 @@ CASES: dict[str, tuple[Target, Graph, Graph]] = {
         lambda: two_layers(),
         lambda: data(256, 256).matmul(data(256, 256)).relu() @ data(256, 256),
     ),
+    "store-operands": (
+        HOPPER,
+        lambda: of("float16", 512, 512) @ (data(512, 512) * 2).cast("float16"),
+        lambda: of("float16", 512, 512) @ of("float16", 512, 512),
+    ),
     "separate-offsets": (CPU, lambda: data(256, 64)[64:128] * 2, lambda: data(256, 64) * 2),
 }
 
@@ -105,6 +110,16 @@ def test_a_loop_that_looks_up_rows_is_not_split() -> None:
     index = of("int32", 3)
     assert "split-ranges" not in changes(lambda: panels[index], CPU)
     assert "split-ranges" in changes(lambda: panels.T @ data(16000, 3), CPU)
+
+
+def test_columns_that_lie_side_by_side_by_head_become_a_product_on_grids() -> None:
+    def heads(width: int) -> Tensor:
+        weights, values = data(8, 64, 64), data(64, 8 * width)
+        y = weights.matmul(values.reshape(64, 8, width).transpose(0, 1)).transpose(0, 1).reshape(64, -1)
+        return y.contiguous() + 1
+
+    assert "split-ranges" in changes(lambda: heads(64), CUDA)
+    assert "split-ranges" not in changes(lambda: heads(64), CPU)
 
 
 def test_every_pass_has_a_case_and_a_name_of_its_own() -> None:

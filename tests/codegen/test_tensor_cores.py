@@ -36,6 +36,11 @@ CUDA = Target(
     alignment=256,
     tensor_cores=(BY_NAME["mma_m16n8k16_half"], BY_NAME["mma_m16n8k16_bfloat"]),
 )
+HOPPER = replace(
+    CUDA,
+    workgroups=Workgroups(subgroup=32, shared_bytes=227 << 10, copies=True),
+    tensor_cores=tuple(c for c in TENSOR_CORES if c.in_memory) + CUDA.tensor_cores,
+)
 ON_CORE = "GLOBAL r0, GLOBAL r1, TENSOR_CORE r0 r1 r2 0"
 
 
@@ -60,6 +65,8 @@ def test_the_lanes_of_a_subgroup_have_each_element_once(core, matrix):
     fragment = getattr(core, matrix)
     rows, columns = {"a": (core.m, core.k), "b": (core.k, core.n), "c": (core.m, core.n)}[matrix]
     lanes = itertools.product(*map(range, core.lanes))
+    if core.in_memory and matrix != "c":  # each has all
+        lanes = [(0,) * len(core.lanes)]
     elements = list(itertools.product(*map(range, fragment.elements)))
 
     def place(terms, lane, element):
@@ -72,7 +79,62 @@ def test_the_lanes_of_a_subgroup_have_each_element_once(core, matrix):
 
 
 def test_a_core_is_one_of_the_table():
-    assert len(BY_NAME) == len(TENSOR_CORES) and all(core.size == 32 for core in TENSOR_CORES)
+    assert len(BY_NAME) == len(TENSOR_CORES) and all(core.size % 32 == 0 for core in TENSOR_CORES)
+
+
+# --- cores that read memory of the workgroup
+
+
+def test_operands_of_a_core_that_reads_memory_are_in_buffers():
+    kernel = kernel_of(data(256, 256) @ data(256, 256), HOPPER)
+    opts = choose(kernel, HOPPER)
+    assert render_opts(opts) == (
+        "GLOBAL r0, GLOBAL r1, TENSOR_CORE r0 r1 r2 6, LOCAL r0.0 2, STAGE LOAD 0 3, STAGE LOAD 2 3"
+    )
+    made = apply_opts(kernel, opts)[-1][1]
+    memory = [n.arg for n in made.toposort() if n.op is Ops.STAGE]
+    assert [(m.size, m.depth, m.swizzled) for m in memory] == [(128 * 64, 3, True)] * 2
+    assert parse(render(made))[-1] is made and parse_opts(render_opts(opts)) == opts
+    linear = linear_of(data(256, 256) @ data(256, 256), None, HOPPER)
+    assert workgroup_of(linear) == (128, 2, 1)
+    assert [n.arg.groups for n in linear if n.op is Ops.BARRIER and n.arg is not None] == [1]
+
+
+@pytest.mark.parametrize(
+    ("shape", "core"),
+    [
+        ((256, 256, 64), 7),
+        ((64, 256, 256), 6),
+        ((256, 64, 256), 6),
+        ((1024, 40, 1024), 6),
+        ((32, 256, 32), 0),
+    ],
+)
+def test_the_core_that_leaves_least_of_its_blocks_is_used(shape, core):
+    m, k, n = shape
+    opts = choose(kernel_of(data(m, k) @ data(k, n), HOPPER), HOPPER)
+    assert [opt.numbers for opt in opts if opt.kind.value == "TENSOR_CORE"] == [(core,)]
+
+
+@pytest.mark.parametrize(
+    ("opts", "message"),
+    [
+        ("", "expected a STAGE of each operand, which this core reads in memory"),
+        (", STAGE LOAD 0 3", "expected a STAGE of each operand"),
+        (", STAGE LOAD 0 9", "expected 1 to 8 buffers, got 9"),
+        (", STAGE LOAD 0 5, STAGE LOAD 2 5", "expected a loop of 5 rounds or more"),
+    ],
+)
+def test_what_a_core_that_reads_memory_needs_is_said(opts, message):
+    text = f"GLOBAL r0, GLOBAL r1, TENSOR_CORE r0 r1 r2 6{opts}"
+    with pytest.raises(OptError, match=message):
+        linear_of(data(256, 256) @ data(256, 256), text, HOPPER)
+
+
+def test_a_search_tries_other_numbers_of_buffers():
+    kernel = kernel_of(data(256, 256) @ data(256, 256), HOPPER)
+    tried = [render_opts(opts) for opts, _ in neighbours(kernel, choose(kernel, HOPPER), HOPPER)]
+    assert any("STAGE LOAD 0 2, STAGE LOAD 2 3" in text for text in tried)
 
 
 # --- what is refused
@@ -81,7 +143,11 @@ def test_a_core_is_one_of_the_table():
 @pytest.mark.parametrize(
     ("make", "opts", "message"),
     [
-        (lambda: data(16, 16) @ data(16, 16), "TENSOR_CORE r0 r1 r2 9", "expected a core from 0 to 5, got 9"),
+        (
+            lambda: data(16, 16) @ data(16, 16),
+            "TENSOR_CORE r0 r1 r2 10",
+            "expected a core from 0 to 9, got 10",
+        ),
         (lambda: data(16, 16) @ data(16, 16), "TENSOR_CORE r0 r1 r2 1", "sum of products of bfloat16"),
         (lambda: data(16, 16) @ data(16, 16), "TENSOR_CORE r0 r2 r1 0", "two loops over output elements"),
         (lambda: data(16, 16) @ data(16, 16), "TENSOR_CORE r0 r0 r2 0", "two loops over output elements"),

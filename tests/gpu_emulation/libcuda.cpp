@@ -54,6 +54,7 @@ struct CUmod_st {
 
 struct CUfunc_st {
   CUmod_st *module;
+  int shared = 0;  // bytes that a launch has to ask for
 };
 
 struct Call {
@@ -160,6 +161,7 @@ CUresult call_of(CUfunction f, const unsigned *grid, const unsigned *block, void
 
 CUresult call_of(const CUDA_KERNEL_NODE_PARAMS *p, Call &out) {
   unsigned grid[3] = {p->gridDimX, p->gridDimY, p->gridDimZ}, block[3] = {p->blockDimX, p->blockDimY, p->blockDimZ};
+  if ((int)p->sharedMemBytes != p->func->shared) return CUDA_ERROR_INVALID_VALUE;
   return call_of(p->func, grid, block, p->kernelParams, out);
 }
 
@@ -244,7 +246,7 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, 
       {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
       {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
       {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 1},
-      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 48 << 10},
+      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 227 << 10},
       {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
       {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, BLOCK[0]},
       {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, BLOCK[1]},
@@ -412,6 +414,12 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction *out, CUmodule module, const cha
   *out = new CUfunc_st{module};
   return CUDA_SUCCESS;
 }
+CUresult CUDAAPI cuFuncSetAttribute(CUfunction f, CUfunction_attribute attribute, int value) {
+  ENTER;
+  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value > 227 << 10) return CUDA_ERROR_INVALID_VALUE;
+  f->shared = value;
+  return CUDA_SUCCESS;
+}
 CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                                 unsigned bz, unsigned shared, CUstream stream, void **parameters, void **extra) {
   ENTER;
@@ -423,6 +431,7 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned
   unsigned grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
   Call call;
   CUresult error = extra ? CUDA_ERROR_INVALID_VALUE : call_of(f, grid, block, parameters, call);
+  if (error == CUDA_SUCCESS && (int)shared != f->shared) error = CUDA_ERROR_INVALID_VALUE;
   if (error == CUDA_SUCCESS) give(stream, {[=] { execute(call); }});
   return error;
 }

@@ -236,6 +236,20 @@ def test_large_products_with_one_row_have_kernels_of_their_own(size: int, sums: 
     assert sums_of_kernels(_gated(1, size)) == sums
 
 
+def test_on_grids_the_gradient_of_a_gather_is_apart_from_a_product() -> None:
+    """As in a model whose embedding is its last layer, too."""
+    ids = Tensor([3, 5, 3] * 20, dtype="int32").realize()
+
+    def gradient(w: Tensor, x: Tensor) -> Tensor:
+        w = w.detach()
+        w.requires_grad = True
+        ((w[ids] @ w.T) * x[: len(ids)]).sum().backward()
+        return w.grad
+
+    (w, x, *_), _ = operands()
+    assert max(sums_of_kernels(gradient(w, x), True)) == 1
+
+
 def test_on_grids_products_with_one_row_share_a_kernel() -> None:
     assert sums_of_kernels(_gated(1, 512), grid=True) == [2]
 

@@ -29,16 +29,16 @@ def test_it_is_written_through(device):
 
 
 def test_what_was_computed_before_is_not_taken_for_new():
-    x = Tensor([1.0, 2.0])
+    x = Tensor([1.0, 2.0], device="CPU")
     old = (x * 2).realize()
     x._data[:] = 5
     assert (x * 2).tolist() == [10, 10] and old.tolist() == [2, 4]
 
 
 def test_the_view_keeps_the_memory():
-    view = Tensor([1.0, 2.0])._data
+    view = Tensor([1.0, 2.0], device="CPU")._data
     gc.collect()
-    others = [Tensor([9.0, 9.0]).realize() for _ in range(20)]
+    others = [Tensor([9.0, 9.0], device="CPU").realize() for _ in range(20)]
     assert view.tolist() == [1, 2] and others
 
 

@@ -41,7 +41,7 @@ def test_more_elements_are_no_number() -> None:
 
 
 def test_text_shows_what_is_computed_and_computes_nothing() -> None:
-    w = Tensor([1.0, 2.0], requires_grad=True)
+    w = Tensor([1.0, 2.0], requires_grad=True, device="CPU")
     y = w * 2
     assert "lazy: tolist() shows it" in repr(y)
     assert y.uop.value is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import subprocess
 import sys
@@ -87,6 +88,7 @@ def test_what_is_no_name_is_refused_and_errors_of_the_call_stay() -> None:
         x.sum(dim=5)
 
 
+@pytest.mark.skipif(importlib.util.find_spec("ruff") is None, reason="there is no ruff, which sorts imports")
 def test_the_stub_is_what_the_script_writes() -> None:
     assert script.STUB.read_text(encoding="utf-8") == script.written(), "run scripts/second_names.py"
 

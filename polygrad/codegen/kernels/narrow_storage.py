@@ -11,7 +11,7 @@ conversion for each read may cost more than the bytes.
 
 from __future__ import annotations
 
-from polygrad.codegen.kernels.division import make_temporary
+from polygrad.codegen.kernels.division import is_temporary, make_temporary
 from polygrad.codegen.kernels.kernel_opt import Calls, Decisions, KernelContext, KernelOpt, Kind, Proposal
 from polygrad.dtype import DType, dtypes, rounded
 from polygrad.errors import OptError
@@ -49,7 +49,8 @@ def narrow_buffers(calls: Calls, context: KernelContext) -> Decisions:
 def _narrower_dtype(calls: Calls, k: int, context: KernelContext) -> DType | None:
     """The narrower dtype that the output of a kernel can be kept in, if there is one."""
     memory = calls[k].args[0]
-    if memory in context.results or memory.op in (Ops.BUFFER, Ops.ASSIGN, Ops.AFTER):
+    is_given = memory.op in (Ops.BUFFER, Ops.ASSIGN, Ops.AFTER) and not is_temporary(memory)
+    if memory in context.results or is_given:
         return None
     if (converted := _unconverted_value(calls[k].ast)) is None:
         return None

@@ -35,7 +35,7 @@ from polygrad.codegen.kernels.kernel_opt import (
 )
 from polygrad.codegen.kernels.narrow_storage import narrow_buffers
 from polygrad.codegen.kernels.polyphase import propose_phases
-from polygrad.codegen.kernels.relayout import propose_copies
+from polygrad.codegen.kernels.relayout import propose_copies, propose_operands
 from polygrad.codegen.kernels.scatter import propose_scatter
 from polygrad.codegen.kernels.separate_offsets import separate_offsets
 from polygrad.codegen.kernels.split_ranges import propose_split_ranges
@@ -103,6 +103,7 @@ KERNEL_PASSES = (
     KernelPass("split-ranges", (each(propose_split_ranges),)),
     # memory
     KernelPass("narrow-storage", (narrow_buffers,), _for_workgroups),
+    KernelPass("store-operands", (each(propose_operands), narrow_buffers), _for_workgroups),
     KernelPass(
         "separate-offsets", (), _always, lambda ks, c: separate_offsets(ks, max(ALIGN, c.target.alignment))
     ),

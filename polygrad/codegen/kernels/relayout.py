@@ -21,8 +21,10 @@ from polygrad.codegen.kernels.boxes import Box, BoxAxis, find_box, move_to
 from polygrad.codegen.kernels.division import axes_of, canonical_info, canonical_sum, store_value
 from polygrad.codegen.kernels.dot_products import DotForm, find_dot_form
 from polygrad.codegen.kernels.kernel_opt import AxisId, KernelContext, KernelOpt, Kind, Proposal
+from polygrad.codegen.kernels.narrow_storage import narrow_value
 from polygrad.codegen.kernels.window_dots import find_window_dot_form
 from polygrad.codegen.opts import cost
+from polygrad.codegen.opts.tensor_core_heuristics import workgroup_tile
 from polygrad.codegen.opts.tiling import Tiling
 from polygrad.codegen.target import Target
 from polygrad.errors import OptError
@@ -65,6 +67,31 @@ def propose_copies(call: KernelCall, context: KernelContext) -> Iterator[Proposa
         order = tuple(box.axes.index(a) for a in axes)
         pays = pays and large and only.work >= cost.MIN_COPIED_READS * box.size
         yield Proposal(KernelOpt(Kind.RELAYOUT, (), (), (number, *order)), pays)
+
+
+def propose_operands(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:
+    """The operands of a product on a core that reads memory which are computed (a weight is converted, a row
+    normalised): each workgroup of a row, or of a column, would compute them again, and wait for it. A plain
+    operand is copied while the core computes."""
+    target = context.target
+    if not kernel_info(call.ast).is_sum_of(context.least(cost.MIN_COPIED_FOR)):
+        return
+    info = kernel_info(call.ast)
+    if info.only_nest is None or not info.is_static:
+        return
+    info = canonical_info(call.ast)
+    (nest,) = info.nests
+    tile = workgroup_tile(nest, target)
+    if tile is None or nest.only_sum is None or nest.only_sum.factors is None:
+        return
+    formats = {core.operands for core in target.tensor_cores if core.in_memory}
+    for number, factor in enumerate(dedup(nest.only_sum.factors)):
+        values = [v for d in formats if (v := narrow_value(factor, d)) is not None]
+        box = None if any(v.op is Ops.LOAD for v in values) else find_box(factor)
+        if box is None:
+            continue
+        pays = nest.only_sum.work >= cost.MIN_OPERAND_READS * max(tile) * box.size
+        yield Proposal(KernelOpt(Kind.RELAYOUT, (), (), (number, *range(len(box.axes)))), pays)
 
 
 # --- the mechanism

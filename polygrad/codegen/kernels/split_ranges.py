@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from polygrad.codegen.kernels.division import axes_of
 from polygrad.codegen.kernels.kernel_opt import AxisId, KernelContext, KernelOpt, Kind, Proposal
+from polygrad.codegen.opts.gpu_heuristics import find_tiled_product
 from polygrad.errors import OptError
 from polygrad.schedule.kernel_info import kernel_info
 from polygrad.schedule.kernels import KernelCall
@@ -28,24 +29,35 @@ from polygrad.uop.symbolic import symbolic
 
 MIN_INNERMOST = 8  # elements: shorter loops are worse than a position that is no sum
 
-_KINDS = (AxisKind.REDUCE,)
+_KINDS = (AxisKind.REDUCE, AxisKind.LOOP)
 
 
 def propose_split_ranges(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:
-    """Loops that are split where that makes positions linear."""
+    """Loops of sums that are split where that makes positions linear; on machines with workgroups also loops
+    over output elements, where that makes a sum a product (of each head's values, which lie side by side)."""
     for r, sizes in _blocks(call.ast).items():
-        yield Proposal(KernelOpt(Kind.SPLIT_RANGE, (), (r.arg.id,), tuple(sizes)))
+        if r.arg.kind is AxisKind.REDUCE or (
+            context.target.workgroups is not None and _makes_product(call.ast, r, sizes)
+        ):
+            yield Proposal(KernelOpt(Kind.SPLIT_RANGE, (), (r.arg.id,), tuple(sizes)))
+
+
+def _makes_product(ast: UOp, loop: UOp, sizes: list[int]) -> bool:
+    """Whether a kernel's only sum is one that workgroups compute in tiles, but only after the split."""
+    nests = [kernel_info(k).only_nest for k in (ast, split_range(ast, [loop.arg.id], sizes))]
+    before, after = (n is not None and find_tiled_product(n) is not None for n in nests)
+    return after and not before
 
 
 def split_range(ast: UOp, axes: Sequence[AxisId], sizes: Sequence[int]) -> UOp:
-    """A kernel with a loop of a sum as loops over blocks of these sizes.
+    """A kernel with a loop as loops over blocks of these sizes.
 
     sum(f(k) for k < 896), sizes 16 and 32  ->  sum(f(32*a + 16*b + c) for a < 28, b < 2, c < 16)
     """
     (loop,) = axes_of(kernel_info(ast), axes)
     divides = all(a and b % a == 0 for a, b in itertools.pairwise((*sizes, loop.src[0].arg)))
     if loop.arg.kind not in _KINDS or not loop.src[0].is_const or not divides:
-        raise OptError("expected a loop of a sum, and sizes that divide each other and its rounds")
+        raise OptError("expected a loop, and sizes that divide each other and its rounds")
     return graph_rewrite(_with_parts(ast, {loop: _parts(loop, list(sizes))}), symbolic)
 
 

@@ -24,6 +24,7 @@ from polygrad.codegen.kernels.division import (
 from polygrad.codegen.kernels.kernel_opt import AxisId, KernelContext, KernelOpt, Kind, Proposal
 from polygrad.codegen.opts import cost
 from polygrad.codegen.opts.gpu_heuristics import workgroups_of_sum
+from polygrad.codegen.opts.tensor_core_heuristics import workgroup_tile
 from polygrad.errors import OptError
 from polygrad.helpers import prod
 from polygrad.schedule.kernel_info import KernelInfo, NestInfo, Sum, kernel_info, rounds
@@ -109,7 +110,9 @@ def propose_parts(call: KernelCall, context: KernelContext) -> Iterator[Proposal
         return
     if not only.outer.issubset(info.nests[0].parallel):
         return
-    workgroups, min_terms = workgroups_of_sum(info.nests[0], only)
+    workgroups, min_terms = workgroups_of_sum(
+        info.nests[0], only, workgroup_tile(info.nests[0], context.target)
+    )
     rule = cost.GRID_PARTS._replace(min_terms=min_terms)
     yield from _propose_parts(only, cost.sum_parts(only.terms, workgroups, rule))
 

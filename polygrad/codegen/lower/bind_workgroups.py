@@ -16,6 +16,14 @@ and barriers.
                                             barrier
                                             use memory
 
+Of memory in several buffers (`Memory.depth`, here 3) a round fills the one that is read two rounds later:
+
+    for k < 2: memory[k] = x[...]; COMMIT
+    for k:
+        barrier         all copies but the last group's are complete, and all have read what was there
+        memory[(k + 2) % 3] = x[...]; COMMIT
+        use memory[k % 3]
+
 Barriers are never in divergent control flow: they are inside of loops that all invocations go round equally
 often, and gates are on single stores. What is filled in the same loops shares its barriers.
 """
@@ -31,7 +39,7 @@ from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.helpers import ceildiv, prod
 from polygrad.schedule.index_maps import flat_index
-from polygrad.uop.args import AddrSpace, Axis, AxisKind, Param, Special
+from polygrad.uop.args import AddrSpace, Axis, AxisKind, Param, Pending, Special
 from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -166,8 +174,8 @@ class _Workgroup:
         self.axes = _dimensions(order, AxisKind.LOCAL)
         sizes = [members[0].src[0].arg for members in self.axes]
         lanes = _lanes(order, limits)
-        if lanes:  # of one dimension, the first: neighbours are in one subgroup
-            sizes.insert(0, limits.subgroup)
+        if lanes:  # of one dimension, the first: neighbours are in one subgroup, or in several in a row
+            sizes.insert(0, int(prod(r.src[0].arg for r in lanes)))
         self.count = int(prod(sizes))
         within = len(sizes) <= _DIMENSIONS and all(n <= m for n, m in zip(sizes, limits.sizes, strict=False))
         if not within or self.count > limits.invocations:
@@ -191,7 +199,7 @@ def _lanes(order: Sequence[UOp], limits: Workgroups) -> list[UOp]:
     """The axes of the lanes of a subgroup, the fastest first."""
     lanes = [n for n in order if n.op is Ops.RANGE and n.arg.kind is AxisKind.SUBGROUP]
     count = prod(r.src[0].arg for r in lanes)
-    if lanes and count != limits.subgroup:
+    if lanes and (not limits.subgroup or count % limits.subgroup):
         raise OptError(f"expected subgroups of {count} invocations, got {limits.subgroup}")
     return sorted(lanes, key=lambda r: r.arg.id)
 
@@ -201,11 +209,20 @@ def _lanes(order: Sequence[UOp], limits: Workgroups) -> list[UOp]:
 
 class _Item:
     """Memory of a workgroup: `phases` are its effects, each of what comes before it; between them all
-    invocations wait for each other."""
+    invocations wait for each other. `fill`: for memory in several buffers, the effect that fills one in
+    another round of a loop: of the pointer, the rounds by their loop, and the buffer."""
 
-    def __init__(self, memory: UOp, phases: list[Callable[[UOp], UOp]]) -> None:
-        self.memory, self.phases = memory, phases
+    def __init__(
+        self,
+        memory: UOp,
+        phases: list[Callable[[UOp], UOp]],
+        fill: Callable[[UOp, dict[UOp, UOp], UOp], UOp] | None = None,
+    ) -> None:
+        self.memory, self.phases, self.fill = memory, phases, fill
         self.pointer = memory  # after the last phase
+
+
+_Pending = dict[tuple[frozenset[UOp], int], list[tuple[UOp, _Item]]]  # by loops around, and number of buffers
 
 
 class _Binder:
@@ -218,10 +235,11 @@ class _Binder:
             for members, number in zip(part.axes, part.numbers, strict=True):
                 self.new.update(dict.fromkeys(members, number))
         self.nbytes = self.slots = 0
+        self.starts: dict[UOp, UOp] = {}  # by STAGE, of the buffer that is read
         self.has_cores = any(n.op is Ops.WMMA for n in self.order)
 
     def run(self) -> UOp:
-        pending: dict[frozenset[UOp], list[tuple[UOp, _Item]]] = {}  # by the loops that they are inside of
+        pending: _Pending = {}
         level = 0
         for depth, _, node in sorted(self._levels(), key=lambda entry: entry[:2]):
             if depth > level:
@@ -235,9 +253,12 @@ class _Binder:
             item = self._item(node)
             if item is not None:
                 loops = frozenset(r for r in node.ranges if not is_tile(r) and not is_bound(r))
-                pending.setdefault(loops, []).append((node, item))
+                depth = node.arg.depth if node.op is Ops.STAGE else 1
+                pending.setdefault((loops, depth), []).append((node, item))
                 continue
             src = tuple([self.new[s] for s in node.src])
+            if node.op is Ops.INDEX and (start := self.starts.get(node.src[0])) is not None:
+                src = (src[0], src[1] + start, *src[2:])
             if node.op is Ops.END or (node.op is Ops.STORE and node in self.kernel.src):
                 self.new[node] = self._nest(node, src)
             else:
@@ -261,10 +282,13 @@ class _Binder:
             return None
         return self._fill_together(node) if node.op is Ops.STAGE else self._lower_group(node)
 
-    def _complete(self, pending: dict[frozenset[UOp], list[tuple[UOp, _Item]]]) -> None:
-        for loops, found in pending.items():
+    def _complete(self, pending: _Pending) -> None:
+        for (loops, depth), found in pending.items():
             outer = [self.new[r] for r in sorted(loops, key=lambda r: r.arg)]
             _require_uniform(outer)
+            if depth > 1:
+                self._pipeline(outer, depth, found)
+                continue
             before = _barrier(outer) if outer else None
             for phase in range(max(len(item.phases) for _, item in found)):
                 active = [item for _, item in found if phase < len(item.phases)]
@@ -275,7 +299,34 @@ class _Binder:
             for node, item in found:
                 self.new[node] = item.pointer if node.op is Ops.STAGE else self._total(node, item.pointer)
 
-    def _memory(self, node: UOp, size: int) -> UOp:
+    def _pipeline(self, loops: list[UOp], depth: int, found: Sequence[tuple[UOp, _Item]]) -> None:
+        """Fill memory in `depth` buffers, in each round of the innermost loop one for a later round."""
+        if not loops or not loops[-1].src[0].is_const or loops[-1].src[0].arg < depth:
+            raise OptError(f"expected a loop of {depth} rounds or more around memory in {depth} buffers")
+        *outer, loop = loops
+        count = loop.src[0].arg
+
+        def filled(before: UOp | None, at: UOp, buffer: UOp, gate: UOp | None) -> UOp:
+            stores = [
+                item.fill(_after(item.memory, before), {loop: at}, buffer) for _, item in found if item.fill
+            ]
+            return UOp(Ops.COMMIT, dtypes.void, tuple(_guarded(s, gate) for s in stores))
+
+        ahead = UOp.range(depth - 1, loop.arg.copy(self.slots, AxisKind.LOOP))
+        first = filled(_barrier(outer) if outer else None, ahead, ahead, None)
+        inside = (r for fill in first.src if fill.op is Ops.END for r in fill.src[1:])
+        own = {r: r.replace(arg=r.arg.copy(self.slots)) for r in inside}
+        first = UOp(Ops.END, dtypes.void, (first.substitute(own), ahead))
+        ready = UOp(Ops.BARRIER, dtypes.void, (first, loop), Pending(depth - 2))
+        later = loop + (depth - 1)
+        at = (later < count).where(later, UOp.index(count - 1))
+        next_one = filled(ready, at, later % depth, later < count)
+        for node, item in found:
+            self.new[node] = UOp(Ops.AFTER, item.memory.dtype, (item.memory, ready, next_one))
+            self.starts[node] = (loop % depth) * node.arg.size
+
+    def _memory(self, node: UOp, size: int, depth: int = 1, swizzled: bool = False) -> UOp:
+        size *= depth
         self.nbytes += size * node.dtype.itemsize
         if self.nbytes > self.limits.shared_bytes:
             raise OptError(
@@ -283,7 +334,7 @@ class _Binder:
                 f"{self.nbytes}"
             )
         self.slots += 1
-        return UOp(Ops.PARAM, node.dtype, (), Param(self.slots - 1, size, AddrSpace.SHARED))
+        return UOp(Ops.PARAM, node.dtype, (), Param(self.slots - 1, size, AddrSpace.SHARED, depth, swizzled))
 
     # --- stages
 
@@ -300,8 +351,9 @@ class _Binder:
             )
         steps = _steps(node.src[0])
         ranges.sort(key=lambda r: steps.get(r, 0) or 1 << 62)  # fastest first
-        vector = _vector(node, ranges, steps) if self.has_cores else []
-        ranges = [r for r in ranges if r not in vector]
+        vector: dict[UOp, UOp] = {}
+        if self.has_cores or node.arg.depth > 1:
+            ranges, vector = _vector(node, ranges, steps)
         size, count = int(prod(r.src[0].arg for r in ranges)), self.group.count
         element, loops = self.group.position, []
         if size > count:
@@ -312,18 +364,21 @@ class _Binder:
         if gate is not None:
             element = (element < size - 1).where(element, size - 1)
         places = _coordinates(element, [r.src[0] for r in ranges]) if ranges else []
-        where = {self.new[r]: simplify(p) for r, p in zip(ranges, places, strict=True)}
-        where.update((self.new[r], r.replace(arg=r.arg._replace(kind=AxisKind.UPCAST))) for r in vector)
-        value = substituted(self.new[node.src[0]], where)
-        index = simplify(self.new[node.src[1]].substitute(where))
+        where = {self.new.get(r, r): simplify(p) for r, p in zip(ranges, places, strict=True)}
+        where |= {r: simplify(place.substitute(where)) for r, place in vector.items()}
+        bound_value, bound_index = self.new[node.src[0]], self.new[node.src[1]]
 
-        def fill(pointer: UOp) -> UOp:
-            store = _store(pointer, index, value)
+        def fill(pointer: UOp, at: dict[UOp, UOp] | None = None, buffer: UOp | None = None) -> UOp:
+            place = bound_index.substitute(where)
+            if buffer is not None:
+                place = place + buffer * node.arg.size
+            store = _store(pointer, simplify(place), substituted(bound_value, where | (at or {})))
             if gate is not None:
                 store = gated(store, gate)
             return UOp(Ops.END, dtypes.void, (store, *loops)) if loops else store
 
-        return _Item(self._memory(node, node.arg.size), [fill])
+        memory = self._memory(node, node.arg.size, node.arg.depth, node.arg.swizzled)
+        return _Item(memory, [fill], fill)
 
     # --- reductions
 
@@ -496,17 +551,42 @@ def _steps(value: UOp) -> dict[UOp, int]:
     return out | {a: abs(f) for a, f in terms.items() if a.op is Ops.RANGE}
 
 
-def _vector(node: UOp, ranges: Sequence[UOp], steps: dict[UOp, int]) -> list[UOp]:
-    """The axes of a STAGE, fastest first, of which an invocation copies all, as neighbours in memory: up to
-    16 bytes."""
-    out, size = list[UOp](), 1
-    for r in ranges[:-1]:
-        n = r.src[0].arg
-        if steps.get(r) != size or n & (n - 1) or size * n * node.dtype.itemsize > _VECTOR_BYTES:
+def _vector(node: UOp, ranges: Sequence[UOp], steps: dict[UOp, int]) -> tuple[list[UOp], dict[UOp, UOp]]:
+    """The axes of a STAGE, fastest first, without what an invocation copies at once, as neighbours in memory:
+    up to 16 bytes; and the positions along the others. What is copied while invocations compute goes to
+    neighbours in memory, too."""
+    left, places, size = list(ranges), dict[UOp, UOp](), 1
+    to = linear_terms(node.src[1])[0]
+    for r in ranges:
+        n, room = r.src[0].arg, _VECTOR_BYTES // node.dtype.itemsize // size
+        if steps.get(r) != size or n & (n - 1) or room < 2:
             break
-        out.append(r)
+        if node.arg.depth > 1 and to.get(r) != size:
+            break
+        if n > room:  # of a long axis a part
+            if node.arg.depth > 1 or node.arg.swizzled:
+                blocks = UOp.range(n // room, r.arg.child(0))
+                places[r] = blocks * room + UOp.range(room, r.arg.child(1, AxisKind.UPCAST))
+                left[left.index(r)] = blocks
+            break
+        if r is ranges[-1]:
+            break
+        places[r] = r.replace(arg=r.arg._replace(kind=AxisKind.UPCAST))
+        left.remove(r)
         size *= n
-    return out
+    return left, places
+
+
+def _guarded(fill: UOp, gate: UOp | None) -> UOp:
+    """What fills memory, done where a condition holds.
+
+    END(STORE(place, x), loops)  ->  END(STORE(place, x) gated, loops)
+    """
+    if gate is None:
+        return fill
+    if fill.op is Ops.END:
+        return fill.replace(src=(gated(fill.src[0], gate), *fill.src[1:]))
+    return gated(fill, gate)
 
 
 def _after(pointer: UOp, what: UOp | None) -> UOp:

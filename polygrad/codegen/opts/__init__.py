@@ -50,10 +50,17 @@ vector of four elements (of a transpose a block of 4 x 4). Where a processor doe
 (`Workgroups.software`), shared memory is no nearer than buffers, so products have tiles of up to 8 x 8 an
 invocation without it, and few sums are shared.
 
+Where memory of a workgroup is filled while its invocations compute (`Workgroups.copies`), tiles are of 128 x
+128, and operands have three buffers: `STAGE r2.1 LOAD 0 3`. A round of the loop waits for the copies that it
+reads, begins those of two rounds later, and computes. What a copy cannot do (a conversion, elements that are
+not aligned) goes through registers, in the same order.
+
 **Tensor cores** (`uop/tensor_cores.py`): a table says of every instruction its sizes, its dtypes, and which
 lane has which element. TENSOR_CORE substitutes these sums of steps for the rows, columns and terms of a
 product. WMMA ends the axes of its operands' elements and makes those of the result's.
 `tensor_core_heuristics.py` uses the first core that takes a product, with rows and columns the way round
-that leaves less of its blocks unused. Terms that an overlapping block counts a second time are 0 in both
+that leaves less of its blocks unused. Some cores read memory of the workgroup themselves (wgmma of Hopper
+GPUs), whole rows of 128 bytes, swizzled; the pass `store-operands` sees to it that what they read can be
+copied. Terms that an overlapping block counts a second time are 0 in both
 operands.
 """

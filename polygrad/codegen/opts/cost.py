@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from polygrad.codegen.lower import strided_loads as strided
-from polygrad.codegen.target import Target
+from polygrad.codegen.target import Target, Workgroups
 from polygrad.dtype import dtypes
 from polygrad.helpers import ceildiv
 from polygrad.schedule.cost import run_cost as run_cost
@@ -123,6 +123,7 @@ MIN_PARTED, LONG_COLUMNS = 1 << 19, 16 << 10  # if terms are many; and bytes of 
 # relayout, polyphase, split-k
 MIN_COPIED_FOR = 1 << 18  # terms of a sum
 MIN_COPIED_READS = 5  # reads of each element of a copied operand
+MIN_OPERAND_READS = 3  # workgroups that would compute an operand of a product again
 MIN_PHASE_GAIN = 1.2  # factor by which kernels of one phase each have fewer terms, for these to be apart
 
 
@@ -242,10 +243,36 @@ SOFTWARE_INVOCATIONS = 32  # invocations that a grid should have, software
 BLOCK, BLOCKS = 4, 16  # elements along a side of a transpose's block; invocations along it
 MIN_BLOCK_SIDE = 16  # elements along the sides of a transpose that is done in blocks
 
+
+class ProductTile(NamedTuple):
+    """A product in shared memory: `side`: invocations along each side of a workgroup's tile. `each`: elements
+    that an invocation computes along each side. `chunk`: terms that are in shared memory at a time, in
+    `depth` buffers. `workgroups`: how many keep a machine busy."""
+
+    side: int
+    each: int
+    chunk: int
+    depth: int
+    workgroups: int
+
+    @property
+    def elements(self) -> int:
+        """Elements along each side of a workgroup's tile."""
+        return self.side * self.each
+
+
+_PRODUCT = ProductTile(side=8, each=4, chunk=32, depth=1, workgroups=MIN_WORKGROUPS)
+# on an H200, float32 4096: 42 TFLOP/s, of 10.8 with the other
+_COPIED_PRODUCT = ProductTile(side=16, each=8, chunk=16, depth=3, workgroups=128)
+
+
+def product_tile(limits: Workgroups) -> ProductTile:
+    """How a machine's workgroups compute a product. One that copies while it computes is a large one."""
+    return _COPIED_PRODUCT if limits.copies else _PRODUCT
+
+
 # a product in shared memory
-PRODUCT_SIDE = 8  # invocations along each side of a workgroup's tile
-PRODUCT_TILE = 4  # elements that an invocation computes along each side
-PRODUCT_CHUNK = 32  # terms that are in shared memory at a time
+MAX_PRODUCT_TILE = 32  # elements along a side that loops are chosen for
 MIN_PRODUCT_SIDE, MIN_PRODUCT_TERMS = 8, 8  # rows, and columns; terms
 SOFTWARE_SIDE, SOFTWARE_TILE = 4, 8  # PRODUCT_SIDE and PRODUCT_TILE, software,
 MIN_SOFTWARE_SIDE = 2  # and MIN_PRODUCT_SIDE
@@ -256,6 +283,9 @@ MIN_SPLIT_TERMS = 64  # terms of each part
 CORE_BLOCKS, CORE_SUBGROUPS = 4, 2  # blocks along a side of a subgroup's tile; subgroups, of a workgroup's
 MIN_CORE_USE = 0.3  # share of the multiply-adds that are used: blocks overlap at edges
 CORE_CHUNK = 64  # terms that are in shared memory at a time
+MIN_MEMORY_CORE_USE = 0.6  # MIN_CORE_USE of a core that reads memory, whose blocks are large;
+CORE_DEPTH = 3  # and buffers of its operands: 2 workgroups of 128 x 128 fit a multiprocessor of an H200.
+# There, float16 4096: 511 TFLOP/s, with 4 buffers 468, in tiles of 128 x 256 526; with mma.sync at most 285
 
 # GROUP
 MIN_GROUP, GROUP_TERMS = 32, 4  # terms of a sum; terms of each invocation

@@ -21,10 +21,11 @@ def opt_of(kind: OptKind, *ranges: UOp, numbers: tuple[int, ...] = ()) -> Opt:
     return Opt(kind, tuple(r.arg.id for r in ranges), numbers)
 
 
-def stage_of(kernel: UOp, value: UOp, axes: list[UOp]) -> Opt:
-    """The STAGE of a value of a kernel."""
+def stage_of(kernel: UOp, value: UOp, axes: list[UOp], depth: int = 1) -> Opt:
+    """The STAGE of a value of a kernel in `depth` buffers."""
     number = values_of(kernel, value.op).index(value)
-    return Opt(OptKind.STAGE, tuple(r.arg.id for r in axes), (number,), value.op)
+    numbers = (number,) if depth == 1 else (number, depth)
+    return Opt(OptKind.STAGE, tuple(r.arg.id for r in axes), numbers, value.op)
 
 
 def merges(kernel: UOp, target: Target) -> Decisions:

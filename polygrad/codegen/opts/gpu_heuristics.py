@@ -97,7 +97,7 @@ def find_tiled_product(nest: NestInfo, min_side: int = cost.MIN_PRODUCT_SIDE) ->
     its loops those that fill a workgroup's tile, the columns along memory."""
     if nest.only_sum is None or nest.only_sum.terms < cost.MIN_PRODUCT_TERMS:
         return None
-    side = cost.PRODUCT_SIDE * cost.PRODUCT_TILE
+    side = cost.MAX_PRODUCT_TILE
 
     def rank(p: Product) -> tuple[int, bool]:
         sizes = min(p.rows.src[0].arg, side) * min(p.columns.src[0].arg, side)
@@ -118,39 +118,41 @@ def _products(kernel: UOp, target: Target) -> Decisions:
     if (product := find_tiled_product(nest)) is None:
         return
     total, rows, columns = product.total, product.rows, product.columns
-    sides = [min(cost.PRODUCT_SIDE * cost.PRODUCT_TILE, power(r.src[0].arg)) for r in (rows, columns)]
+    tile = cost.product_tile(limits)
+    sides = [min(tile.elements, power(r.src[0].arg)) for r in (rows, columns)]
     others = prod(sint_max(r.src[0]) for r in nest.parallel if r not in (rows, columns))
 
     def workgroups() -> int:
         tiles = (ceildiv(r.src[0].arg, side) for r, side in zip((rows, columns), sides, strict=True))
         return int(others * prod(tiles))
 
-    while workgroups() < cost.MIN_WORKGROUPS and max(sides) > 2 * cost.PRODUCT_SIDE:
+    while workgroups() < tile.workgroups and max(sides) > 2 * tile.side:
         sides[sides.index(max(sides))] //= 2
     vectors = _vectors(nest, columns, target) and sides[1] >= 2 * cost.VECTOR
     for r in nest.parallel:
         kernel = yield opt_of(OptKind.GLOBAL, r)
     row, column = rows.arg.id, columns.arg.id
-    each = [max(side // cost.PRODUCT_SIDE, 1) for side in sides]
+    each = [max(side // tile.side, 1) for side in sides]
     kernel = yield _opt(OptKind.LOCAL, row, sides[0])
     if each[0] > 1:
         kernel = yield _opt(OptKind.UPCAST, (*row, 1), each[0])
     if vectors:
-        each[1] = cost.VECTOR
-        kernel = yield _opt(OptKind.SIMD, column, cost.VECTOR, 1)
-        kernel = yield _opt(OptKind.LOCAL, (*column, 0), sides[1] // cost.VECTOR)
+        count = max(each[1] // cost.VECTOR, 1) if limits.copies else 1
+        each[1] = cost.VECTOR * count
+        kernel = yield _opt(OptKind.SIMD, column, cost.VECTOR, count)
+        kernel = yield _opt(OptKind.LOCAL, (*column, 0), sides[1] // each[1])
     else:
         kernel = yield _opt(OptKind.LOCAL, column, sides[1])
         if each[1] > 1:
             kernel = yield _opt(OptKind.UPCAST, (*column, 1), each[1])
     parts = 1
-    if workgroups() < cost.MIN_WORKGROUPS:
+    if workgroups() < tile.workgroups:
         parts = _parts(total, sides, prod(sides) // prod(each), limits)
         if parts > 1:
             kernel = yield opt_of(OptKind.GROUP, _longest(total, parts), numbers=(parts,))
     room = limits.shared_bytes - (_part_bytes(total, sides, parts) if parts > 1 else 0)
-    most = room // (sum(sides) * total.dtype.itemsize * parts)
-    chunk = min(cost.PRODUCT_CHUNK // parts, most)
+    most = room // (sum(sides) * total.dtype.itemsize * parts * tile.depth)
+    chunk = min(tile.chunk // parts, most)
     staged, size = list[AxisId](), 1
     for k in reversed([r for r in _total(kernel).src[1:] if r.arg.kind is AxisKind.REDUCE]):
         count = k.src[0].arg
@@ -164,9 +166,11 @@ def _products(kernel: UOp, target: Target) -> Decisions:
             kernel = yield opt_of(OptKind.SPLIT, k, numbers=(next(fits, rounds),))
             staged.insert(0, (*k.arg.id, 1))
         break
+    loops = [r for r in _total(kernel).src[1:] if not is_tile(r) and r.arg.id not in staged]
+    depth = min(tile.depth, loops[-1].src[0].arg) if loops and loops[-1].src[0].is_const else 1
     while (found := operand_to_stage(_total(kernel), staged, (row, column))) is not None:
         axes = [r for r in _total(kernel).src[1:] if r.arg.id in staged and r in found.ranges]
-        kernel = yield stage_of(kernel, found, axes)
+        kernel = yield stage_of(kernel, found, axes, depth)
 
 
 def _register_tiles(nest: NestInfo, product: Product, target: Target) -> Decisions:
@@ -401,14 +405,14 @@ def _rows(nest: NestInfo, sums: Sequence[_SharedReduction], outputs: Sequence[UO
     return [*dict.fromkeys([*(s.over for s in sums if s.contiguous), *across[-1:]])]
 
 
-def workgroups_of_sum(nest: NestInfo, total: Sum) -> tuple[int, int]:
+def workgroups_of_sum(nest: NestInfo, total: Sum, tile: tuple[int, int] | None) -> tuple[int, int]:
     """How many workgroups the only sum of a nest has, about, and how many terms each part of it should have
-    that has as many."""
+    that has as many. `tile`: rows and columns that a workgroup computes of a product, if that is known."""
     outputs = rounds(total.outer)
     if (product := find_tiled_product(nest)) is not None:
         sides = [r.src[0].arg for r in (product.rows, product.columns)]
-        tile = cost.PRODUCT_SIDE * cost.PRODUCT_TILE
-        tiles = outputs // prod(sides) * prod(ceildiv(side, tile) for side in sides)
+        tile = tile or (cost.MAX_PRODUCT_TILE, cost.MAX_PRODUCT_TILE)
+        tiles = outputs // prod(sides) * prod(map(ceildiv, sides, tile))
         return int(tiles), cost.MIN_PART_TERMS
     if _describe_shared(total).contiguous:
         return outputs, cost.MIN_PART_ROW

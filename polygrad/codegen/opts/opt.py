@@ -7,7 +7,8 @@
     REORDER r1 r0       these loops in this order, in the places that they have
     MERGE r0 r1         two neighbouring loops as one
     PARTITION r1 3 7    a loop as three: 0 to 3, 3 to 7, and the rest
-    STAGE r2 LOAD 1     LOAD number 1 of the kernel copied to memory of the kernel's own, for all of r2
+    STAGE r2 LOAD 1     LOAD number 1 of the kernel copied to memory of the kernel's own, for all of r2;
+                        STAGE r2 LOAD 1 3: to 3 buffers in turn, the next ones while one is read
     PARALLEL r0 4       a loop divided between 4 threads
     GLOBAL r0           a loop over output elements as a dimension of the grid of workgroups
     LOCAL r0 32         a loop as one over blocks (r0.0), and the 32 invocations of a workgroup (r0.1)
@@ -197,7 +198,7 @@ _ARITY = {  # how many axes and numbers
     OptKind.REORDER: ("2+", "0"),
     OptKind.MERGE: ("2", "0"),
     OptKind.PARTITION: ("1", "1+"),
-    OptKind.STAGE: ("1+", "1"),
+    OptKind.STAGE: ("0+", "1 to 2"),
     OptKind.PARALLEL: ("1+", "1"),
     OptKind.GLOBAL: ("1", "0"),
     OptKind.LOCAL: ("1", "1"),

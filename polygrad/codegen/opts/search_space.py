@@ -42,6 +42,7 @@ _PLACE = {
 _UNROLLS = (2, 3, 4, 6, 8, 12)
 _VECTORS = (1, 2, 3, 4)
 _BLOCKS = (2, 4, 8, 16, 32)
+_DEPTHS = (1, 2, 3, 4)
 _INVOCATIONS = (2, 4, 8, 16, 32, 64, 128, 256)
 
 
@@ -78,7 +79,10 @@ def _apply_tail(kernel: UOp, head: Opts, tail: Opts, start: int | None = None) -
 def _other_numbers(kernel: UOp, opt: Opt, target: Target) -> list[Opt]:
     """The Opts that differ from one in numbers only."""
     if opt.kind is OptKind.STAGE:
-        return []
+        limits = target.workgroups
+        depths = _DEPTHS if limits is not None and limits.copies else (1,)
+        stages = [opt._replace(numbers=(opt.numbers[0], *((d,) if d > 1 else ()))) for d in depths]
+        return [stage for stage in stages if stage != opt]
     return [a for a in actions(kernel, target) if a[:2] == opt[:2] and a != opt]
 
 
@@ -151,6 +155,8 @@ def _tensor_cores(nest: UOp, target: Target) -> Iterator[Opt]:
     totals = [n for n in nest.toposort() if n.op is Ops.REDUCE] if target.tensor_cores else []
     for total in totals:
         for core in target.tensor_cores:
+            if core.in_memory:  # two STAGEs have to come with it, as those that heuristics give do
+                continue
             for rows, columns in itertools.permutations(loops, 2):
                 for k in total.src[1:]:
                     if product_of(total, rows, columns, k, core) and efficiency(rows, columns, k, core):

@@ -20,6 +20,10 @@ the value depends on otherwise, as far out as they allow. Three uses of it:
 - a register tile of sums before a long epilogue, which becomes a loop over the rows of the tile (TVM's
   cache_write): in registers, sums and temporaries at once would be more than there are.
 
+In memory of a workgroup there may be several buffers (`Memory.depth`), which the rounds of the innermost
+loop take in turn. What a tensor core reads by itself lies as the core has it: rows of 64 elements, which are
+neighbours in the buffer, too, swizzled.
+
 `lower_stages` gives each its memory and its loops; a reduction's accumulator is the register it has that way.
 """
 
@@ -35,11 +39,14 @@ from polygrad.helpers import prod
 from polygrad.schedule.index_maps import flat_index
 from polygrad.schedule.kernels import next_value
 from polygrad.uop.args import AddrSpace, AxisKind, Memory, Param, Reg
+from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import axis_name
 from polygrad.uop.shapes import sint_max
 from polygrad.uop.symbolic import simplify
+
+MAX_DEPTH = 8
 
 
 def values_of(kernel: UOp, op: Ops) -> list[UOp]:
@@ -70,7 +77,7 @@ def loops_around(nest: UOp) -> frozenset[UOp]:
     return frozenset(r for r in nest.ranges.union(*memory) if not is_tile(r))
 
 
-def stage(kernel: UOp, axes: list[UOp], op: Ops, number: int) -> UOp:
+def stage(kernel: UOp, axes: list[UOp], op: Ops, number: int, depth: int = 1) -> UOp:
     """Value `number` of those that `op` makes, in memory for all of `axes` and the tile that it depends on.
 
     value(k)   ->   LOAD(INDEX(STAGE(value(k'), k', k'), k)), for the axis k
@@ -79,6 +86,8 @@ def stage(kernel: UOp, axes: list[UOp], op: Ops, number: int) -> UOp:
     (only) axis, it is read there, too. Axes that are unrolled become loops of what reads the memory. Raises
     OptError.
     """
+    if not 1 <= depth <= MAX_DEPTH:
+        raise OptError(f"expected 1 to {MAX_DEPTH} buffers, got {depth}")
     values = values_of(kernel, op)
     if number >= len(values):
         raise OptError(f"expected one of the kernel's {len(values)} values of {op.name}")
@@ -96,10 +105,40 @@ def stage(kernel: UOp, axes: list[UOp], op: Ops, number: int) -> UOp:
     nests = [n for n in kernel.src if n.op is Ops.END and value in n.toposort()]
     if len(nests) != 1:
         raise OptError("expected a value of one output nest")
-    return UOp.sink(*(_replace_by_stage(kernel, n, value, axes) if n is nests[0] else n for n in kernel.src))
+    if not axes and not any(_feeds(n, value) for n in kernel.toposort()):
+        raise OptError("expected axes, or an operand of a tensor core that reads memory")
+    return UOp.sink(
+        *(_replace_by_stage(kernel, n, value, axes, depth) if n is nests[0] else n for n in kernel.src)
+    )
 
 
-def _replace_by_stage(kernel: UOp, nest: UOp, value: UOp, axes: list[UOp]) -> UOp:
+def _feeds(node: UOp, value: UOp) -> bool:
+    """Whether a node is a tensor core that reads a value from memory."""
+    return node.op is Ops.WMMA and node.arg.in_memory and value in node.src[:2]
+
+
+def _rows_of(value: UOp, user: UOp) -> list[UOp]:
+    """The axes of 64 elements of a tensor core's operand: last the one along which neighbours are neighbours
+    in the buffer, else its terms."""
+    core, ranges = user.arg, user.src[3 + len(user.arg.c.elements) :]
+    count = len(core.a.elements)
+    terms, side = ranges[:2] if value is user.src[0] else ranges[count : count + 2]
+    load = next((n for n in value.toposort() if n.op is Ops.LOAD and {terms, side} & n.ranges), None)
+    along = {} if load is None else linear_terms(load.src[0].src[1])[0]
+    is_side = any(abs(f) == 1 and side in a.ranges for a, f in along.items())
+    return [terms, side] if is_side else [side, terms]
+
+
+def _pad(value: UOp, tile: list[UOp]) -> int:
+    """The elements between rows of memory whose columns are filled together: 16 bytes, so that they lie in
+    different banks."""
+    load = next((n for n in value.toposort() if n.op is Ops.LOAD), None)
+    along = {} if load is None else linear_terms(load.src[0].src[1])[0]
+    is_across = not any(abs(f) == 1 and r in a.ranges for r in tile for a, f in along.items())
+    return 16 // value.dtype.itemsize if is_across else 0
+
+
+def _replace_by_stage(kernel: UOp, nest: UOp, value: UOp, axes: list[UOp], depth: int) -> UOp:
     order = kernel.toposort()
     number = sum(n.op is Ops.STAGE for n in order)
     kinds = (AxisKind.LOCAL, AxisKind.SUBGROUP)
@@ -108,14 +147,30 @@ def _replace_by_stage(kernel: UOp, nest: UOp, value: UOp, axes: list[UOp]) -> UO
         (r for r in value.ranges if (is_tile(r) or r in local) and r not in axes),
         key=lambda r: (r.arg.kind is AxisKind.LANE, r.arg.id),  # neighbouring lanes are neighbours in memory
     )
+    is_pipelined = depth > 1 and not any(n.op is Ops.WMMA for n in order)
+    if is_pipelined and any(
+        r.arg.kind is AxisKind.LANE for r in tile
+    ):  # and vectors of neighbouring invocations
+        tile.sort(key=lambda r: (r.arg.kind is AxisKind.LANE, r.arg.kind is AxisKind.LOCAL, r.arg.id))
+    user = next((n for n in order if _feeds(n, value)), None)
+    if user is not None:
+        rows = _rows_of(value, user)
+        tile = [*(r for r in tile if r not in rows), *rows]
     extent = [*(r for r in axes if r in value.ranges), *tile]
     for r in value.ranges:
         if r not in extent and not r.src[0].ranges.isdisjoint(extent):
             raise OptError(f"expected loops that all of the memory goes round, got {axis_name(r.arg.id)}")
     sizes = tuple(sint_max(r.src[0]) for r in extent)
 
+    count = len(extent) - len(tile)
+    row = int(prod(sizes[count:])) + (_pad(value, tile) if is_pipelined and count and tile else 0)
+    size = int(prod(sizes[:count])) * row
+
     def index(ranges: dict[UOp, UOp]) -> UOp:
-        return flat_index(sizes, tuple(ranges.get(r, r) for r in extent))
+        at = tuple(ranges.get(r, r) for r in extent)
+        if size == prod(sizes):
+            return flat_index(sizes, at)
+        return flat_index(sizes[:count], at[:count]) * row + flat_index(sizes[count:], at[count:])
 
     def kind(r: UOp) -> AxisKind:
         """Of the axis that fills memory: what a workgroup shares its invocations fill together."""
@@ -131,7 +186,9 @@ def _replace_by_stage(kernel: UOp, nest: UOp, value: UOp, axes: list[UOp]) -> UO
     )  # run here alone
     source = (substituted(value, place | own), index(fill), *fill.values())
     space = AddrSpace.SHARED if local else AddrSpace.LOCAL
-    memory = UOp(Ops.STAGE, value.dtype, source, Memory(int(prod(sizes)), space))
+    if space is AddrSpace.LOCAL and (depth > 1 or user is not None):
+        raise OptError("expected memory of a workgroup: STAGE comes after LOCAL")
+    memory = UOp(Ops.STAGE, value.dtype, source, Memory(size, space, depth, user is not None))
 
     def read(ranges: dict[UOp, UOp]) -> UOp:
         return UOp(Ops.LOAD, value.dtype, (UOp(Ops.INDEX, value.dtype, (memory, index(ranges))),))

@@ -182,3 +182,12 @@ def require_tensor_cores(kernel: UOp, target: Target) -> None:
     for node in kernel.toposort():
         if node.op is Ops.WMMA and node.arg not in target.tensor_cores:
             raise OptError(f"opt TENSOR_CORE: expected a target with {node.arg.name}, got {target.name}")
+        if node.op is Ops.WMMA and node.arg.in_memory and not all(map(_is_swizzled, node.src[:2])):
+            raise OptError(
+                "opt TENSOR_CORE: expected a STAGE of each operand, which this core reads in memory"
+            )
+
+
+def _is_swizzled(operand: UOp) -> bool:
+    memory = operand.src[0].src[0] if operand.op is Ops.LOAD else operand
+    return memory.op is Ops.STAGE and memory.arg.swizzled

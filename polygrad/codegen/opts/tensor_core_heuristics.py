@@ -7,10 +7,18 @@ through shared memory. The numbers are in cost.py.
     LOCAL r1.0 8, UPCAST r1.0.1 4             2 subgroups, of 4 blocks of columns
     SPLIT r2.0 2                              terms in chunks of 2 blocks,
     STAGE r2.0.1 LOAD 0, STAGE r2.0.1 LOAD 2  for which both operands are in shared memory
+
+On a core that reads memory itself, the product of 4,096 squared:
+
+    GLOBAL r0, GLOBAL r1
+    TENSOR_CORE r0 r1 r2 6                    blocks of 64 rows, 128 columns and 64 terms
+    LOCAL r0.0 2                              2 groups of 4 subgroups, of a block of rows each
+    STAGE LOAD 0 3, STAGE LOAD 2 3            the operands in 3 buffers: the next ones are copied meanwhile
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -23,12 +31,13 @@ from polygrad.codegen.opts.gpu_heuristics import (
     operand_to_stage,
     power,
 )
+from polygrad.codegen.opts.loops import mergeable
 from polygrad.codegen.opts.opt import AxisId, Opt, OptKind
 from polygrad.codegen.opts.stage import nodes_of
 from polygrad.codegen.opts.tensor_core import efficiency, product_of
 from polygrad.codegen.target import Target
 from polygrad.helpers import ceildiv, prod
-from polygrad.schedule.kernel_info import Product
+from polygrad.schedule.kernel_info import NestInfo, Product
 from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -43,9 +52,19 @@ def tensor_core_products(kernel: UOp, target: Target) -> Decisions:
     if nest is None or product is None or any(n.op is Ops.SCAN for n in nest.order):
         return
     chosen = _core(product, target)
+    while chosen is not None and chosen.core.in_memory and (pair := _mergeable_terms(nest, product)):
+        kernel = yield opt_of(OptKind.MERGE, *pair)
+        nest = find_unbound_nest(kernel, target)
+        product = None if nest is None else find_tiled_product(nest)
+        if nest is None or product is None:
+            return
+        chosen = _core(product, target)
     if chosen is None:
         return
-    core, rows, columns, terms = chosen
+    core, rows, columns, terms, _ = chosen
+    if core.in_memory:
+        yield from _in_memory(nest, chosen, target)
+        return
     blocks = [ceildiv(rows.src[0].arg, core.m), ceildiv(columns.src[0].arg, core.n)]
     others = int(prod(sint_max(r.src[0]) for r in nest.parallel if r not in (rows, columns)))
     each, subgroups = _shares(blocks, others, limits_of(target).invocations // core.size)
@@ -82,6 +101,41 @@ def tensor_core_products(kernel: UOp, target: Target) -> Decisions:
         kernel = yield stage_of(kernel, found, axes)
 
 
+def _mergeable_terms(nest: NestInfo, product: Product) -> tuple[UOp, UOp] | None:
+    """Neighbouring loops of a product's terms that are one: copies go on from round to round of it."""
+    loops = [r for r in product.total.src[1:] if r.src[0].is_const]
+    return next((pair for pair in itertools.pairwise(loops) if mergeable(nest.node, *pair)), None)
+
+
+def workgroup_tile(nest: NestInfo, target: Target) -> tuple[int, int] | None:
+    """How many of the rows and columns that `find_tiled_product` finds a workgroup computes on a core that
+    reads memory; None for a product that is on no such core."""
+    product = find_tiled_product(nest) if target.tensor_cores else None
+    chosen = None if product is None else _core(product, target)
+    if product is None or chosen is None or not chosen.core.in_memory:
+        return None
+    sides = chosen.core.m * cost.CORE_SUBGROUPS, chosen.core.n
+    return sides if chosen.rows is product.rows else (sides[1], sides[0])
+
+
+def _in_memory(nest: NestInfo, chosen: _Chosen, target: Target) -> Decisions:
+    """The Opts of a product whose operands a core reads in memory: a block of columns to a workgroup, and a
+    block of rows to each of its groups of lanes."""
+    core, rows, columns, terms, _ = chosen
+    limits = limits_of(target)
+    for r in nest.parallel:
+        kernel = yield opt_of(OptKind.GLOBAL, r)
+    kernel = yield opt_of(OptKind.TENSOR_CORE, rows, columns, terms, numbers=(TENSOR_CORES.index(core),))
+    count = min(cost.CORE_SUBGROUPS, ceildiv(rows.src[0].arg, core.m))
+    if count > 1:
+        kernel = yield Opt(OptKind.LOCAL, ((*rows.arg.id, 0),), (count,))
+    nbytes = core.operands.itemsize * core.k * (core.m * count + core.n)
+    depth = min(cost.CORE_DEPTH, ceildiv(terms.src[0].arg, core.k), limits.shared_bytes // nbytes)
+    for side in range(2):
+        product = next(n for n in nodes_of(kernel) if n.op is Ops.WMMA)
+        kernel = yield stage_of(kernel, product.src[side], [], depth)
+
+
 def _sum_of(kernel: UOp) -> UOp:
     return next(n for n in nodes_of(kernel) if n.op is Ops.REDUCE)
 
@@ -91,24 +145,33 @@ class _Chosen(NamedTuple):
     rows: UOp
     columns: UOp
     terms: UOp
+    use: float  # the part of its multiply-adds that count
 
 
 def _core(product: Product, target: Target) -> _Chosen | None:
     """The target's first core that takes a sum, and which loops are its rows, columns and terms: those that
-    leave least of its blocks unused. A product of few rows is better one of few columns."""
+    leave least of its blocks unused. A product of few rows is better one of few columns. Of cores that
+    read memory, the one that leaves least."""
+    reading = {c: found for c in target.tensor_cores if c.in_memory and (found := _axes(product, c))}
+    if reading:
+        return max(reading.values(), key=lambda f: (f.use, f.rows is product.rows, f.core.n))
+    others = (_axes(product, core) for core in target.tensor_cores if not core.in_memory)
+    return next((f for f in others if f is not None), None)
+
+
+def _axes(product: Product, core: TensorCore) -> _Chosen | None:
+    """Which loops are the rows, columns and terms of a core, if it takes a sum."""
     total, rows, columns = product.total, product.rows, product.columns
-    for core in target.tensor_cores:
-        best, best_use = None, cost.MIN_CORE_USE
-        for m, n in ((rows, columns), (columns, rows)):
-            for k in reversed(total.src[1:]):
-                if k.arg.kind is not AxisKind.REDUCE or product_of(total, m, n, k, core) is None:
-                    continue
-                use = efficiency(m, n, k, core)
-                if use > best_use or (best is None and use == best_use):
-                    best, best_use = _Chosen(core, m, n, k), use
-        if best is not None:
-            return best
-    return None
+    least = cost.MIN_MEMORY_CORE_USE if core.in_memory else cost.MIN_CORE_USE
+    best, best_use = None, least
+    for m, n in ((rows, columns), (columns, rows)):
+        for k in reversed(total.src[1:]):
+            if k.arg.kind is not AxisKind.REDUCE or product_of(total, m, n, k, core) is None:
+                continue
+            use = efficiency(m, n, k, core)
+            if use > best_use or (best is None and use == best_use):
+                best, best_use = _Chosen(core, m, n, k, use), use
+    return best
 
 
 def _shares(blocks: Sequence[int], others: int, max_subgroups: int) -> tuple[list[int], list[int]]:

@@ -16,7 +16,9 @@ def _cores(gpu: GPU) -> list[str]:
     if gpu.capability < (8, 0):
         return []
     tf32 = ["mma_m16n8k8_tf32"] if env_int("ALLOW_TF32", 0) else []
-    return ["mma_m16n8k16_half", "mma_m16n8k16_bfloat", *tf32]
+    wgmma = [f"wgmma_m64n{n}k64_{name}" for name in ("half", "bfloat") for n in (128, 64)]
+    hopper = wgmma if gpu.capability[0] == 9 else []
+    return [*hopper, "mma_m16n8k16_half", "mma_m16n8k16_bfloat", *tf32]
 
 
 def target_of(gpu: GPU) -> Target:
@@ -34,6 +36,7 @@ def target_of(gpu: GPU) -> Target:
             shared_bytes=gpu.shared_bytes,
             subgroup=gpu.warp,
             shuffle_bytes=8,
+            copies=gpu.capability >= (8, 0),
         ),
         alignment=ALIGNMENT,
         tensor_cores=tuple(BY_NAME[name] for name in _cores(gpu)),

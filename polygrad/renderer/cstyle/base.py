@@ -51,10 +51,12 @@ _COMPARISONS = (Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ)
 
 
 class Pointer(NamedTuple):
-    """A buffer or workgroup memory: its name in the text, and its address space, if the language has them."""
+    """A buffer or workgroup memory: its name in the text, and its address space, if the language has them.
+    `swizzled`: see uop/args.py."""
 
     name: str
     space: str = ""
+    swizzled: bool = False
 
 
 class FunctionText(NamedTuple):

@@ -8,13 +8,15 @@ unsigned ones. float16 and bfloat16 are the toolkit's types.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.helpers import prod
-from polygrad.renderer.cstyle.base import Pointer, ValueFacts, parameter_names
+from polygrad.renderer.builder import Address, Operand
+from polygrad.renderer.cstyle.base import FunctionText, Pointer, ValueFacts, parameter_names
 from polygrad.renderer.cstyle.gpu import GPUBuilder
-from polygrad.renderer.source_text import BITS, UNARY, Expression
+from polygrad.renderer.source_text import ATOM, BITS, SUM, UNARY, Expression
 from polygrad.uop.ops import Ops
 from polygrad.uop.tensor_cores import TensorCore
 
@@ -97,6 +99,77 @@ def _mma_text(core: TensorCore, operand: str, total: str) -> str:
 #endif"""
 
 
+_COPY_TEXT = """#ifdef __CUDACC__
+template <int size> static __device__ inline void copy_async(void *target, const void *source) {
+  unsigned address = (unsigned)__cvta_generic_to_shared(target);
+  if (size == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(address), "l"(source) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
+                 : : "r"(address), "l"(source), "n"(size) : "memory");
+}
+static __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" : : : "memory"); }
+template <int pending> static __device__ inline void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;" : : "n"(pending) : "memory");
+}
+#endif"""
+_FENCE_TEXT = """#ifdef __CUDACC__
+static __device__ inline void show_to_tensor_cores() {
+  asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
+}
+#endif"""
+_STATIC_BYTES = 48 << 10  # of a workgroup's memory; more is asked for when a kernel is launched
+_SWIZZLE_BYTES = 1024  # what swizzled memory is a multiple of
+
+
+def _wgmma_text(core: TensorCore, operand: str, total: str) -> str:
+    """A function for four wgmma.mma_async of PTX: all terms of a row of 128 bytes. The descriptors are those
+    of the PTX ISA, "Matrix Descriptor Format", with swizzling of 128 bytes. A core's result is there when the
+    function returns."""
+    kind = _MMA_OPERANDS[core.operands][0]
+    count = prod(core.c.elements)
+    places = ", ".join(f"%{i}" for i in range(count))
+    registers = ", ".join(f'"+f"(d[{i}])' for i in range(count))
+    one = f"{core.name}_16"
+    return f"""#ifdef __CUDACC__
+static __device__ inline unsigned long long matrix_descriptor(const void *start, unsigned step) {{
+  unsigned long long address = __cvta_generic_to_shared(start);
+  return (address & 0x3ffff) >> 4 | (unsigned long long)(step >> 4) << 16 | 64ull << 32 | 1ull << 62;
+}}
+template <int a_across, int b_across>
+static __device__ inline void {one}({total} (&d)[{count}], unsigned long long a, unsigned long long b) {{
+  asm volatile("wgmma.mma_async.sync.aligned.m{core.m}n{core.n}k16.f32.{kind}.{kind} "
+               "{{{places}}}, %{count}, %{count + 1}, 1, 1, 1, %{count + 2}, %{count + 3};"
+               : {registers}
+               : "l"(a), "l"(b), "n"(a_across), "n"(b_across));
+}}
+template <int a_across, int b_across, int a_step, int b_step>
+static __device__ inline void {core.name}({total} (&d)[{count}], const {operand} *a, const {operand} *b) {{
+  asm volatile("wgmma.fence.sync.aligned;" : : : "memory");
+#pragma unroll
+  for (int k = 0; k < {core.k}; k += 16)
+    {one}<a_across, b_across>(d, matrix_descriptor(a + k * (a_across ? 64 : 1), a_step * 2),
+                              matrix_descriptor(b + k * (b_across ? 64 : 1), b_step * 2));
+  asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory");
+  asm volatile("wgmma.wait_group.sync.aligned 0;" : : : "memory");
+}}
+#endif"""
+
+
+class _Shared(NamedTuple):
+    """Memory of a workgroup."""
+
+    name: str
+    type: str
+    size: int
+    itemsize: int
+    swizzled: bool
+
+    @property
+    def alignment(self) -> int:
+        return _SWIZZLE_BYTES if self.swizzled else 16
+
+
 class CUDABuilder(GPUBuilder):
     """See `LanesBuilder`."""
 
@@ -122,6 +195,10 @@ class CUDABuilder(GPUBuilder):
     barrier_call = "__syncthreads();"
     shared_qualifier = "__shared__ __align__(16)"
     vector_sizes = (8, 4, 2)
+
+    def __init__(self, target: Target, aligned: bool = False) -> None:
+        super().__init__(target, aligned)
+        self._shared: list[_Shared] = []
 
     def signature(
         self, name: str, params: Sequence[DType], variables: Sequence[str]
@@ -204,7 +281,85 @@ class CUDABuilder(GPUBuilder):
     def vector_maker(self, dtype: DType, size: int) -> str:
         return "make_bfloat162" if dtype == dtypes.bfloat16 else f"make_{self.vector_type(dtype, size)}"
 
+    def place(self, address: Address) -> Expression:
+        """The position of an element: swizzled, in memory that is."""
+        place = super().place(address)
+        if not address.pointer.swizzled:
+            return place
+        t, data = self.type(dtypes.index, 1), ValueFacts(multiple=8 if place.data.multiple % 8 == 0 else 1)
+        return self._source.value(
+            "{} ^ ({} >> 3 & 56)", [place, place], t, needs=ATOM, precedence=BITS, data=data
+        )
+
+    def copies(self, target: Address, source: Address, dtype: DType, size: int) -> bool:
+        limits = self.target.workgroups
+        if limits is None or not limits.copies or size * dtype.itemsize not in (4, 8, 16):
+            return False
+        return size == 1 or all(self._is_aligned(a, size) for a in (target, source))
+
+    def _is_aligned(self, address: Address, size: int) -> bool:
+        multiple = 0 if address.base is None else address.base.data.multiple
+        return self.aligned and multiple % size == 0 and address.offset % size == 0
+
+    def copy(self, target: Address, source: Address, dtype: DType, size: int) -> None:
+        self.need("copy_async", _COPY_TEXT)
+        places = [self.address_of(target, dtype), self.address_of(source, dtype)]
+        self._source.statement(f"copy_async<{size * dtype.itemsize}>({{}}, {{}});", places)
+
     # --- workgroups
+
+    def commit(self) -> None:
+        self.need("copy_async", _COPY_TEXT)
+        self._source.statement("commit_copies();", ())
+
+    def barrier(self, pending: int | None = None) -> None:
+        if pending is not None:
+            self.need("copy_async", _COPY_TEXT)
+            self._source.statement(f"wait_for_copies<{pending}>();", ())
+        if any(memory.swizzled for memory in self._shared):
+            self.need("show_to_tensor_cores", _FENCE_TEXT)
+            self._source.statement("show_to_tensor_cores();", ())
+        super().barrier()
+
+    def shared(self, name: str, dtype: DType, size: int, swizzled: bool = False) -> Pointer:
+        self._shared.append(_Shared(name, self.memory_type(dtype), size, dtype.itemsize, swizzled))
+        return Pointer(name, self.shared_space, swizzled)
+
+    def finish(self) -> FunctionText:
+        self._prologue += self._shared_lines()
+        return super().finish()
+
+    def _shared_lines(self) -> list[str]:
+        """The declarations of workgroup memory. More than a kernel has by itself is one array, which has the
+        size that the launch says: the runtime reads it here."""
+        static = [f"  __shared__ __align__({m.alignment}) {m.type} {m.name}[{m.size}];" for m in self._shared]
+        if sum(m.size * m.itemsize for m in self._shared) <= _STATIC_BYTES:
+            return static
+        lines, start = list[str](), 0
+        for m in sorted(self._shared, key=lambda m: -m.alignment):
+            lines.append(f"  {m.type} *{m.name} = ({m.type} *)(workgroup_memory + {start});")
+            start += -(-m.size * m.itemsize // m.alignment) * m.alignment
+        head = f"  extern __shared__ __align__({_SWIZZLE_BYTES}) unsigned char workgroup_memory[];"
+        return ["#ifdef __CUDACC__", f"{head}  // {start} bytes", *lines, "#else", *static, "#endif"]
+
+    def wmma_in_memory(self, core: TensorCore, a: Operand, b: Operand, c: Sequence[Any]) -> Sequence[Any]:
+        total, operand = self.type(core.total, 1), self.type(core.operands, 1)
+        self.need(core.name, _wgmma_text(core, operand, total))
+        name, count = self._source.name("tile"), len(c)
+        self._source.statement(f"{total} {name}[{count}] = {{{{{', '.join(['{}'] * count)}}}}};", c)
+        starts = [
+            self._source.value(
+                f"{x.start.pointer.name} + {{}}",
+                [super(CUDABuilder, self).place(x.start)],
+                "",
+                needs=SUM,
+                precedence=SUM,
+            )
+            for x in (a, b)
+        ]
+        layout = f"{int(not a.along_terms)}, {int(not b.along_terms)}, {a.step}, {b.step}"
+        self._source.statement(f"{core.name}<{layout}>({name}, {{}}, {{}});", starts)
+        return [self._source.value(f"{name}[{i}]", (), total, reads="memory") for i in range(count)]
 
     def wmma_function(self, core: TensorCore, operand: str, total: str) -> str:
         return _mma_text(core, operand, total)

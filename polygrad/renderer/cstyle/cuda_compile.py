@@ -73,7 +73,8 @@ def _newest(architecture: str) -> int:
 
 def _compile(source: str, target: str) -> bytes:
     """Code of CUDA C++ for a `target`: machine code for sm_90, PTX for compute_90. Raises CompileError."""
-    options = [f"--gpu-architecture={target}", "--fmad=false", "--std=c++17"]
+    own = "a" if target.endswith("_90") else ""  # the instructions that this architecture alone has
+    options = [f"--gpu-architecture={target}{own}", "--fmad=false", "--std=c++17"]
     if "#include" in source:
         options.append(f"--include-path={_headers()}")
     program = _check(nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, None, None))

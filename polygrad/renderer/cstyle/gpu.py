@@ -47,9 +47,9 @@ class GPUBuilder(LanesBuilder):
         result = self.call(core.name, [*a, *b, *c], f"{total}{len(components)}", hint="tile")
         return [self.component(result, name, total) for name in components]
 
-    def barrier(self) -> None:
+    def barrier(self, pending: int | None = None) -> None:
         self._source.statement(self.barrier_call, ())
 
-    def shared(self, name: str, dtype: DType, size: int) -> Pointer:
+    def shared(self, name: str, dtype: DType, size: int, swizzled: bool = False) -> Pointer:
         self._prologue.append(f"  {self.shared_qualifier} {self.memory_type(dtype)} {name}[{size}];")
         return Pointer(name, self.shared_space)

@@ -490,10 +490,10 @@ class WGSLBuilder(LanesBuilder):
         self._enabled.add("subgroups")
         return self.call("subgroupShuffleXor", [value, self._source.atom(f"{mask}u", "u32")], type_)
 
-    def barrier(self) -> None:
+    def barrier(self, pending: int | None = None) -> None:
         self._source.statement("workgroupBarrier();", [])
 
-    def shared(self, name: str, dtype: DType, size: int) -> Pointer:
+    def shared(self, name: str, dtype: DType, size: int, swizzled: bool = False) -> Pointer:
         self._shared.append(f"var<workgroup> {name}: array<{self.type(dtype, 1)}, {size}>;")
         return Pointer(name)
 

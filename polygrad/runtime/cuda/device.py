@@ -11,6 +11,7 @@ launches. Where a buffer or a Variable has changed, the nodes of its kernels are
 from __future__ import annotations
 
 import functools
+import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -26,6 +27,9 @@ from polygrad.runtime.program import Program
 ALIGNMENT = 256  # of a driver's allocations
 _KEPT_BYTES = 1 << 30  # the most bytes of freed memory in the pool
 _STAGING_BYTES, _STAGINGS = 4 << 20, 4  # pinned memory that copies go through, in turn
+_SHARED_MEMORY = re.compile(
+    r"extern __shared__ .*\[\];  // (\d+) bytes"
+)  # as renderer/cstyle/cuda.py writes it
 _FENCES = 16  # the number of recent runs that copies can wait for individually
 
 
@@ -146,7 +150,13 @@ class CUDARuntime(GPURuntime):
         texts = [source.text for source in sources]
         codes = compilers().map(self._to_code, texts) if len(texts) > 1 else map(self._to_code, texts)
         for source, code in zip(sources, list(codes), strict=True):
-            yield self.host.load(code, source.name)
+            yield self.host.load(code, source.name, _shared_bytes(source.text))
+
+
+def _shared_bytes(text: str) -> int:
+    """The bytes of shared memory that a kernel's launch has to ask for, as its declaration says."""
+    found = _SHARED_MEMORY.search(text)
+    return int(found[1]) if found else 0
 
 
 class CUDAExecutable(Executable):

@@ -141,8 +141,9 @@ class CUDAHost(ABC):
     # --- kernels
 
     @abstractmethod
-    def load(self, code: bytes, name: str) -> int:
-        """The function `name` of compiled code (a cubin). Raises CompileError."""
+    def load(self, code: bytes, name: str, shared_bytes: int = 0) -> int:
+        """The function `name` of compiled code (a cubin). `shared_bytes`: of the shared memory that a block
+        has when it is launched, beside what the code declares. Raises CompileError."""
 
     @abstractmethod
     def unload(self, function: int) -> None:

@@ -12,7 +12,7 @@ import ctypes
 import itertools
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from cuda.bindings import driver
 
@@ -89,7 +89,7 @@ def _describe(device: Any) -> GPU:
         capability=(attribute("COMPUTE_CAPABILITY_MAJOR"), attribute("COMPUTE_CAPABILITY_MINOR")),
         multiprocessors=attribute("MULTIPROCESSOR_COUNT"),
         memory_bytes=int(driver.cuDeviceTotalMem(device)[1]),
-        shared_bytes=attribute("MAX_SHARED_MEMORY_PER_BLOCK"),
+        shared_bytes=attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
         invocations=attribute("MAX_THREADS_PER_BLOCK"),
         block=three("MAX_BLOCK_DIM"),
         grid=three("MAX_GRID_DIM"),
@@ -108,6 +108,14 @@ class _Arguments:
         each = [*(pointers + 8 * i for i in range(n)), *(values + 4 * i for i in range(m))]
         self._addresses = (ctypes.c_void_p * max(n + m, 1))(*each)
         self.address = ctypes.addressof(self._addresses)
+
+
+class _Function(NamedTuple):
+    """A kernel: what it is launched with beside its arguments."""
+
+    module: Any
+    function: Any
+    shared_bytes: int
 
 
 class _Graph:
@@ -130,7 +138,7 @@ class _NativeCUDAHost(CUDAHost):
         self._current = threading.local()
         self._pinned: list[int] = []
         self._events: dict[int, Any] = {}
-        self._functions: dict[int, tuple[Any, Any]] = {}  # module and function
+        self._functions: dict[int, _Function] = {}
         self._graphs: dict[int, _Graph] = {}
         self._reset_if_lost()
         self._context = self._check(driver.cuDevicePrimaryCtxRetain(self._device), "a context")
@@ -262,7 +270,7 @@ class _NativeCUDAHost(CUDAHost):
 
     # --- kernels
 
-    def load(self, code: bytes, name: str) -> int:
+    def load(self, code: bytes, name: str, shared_bytes: int = 0) -> int:
         self._enter()
         error, module = driver.cuModuleLoadData(code)
         if error in _REFUSED_CODE:
@@ -276,21 +284,25 @@ class _NativeCUDAHost(CUDAHost):
             driver.cuModuleUnload(module)
             raise CompileError(f"kernel {name}: expected code that has it, got {_name(error)}")
         self._check((error, function), f"kernel {name}")
-        return self._add(self._functions, (module, function))
+        if shared_bytes:
+            attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            result = driver.cuFuncSetAttribute(function, attribute, shared_bytes)
+            self._check(result, f"{shared_bytes} bytes of shared memory for kernel {name}")
+        return self._add(self._functions, _Function(module, function, shared_bytes))
 
     def unload(self, function: int) -> None:
         entry = self._functions.pop(function, None)
         if entry is not None and not self._lost:
             self._enter()
-            driver.cuModuleUnload(entry[0])
+            driver.cuModuleUnload(entry.module)
 
     def launch(self, call: KernelLaunch, stream: int) -> None:
         self._enter()
         self.counters.launches += 1
-        _, function = self._functions[call.function]
+        _, function, shared_bytes = self._functions[call.function]
         arguments = _Arguments(call)
         result = driver.cuLaunchKernel(
-            function, *call.grid, *call.block, 0, self._streams[stream], arguments.address, 0
+            function, *call.grid, *call.block, shared_bytes, self._streams[stream], arguments.address, 0
         )
         self._check(result, f"a launch of {call.block} threads in {call.grid} blocks")
 
@@ -300,11 +312,10 @@ class _NativeCUDAHost(CUDAHost):
         """Set a node's parameters from a call; returns the arguments, which must live until the driver has
         read them."""
         arguments = _Arguments(call)
-        parameters.func = self._functions[call.function][1]
+        _, parameters.func, parameters.sharedMemBytes = self._functions[call.function]
         x, y, z = (max(n, 1) for n in call.grid)  # an empty grid is not allowed: the node is disabled instead
         parameters.gridDimX, parameters.gridDimY, parameters.gridDimZ = x, y, z
         parameters.blockDimX, parameters.blockDimY, parameters.blockDimZ = call.block
-        parameters.sharedMemBytes = 0
         parameters.kernelParams = arguments.address
         return arguments
 

@@ -81,6 +81,68 @@ EMULATED_UNSEEN inline float4 emulated_mma_16(T a0, T a1, T a2, T a3, T a4, T a5
 #define mma_m16n8k16_half emulated_mma_16<half>
 #define mma_m16n8k16_bfloat emulated_mma_16<__nv_bfloat16>
 
+// Copies that go on while invocations compute. They happen when somebody waits for them, and no earlier.
+struct EmulatedCopy {
+  char *target;
+  const char *source;
+  int size, group;
+};
+struct EmulatedCopies {
+  EmulatedCopy copies[4096];
+  int count, groups;
+};
+EMULATED_UNSEEN inline EmulatedCopies &emulated_copies() {
+  static EmulatedCopies all[1024];
+  return all[emulated_lane()];
+}
+template <int size> EMULATED_UNSEEN inline void copy_async(void *target, const void *source) {
+  static_assert(size == 4 || size == 8 || size == 16, "cp.async copies 4, 8 or 16 bytes");
+  if ((uintptr_t)target % size || (uintptr_t)source % size) __builtin_trap();
+  auto &own = emulated_copies();
+  own.copies[own.count++] = {(char *)target, (const char *)source, size, own.groups};
+}
+EMULATED_UNSEEN inline void commit_copies() { emulated_copies().groups++; }
+__attribute__((noinline)) static void emulated_copy_word(unsigned *target, const unsigned *source) { *target = *source; }
+template <int pending> EMULATED_UNSEEN inline void wait_for_copies() {
+  auto &own = emulated_copies();
+  int left = 0;
+  for (int i = 0; i < own.count; i++) {
+    auto &copy = own.copies[i];
+    if (copy.group >= own.groups - pending) own.copies[left++] = copy;
+    else
+      for (int at = 0; at < copy.size; at += 4)
+        emulated_copy_word((unsigned *)(copy.target + at), (const unsigned *)(copy.source + at));
+  }
+  own.count = left;
+}
+inline void show_to_tensor_cores() {}
+
+// wgmma.mma_async, four in a row: "Asynchronous Warpgroup Level Matrix Instructions" of the PTX ISA. The operands are
+// swizzled as addresses are: bits 4 to 6 by bits 7 to 9.
+template <int across, int step, class T>
+EMULATED_UNSEEN inline const T *emulated_swizzled(const T *start, unsigned k, unsigned row) {
+  unsigned element = across ? row / 64 * step + k * 64 + row % 64 : row * 64 + k;
+  uintptr_t address = (uintptr_t)(start + element);
+  return (const T *)(address ^ (address >> 3 & 0x70));
+}
+template <class T> __attribute__((noinline)) static void emulated_look(const T *at) { *(volatile const T *)at; }
+template <int a_across, int b_across, int a_step, int b_step, class T, int count>
+EMULATED_UNSEEN inline void emulated_wgmma(float (&d)[count], const T *a, const T *b) {
+  unsigned lane = emulated_lane() % 128, row = lane / 32 * 16 + lane % 32 / 4;
+  for (unsigned i = lane; i < 64 * 64; i += 128) emulated_look(emulated_swizzled<a_across, a_step>(a, i / 64, i % 64));
+  for (unsigned i = lane; i < 2 * count * 64; i += 128)
+    emulated_look(emulated_swizzled<b_across, b_step>(b, i % 64, i / 64));
+  for (int i = 0; i < count; i++) {
+    unsigned m = row + (i % 4 < 2 ? 0 : 8), n = i / 4 * 8 + lane % 4 * 2 + i % 2;
+    for (unsigned k = 0; k < 64; k++)
+      d[i] += (float)*emulated_swizzled<a_across, a_step>(a, k, m) * (float)*emulated_swizzled<b_across, b_step>(b, k, n);
+  }
+}
+#define wgmma_m64n128k64_half emulated_wgmma
+#define wgmma_m64n64k64_half emulated_wgmma
+#define wgmma_m64n128k64_bfloat emulated_wgmma
+#define wgmma_m64n64k64_bfloat emulated_wgmma
+
 // to nearest, ties away from 0
 inline float emulated_tf32(float x) {
   unsigned bits = __float_as_uint(x);
