@@ -2,12 +2,13 @@
  * Builds the playground into `web/build/playground`: a static folder for any host, with all that it loads inside.
  */
 
-import { cp, rm } from "node:fs/promises";
+import { cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { build } from "esbuild";
 
+import { javascriptScopes, pythonScopes } from "./api/completions.mjs";
 import { compressFolder } from "./compress.mjs";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
@@ -22,11 +23,32 @@ const EXAMPLES = ["convolutional.py", "characters.py", "autoencoder.py", "uncert
 const SERVED = {
   name: "polygrad",
   setup({ onResolve }) {
-    onResolve({ filter: /^polygrad$/ }, () => ({ path: "./polygrad/polygrad.mjs", external: true }));
+    const served = (file) => () => ({ path: `./polygrad/${file}`, external: true });
+    onResolve({ filter: /^polygrad$/ }, served("polygrad.mjs"));
+    onResolve({ filter: /^polygrad\/runtime$/ }, served("polygrad-runtime.mjs"));
   },
 };
 
-/** Build it. The package has to be in `web/dist` by now. */
+const MANIFEST = "import json\nfrom polygrad.manifest.inspection import manifest\njson.dumps(manifest())";
+
+/** What the editor knows of the API, a file for each language. */
+async function writeCompletions() {
+  const { create } = await import("../node/dist/main.js");
+  const manifest = JSON.parse(await (await create()).python(MANIFEST));
+  const scopes = {
+    python: pythonScopes(manifest),
+    javascript: javascriptScopes(
+      join(ROOT, "wasm_runtime/src/api/index.ts"),
+      join(ROOT, "wasm_runtime/tsconfig.json"),
+    ),
+  };
+  await mkdir(join(OUT, "completions"), { recursive: true });
+  for (const [language, known] of Object.entries(scopes)) {
+    await writeFile(join(OUT, `completions/${language}.json`), JSON.stringify(known));
+  }
+}
+
+/** Build it. The packages have to be in `node/dist` and `web/dist` by now. */
 export async function buildPlayground() {
   await rm(OUT, { recursive: true, force: true });
   const common = {
@@ -51,6 +73,7 @@ export async function buildPlayground() {
   });
   // Workers are files of their own: a host may send each with a policy of its own.
   await build({ ...common, entryPoints: sources("src/runner.ts", "src/layout.ts") });
+  await writeCompletions();
   // Compressed forms as well, where there are some.
   const served = (path) => !relative(DIST, path).startsWith("types");
   for (const name of ["index.html", "icon.svg"]) await cp(join(SOURCE, name), join(OUT, name));

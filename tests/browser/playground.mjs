@@ -5,39 +5,11 @@ import { join } from "node:path";
 
 import { launchChromium } from "../../web/chromium.mjs";
 import { startServer } from "../../web/serve.mjs";
+import { open, runProgram, WAIT } from "./playground_page.mjs";
 
 const [folder] = process.argv.slice(2);
-const WAIT = { timeout: 90_000 };
-
-async function open(browser, url, options) {
-  const page = await (await browser.newContext(options)).newPage();
-  const complaints = [];
-  page.on("console", (message) => {
-    if (message.type() === "error") complaints.push(message.text());
-  });
-  page.on("pageerror", (error) => complaints.push(String(error)));
-  await page.goto(url);
-  return { page, complaints };
-}
 
 const shoot = (page, name) => page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
-
-/** The output of a program, run with the keyboard; `source` in place of the example's where given. */
-async function runProgram(page, name, source) {
-  await page.locator("#program").selectOption(name);
-  await page.locator(`#source[data-program="${name}"] .cm-content`).click();
-  if (source !== undefined) {
-    await page.keyboard.press("Control+a");
-    await page.keyboard.insertText(source);
-  }
-  await page.keyboard.press("Control+Enter");
-  await page
-    .locator("#output", { hasText: /finished|stopped/ })
-    .or(page.locator(".failure"))
-    .first()
-    .waitFor(WAIT);
-  return page.locator("#output").innerText();
-}
 
 /** Draw a one, as a finger would: slightly oblique. */
 async function drawOne(page) {
@@ -255,6 +227,7 @@ try {
   );
   const failedPython = await runProgram(page, "tensor.py", "# polygrad\n\n1 / 0\n");
   await shoot(page, "failure");
+  await page.locator("#revert").click(); // edits last
 
   // a program without end, and what comes after it
   await page.locator("#program").selectOption("tensor.js");
@@ -264,6 +237,7 @@ try {
   await page.keyboard.press("Control+Enter");
   await page.locator("#stop:enabled").click();
   const stopped = await page.locator("#output").innerText();
+  await page.locator("#revert").click();
   await page.locator("#program").selectOption("tensor.py");
   const after = await runProgram(page, "tensor.js");
 
@@ -300,7 +274,7 @@ try {
   await drawZero(small.page);
   await shoot(small.page, "phone-digits");
   const widths = {};
-  for (const tab of ["editor", "digits", "characters", "onnx", "kernels"]) {
+  for (const tab of ["editor", "digits", "characters", "boundaries", "onnx", "kernels"]) {
     await small.page.locator(`#tab-${tab}`).click();
     widths[tab] = await small.page.evaluate(() => document.documentElement.scrollWidth);
   }

@@ -13,7 +13,8 @@ export interface Line {
 
 const HEIGHT = 220;
 
-function colorOf(name: string): string {
+/** The colour in a CSS variable: canvases do not know them. */
+export function colorOf(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 

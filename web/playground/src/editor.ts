@@ -1,254 +1,139 @@
 /** The editor: programs in JavaScript and Python, run in a worker, with their output and a curve. */
 
-import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
-import { bracketMatching, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
-import { Compartment, EditorState, type Extension } from "@codemirror/state";
+import { DeviceChoice, sessionText } from "./devices";
+import { button, element, html, nextTask } from "./dom";
 import {
-  drawSelection,
-  EditorView,
-  highlightActiveLine,
-  highlightActiveLineGutter,
-  keymap,
-  lineNumbers,
-} from "@codemirror/view";
-import { classHighlighter } from "@lezer/highlight";
-
-import { Chart } from "./chart";
-import { button, element, html, make, nextTask } from "./dom";
+  draftOf,
+  dropDraft,
+  keepDraft,
+  keepLastProgram,
+  lastProgram,
+  sharedDrafts,
+  type Origin,
+} from "./drafts";
 import { messageOf } from "./failures";
-import type { Failure, Language, RunnerEvent, RunRequest } from "./messages";
+import type { Failure, RunnerEvent } from "./messages";
+import { Output } from "./output";
+import { ProgramRunner } from "./program_runner";
+import {
+  dataOf,
+  fetchExample,
+  fillChoice,
+  FIRST_PROGRAM,
+  isExample,
+  languageOf,
+  supportOf,
+  titleOf,
+} from "./programs";
+import { fragmentOf, programIn, type SharedProgram } from "./sharing";
+import { SourceView } from "./source_view";
 import { showStatus } from "./status";
 
-/** The programs to choose from: files of `programs/` and their titles. `EXAMPLES` are files of `examples/`. */
-const PROGRAMS: Readonly<Record<string, string>> = {
-  "tensor.js": "A first tensor",
-  "gradients.js": "Gradients",
-  "xor.js": "Training xor",
-  "step.js": "A captured step",
-  "tensor.py": "A first tensor",
-  "gradients.py": "Gradients",
-  "xor.py": "Training xor",
-  "step.py": "A captured step",
-};
-
-const EXAMPLES: Readonly<Record<string, { readonly title: string; readonly data: readonly string[] }>> = {
-  "convolutional.py": { title: "A convolutional classifier", data: ["data/digits.safetensors"] },
-  "characters.py": { title: "A transformer writes sonnets", data: ["data/sonnets.txt"] },
-  "autoencoder.py": { title: "An autoencoder", data: ["data/digits.safetensors"] },
-  "uncertainty.py": { title: "Regression with uncertainty", data: [] },
-};
-
-/** The output keeps this many characters; older ones are removed. More slow the page down. */
-const MAX_OUTPUT = 200_000;
-
-const languageOf = (file: string): Language => (file.endsWith(".py") ? "python" : "javascript");
-
-/** The editor's support of a language. It is fetched when the first program in that language is opened. */
-async function supportOf(language: Language): Promise<Extension> {
-  if (language === "python") {
-    const { python } = await import("@codemirror/lang-python");
-    return [python(), indentUnit.of("    ")];
+/** The name of a shared program: equal programs have one name (FNV-1a). */
+function nameOf({ example, text }: SharedProgram): string {
+  let hash = 0x811c9dc5;
+  for (const character of `${example}\n${text}`) {
+    hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0;
   }
-  const { javascript } = await import("@codemirror/lang-javascript");
-  return [javascript(), indentUnit.of("  ")];
+  return `shared-${hash.toString(16).padStart(8, "0")}.${languageOf(example) === "python" ? "py" : "js"}`;
 }
 
-/** The worker that runs programs. */
-class Runner {
-  readonly #receive: (event: RunnerEvent) => void;
-  #worker: Worker;
+/** The choice of a program: examples, and programs that came by a link. */
+class ProgramChoice {
+  readonly #select = element("program", HTMLSelectElement);
+  readonly #origins = new Map<string, Origin>();
+  readonly #shared = document.createElement("optgroup");
 
-  constructor(receive: (event: RunnerEvent) => void) {
-    this.#receive = receive;
-    this.#worker = this.#start();
+  /** `changed` is told of the visitor's choices. */
+  constructor(changed: () => void) {
+    fillChoice(this.#select);
+    this.#shared.label = "From a link";
+    for (const [file, origin] of sharedDrafts()) this.add(file, origin);
+    this.#select.addEventListener("change", changed);
   }
 
-  #start(): Worker {
-    const worker = new Worker(new URL("runner.mjs", document.baseURI), { type: "module" });
-    worker.addEventListener("message", (event: MessageEvent<RunnerEvent>) => {
-      this.#receive(event.data);
-    });
-    worker.addEventListener("error", (event) => {
-      this.#receive({ kind: "unusable", message: event.message || "runner.mjs could not be loaded" });
-    });
-    return worker;
+  get file(): string {
+    return this.#select.value;
   }
 
-  run(request: RunRequest): void {
-    this.#worker.postMessage(request);
+  /** Choose without calling `changed`; false for a file that is not there. */
+  choose(file: string): boolean {
+    const before = this.#select.value;
+    this.#select.value = file;
+    if (this.#select.value === file) return true;
+    this.#select.value = before;
+    return false;
   }
 
-  /** Stop the program that runs, and start a fresh worker. */
-  restart(): void {
-    this.#worker.terminate();
-    this.#worker = this.#start();
+  /** Add a program that came by a link. */
+  add(file: string, origin: Origin): void {
+    if (!this.#origins.has(file))
+      this.#shared.append(new Option(`${titleOf(origin.example)} (${file})`, file));
+    this.#origins.set(file, origin);
+    this.#select.append(this.#shared);
+  }
+
+  /** Where a program came from; undefined for an example. */
+  originOf(file: string): Origin | undefined {
+    return this.#origins.get(file);
   }
 }
 
-/** What a program prints, plots and draws. */
-class Output {
-  readonly #text = html("output");
-  readonly #figure = html("curve-figure");
-  readonly #pictures = html("pictures");
-  readonly #chart = new Chart(html("curve"), [{ label: "plot", color: "--accent-solid", scale: "value" }]);
-
-  clear(): void {
-    this.#text.replaceChildren();
-    this.#chart.clear();
-    this.#figure.hidden = true;
-    this.#pictures.replaceChildren();
-  }
-
-  setBusy(isBusy: boolean): void {
-    this.#text.setAttribute("aria-busy", String(isBusy));
-  }
-
-  /** Append text. A reader who is at the end stays there. */
-  print(text: string, className = ""): void {
-    const output = this.#text;
-    const isAtEnd = output.scrollHeight - output.scrollTop - output.clientHeight < 40;
-    output.append(make("span", className, text));
-    while (output.textContent.length > MAX_OUTPUT) output.firstChild?.remove();
-    if (isAtEnd) output.scrollTop = output.scrollHeight;
-  }
-
-  showFailure({ name, message, line, trace }: Failure): void {
-    const where = line === undefined ? "" : ` (line ${line})`;
-    const box = make("div", "failure", make("strong", "", `${name}${where}`), make("p", "", message));
-    if (trace) box.append(make("details", "", make("summary", "", "traceback"), make("pre", "", trace)));
-    this.#text.append(box);
-    box.scrollIntoView({ block: "nearest" });
-  }
-
-  addPoint(value: number): void {
-    this.#figure.hidden = false;
-    this.#chart.add(this.#chart.length, value);
-  }
-
-  /** Show a picture that the program left in its folder. */
-  showPicture(name: string, svg: string): void {
-    const { documentElement } = new DOMParser().parseFromString(svg, "image/svg+xml");
-    if (documentElement.localName !== "svg") return; // the file is damaged
-    documentElement.setAttribute("role", "img");
-    documentElement.setAttribute("aria-label", name);
-    const caption = make("figcaption", "", make("code", "", name));
-    const picture = document.importNode(documentElement, true);
-    this.#pictures.append(make("figure", "card picture", caption, picture));
-  }
-}
-
-/** The text of the program. */
-class SourceView {
-  readonly #host = html("source");
-  readonly #language = new Compartment();
-  readonly #view: EditorView;
-
-  /** `run` is called for Ctrl-Enter. */
-  constructor(run: () => void) {
-    const runKey = {
-      key: "Mod-Enter",
-      run: () => {
-        run();
-        return true;
-      },
-    };
-    const otherKeys = defaultKeymap.filter(({ key }) => key !== runKey.key);
-    const extensions = [
-      lineNumbers(),
-      highlightActiveLine(),
-      highlightActiveLineGutter(),
-      history(),
-      drawSelection(),
-      indentOnInput(),
-      bracketMatching(),
-      syntaxHighlighting(classHighlighter),
-      this.#language.of([]),
-      EditorView.lineWrapping,
-      EditorView.contentAttributes.of({ "aria-label": "program" }),
-      keymap.of([runKey, ...otherKeys, ...historyKeymap, indentWithTab]),
-    ];
-    this.#view = new EditorView({ parent: this.#host, state: EditorState.create({ extensions }) });
-  }
-
-  /** The file that the text was read from. */
-  get file(): string | undefined {
-    return this.#host.dataset.program;
-  }
-
-  get text(): string {
-    return this.#view.state.doc.toString();
-  }
-
-  open(file: string, text: string, support: Extension): void {
-    this.#view.dispatch({
-      changes: { from: 0, to: this.#view.state.doc.length, insert: text },
-      effects: this.#language.reconfigure(support),
-      selection: { anchor: 0 },
-    });
-    this.#host.dataset.program = file;
-  }
-
-  /** Put the cursor on a line, if the text has it. */
-  goToLine(line: number): void {
-    const { doc } = this.#view.state;
-    if (line < 1 || line > doc.lines) return;
-    this.#view.dispatch({ selection: { anchor: doc.line(line).from }, scrollIntoView: true });
-  }
-}
-
-/** Add a group of programs to the choice. */
-function addGroup(
-  choice: HTMLSelectElement,
-  label: string,
-  titles: readonly [file: string, title: string][],
-): void {
-  const group = document.createElement("optgroup");
-  group.label = label;
-  for (const [file, title] of titles) group.append(new Option(`${title} (${file})`, file));
-  choice.append(group);
-}
-
-/** Fill the choice of programs; `xor.js` is chosen. */
-function fillChoice(choice: HTMLSelectElement): void {
-  const programs = Object.entries(PROGRAMS);
-  const examples = Object.entries(EXAMPLES);
-  const inLanguage = (language: Language): [string, string][] =>
-    programs.filter(([file]) => languageOf(file) === language);
-  addGroup(choice, "JavaScript", inLanguage("javascript"));
-  addGroup(choice, "Python", inLanguage("python"));
-  addGroup(
-    choice,
-    "Whole programs, in Python",
-    examples.map(([file, { title }]) => [file, title]),
-  );
-  choice.value = "xor.js";
+/** The program that is open. */
+interface OpenProgram {
+  readonly file: string;
+  /** The example that it was made of. */
+  readonly example: string;
+  /** Its text before it was edited. */
+  readonly original: string;
 }
 
 /** The panel: a choice of programs, their text, buttons, and the output. */
 class Editor {
-  readonly #choice = element("program", HTMLSelectElement);
+  readonly #choice = new ProgramChoice(() => void this.#open());
+  readonly #device = new DeviceChoice(element("device", HTMLSelectElement), () => {
+    this.#changeDevice();
+  });
   readonly #runButton = button("run");
   readonly #stopButton = button("stop");
+  readonly #revertButton = button("revert");
+  readonly #note = html("editor-note");
   readonly #output = new Output();
-  readonly #source = new SourceView(() => {
-    this.#run();
+  readonly #source = new SourceView({
+    run: () => {
+      this.#run();
+    },
+    edited: (text) => {
+      this.#keep(text);
+    },
   });
-  readonly #runner = new Runner((event) => {
+  readonly #runner = new ProgramRunner(this.#device.device, (event) => {
     this.#receive(event);
   });
+  #program: OpenProgram | undefined;
   #isRunning = false;
 
   constructor() {
-    fillChoice(this.#choice);
-    this.#choice.addEventListener("change", () => void this.#open());
     this.#runButton.addEventListener("click", () => {
       this.#run();
     });
     this.#stopButton.addEventListener("click", () => {
       this.#stop();
     });
+    this.#revertButton.addEventListener("click", () => {
+      this.#revert();
+    });
+    button("share").addEventListener("click", () => void this.#share());
+    addEventListener("hashchange", () => void this.#openLink());
     this.#setRunning(false);
-    void this.#open();
+    void this.#start();
+  }
+
+  /** Open the program of the page's address, or that of the last visit. */
+  async #start(): Promise<void> {
+    if (await this.#openLink()) return;
+    if (!this.#choice.choose(lastProgram() ?? FIRST_PROGRAM)) this.#choice.choose(FIRST_PROGRAM);
+    await this.#open();
   }
 
   #setRunning(isRunning: boolean): void {
@@ -258,32 +143,101 @@ class Editor {
     this.#output.setBusy(isRunning);
   }
 
-  /** Open the program that is chosen. */
-  async #open(): Promise<void> {
-    const file = this.#choice.value;
+  /** Open the program in the page's address. It is shown, not run. Whether there is one. */
+  async #openLink(): Promise<boolean> {
     try {
-      const response = await fetch(`programs/${file}`);
-      if (!response.ok) throw new Error(`expected programs/${file}, got status ${response.status}`);
-      const text = await response.text();
+      const shared = await programIn(location.hash);
+      if (shared === undefined) return false;
+      const file = nameOf(shared);
+      this.#choice.add(file, { original: shared.text, example: shared.example });
+      this.#choice.choose(file);
+      await this.#open();
+      this.#note.textContent = "This program came by a link. Read it before you run it.";
+      return true;
+    } catch (error) {
+      this.#showFailure({ name: "The link did not open", message: messageOf(error) });
+      return false;
+    }
+  }
+
+  /** Open the program that is chosen, as it was left. */
+  async #open(): Promise<void> {
+    const { file } = this.#choice;
+    try {
+      const origin = this.#choice.originOf(file);
+      const original = origin?.original ?? (await fetchExample(file));
       const support = await supportOf(languageOf(file));
       await nextTask();
-      if (this.#choice.value === file) this.#source.open(file, text, support); // else another was chosen meanwhile
+      if (this.#choice.file !== file) return; // another was chosen meanwhile
+      const text = draftOf(file)?.text ?? original;
+      this.#program = { file, example: origin?.example ?? file, original };
+      this.#source.open(file, text, support);
+      this.#showEdited(text !== original);
+      keepLastProgram(file);
     } catch (error) {
       this.#showFailure({ name: "The example did not load", message: messageOf(error) });
     }
   }
 
+  #showEdited(isEdited: boolean): void {
+    this.#revertButton.disabled = !isEdited;
+    this.#note.textContent = isEdited ? "Edited. This browser keeps your version." : "";
+  }
+
+  /** Keep the text that the visitor has typed. */
+  #keep(text: string): void {
+    const program = this.#program;
+    if (program === undefined) return;
+    const { file, original } = program;
+    history.replaceState(null, "", "#editor"); // the address no longer says what is here
+    this.#showEdited(text !== original);
+    const origin = this.#choice.originOf(file);
+    try {
+      if (text === original) dropDraft(file);
+      else keepDraft(file, { text, ...(origin && { origin }) });
+    } catch (error) {
+      this.#note.textContent = `Edited. This browser does not keep it: ${messageOf(error)}`;
+    }
+  }
+
+  /** Back to the example, or to the program as the link had it. Undo brings the edits back. */
+  #revert(): void {
+    if (this.#program) this.#source.replace(this.#program.original);
+    this.#note.textContent = "Back to the original. Undo (Ctrl Z) brings your edits back.";
+  }
+
+  /** Make a link of the program: in the page's address, and copied. */
+  async #share(): Promise<void> {
+    if (this.#program === undefined) return;
+    const { example } = this.#program;
+    history.replaceState(null, "", await fragmentOf({ example, text: this.#source.text }));
+    try {
+      await navigator.clipboard.writeText(location.href);
+      this.#note.textContent = "Link copied. The program is in the link alone; no server has it.";
+    } catch {
+      this.#note.textContent = "The link is in the address bar. The browser did not allow to copy it.";
+    }
+  }
+
+  #changeDevice(): void {
+    if (this.#isRunning) this.#output.print("stopped\n", "note");
+    this.#setRunning(false);
+    showStatus("busy", "starting");
+    this.#runner.restart(this.#device.device);
+  }
+
   #run(): void {
-    const file = this.#choice.value;
-    if (this.#isRunning || this.#source.file !== file) return; // the chosen program has not arrived yet
+    const program = this.#program;
+    if (this.#isRunning || program?.file !== this.#choice.file) return; // the chosen program has not arrived yet
+    const { file, example } = program;
     this.#output.clear();
     this.#setRunning(true);
-    const data = EXAMPLES[file]?.data ?? [];
+    const data = isExample(example) ? dataOf(example) : [];
     this.#runner.run({ language: languageOf(file), source: this.#source.text, file, data });
   }
 
   #stop(): void {
-    this.#runner.restart();
+    this.#runner.restart(this.#device.device);
     this.#output.print("stopped\n", "note");
     this.#setRunning(false);
   }
@@ -299,10 +253,7 @@ class Editor {
         showStatus("busy", `starting: ${event.stage} ${Math.round(event.fraction * 100)}%`);
         break;
       case "ready":
-        showStatus(
-          "ready",
-          `${event.device} · ${event.threads} ${event.threads === 1 ? "thread" : "threads"}`,
-        );
+        showStatus("ready", sessionText(event.device, event.threads));
         break;
       case "unusable":
         showStatus("failed", "not started");

@@ -37,104 +37,135 @@ async function ask(call: string): Promise<unknown> {
   return JSON.parse(String(await pg.python(call)));
 }
 
-export function startKernels(): void {
-  const [note, found, go] = [html("kernel-note"), html("kernel-found"), button("inspect")];
-  const [facts, failure] = [html("kernel-facts"), html("kernel-failure")];
-  const source = element("expression", HTMLTextAreaElement);
-  const choice = element("expression-choice", HTMLSelectElement);
-  for (const name of Object.keys(PROGRAMS)) choice.append(new Option(name, name));
-  const passes = new Passes();
-  const timeline = new Timeline((i) => void explain(i));
-  html("timeline").append(timeline.element);
-  html("passes").append(passes.element);
-  let launched: Launched | undefined;
-  let explained = new Map<number, Explained>(); // by the kernel's number
-  let asked = 0;
+/** The facts of a launch, named. */
+function factsOf({ kernels, launches, peak }: Launched, i: number): [name: string, value: string][] {
+  const launch = launches[i];
+  const kernel = launch && kernels[launch.kernel];
+  if (!launch || !kernel) return [];
+  const { seconds } = launch;
+  const share = (100 * kernel.flops) / seconds / peak;
+  const percent = `${share < 10 ? share.toPrecision(2) : share.toFixed(0)} %`;
+  return [
+    ["Kernel", kernel.name],
+    ["Time", timeOf(seconds)],
+    ["Arithmetic", kernel.flops > 0 ? rateOf(kernel.flops, seconds, "FLOP") : "none on floats"],
+    ["Share of the peak", kernel.flops > 0 ? percent : "–"],
+    ["Memory", rateOf(kernel.bytes, seconds, "B")],
+    ["Code", `${countOf(kernel.codeBytes)}B, ${kernel.parallel ? "for several threads" : "for one thread"}`],
+  ];
+}
 
-  const fail = (error: unknown): void => {
-    note.textContent = "";
-    failure.replaceChildren(make("div", "failure", messageOf(error)));
-  };
+/** A program's launches in a sentence. */
+function summaryOf({ launches, seconds, what, peak, rounds }: Launched): string {
+  const total = launches.reduce((sum, launch) => sum + launch.seconds, 0);
+  const count = launches.length === 1 ? "1 launch" : `${launches.length} launches`;
+  return (
+    `${what}: ${count}, ${timeOf(total)} one by one, ${timeOf(seconds)} in one call ` +
+    `(means of ${rounds}). Measured peak: ${rateOf(peak, 1, "FLOP")}.`
+  );
+}
+
+/** The program: examples to choose from, and a text to change. */
+class ProgramInput {
+  readonly #source = element("expression", HTMLTextAreaElement);
+  readonly #choice = element("expression-choice", HTMLSelectElement);
+
+  /** `submit` is called when an example is chosen, and for Ctrl-Enter. */
+  constructor(submit: () => void) {
+    for (const name of Object.keys(PROGRAMS)) this.#choice.append(new Option(name, name));
+    this.#choice.addEventListener("change", () => {
+      this.#show();
+      submit();
+    });
+    this.#source.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      submit();
+    });
+    this.#show();
+  }
+
+  get text(): string {
+    return this.#source.value;
+  }
+
+  #show(): void {
+    this.#source.value = PROGRAMS[this.#choice.value] ?? "";
+    this.#source.rows = this.#source.value.split("\n").length + 1;
+  }
+}
+
+/** The panel. */
+class Kernels {
+  readonly #note = html("kernel-note");
+  readonly #found = html("kernel-found");
+  readonly #facts = html("kernel-facts");
+  readonly #failure = html("kernel-failure");
+  readonly #go = button("inspect");
+  readonly #input = new ProgramInput(() => void this.inspect());
+  readonly #passes = new Passes();
+  readonly #timeline = new Timeline((i) => void this.#explain(i));
+  #launched: Launched | undefined;
+  #explained = new Map<number, Explained>(); // by the kernel's number
+  #asked = 0;
+
+  constructor() {
+    html("timeline").append(this.#timeline.element);
+    html("passes").append(this.#passes.element);
+    this.#go.addEventListener("click", () => void this.inspect());
+  }
+
+  /** Run the program, and show what it launches. */
+  async inspect(): Promise<void> {
+    if (this.#go.disabled) return;
+    this.#go.disabled = true;
+    this.#note.textContent = "compiling and timing…";
+    this.#failure.replaceChildren();
+    try {
+      const launched = (await ask(`launched(${JSON.stringify(this.#input.text)})`)) as Launched;
+      this.#launched = launched;
+      this.#explained = new Map();
+      this.#note.textContent = summaryOf(launched);
+      this.#found.hidden = launched.launches.length === 0;
+      this.#timeline.show(launched);
+    } catch (error) {
+      this.#found.hidden = true;
+      this.#fail(error);
+    } finally {
+      this.#go.disabled = false;
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#note.textContent = "";
+    this.#failure.replaceChildren(make("div", "failure", messageOf(error)));
+  }
 
   /** Show the kernel of launch number `i`. */
-  async function explain(i: number): Promise<void> {
+  async #explain(i: number): Promise<void> {
+    const launched = this.#launched;
     const launch = launched?.launches[i];
     if (!launched || !launch) return;
-    const turn = ++asked;
-    showFacts(launched, i);
+    const turn = ++this.#asked;
+    this.#showFacts(launched, i);
     try {
-      const known = explained;
+      const known = this.#explained;
       const kernel = known.get(launch.kernel) ?? ((await ask(`explained(${launch.kernel})`)) as Explained);
       known.set(launch.kernel, kernel);
-      if (turn === asked) passes.show(kernel);
+      if (turn === this.#asked) this.#passes.show(kernel);
     } catch (error) {
-      if (turn === asked) fail(error);
+      if (turn === this.#asked) this.#fail(error);
     }
   }
 
-  function showFacts({ kernels, launches, peak }: Launched, i: number): void {
-    const launch = launches[i];
-    const kernel = launch && kernels[launch.kernel];
-    if (!launch || !kernel) return;
-    const { seconds } = launch;
-    const share = (100 * kernel.flops) / seconds / peak;
-    const rows: [string, string][] = [
-      ["Kernel", kernel.name],
-      ["Time", timeOf(seconds)],
-      ["Arithmetic", kernel.flops > 0 ? rateOf(kernel.flops, seconds, "FLOP") : "none on floats"],
-      [
-        "Share of the peak",
-        kernel.flops > 0 ? `${share < 10 ? share.toPrecision(2) : share.toFixed(0)} %` : "–",
-      ],
-      ["Memory", rateOf(kernel.bytes, seconds, "B")],
-      [
-        "Code",
-        `${countOf(kernel.codeBytes)}B, ${kernel.parallel ? "for several threads" : "for one thread"}`,
-      ],
-    ];
-    facts.replaceChildren(
-      ...rows.map(([name, value]) => make("div", "", make("dt", "", name), make("dd", "", value))),
+  #showFacts(launched: Launched, i: number): void {
+    const rows = factsOf(launched, i).map(([name, value]) =>
+      make("div", "", make("dt", "", name), make("dd", "", value)),
     );
+    this.#facts.replaceChildren(...rows);
   }
+}
 
-  const inspect = async (): Promise<void> => {
-    if (go.disabled) return;
-    go.disabled = true;
-    note.textContent = "compiling and timing…";
-    failure.replaceChildren();
-    try {
-      launched = (await ask(`launched(${JSON.stringify(source.value)})`)) as Launched;
-      explained = new Map();
-      const { launches, seconds, what, peak, rounds } = launched;
-      const total = launches.reduce((sum, launch) => sum + launch.seconds, 0);
-      const count = launches.length === 1 ? "1 launch" : `${launches.length} launches`;
-      note.textContent =
-        `${what}: ${count}, ${timeOf(total)} one by one, ${timeOf(seconds)} in one call ` +
-        `(means of ${rounds}). Measured peak: ${rateOf(peak, 1, "FLOP")}.`;
-      found.hidden = launches.length === 0;
-      timeline.show(launched);
-    } catch (error) {
-      found.hidden = true;
-      fail(error);
-    } finally {
-      go.disabled = false;
-    }
-  };
-
-  const choose = (): void => {
-    source.value = PROGRAMS[choice.value] ?? "";
-    source.rows = source.value.split("\n").length + 1;
-  };
-  choice.addEventListener("change", () => {
-    choose();
-    void inspect();
-  });
-  source.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
-    event.preventDefault();
-    void inspect();
-  });
-  go.addEventListener("click", () => void inspect());
-  choose();
-  void inspect();
+export function startKernels(): void {
+  void new Kernels().inspect();
 }

@@ -14,6 +14,7 @@ type Start = () => void;
 const PANELS: Readonly<Record<string, () => Promise<Start>>> = {
   editor: async () => (await import("./editor")).startEditor,
   digits: async () => (await import("./digits")).startDigits,
+  boundaries: async () => (await import("./boundaries")).startBoundaries,
   characters: async () => (await import("./characters")).startCharacters,
   onnx: async () => (await import("./onnx")).startOnnx,
   kernels: async () => (await import("./kernels")).startKernels,

@@ -7,6 +7,7 @@
 
 import { create, type Polygrad } from "polygrad";
 
+import type { DeviceName } from "./devices";
 import { described } from "./failures";
 import { formatAll } from "./format";
 import type { Failure, RunnerEvent, RunRequest } from "./messages";
@@ -103,7 +104,11 @@ function failureOf(error: unknown): Failure {
   return { name, message, ...(line !== undefined && { line }) };
 }
 
+/** The device that programs run on: the page names the worker by it. */
+const { name: device } = globalThis as unknown as { readonly name: DeviceName };
+
 const starting = create({
+  device,
   stdout: (text) => {
     tell({ kind: "output", text, error: false });
   },
@@ -130,6 +135,7 @@ async function run(request: RunRequest): Promise<void> {
     const pg = await starting;
     started = performance.now();
     pg.Tensor.training = false; // the last program may have left it true
+    pg.Device.default = device; // or chosen another device
     await (request.language === "python" ? runPython(pg, request) : runJavaScript(pg, request.source));
     tell({ kind: "done", seconds: seconds() });
   } catch (error) {

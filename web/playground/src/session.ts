@@ -2,6 +2,7 @@
 
 import type { Polygrad } from "polygrad";
 
+import { sessionText } from "./devices";
 import { messageOf } from "./failures";
 import { showStatus } from "./status";
 
@@ -17,8 +18,7 @@ async function start(): Promise<Polygrad> {
         showStatus("busy", `starting: ${stage} ${Math.round(fraction * 100)}%`);
       },
     });
-    const threads = await pg.getNumThreads();
-    showStatus("ready", `${pg.Device.default} · ${threads} ${threads === 1 ? "thread" : "threads"}`);
+    showStatus("ready", sessionText(pg.Device.default, await pg.getNumThreads()));
     return pg;
   } catch (error) {
     showStatus("failed", messageOf(error));

@@ -1,5 +1,8 @@
 /** Tabs, as WAI-ARIA's authoring practices have them: arrow keys, Home and End move, one tab stop. */
 
+/** The tab that an address names: `#editor`, or `#editor/…`, whose rest is the panel's own. */
+const tabOf = (hash: string): string => hash.slice(1).split("/")[0] ?? "";
+
 /** Make the tabs of `list` work. `opened` is called with the id of a panel when it is shown for the first time. */
 export function startTabs(list: HTMLElement, opened: (id: string) => void): void {
   const tabs = Array.from(list.querySelectorAll<HTMLElement>('[role="tab"]'));
@@ -14,7 +17,7 @@ export function startTabs(list: HTMLElement, opened: (id: string) => void): void
     }
     if (focus) tab.focus();
     const id = tab.getAttribute("aria-controls") ?? "";
-    history.replaceState(null, "", `#${id}`);
+    if (tabOf(location.hash) !== id) history.replaceState(null, "", `#${id}`);
     if (!seen.has(id)) opened(id);
     seen.add(id);
   };
@@ -36,7 +39,12 @@ export function startTabs(list: HTMLElement, opened: (id: string) => void): void
       select(next, true);
     });
   });
-  const linked = tabs.find((tab) => `#${tab.getAttribute("aria-controls") ?? ""}` === location.hash);
-  const first = linked ?? tabs[0];
+  const linked = (): HTMLElement | undefined =>
+    tabs.find((tab) => tab.getAttribute("aria-controls") === tabOf(location.hash));
+  addEventListener("hashchange", () => {
+    const tab = linked();
+    if (tab !== undefined) select(tab, false);
+  });
+  const first = linked() ?? tabs[0];
   if (first !== undefined) select(first, false);
 }

@@ -1,6 +1,6 @@
 /** A classifier's training step on batches of one size: what the demonstrations have in common. */
 
-import type { Adam, AdamW, Polygrad, Tensor } from "polygrad";
+import type { Optimizer, Polygrad, Tensor } from "polygrad";
 
 interface Classifier {
   /** Scores of the classes [batch, classes] of rows [batch, width]. */
@@ -21,7 +21,7 @@ export interface Training {
 export async function prepareTraining(
   pg: Polygrad,
   model: Classifier,
-  optimizer: Adam | AdamW,
+  optimizer: Optimizer,
   x: Float32Array<ArrayBuffer> | Int32Array<ArrayBuffer>,
   y: Int32Array<ArrayBuffer>,
 ): Promise<Training> {

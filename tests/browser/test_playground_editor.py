@@ -1,0 +1,107 @@
+"""The playground's editor, as visitors use it: edits last, links hold programs, devices are chosen."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from javascript_hosts import ROOT, built
+
+pytestmark = [pytest.mark.e2e, built]
+DRIVER = Path(__file__).parent / "playground_editor.mjs"
+ADDED = 'console.log("é–𝄞", 6 * 7);'
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("editor")
+    done = subprocess.run(
+        ["node", str(DRIVER), str(folder)], capture_output=True, text=True, timeout=600, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_nothing_violates_the_policy(seen: Any) -> None:
+    assert seen["complaints"] == []
+
+
+def test_edits_last_and_lead_back(seen: Any) -> None:
+    edited = seen["edited"]
+    assert edited["before"] is False
+    assert edited["note"] == "Edited. This browser keeps your version."
+    assert ADDED not in edited["other"]
+    assert ADDED in edited["kept"]
+    assert ADDED not in edited["reverted"] and "optim.Adam" in edited["reverted"]
+    assert ADDED in edited["undone"]
+
+
+def test_a_link_holds_the_program_and_no_server_sees_it(seen: Any) -> None:
+    shared = seen["shared"]
+    fragment = shared["link"].split("#")[1]
+    assert fragment.startswith("editor/xor.js/") and len(fragment) < 1000
+    assert ADDED in shared["source"]
+    assert shared["asked"] == []
+
+
+def test_a_shared_program_runs_by_a_click_alone(seen: Any) -> None:
+    shared = seen["shared"]
+    assert "Read it before you run it" in shared["note"]
+    assert shared["output"] == ""
+    assert shared["unedited"] == []
+    assert "xor: [ 0, 1, 1, 0 ]" in shared["ran"] and "é–𝄞 42" in shared["ran"]
+
+
+def test_a_shared_program_that_is_edited_is_kept(seen: Any) -> None:
+    shared = seen["shared"]
+    assert shared["url"].endswith("#editor")
+    assert "// mine" in shared["kept"] and ADDED in shared["kept"]
+
+
+def test_a_damaged_link_says_so(seen: Any) -> None:
+    assert "The link did not open" in seen["shared"]["damaged"]
+    assert "the link to a program is damaged" in seen["shared"]["damaged"]
+
+
+def test_programs_run_on_the_chosen_device(seen: Any) -> None:
+    gpu = seen["gpu"]
+    assert gpu["devices"][0] == ["WASM", False]
+    if gpu["devices"][1] == ["WEBGPU (no GPU)", True]:
+        pytest.skip("this Chromium has no adapter")
+    assert "WEBGPU [2.0, 4.0]" in gpu["ran"]["tensor.py"]
+    assert "WEBGPU [ 2, 4 ]" in gpu["ran"]["tensor.js"]
+    assert "WASM [2.0, 4.0]" in gpu["ran"]["back"]
+
+
+@pytest.mark.parametrize(
+    ("file", "member", "signature", "sentence"),
+    [
+        ("tensor.js", "softmax", "(options?: { axis, dtype }) → Tensor", "exp(this) / sum(exp(this)) along"),
+        ("tensor.py", "log_softmax", "(axis=-1, dtype=None) → Tensor", "The logarithm of softmax"),
+    ],
+)
+def test_the_editor_completes_and_explains(
+    seen: Any, file: str, member: str, signature: str, sentence: str
+) -> None:
+    helped = seen["helped"][file]
+    assert helped["members"][0] == member
+    assert signature in helped["info"] and sentence in helped["info"]
+    assert f"x.{member}" in helped["accepted"]
+    assert signature in helped["help"] and signature in helped["announced"]
+    assert helped["closed"] == 0
+
+
+@pytest.mark.parametrize("file", ["tensor.js", "tensor.py"])
+def test_a_variable_means_what_it_was_made_by(seen: Any, file: str) -> None:
+    helped = seen["helped"][file]
+    assert {"weight", "bias"} <= set(helped["variable"]) and "softmax" not in helped["variable"]
+    assert {"compileStep", "compile_step"} & set(helped["imported"])
+    assert "Linear" in helped["hovered"] and "features" in helped["hovered"].lower()
+
+
+@pytest.mark.parametrize("file", ["tensor.js", "tensor.py"])
+def test_other_libraries_have_no_tensors(seen: Any, file: str) -> None:
+    assert "softmax" not in str(seen["helped"][file]["foreign"])

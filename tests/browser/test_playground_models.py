@@ -1,0 +1,67 @@
+"""Models that learn in the playground: boundaries in the plane and their export, and next characters."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from javascript_hosts import ROOT, built
+
+from polygrad import export
+
+pytestmark = [pytest.mark.e2e, built]
+DRIVER = Path(__file__).parent / "playground_models.mjs"
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("models")
+    done = subprocess.run(
+        ["node", str(DRIVER), str(folder)], capture_output=True, text=True, timeout=600, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    return {**json.loads(done.stdout), "folder": folder}
+
+
+def test_nothing_violates_the_policy(seen: Any) -> None:
+    assert seen["complaints"] == []
+
+
+def test_a_network_learns_a_boundary(seen: Any) -> None:
+    boundary = seen["boundary"]
+    assert boundary["note"].startswith("354 parameters")  # 2 * 16 + 16, 16 * 16 + 16, 16 * 2 + 2
+    assert boundary["points"] < 0.5 and boundary["plane"] > 0.9
+
+
+def test_the_exported_file_computes_what_the_network_does(seen: Any) -> None:
+    boundary = seen["boundary"]
+    difference = re.search(r"at most (\S+) from the network", boundary["exported"])
+    assert difference is not None and float(difference[1]) < 1e-5, boundary["exported"]
+    assert boundary["beside"] > 0.9
+    assert boundary["button"] == "Train again"
+
+
+def test_the_downloaded_file_separates_the_circles_in_python(seen: Any) -> None:
+    assert seen["boundary"]["file"] == "boundary.pgrd"
+    model = export.load(seen["folder"] / "boundary.pgrd")
+    angles = np.linspace(0, 2 * np.pi, 12, endpoint=False, dtype=np.float32)
+    circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    points = np.concatenate([0.15 * circle, 0.75 * circle])
+    found = model.run(points=points)["probability"].numpy()
+    assert found.shape == (24,)
+    np.testing.assert_array_equal(found > 0.5, [False] * 12 + [True] * 12)
+
+
+def test_the_probabilities_of_the_next_character_follow_the_temperature(seen: Any) -> None:
+    after = seen["next"]
+    assert "Train the model" in after["before"] and after["disabled"]
+    assert "After “thou ar” comes" in after["note"]
+    for numbers in (after["cold"], after["hot"]):
+        assert len(numbers) == 8 and numbers == sorted(numbers, reverse=True)
+    assert after["cold"][0] > after["hot"][0]
+    assert after["written"].startswith("thou ar") and len(after["written"]) > 40

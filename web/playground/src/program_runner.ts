@@ -1,0 +1,37 @@
+/** The page's side of the worker that runs programs. */
+
+import type { DeviceName } from "./devices";
+import type { RunnerEvent, RunRequest } from "./messages";
+
+/** The worker that runs programs, on one device. */
+export class ProgramRunner {
+  readonly #receive: (event: RunnerEvent) => void;
+  #worker: Worker;
+
+  constructor(device: DeviceName, receive: (event: RunnerEvent) => void) {
+    this.#receive = receive;
+    this.#worker = this.#start(device);
+  }
+
+  #start(device: DeviceName): Worker {
+    // its name says the device: a GPU is opened before Python starts
+    const worker = new Worker(new URL("runner.mjs", document.baseURI), { type: "module", name: device });
+    worker.addEventListener("message", (event: MessageEvent<RunnerEvent>) => {
+      this.#receive(event.data);
+    });
+    worker.addEventListener("error", (event) => {
+      this.#receive({ kind: "unusable", message: event.message || "runner.mjs could not be loaded" });
+    });
+    return worker;
+  }
+
+  run(request: RunRequest): void {
+    this.#worker.postMessage(request);
+  }
+
+  /** Stop the program that runs, and start a fresh worker. */
+  restart(device: DeviceName): void {
+    this.#worker.terminate();
+    this.#worker = this.#start(device);
+  }
+}
