@@ -1,10 +1,11 @@
 /**
  * Drives the playground's boundaries and next characters in Chromium for `test_playground_models.py`:
- * `node playground_models.mjs FOLDER` prints what it saw, and leaves the exported file in the folder.
+ * `node playground_models.mjs FOLDER` prints what it saw.
  */
 
 import { join } from "node:path";
 
+import { load } from "../../node/dist/runtime.js";
 import { launchChromium } from "../../web/chromium.mjs";
 import { startServer } from "../../web/serve.mjs";
 import { open, WAIT } from "./playground_page.mjs";
@@ -42,7 +43,17 @@ async function learnBoundary(page) {
   await page.locator("#download-model").click();
   const file = await download;
   seen.file = file.suggestedFilename();
-  await file.saveAs(join(folder, seen.file));
+  const path = join(folder, seen.file);
+  await file.saveAs(path);
+  // its kernels are made for threads, as the page's are: Node runs it too
+  const points = [0.15, 0.75].flatMap((radius) =>
+    Array.from({ length: 12 }, (_, i) => [
+      radius * Math.cos((i * Math.PI) / 6),
+      radius * Math.sin((i * Math.PI) / 6),
+    ]),
+  );
+  const { probability } = await (await load(path)).run({ points });
+  seen.inNode = Array.from(probability.data);
   await shoot(page, "boundaries");
   return seen;
 }
@@ -50,6 +61,7 @@ async function learnBoundary(page) {
 /** What follows the visitor's words, hot and cold. */
 async function nextCharacters(page) {
   await page.locator("#tab-characters").click();
+  await page.locator("#next-note", { hasText: "Train" }).waitFor(WAIT);
   const seen = {
     before: await textOf(page, "next-note"),
     disabled: await page.locator("#continue-prompt").isDisabled(),

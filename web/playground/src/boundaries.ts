@@ -71,7 +71,7 @@ class Learner {
     this.#points = points;
     this.network = new Network(pg, settings);
     this.#plane = new pg.Tensor(placesOfPlane(), { shape: [SIDE * SIDE, 2] });
-    this.#look = pg.TinyJit((places: Tensor) => this.network.forward(places).softmax(1).at(null, 1));
+    this.#look = pg.TinyJit((places: Tensor) => this.network.forward(places).softmax(1).at(pg.slice(), 1));
   }
 
   /** The step; its optimizer is released with it. */
