@@ -92,6 +92,7 @@ async function help(page, file, { text, member, variable, foreign, name }) {
     await page.keyboard.press("Control+End");
     await page.keyboard.press("Enter");
     await page.keyboard.type(typed);
+    await page.waitForTimeout(500); // the list of what was typed first gives way to the last one
     await list.first().waitFor(WAIT);
     return list.locator(".cm-completionLabel").allInnerTexts();
   };

@@ -79,7 +79,7 @@ def test_programs_run_on_the_chosen_device(seen: Any) -> None:
 @pytest.mark.parametrize(
     ("file", "member", "signature", "sentence"),
     [
-        ("tensor.js", "softmax", "(options?: { axis, dtype }) → Tensor", "exp(this) / sum(exp(this)) along"),
+        ("tensor.js", "softmax", "options?: { axis, dtype }) → Tensor", "exp(this) / sum(exp(this)) along"),
         ("tensor.py", "log_softmax", "(axis=-1, dtype=None) → Tensor", "The logarithm of softmax"),
     ],
 )
