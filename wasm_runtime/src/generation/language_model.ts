@@ -90,7 +90,7 @@ export class LanguageModel {
     if (this.tokenizer !== undefined) return this.tokenizer;
     throw new ProgramError(
       `${what}: expected a tokenizer, got none: export the model with one, and load it with ` +
-        '{ tokenizers }, where `import * as tokenizers from "polygrad/runtime/tokenizers"`',
+        "the module polygrad/runtime/tokenizers as its option tokenizers",
     );
   }
 

@@ -56,7 +56,7 @@ class TextReader {
     if (typeof text === "string" && this.tokenizer === undefined) {
       throw new ProgramError(
         `texts[${index}]: expected a tokenizer, got none: export the model with one, and load it with ` +
-          '{ tokenizers }, where `import * as tokenizers from "polygrad/runtime/tokenizers"`',
+          "the module polygrad/runtime/tokenizers as its option tokenizers",
       );
     }
     const row =
