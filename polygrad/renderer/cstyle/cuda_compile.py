@@ -16,6 +16,7 @@ from cuda.bindings import nvrtc
 from polygrad.errors import CompileError, DeviceError
 
 _OK = nvrtc.nvrtcResult.NVRTC_SUCCESS
+_OWN = {"sm_90": "a"}  # what asks for instructions that later architectures do not have (wgmma)
 _ADVICE = 'pip install "polygrad[cuda]"'
 
 
@@ -51,12 +52,16 @@ def compile_cuda(source: str, architecture: str) -> bytes:
     """Machine code of CUDA C++ for an architecture (sm_90), or PTX where this NVRTC is older than the
     architecture. Raises CompileError with the compiler's messages."""
     newest = _newest(architecture)
-    return _compile(source, architecture if f"sm_{newest}" == architecture else f"compute_{newest}")
+    if f"sm_{newest}" == architecture:
+        return _compile(source, architecture, _OWN.get(architecture, ""))
+    return _compile(source, f"compute_{newest}", "")
 
 
 def compile_ptx(source: str, architecture: str) -> str:
     """PTX, NVIDIA's virtual assembly, of which the driver makes machine code. Raises CompileError."""
-    return _compile(source, f"compute_{_newest(architecture)}").rstrip(b"\0").decode(errors="replace")
+    newest = _newest(architecture)
+    own = _OWN.get(architecture, "") if f"sm_{newest}" == architecture else ""
+    return _compile(source, f"compute_{newest}", own).rstrip(b"\0").decode(errors="replace")
 
 
 def _newest(architecture: str) -> int:
@@ -71,9 +76,9 @@ def _newest(architecture: str) -> int:
     return max(fitting)
 
 
-def _compile(source: str, target: str) -> bytes:
-    """Code of CUDA C++ for a `target`: machine code for sm_90, PTX for compute_90. Raises CompileError."""
-    own = "a" if target.endswith("_90") else ""  # the instructions that this architecture alone has
+def _compile(source: str, target: str, own: str) -> bytes:
+    """Code of CUDA C++ for a `target`: machine code for sm_90, PTX for compute_90. `own`: of `_OWN`. Raises
+    CompileError."""
     options = [f"--gpu-architecture={target}{own}", "--fmad=false", "--std=c++17"]
     if "#include" in source:
         options.append(f"--include-path={_headers()}")
