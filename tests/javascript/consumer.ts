@@ -3,9 +3,12 @@
 import {
   create,
   FetchError,
+  pipeline,
   ShapeError,
   type CompiledStep,
+  type Completion,
   type DType,
+  type LabelScore,
   type Linear,
   type ModelOutput,
   type OnnxModel,
@@ -98,7 +101,24 @@ async function main(): Promise<void> {
   const sizes: readonly (number | string | null)[] | null | undefined = model.inputs[0]?.shape;
   console.log(scores, output, replayed, bytes, sizes);
   model.close();
+  const generator = await pipeline("text-generation", "models/talker", { device: "WASM" });
+  const answer: Completion = await generator("Hi", { maxNewTokens: 3, signal: AbortSignal.timeout(1000) });
+  const answers: Completion[] = await generator(["a", "b"]);
+  const several: Completion[] = await generator("a", { n: 3, temperature: 1 });
+  for await (const text of generator.stream([{ role: "user", content: "Hi" }])) console.log(text.length);
   const direct = await create();
+  const classify = await direct.pipeline("text-classification", new URL("file:///m"), { quantize: "int8" });
+  const labels: LabelScore[] = await classify("a");
+  const rows: LabelScore[][] = await classify(["a", "b"], { topK: 1 });
+  const extractor = await direct.pipeline("feature-extraction", {}, { pooling: "cls" });
+  const vectors: Tensor<"float32"> = await extractor("a");
+  console.log(answer.finishReason === "stop", answers, several, labels, rows, vectors);
+  // @ts-expect-error: no such task
+  await direct.pipeline("summarization", "m");
+  // @ts-expect-error: an option of another task
+  await direct.pipeline("fill-mask", "m", { pooling: "cls" });
+  // @ts-expect-error: Python's spelling
+  await generator("a", { max_new_tokens: 3 });
   const now: number | bigint | boolean = direct.itemSync(direct.Tensor.ones(1));
   const remote = await create({ worker: true });
   // @ts-expect-error: a worker's session is read by waiting
