@@ -42,6 +42,7 @@ SIMD = Target(
     threads=4,
     index_bits=32,
     dots=WASM_DOTS,
+    adding_dots=False,
 )
 
 
