@@ -17,6 +17,7 @@ PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", *sorted((ROOT / "docs" 
 NAMES = [str(p.relative_to(ROOT)) for p in PAGES]
 # Pages without Python of their own: `tests/javascript` and `tests/examples` run what they have.
 WITHOUT = {n for n in NAMES if n.startswith("docs/guides/javascript")} | {"docs/guides/examples.md"}
+WITHOUT.remove("docs/guides/javascript_models.md")  # Python makes its model
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
 
