@@ -17,6 +17,8 @@ const models = process.env.PIPELINE_MODELS;
 const picture = models === undefined ? [] : JSON.parse(readFileSync(`${models}/picture.json`, "utf8"));
 const chosen = names.length > 0 ? { ...cases, ...onnxCases, ...pipelineCases } : cases;
 const host = { worker, url: files, onnx, models, picture };
-console.log(JSON.stringify(await runCases(chosen, names, pg, host)));
+// The process ends when all is written: a pipe takes 128 KB at a time.
+const results = JSON.stringify(await runCases(chosen, names, pg, host));
+await new Promise((resolve) => process.stdout.write(`${results}\n`, resolve));
 pg.close();
 process.exit(0);
