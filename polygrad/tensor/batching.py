@@ -15,7 +15,9 @@ from polygrad.engine.devices import Device
 from polygrad.errors import ArgumentError, AxisError, ShapeError
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.runtime.interface import Handle
+from polygrad.tensor.core.aliasing import Storage, check_writes
 from polygrad.tensor.core.checks import collect_checks, require_of_batch
+from polygrad.tensor.core.registry import live_tensors, newest
 from polygrad.tensor.core.trees import map_tensors
 from polygrad.tensor.tensor import Tensor
 from polygrad.uop.args import Reduction, Sharding, Shear
@@ -49,8 +51,8 @@ def vmap(
     out_axes: the batch axis of each result, or one for all; None: the result is the same for all examples.
 
     Random numbers that the function draws are the same for every example. Raises ArgumentError when it reads
-    values, writes to a Tensor, or uses an op that has no batching rule; ShapeError for batches of different
-    sizes.
+    values, writes what depends on the example to a Tensor from outside of it, or uses an op that has no
+    batching rule; ShapeError for batches of different sizes.
 
         distances = vmap(lambda a, b: (a - b).square().sum())(xs, ys)
         per_example = vmap(lambda x, y: (model(x) - y).square().sum().gradient(weight)[0])(xs, ys)
@@ -61,6 +63,7 @@ def vmap(
         axes = [in_axes] * len(args) if in_axes is None or isinstance(in_axes, int) else list(in_axes)
         if len(axes) != len(args):
             raise ArgumentError(f"vmap: expected in_axes for {len(args)} arguments, got {len(axes)}")
+        youngest = newest()  # the function may write to Tensors that it makes
         leaves: dict[UOp, UOp] = {}
         sizes: set[Any] = set()
         examples = [
@@ -73,7 +76,8 @@ def vmap(
                 f"{' and '.join(sorted(map(str, sizes))) or 'no Tensor with an axis of examples'}"
             )
         (size,) = sizes
-        with collect_checks() as checks:
+        refuse = functools.partial(_refuse_outer_write, leaves, youngest)
+        with collect_checks() as checks, check_writes(refuse):
             result = function(*examples, **kwargs)
         batch = _BatchedGraphs(leaves, size)
         for check in checks:
@@ -88,6 +92,19 @@ def vmap(
         return type(result)(_map_tensors(r, functools.partial(_result, axis, batch)) for r, axis in pairs)
 
     return batched
+
+
+def _refuse_outer_write(leaves: dict[UOp, UOp], youngest: int, storage: Storage, value: UOp) -> None:
+    """Raise ArgumentError for a write of what depends on the example to a Tensor from outside the function.
+    `youngest`: the serial number of the youngest Tensor from outside."""
+    if leaves.keys().isdisjoint(value.toposort()):
+        return
+    inner = {id(t) for t in live_tensors(youngest)}
+    if any(id(t) not in inner for t in storage.tensors()):
+        raise ArgumentError(
+            f"vmap: the function writes values of one example to a Tensor of shape {storage.node.shape} from "
+            "outside of it: return the values, and write after the call"
+        )
 
 
 def _map_tensors(value: Any, change: Callable[[Tensor], Any]) -> Any:

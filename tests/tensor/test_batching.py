@@ -157,6 +157,36 @@ def test_what_has_no_batched_form_is_refused(f, text):
         vmap(f)(Tensor(X))
 
 
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_write_of_an_example_to_a_tensor_from_outside_is_refused_and_leaves_it_as_it_was(stored):
+    outer = Tensor(Y[0]) + 1
+    if stored:
+        outer.realize()
+    view = outer[0]
+
+    def add(x):
+        view.assign(view + x[0])
+        return x * 2
+
+    with pytest.raises(
+        ArgumentError, match=r"writes values of one example to a Tensor of shape .* from outs"
+    ):
+        vmap(add)(Tensor(X))
+    np.testing.assert_array_equal(outer.numpy(), Y[0] + 1)
+    np.testing.assert_array_equal(TinyJit(lambda x: (x + 1).realize())(outer).numpy(), Y[0] + 2)
+
+
+def test_a_function_may_write_to_tensors_that_it_makes():
+    def f(x):
+        out = Tensor.zeros(4, 4)
+        out[0] = x[1] * 2
+        return out
+
+    got = vmap(f)(Tensor(X)).numpy()
+    np.testing.assert_array_equal(got[:, 0], X[:, 1] * 2)
+    assert not got[:, 1:].any()
+
+
 def test_arguments_that_do_not_fit_are_refused():
     x, f = Tensor(X), lambda a, b: a + b
     for error, text, call in [

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from polygrad.dtype import dtypes
@@ -170,6 +170,7 @@ def view_ops(uop: UOp) -> tuple[tuple[Ops, Any], ...]:
 
 
 _written_storages: weakref.WeakSet[Storage] | None = None  # those that `watch_writes` has observed
+_write_check: Callable[[Storage, UOp], None] | None = None  # of the innermost `check_writes`
 
 
 @contextlib.contextmanager
@@ -186,6 +187,25 @@ def watch_writes() -> Iterator[weakref.WeakSet[Storage]]:
             outer |= inner
 
 
+@contextlib.contextmanager
+def check_writes(check: Callable[[Storage, UOp], None]) -> Iterator[None]:
+    """`with check_writes(check):` `check` is called before each write in the block, and may raise: with the
+    Storage and the value to be written. Checks of blocks around this one are called, too."""
+    global _write_check
+    outer = _write_check
+
+    def check_all(storage: Storage, value: UOp) -> None:
+        check(storage, value)
+        if outer is not None:
+            outer(storage, value)
+
+    _write_check = check_all
+    try:
+        yield
+    finally:
+        _write_check = outer
+
+
 @computing
 def write(tensor: Any, value: UOp, source: Any) -> None:
     """Write `value`, of the Tensor's shape and dtype, to its elements; all views of them see the write.
@@ -197,6 +217,8 @@ def write(tensor: Any, value: UOp, source: Any) -> None:
     if 0 in tensor.shape:
         return
     storage = storage_of(tensor)
+    if _write_check is not None:
+        _write_check(storage, value)
     if _written_storages is not None:
         _written_storages.add(storage)
     settle(storage)
