@@ -289,5 +289,5 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ProgramError, match="values: expected"):
         export.load(good[:at] + b'"dtype":"I32"' + good[at + 13 :])
     program = jit.program
-    with pytest.raises(ProgramError, match="expected every input to have a name"):
+    with pytest.raises(ProgramError, match="expected every param to have a name"):
         export.load(program.to_bytes())
