@@ -17,7 +17,7 @@ from polygrad.errors import ArgumentError, ModelError, ProgramError
 from polygrad.runtime.bundle import read_bundle
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def on_wasm() -> Iterator[None]:
     before = Device.DEFAULT
     Device.DEFAULT = "WASM"
@@ -28,7 +28,6 @@ def on_wasm() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def talker(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any, Path]:
     """The Instance, the exported model, and its file."""
-    Device.DEFAULT = "WASM"
     instance = model("talker")
     path = exported(instance, tmp_path_factory.mktemp("talker") / "talker.pgrd")
     return instance, export.load_language_model(path), path
@@ -105,8 +104,8 @@ def test_packed_weights_stay_packed(tmp_path: Path) -> None:
     assert len(read_bundle(data)[1]) < floats // 2
 
 
-def test_on_cpu_too(tmp_path: Path) -> None:
-    Device.DEFAULT = "CPU"
+def test_on_cpu_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Device, "DEFAULT", "CPU")
     instance = model("talker")
     loaded = export.load_language_model(exported(instance, tmp_path / "m.pgrd"))
     options = {"max_new_tokens": COUNT, "stop_tokens": (), **SAMPLINGS["top_k"]}

@@ -32,7 +32,7 @@ ENTRIES = {
 PROMPTS = ["hello é 😀", list(range(40)), TURNS]
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def on_wasm() -> Iterator[None]:
     before = Device.DEFAULT
     Device.DEFAULT = "WASM"
@@ -43,7 +43,6 @@ def on_wasm() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the exported models, and what is asked and expected of each in `jobs.json`."""
-    Device.DEFAULT = "WASM"
     out = tmp_path_factory.mktemp("models")
     talker = model("talker")
     pairs = [(prompt, {}) for prompt in PROMPTS]

@@ -218,4 +218,4 @@ def test_relaxed_simd_is_a_feature_where_its_multiply_add_rounds_once(
           (f32x4.splat (f32.const -0x1.002p0))))))
     """
     monkeypatch.setattr(wasmtime_host, "_MULTIPLY_ADD", sum_of_products)  # as on a processor without FMA
-    assert wasmtime_host.open_host().features == {"simd"}
+    assert wasmtime_host.open_host().features == {"simd", "relaxed-dot"}
