@@ -14,6 +14,7 @@ import {
   DirectTransport,
   openUrl,
   sharedPipeline,
+  type SharedPipeline,
   type Connection,
   type DirectPolygrad,
   type Host,
@@ -98,4 +99,4 @@ export async function create({ worker = false, ...options }: CreateOptions = {})
  *     const generator = await pipeline("text-generation", "models/SmolLM2-135M-Instruct");
  *     for await (const text of generator.stream("Once upon a time")) process.stdout.write(text);
  */
-export const pipeline = sharedPipeline((options) => create(options));
+export const pipeline: SharedPipeline = sharedPipeline((options) => create(options));
