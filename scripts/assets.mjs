@@ -35,8 +35,9 @@ const NATIVE = new RegExp(
   ].join("|"),
 );
 
-/** What calls of users' programs do not lead to when they are wrong: tracebacks need not quote it. */
-const COMPILER = /^polygrad\/(codegen|engine|manifest|renderer|runtime|schedule|uop|wasm)\//;
+/** What calls of users' programs do not lead to when they are wrong, and tables: tracebacks need not quote it. */
+const UNQUOTED =
+  /^polygrad\/((codegen|engine|manifest|renderer|runtime|schedule|uop|wasm)\/|(bridge|missing_names)\.py$)/;
 
 /** Packages that a page fetches when one of them is imported. */
 const APPLICATIONS = ["export", "generation", "hf", "models", "onnx", "pipelines", "training", "tuning"];
@@ -119,7 +120,7 @@ export async function makeAssets() {
   });
   const own = bundle(pyodide, wheel, "/lib/polygrad.zip", {
     keep: packaged.filter((file) => !NATIVE.test(file) && !APPLICATION.test(file)),
-    withoutText: packaged.filter((file) => COMPILER.test(file)),
+    withoutText: packaged.filter((file) => UNQUOTED.test(file)),
   });
   const later = bundle(pyodide, wheel, "/lib/polygrad-applications.zip", {
     keep: packaged.filter((file) => !NATIVE.test(file) && APPLICATION.test(file)),

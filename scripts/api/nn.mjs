@@ -14,11 +14,10 @@ function tensorAttribute(entry, constructor, names) {
 /** Attributes that may be assigned a number. */
 const LEARNING_RATES = ["nn.optim.Optimizer.lr", "nn.optim.OptimizerGroup.lr"];
 
-/** A getter (and setter) for an attribute; `alias`: its Python name, if that differs. */
+/** A getter (and setter) for an attribute. */
 function attribute(entry) {
   const name = methodName(entry.name);
   const key = JSON.stringify(entry.name);
-  const alias = name !== entry.name && entry.name;
   const kind = entry.result.kind;
   if (kind === "tensor") {
     const optional = entry.present_if !== undefined;
@@ -30,22 +29,13 @@ function attribute(entry) {
         ? "/** The learning rate, of one element. What is assigned is written to it, also for captured steps. */\n  "
         : comment(entry.doc ?? "", "  ").trimStart();
     const body = optional ? "optionalTensor" : "tensor";
-    return {
-      name,
-      alias,
-      text: `  ${doc}get ${name}(): ${type} {\n    return PythonObject.${body}(this, ${key});\n  }\n\n  set ${name}(value: ${assigned}) {\n    PythonObject.assign(this, ${key}, value);\n  }\n`,
-    };
+    return `  ${doc}get ${name}(): ${type} {\n    return PythonObject.${body}(this, ${key});\n  }\n\n  set ${name}(value: ${assigned}) {\n    PythonObject.assign(this, ${key}, value);\n  }\n`;
   }
   if (kind === "tensors") {
-    const text = `  /** A promise: how many there are is known when it has been made. */\n  get ${name}(): Promise<Tensor[]> {\n    return PythonObject.tensors(this, ${key});\n  }\n`;
-    return { name, alias, text };
+    return `  /** A promise: how many there are is known when it has been made. */\n  get ${name}(): Promise<Tensor[]> {\n    return PythonObject.tensors(this, ${key});\n  }\n`;
   }
   const type = typeOf(entry.result.type, entry.id);
-  return {
-    name,
-    alias,
-    text: `  /** In a worker known after \`ready()\`. */\n  get ${name}(): ${type} {\n    return PythonObject.value(this, ${key}) as ${type};\n  }\n`,
-  };
+  return `  /** In a worker known after \`ready()\`. */\n  get ${name}(): ${type} {\n    return PythonObject.value(this, ${key}) as ${type};\n  }\n`;
 }
 
 function classText(entry, inherited, overridden, names) {
@@ -62,14 +52,13 @@ function classText(entry, inherited, overridden, names) {
   };
   const properties = entry.properties.filter(({ result }) => result.kind !== "host");
   shape.values.push(...properties.filter(({ result }) => result.kind === "value").map((p) => p.name));
-  const parts = [...attributes, ...properties].map((a) => attribute(a));
+  const attributeTexts = [...attributes, ...properties].map((a) => attribute(a));
   const methods = entry.methods
     .filter(({ result }) => result.kind !== "host" && result.kind !== "object")
     .map((m) => method(m, names, { owner: entry.name, overrides: overridden.has(m.name) }));
   const base = entry.base === undefined ? "PythonObject" : entry.base.split(".").at(-1);
   const args =
     constructor === undefined ? undefined : signature(constructor, `${entry.name}Options`, names, entry.id);
-  const aliases = [...parts, ...methods].filter(({ alias }) => alias);
   return `
 ${args?.options ?? ""}
 ${args === undefined ? "" : `export type ${entry.name}Arguments = ${args.tuple};\n`}
@@ -77,9 +66,9 @@ ${comment(entry.doc)}export class ${entry.name} extends ${base} {
   /** @internal */
   static override readonly shape: Shape = ${JSON.stringify(shape)};
 
-${[...parts, ...methods].map(({ text }) => text).join("\n")}
+${[...attributeTexts, ...methods.map(({ text }) => text)].join("\n")}
 }
-${aliases.length ? `alias(${entry.name}.prototype, { ${aliases.map((a) => `${a.alias}: ${JSON.stringify(a.name)}`).join(", ")} });` : ""}
+addPythonNames(${entry.name});
 ${methods.map(({ options }) => options).join("\n")}
 `;
 }
@@ -165,7 +154,7 @@ export function nnFile(manifest, names) {
   const called = (prefix) =>
     manifest.functions.filter(({ id, result }) => id.startsWith(prefix) && result.kind !== "object");
   return `
-import { alias, callNested, callStateDict, callTensor, callTensorList, callTensors, callValue, callVoid } from "../calls";
+import { addPythonNames, callNested, callStateDict, callTensor, callTensorList, callTensors, callValue, callVoid } from "../calls";
 import type { DTypeName } from "../dtypes";
 import { owner } from "../handle";
 import type { StateDict } from "../models";

@@ -82,21 +82,19 @@ export function bodyOf({ id, result, kind, parameters }, session, passed) {
   }
 }
 
-/** One method, its options, and its alias, if its Python name differs. */
+/** One method and its options. */
 export function method(entry, names, { session = "this[owner]", owner = "", overrides = false } = {}) {
   const name = methodName(entry.name);
   const optionsName = `${owner}${capital(name.replace(/_$/, ""))}Options`;
   const prefix = entry.kind === "instance" ? "" : "static ";
   const modifier = overrides ? "override " : prefix;
   const bound = entry.kind === "instance" ? session : "this.bound";
-  const alias = name !== entry.name && entry.name !== "__call__" && entry.name;
-  const isStatic = prefix !== "";
   if (entry.result.kind === "context") {
     const text = `${comment(entry.doc, "  ")}  ${prefix}${name}<T>(run: () => T): T {\n    return callContext(${bound}, ${JSON.stringify(entry.id)}, run, []);\n  }\n`;
-    return { options: "", text, name, alias, isStatic };
+    return { options: "", text };
   }
   if (entry.parameters.some(({ type }) => type.startsWith("callback"))) {
-    return { options: "", text: withFunction(entry, name, session), name, isStatic };
+    return { options: "", text: withFunction(entry, name, session) };
   }
   const { options, list, passed } = signature(entry.parameters, optionsName, names, entry.id);
   const [type, body] = bodyOf(entry, bound, passed);
@@ -108,7 +106,7 @@ export function method(entry, names, { session = "this[owner]", owner = "", over
     const count = entry.result.kind === "tensor" ? "" : `, ${JSON.stringify(entry.result.count)}`;
     also = `  /** \`${name}\` of the tensors in an array. */\n  static ${name}(tensors: readonly Tensor[], options: ${optionsName} = {}): ${type} {\n    return ${helper}(this.bound, ${JSON.stringify(entry.id)}, [...tensors, options]${count});\n  }\n`;
   }
-  return { options, text: text + also, name, alias, isStatic };
+  return { options, text: text + also };
 }
 
 /** A method that calls a function of the user's, and waits. The method of this name without one does not. */
@@ -151,12 +149,8 @@ export function tensorFile(manifest, names) {
       const type = dtype === undefined ? "Tensor" : `Tensor<${dtype}>`;
       return `${comment(doc, "  ")}  get ${name}(): ${type} {\n    return callTensor(this[owner], "$get", [this, "${name}"]);\n  }\n`;
     });
-  const aliases = (isStatic) =>
-    made
-      .filter((m) => m.alias && m.isStatic === isStatic)
-      .map((m) => `${m.alias}: ${JSON.stringify(m.name)}`);
   return `
-import { alias, callContext, callParts, callSelf, callTensor, callTensors, callValue, callVoid } from "../calls";
+import { addPythonNames, callContext, callParts, callSelf, callTensor, callTensors, callValue, callVoid } from "../calls";
 import type { DType, DTypeName, DTypeOf, Scalar } from "../dtypes";
 import type { TensorData } from "../make";
 import type { FloatOf, Operated, ReducedDType, Undetermined, WithNumber } from "../result_dtypes";
@@ -170,7 +164,6 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
 ${[...properties, ...made.map((m) => m.text)].join("\n")}
 }
 
-alias(Tensor.prototype, { ${aliases(false).join(", ")} });
-alias(Tensor, { ${aliases(true).join(", ")} });
+addPythonNames(Tensor);
 `;
 }

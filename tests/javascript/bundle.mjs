@@ -24,7 +24,6 @@ const BUNDLERS = {
       entry: join(folder, "app.mjs"),
       output,
       experiments: { outputModule: true },
-      performance: { hints: false }, // the size that webpack recommends, 244 KiB
     };
     const stats = await new Promise((resolve, reject) => {
       webpack(options, (error, found) => (error ? reject(error) : resolve(found)));

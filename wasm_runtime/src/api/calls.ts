@@ -183,10 +183,12 @@ export function callContext<T>(session: Session, name: string, run: () => T, arg
   return afterwards(result, end);
 }
 
-/** Give members of a class or its prototype a second name each. */
-export function alias(target: object, names: Readonly<Record<string, string>>): void {
-  for (const [second, first] of Object.entries(names)) {
-    const member = Object.getOwnPropertyDescriptor(target, first);
-    if (member !== undefined) Object.defineProperty(target, second, member);
+/** Give the members of a class Python's names as well: `log_softmax` for `logSoftmax`. */
+export function addPythonNames(type: { readonly prototype: object }): void {
+  for (const target of [type, type.prototype]) {
+    for (const [name, member] of Object.entries(Object.getOwnPropertyDescriptors(target))) {
+      const second = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+      if (second !== name) Object.defineProperty(target, second, member);
+    }
   }
 }

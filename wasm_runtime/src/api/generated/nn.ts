@@ -1,7 +1,7 @@
 // Generated from the API manifest by scripts/generate_api.mjs (`make api`): do not edit.
 
 import {
-  alias,
+  addPythonNames,
   callNested,
   callStateDict,
   callTensor,
@@ -128,16 +128,7 @@ export class GRU extends PythonObject {
     return callTensors(this[owner], "nn.GRU.__call__", [this, ...args], 2) as [Tensor, Tensor];
   }
 }
-alias(GRU.prototype, {
-  input_size: "inputSize",
-  hidden_size: "hiddenSize",
-  num_layers: "numLayers",
-  batch_first: "batchFirst",
-  weight_ih_l0: "weightIhL0",
-  weight_hh_l0: "weightHhL0",
-  bias_ih_l0: "biasIhL0",
-  bias_hh_l0: "biasHhL0",
-});
+addPythonNames(GRU);
 /** Arguments of `nn.GRU.forward` by name. */
 export interface GRUForwardOptions {
   readonly h?: Tensor | null | undefined;
@@ -259,16 +250,7 @@ export class LSTM extends PythonObject {
     ];
   }
 }
-alias(LSTM.prototype, {
-  input_size: "inputSize",
-  hidden_size: "hiddenSize",
-  num_layers: "numLayers",
-  batch_first: "batchFirst",
-  weight_ih_l0: "weightIhL0",
-  weight_hh_l0: "weightHhL0",
-  bias_ih_l0: "biasIhL0",
-  bias_hh_l0: "biasHhL0",
-});
+addPythonNames(LSTM);
 /** Arguments of `nn.LSTM.forward` by name. */
 export interface LSTMForwardOptions {
   readonly hc?: readonly Tensor[] | null | undefined;
@@ -374,12 +356,7 @@ export class BatchNorm extends PythonObject {
     return callTensor(this[owner], "nn.BatchNorm.__call__", [this, x]);
   }
 }
-alias(BatchNorm.prototype, {
-  track_running_stats: "trackRunningStats",
-  num_batches_tracked: "numBatchesTracked",
-  running_mean: "runningMean",
-  running_var: "runningVar",
-});
+addPythonNames(BatchNorm);
 
 /** Arguments of `nn.Bilinear` by name. */
 export interface BilinearOptions {
@@ -433,6 +410,7 @@ export class Bilinear extends PythonObject {
     return callTensor(this[owner], "nn.Bilinear.__call__", [this, x1, x2]);
   }
 }
+addPythonNames(Bilinear);
 
 /** Arguments of `nn.Conv2d` by name. */
 export interface Conv2dOptions {
@@ -527,7 +505,7 @@ export class Conv2d extends PythonObject {
     return callTensor(this[owner], "nn.Conv2d.__call__", [this, x]);
   }
 }
-alias(Conv2d.prototype, { kernel_size: "kernelSize" });
+addPythonNames(Conv2d);
 
 /** Arguments of `nn.ConvTranspose2d` by name. */
 export interface ConvTranspose2dOptions {
@@ -634,7 +612,7 @@ export class ConvTranspose2d extends PythonObject {
     return callTensor(this[owner], "nn.ConvTranspose2d.__call__", [this, x]);
   }
 }
-alias(ConvTranspose2d.prototype, { kernel_size: "kernelSize", output_padding: "outputPadding" });
+addPythonNames(ConvTranspose2d);
 
 /** Arguments of `nn.Embedding` by name. */
 export interface EmbeddingOptions {
@@ -685,7 +663,7 @@ export class Embedding extends PythonObject {
     return callTensor(this[owner], "nn.Embedding.__call__", [this, idx]);
   }
 }
-alias(Embedding.prototype, { vocab_sz: "vocabSz", embed_sz: "embedSz" });
+addPythonNames(Embedding);
 
 /** Arguments of `nn.GroupNorm` by name. */
 export interface GroupNormOptions {
@@ -756,7 +734,7 @@ export class GroupNorm extends PythonObject {
     return callTensor(this[owner], "nn.GroupNorm.__call__", [this, x]);
   }
 }
-alias(GroupNorm.prototype, { num_groups: "numGroups", num_channels: "numChannels" });
+addPythonNames(GroupNorm);
 
 /** Arguments of `nn.LSTMCell` by name. */
 export interface LSTMCellOptions {
@@ -828,13 +806,7 @@ export class LSTMCell extends PythonObject {
     return callTensors(this[owner], "nn.LSTMCell.__call__", [this, ...args], 2) as [Tensor, Tensor];
   }
 }
-alias(LSTMCell.prototype, {
-  hidden_size: "hiddenSize",
-  weight_ih: "weightIh",
-  weight_hh: "weightHh",
-  bias_ih: "biasIh",
-  bias_hh: "biasHh",
-});
+addPythonNames(LSTMCell);
 /** Arguments of `nn.LSTMCell.forward` by name. */
 export interface LSTMCellForwardOptions {
   readonly hc?: readonly Tensor[] | null | undefined;
@@ -901,7 +873,7 @@ export class LayerNorm extends PythonObject {
     return callTensor(this[owner], "nn.LayerNorm.__call__", [this, x]);
   }
 }
-alias(LayerNorm.prototype, { normalized_shape: "normalizedShape" });
+addPythonNames(LayerNorm);
 
 /** Arguments of `nn.Linear` by name. */
 export interface LinearOptions {
@@ -945,6 +917,7 @@ export class Linear extends PythonObject {
     return callTensor(this[owner], "nn.Linear.__call__", [this, x]);
   }
 }
+addPythonNames(Linear);
 
 /** Arguments of `nn.MultiheadAttention` by name. */
 export interface MultiheadAttentionOptions {
@@ -1032,12 +1005,7 @@ export class MultiheadAttention extends PythonObject {
     return callTensors(this[owner], "nn.MultiheadAttention.__call__", [this, ...args], 2) as [Tensor, Tensor];
   }
 }
-alias(MultiheadAttention.prototype, {
-  embed_dim: "embedDim",
-  num_heads: "numHeads",
-  batch_first: "batchFirst",
-  in_proj_bias: "inProjBias",
-});
+addPythonNames(MultiheadAttention);
 /** Arguments of `nn.MultiheadAttention.forward` by name. */
 export interface MultiheadAttentionForwardOptions {
   readonly keyPaddingMask?: Tensor | null | undefined;
@@ -1095,7 +1063,7 @@ export class RMSNorm extends PythonObject {
     return callTensor(this[owner], "nn.RMSNorm.__call__", [this, x]);
   }
 }
-alias(RMSNorm.prototype, { normalized_shape: "normalizedShape" });
+addPythonNames(RMSNorm);
 
 /** Arguments of `nn.TransformerBlock` by name. */
 export interface TransformerBlockOptions {
@@ -1173,7 +1141,7 @@ export class TransformerBlock extends PythonObject {
     return callTensor(this[owner], "nn.TransformerBlock.__call__", [this, ...args]);
   }
 }
-alias(TransformerBlock.prototype, { norm_first: "normFirst" });
+addPythonNames(TransformerBlock);
 /** Arguments of `nn.TransformerBlock.forward` by name. */
 export interface TransformerBlockForwardOptions {
   readonly attnMask?: Tensor | null | undefined;
@@ -1221,11 +1189,7 @@ export class LRScheduler extends PythonObject {
     callVoid(this[owner], "nn.optim.LRScheduler.load_state_dict", [this, stateDict, {}]);
   }
 }
-alias(LRScheduler.prototype, {
-  get_last_lr: "getLastLr",
-  state_dict: "stateDict",
-  load_state_dict: "loadStateDict",
-});
+addPythonNames(LRScheduler);
 
 /**
  * The base of optimizers: the trained Tensors, and the learning rate `lr`, a Tensor that may be assigned.
@@ -1341,16 +1305,7 @@ export class Optimizer extends PythonObject {
     callVoid(this[owner], "nn.optim.Optimizer.clip_gradients", [this, ...args]);
   }
 }
-alias(Optimizer.prototype, {
-  max_norm: "maxNorm",
-  max_value: "maxValue",
-  initial_lr: "initialLr",
-  zero_grad: "zeroGrad",
-  schedule_step: "scheduleStep",
-  state_dict: "stateDict",
-  load_state_dict: "loadStateDict",
-  clip_gradients: "clipGradients",
-});
+addPythonNames(Optimizer);
 /** Arguments of `nn.optim.Optimizer.zeroGrad` by name. */
 export interface OptimizerZeroGradOptions {
   /** true unless given. */ readonly setToNone?: boolean | undefined;
@@ -1451,15 +1406,7 @@ export class OptimizerGroup extends PythonObject {
     callVoid(this[owner], "nn.optim.OptimizerGroup.clip_gradients", [this, ...args]);
   }
 }
-alias(OptimizerGroup.prototype, {
-  max_norm: "maxNorm",
-  max_value: "maxValue",
-  zero_grad: "zeroGrad",
-  schedule_step: "scheduleStep",
-  state_dict: "stateDict",
-  load_state_dict: "loadStateDict",
-  clip_gradients: "clipGradients",
-});
+addPythonNames(OptimizerGroup);
 /** Arguments of `nn.optim.OptimizerGroup.zeroGrad` by name. */
 export interface OptimizerGroupZeroGradOptions {
   /** true unless given. */ readonly setToNone?: boolean | undefined;
@@ -1514,6 +1461,7 @@ export class Conv1d extends Conv2d {
     values: ["kernel_size", "stride", "dilation", "groups", "padding"],
   };
 }
+addPythonNames(Conv1d);
 
 /** Arguments of `nn.Conv3d` by name. */
 export interface Conv3dOptions {
@@ -1558,6 +1506,7 @@ export class Conv3d extends Conv2d {
     values: ["kernel_size", "stride", "dilation", "groups", "padding"],
   };
 }
+addPythonNames(Conv3d);
 
 /** Arguments of `nn.ConvTranspose1d` by name. */
 export interface ConvTranspose1dOptions {
@@ -1608,6 +1557,7 @@ export class ConvTranspose1d extends ConvTranspose2d {
     values: ["kernel_size", "stride", "dilation", "groups", "padding", "output_padding"],
   };
 }
+addPythonNames(ConvTranspose1d);
 
 /** Arguments of `nn.ConvTranspose3d` by name. */
 export interface ConvTranspose3dOptions {
@@ -1658,6 +1608,7 @@ export class ConvTranspose3d extends ConvTranspose2d {
     values: ["kernel_size", "stride", "dilation", "groups", "padding", "output_padding"],
   };
 }
+addPythonNames(ConvTranspose3d);
 
 /** Arguments of `nn.InstanceNorm` by name. */
 export interface InstanceNormOptions {
@@ -1688,6 +1639,7 @@ export class InstanceNorm extends GroupNorm {
     values: ["num_groups", "num_channels", "eps"],
   };
 }
+addPythonNames(InstanceNorm);
 
 /** Arguments of `nn.LayerNorm2d` by name. */
 export interface LayerNorm2dOptions {
@@ -1723,6 +1675,7 @@ export class LayerNorm2d extends LayerNorm {
     return callTensor(this[owner], "nn.LayerNorm2d.__call__", [this, x]);
   }
 }
+addPythonNames(LayerNorm2d);
 
 /** Arguments of `nn.optim.ASGD` by name. */
 export interface ASGDOptions {
@@ -1787,7 +1740,7 @@ export class ASGD extends Optimizer {
     return PythonObject.tensors(this, "ax");
   }
 }
-alias(ASGD.prototype, { weight_decay: "weightDecay" });
+addPythonNames(ASGD);
 
 /** Arguments of `nn.optim.LARS` by name. */
 export interface LARSOptions {
@@ -1867,7 +1820,7 @@ export class LARS extends Optimizer {
     return PythonObject.tensors(this, "b");
   }
 }
-alias(LARS.prototype, { weight_decay: "weightDecay", pre_wd: "preWd" });
+addPythonNames(LARS);
 
 /** Arguments of `nn.optim.LBFGS` by name. */
 export interface LBFGSOptions {
@@ -1998,19 +1951,7 @@ export class LBFGS extends Optimizer {
     callVoid(this[owner], "nn.optim.LBFGS.load_state_dict", [this, stateDict, {}]);
   }
 }
-alias(LBFGS.prototype, {
-  max_iter: "maxIter",
-  max_eval: "maxEval",
-  tolerance_grad: "toleranceGrad",
-  tolerance_change: "toleranceChange",
-  history_size: "historySize",
-  line_search_fn: "lineSearchFn",
-  n_iter: "nIter",
-  func_evals: "funcEvals",
-  schedule_step: "scheduleStep",
-  state_dict: "stateDict",
-  load_state_dict: "loadStateDict",
-});
+addPythonNames(LBFGS);
 
 /** Arguments of `nn.optim.SGD` by name. */
 export interface SGDOptions {
@@ -2066,7 +2007,7 @@ export class SGD extends Optimizer {
     return PythonObject.tensors(this, "b");
   }
 }
-alias(SGD.prototype, { weight_decay: "weightDecay" });
+addPythonNames(SGD);
 
 /** Arguments of `nn.optim.Adadelta` by name. */
 export interface AdadeltaOptions {
@@ -2121,7 +2062,7 @@ export class Adadelta extends Optimizer {
     return PythonObject.tensors(this, "steps");
   }
 }
-alias(Adadelta.prototype, { weight_decay: "weightDecay" });
+addPythonNames(Adadelta);
 
 /** Arguments of `nn.optim.Adagrad` by name. */
 export interface AdagradOptions {
@@ -2194,11 +2135,7 @@ export class Adagrad extends Optimizer {
     return PythonObject.tensors(this, "total");
   }
 }
-alias(Adagrad.prototype, {
-  lr_decay: "lrDecay",
-  weight_decay: "weightDecay",
-  initial_accumulator_value: "initialAccumulatorValue",
-});
+addPythonNames(Adagrad);
 
 /** Arguments of `nn.optim.AdamW` by name. */
 export interface AdamWOptions {
@@ -2282,7 +2219,7 @@ export class AdamW extends Optimizer {
     return PythonObject.tensors(this, "v");
   }
 }
-alias(AdamW.prototype, { weight_decay: "weightDecay", b1_t: "b1T", b2_t: "b2T" });
+addPythonNames(AdamW);
 
 /** Arguments of `nn.optim.Adamax` by name. */
 export interface AdamaxOptions {
@@ -2353,7 +2290,7 @@ export class Adamax extends Optimizer {
     return PythonObject.tensors(this, "v");
   }
 }
-alias(Adamax.prototype, { weight_decay: "weightDecay" });
+addPythonNames(Adamax);
 
 /** Arguments of `nn.optim.ChainedScheduler` by name. */
 export interface ChainedSchedulerOptions {
@@ -2382,6 +2319,7 @@ export class ChainedScheduler extends LRScheduler {
     values: [],
   };
 }
+addPythonNames(ChainedScheduler);
 
 /** Arguments of `nn.optim.ConstantLR` by name. */
 export interface ConstantLROptions {
@@ -2413,7 +2351,7 @@ export class ConstantLR extends LRScheduler {
     return PythonObject.value(this, "total_iters") as number;
   }
 }
-alias(ConstantLR.prototype, { total_iters: "totalIters" });
+addPythonNames(ConstantLR);
 
 /** Arguments of `nn.optim.CosineAnnealingLR` by name. */
 export interface CosineAnnealingLROptions {
@@ -2452,7 +2390,7 @@ export class CosineAnnealingLR extends LRScheduler {
     return PythonObject.value(this, "eta_min") as number;
   }
 }
-alias(CosineAnnealingLR.prototype, { eta_min: "etaMin" });
+addPythonNames(CosineAnnealingLR);
 
 /** Arguments of `nn.optim.CosineAnnealingWarmRestarts` by name. */
 export interface CosineAnnealingWarmRestartsOptions {
@@ -2505,7 +2443,7 @@ export class CosineAnnealingWarmRestarts extends LRScheduler {
     return PythonObject.value(this, "eta_min") as number;
   }
 }
-alias(CosineAnnealingWarmRestarts.prototype, { eta_min: "etaMin" });
+addPythonNames(CosineAnnealingWarmRestarts);
 
 /** Arguments of `nn.optim.CyclicLR` by name. */
 export interface CyclicLROptions {
@@ -2584,12 +2522,7 @@ export class CyclicLR extends LRScheduler {
     return PythonObject.value(this, "gamma") as number;
   }
 }
-alias(CyclicLR.prototype, {
-  base_lr: "baseLr",
-  max_lr: "maxLr",
-  step_size_up: "stepSizeUp",
-  step_size_down: "stepSizeDown",
-});
+addPythonNames(CyclicLR);
 
 export type ExponentialLRArguments = [optimizer: Optimizer | OptimizerGroup, gamma: number];
 
@@ -2607,6 +2540,7 @@ export class ExponentialLR extends LRScheduler {
     return PythonObject.value(this, "gamma") as number;
   }
 }
+addPythonNames(ExponentialLR);
 
 /** Arguments of `nn.optim.LinearLR` by name. */
 export interface LinearLROptions {
@@ -2654,11 +2588,7 @@ export class LinearLR extends LRScheduler {
     return PythonObject.value(this, "total_iters") as number;
   }
 }
-alias(LinearLR.prototype, {
-  start_factor: "startFactor",
-  end_factor: "endFactor",
-  total_iters: "totalIters",
-});
+addPythonNames(LinearLR);
 
 /** Arguments of `nn.optim.MultiStepLR` by name. */
 export interface MultiStepLROptions {
@@ -2693,6 +2623,7 @@ export class MultiStepLR extends LRScheduler {
     return PythonObject.value(this, "gamma") as number;
   }
 }
+addPythonNames(MultiStepLR);
 
 /** Arguments of `nn.optim.Muon` by name. */
 export interface MuonOptions {
@@ -2774,12 +2705,7 @@ export class Muon extends Optimizer {
     return PythonObject.tensors(this, "b");
   }
 }
-alias(Muon.prototype, {
-  weight_decay: "weightDecay",
-  ns_steps: "nsSteps",
-  ns_coefficients: "nsCoefficients",
-  adjust_lr_fn: "adjustLrFn",
-});
+addPythonNames(Muon);
 
 /** Arguments of `nn.optim.NAdam` by name. */
 export interface NAdamOptions {
@@ -2875,11 +2801,7 @@ export class NAdam extends Optimizer {
     PythonObject.assign(this, "mu_product", value);
   }
 }
-alias(NAdam.prototype, {
-  weight_decay: "weightDecay",
-  momentum_decay: "momentumDecay",
-  mu_product: "muProduct",
-});
+addPythonNames(NAdam);
 
 /** Arguments of `nn.optim.OneCycleLR` by name. */
 export interface OneCycleLROptions {
@@ -2969,15 +2891,7 @@ export class OneCycleLR extends LRScheduler {
     return PythonObject.value(this, "three_phase") as boolean;
   }
 }
-alias(OneCycleLR.prototype, {
-  max_lr: "maxLr",
-  total_steps: "totalSteps",
-  pct_start: "pctStart",
-  anneal_strategy: "annealStrategy",
-  div_factor: "divFactor",
-  final_div_factor: "finalDivFactor",
-  three_phase: "threePhase",
-});
+addPythonNames(OneCycleLR);
 
 /** Arguments of `nn.optim.PolynomialLR` by name. */
 export interface PolynomialLROptions {
@@ -3009,7 +2923,7 @@ export class PolynomialLR extends LRScheduler {
     return PythonObject.value(this, "power") as number;
   }
 }
-alias(PolynomialLR.prototype, { total_iters: "totalIters" });
+addPythonNames(PolynomialLR);
 
 /** Arguments of `nn.optim.RAdam` by name. */
 export interface RAdamOptions {
@@ -3085,7 +2999,7 @@ export class RAdam extends Optimizer {
     return PythonObject.tensors(this, "v");
   }
 }
-alias(RAdam.prototype, { weight_decay: "weightDecay" });
+addPythonNames(RAdam);
 
 /** Arguments of `nn.optim.RMSprop` by name. */
 export interface RMSpropOptions {
@@ -3157,7 +3071,7 @@ export class RMSprop extends Optimizer {
     return PythonObject.tensors(this, "mean");
   }
 }
-alias(RMSprop.prototype, { weight_decay: "weightDecay" });
+addPythonNames(RMSprop);
 
 /** Arguments of `nn.optim.ReduceLROnPlateau` by name. */
 export interface ReduceLROnPlateauOptions {
@@ -3280,14 +3194,7 @@ export class ReduceLROnPlateau extends LRScheduler {
     callVoid(this[owner], "nn.optim.ReduceLROnPlateau.load_state_dict", [this, stateDict, {}]);
   }
 }
-alias(ReduceLROnPlateau.prototype, {
-  threshold_mode: "thresholdMode",
-  min_lr: "minLr",
-  num_bad_epochs: "numBadEpochs",
-  cooldown_counter: "cooldownCounter",
-  state_dict: "stateDict",
-  load_state_dict: "loadStateDict",
-});
+addPythonNames(ReduceLROnPlateau);
 /** Arguments of `nn.optim.ReduceLROnPlateau.step` by name. */
 export interface ReduceLROnPlateauStepOptions {
   readonly metrics?: number | Tensor | null | undefined;
@@ -3341,7 +3248,7 @@ export class Rprop extends Optimizer {
     return PythonObject.tensors(this, "size");
   }
 }
-alias(Rprop.prototype, { step_sizes: "stepSizes" });
+addPythonNames(Rprop);
 
 export type SequentialLRArguments = [
   optimizer: Optimizer | OptimizerGroup,
@@ -3371,6 +3278,7 @@ export class SequentialLR extends LRScheduler {
     return PythonObject.value(this, "milestones") as readonly number[];
   }
 }
+addPythonNames(SequentialLR);
 
 /** Arguments of `nn.optim.StepLR` by name. */
 export interface StepLROptions {
@@ -3400,7 +3308,7 @@ export class StepLR extends LRScheduler {
     return PythonObject.value(this, "gamma") as number;
   }
 }
-alias(StepLR.prototype, { step_size: "stepSize" });
+addPythonNames(StepLR);
 
 /** Arguments of `nn.optim.LAMB` by name. */
 export interface LAMBOptions {
@@ -3438,6 +3346,7 @@ export class LAMB extends AdamW {
     return PythonObject.value(this, "adam") as boolean;
   }
 }
+addPythonNames(LAMB);
 
 /** Arguments of `nn.optim.Adam` by name. */
 export interface AdamOptions {
