@@ -105,3 +105,7 @@ def test_a_variable_means_what_it_was_made_by(seen: Any, file: str) -> None:
 @pytest.mark.parametrize("file", ["tensor.js", "tensor.py"])
 def test_other_libraries_have_no_tensors(seen: Any, file: str) -> None:
     assert "softmax" not in str(seen["helped"][file]["foreign"])
+
+
+def test_tooltips_close_when_their_program_is_left(seen: Any) -> None:
+    assert seen["tooltips"] == {"hover": 0, "completion": 0, "help": 0}  # see the complaints, too
