@@ -169,6 +169,49 @@ async function onGpu(page) {
   return { devices, ran };
 }
 
+const TOOLTIPS = {
+  hover: async (page) => {
+    await page
+      .locator(".cm-line", { hasText: /Linear$/ })
+      .first()
+      .hover({ position: { x: 50, y: 8 } });
+    await page.locator(".cm-tooltip-hover").waitFor(WAIT);
+  },
+  completion: async (page) => {
+    await page.keyboard.press("Control+Space");
+    await page.locator(".cm-tooltip-autocomplete li").first().waitFor(WAIT);
+  },
+  help: async (page) => {
+    await page.keyboard.press("F1");
+    await page.locator(".api-help.cm-tooltip").waitFor(WAIT);
+  },
+};
+
+/** Leave a program for a shorter one while a tooltip is open and about to be measured, in the next frame. */
+async function leaveTooltip(page, show) {
+  await page.locator("#program").selectOption("tensor.js");
+  await opened(page, "tensor.js");
+  await page.locator(".cm-content").click();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.insertText(`${"// a comment of some length\n".repeat(100)}nn.Linear`);
+  await page.keyboard.press("Control+End");
+  await page.evaluate(() => {
+    const request = globalThis.requestAnimationFrame;
+    const waiting = [];
+    globalThis.requestAnimationFrame = (callback) => waiting.push(callback);
+    globalThis.releaseFrames = () => {
+      globalThis.requestAnimationFrame = request;
+      for (const callback of waiting) request(callback);
+    };
+  });
+  await show(page);
+  await page.locator("#program").selectOption("tensor.py");
+  await opened(page, "tensor.py");
+  await page.evaluate(() => globalThis.releaseFrames());
+  await page.waitForTimeout(100); // some frames
+  return page.locator(".cm-tooltip").count();
+}
+
 const server = await startServer();
 const browser = await launchChromium();
 const address = `${server.url}/playground/`;
@@ -180,8 +223,13 @@ try {
   const helped = {};
   for (const [file, asked] of Object.entries(PROGRAMS_WITH_HELP))
     helped[file] = await help(page, file, asked);
+  const tooltips = {};
+  for (const [kind, show] of Object.entries(TOOLTIPS)) tooltips[kind] = await leaveTooltip(page, show);
   console.log(
-    JSON.stringify({ edited, shared, gpu, helped, complaints: [...complaints, ...shared.complaints] }),
+    JSON.stringify({
+      ...{ edited, shared, gpu, helped, tooltips },
+      complaints: [...complaints, ...shared.complaints],
+    }),
   );
 } finally {
   await browser.close();

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from javascript_hosts import ROOT, built
+from javascript_hosts import built
 from onnx import helper, numpy_helper
 from onnx_models import FLOAT, model
+from playground_driver import seen_by
 
 from polygrad.codegen.lower.passes import PASSES
 from polygrad.codegen.opts.opt import OptKind
 
 pytestmark = [pytest.mark.e2e, built]
-DRIVER = Path(__file__).parent / "playground.mjs"
 
 
 def sums() -> bytes:
@@ -36,11 +33,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What the driver saw, and the folder of its screenshots."""
     folder = tmp_path_factory.mktemp("playground")
     (folder / "sums.onnx").write_bytes(sums())
-    done = subprocess.run(
-        ["node", str(DRIVER), str(folder)], capture_output=True, text=True, timeout=280, cwd=ROOT
-    )
-    assert done.returncode == 0, done.stderr
-    return {**json.loads(done.stdout), "folder": folder}
+    return {**seen_by("playground.mjs", folder), "folder": folder}
 
 
 def test_nothing_violates_the_policy(seen: Any) -> None:

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
-from javascript_hosts import ROOT, built
+from javascript_hosts import built
+from playground_driver import seen_by
 
 pytestmark = [pytest.mark.e2e, built]
-DRIVER = Path(__file__).parent / "playground_editor.mjs"
 ADDED = 'console.log("é–𝄞", 6 * 7);'
 
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder = tmp_path_factory.mktemp("editor")
-    done = subprocess.run(
-        ["node", str(DRIVER), str(folder)], capture_output=True, text=True, timeout=600, cwd=ROOT
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return seen_by("playground_editor.mjs", tmp_path_factory.mktemp("editor"))
 
 
 def test_nothing_violates_the_policy(seen: Any) -> None:
@@ -105,3 +97,7 @@ def test_a_variable_means_what_it_was_made_by(seen: Any, file: str) -> None:
 @pytest.mark.parametrize("file", ["tensor.js", "tensor.py"])
 def test_other_libraries_have_no_tensors(seen: Any, file: str) -> None:
     assert "softmax" not in str(seen["helped"][file]["foreign"])
+
+
+def test_tooltips_close_when_their_program_is_left(seen: Any) -> None:
+    assert seen["tooltips"] == {"hover": 0, "completion": 0, "help": 0}  # see the complaints, too

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
-from javascript_hosts import ROOT, built
+from javascript_hosts import built
+from playground_driver import seen_by
 
 pytestmark = [pytest.mark.e2e, built]
-DRIVER = Path(__file__).parent / "playground_models.mjs"
 
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder = tmp_path_factory.mktemp("models")
-    done = subprocess.run(
-        ["node", str(DRIVER), str(folder)], capture_output=True, text=True, timeout=600, cwd=ROOT
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return seen_by("playground_models.mjs", tmp_path_factory.mktemp("models"))
 
 
 def test_nothing_violates_the_policy(seen: Any) -> None:

@@ -61,13 +61,13 @@ function complete(api: ApiScopes, context: CompletionContext): CompletionResult 
   return entries.length === 0 ? null : { from, options: entries.map(completionOf), validFor: /^[\w$]*$/ };
 }
 
-/** The name at a place, and what it means there. A place under the mouse may be one of a document that has just been left. */
+/** The name at a place, and what it means there. */
 function entryAt(
   api: ApiScopes,
   state: EditorState,
   pos: number,
 ): { from: number; entry: Entry } | undefined {
-  const word = pos <= state.doc.length ? state.wordAt(pos) : null;
+  const word = state.wordAt(pos);
   if (word === null) return undefined;
   const owner = ownerAt(state, word.from);
   const entry = api.find(owner, state.sliceDoc(word.from, word.to), state.doc.toString());

@@ -52,15 +52,17 @@ function extensionsFor({ run, edited }: SourceEvents): Extension {
 
 export class SourceView {
   readonly #host = html("source");
-  readonly #view: EditorView;
+  #view: EditorView;
   readonly #extensions: Extension;
 
   constructor(events: SourceEvents) {
     this.#extensions = extensionsFor(events);
-    this.#view = new EditorView({
-      parent: this.#host,
-      state: EditorState.create({ extensions: this.#extensions }),
-    });
+    this.#view = this.#viewOf("", []);
+  }
+
+  #viewOf(text: string, support: Extension): EditorView {
+    const state = EditorState.create({ doc: text, extensions: [this.#extensions, support] });
+    return new EditorView({ parent: this.#host, state });
   }
 
   /** The file that the text was read from. */
@@ -72,9 +74,15 @@ export class SourceView {
     return this.#view.state.doc.toString();
   }
 
-  /** Show another file. Its history begins here. */
+  /**
+   * Show another file. Its history begins here. The view is a new one: with `setState`, open tooltips would still be
+   * measured once, at their places in the text before.
+   */
   open(file: string, text: string, support: Extension): void {
-    this.#view.setState(EditorState.create({ doc: text, extensions: [this.#extensions, support] }));
+    const hadFocus = this.#view.hasFocus;
+    this.#view.destroy();
+    this.#view = this.#viewOf(text, support);
+    if (hadFocus) this.#view.focus();
     this.#host.dataset.program = file;
   }
 
