@@ -3,6 +3,8 @@ them is tested in tests/gpu_emulation."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from polygrad.codegen.lower.bind_workgroups import grid_of, workgroup_of
@@ -210,6 +212,25 @@ def test_stages_of_one_loop_share_its_barriers():
 def test_a_group_of_64_has_a_barrier_for_each_round_of_its_tree_and_one_before():
     linear = linear_of(data(4, 128).sum(1), "GLOBAL r0, GROUP r1 64")
     assert len(barriers_of(linear)) == 7
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [((64, 1, 16, 1), (1, 3, 16, 64)), ((64, 3, 16, 1), (1, 1, 16, 64))]
+)
+@pytest.mark.parametrize("operands", ["STAGE r3.1 LOAD 0 2", "STAGE r3.1 LOAD 0 2, STAGE r3.1 LOAD 2 2"])
+def test_buffers_are_filled_anew_in_each_round_of_the_loops_outside(first, second, operands):
+    """Also those of an operand that does not depend on r2."""
+    opts = f"GLOBAL r0, GLOBAL r1, LOCAL r0 16, LOCAL r1 16, SPLIT r3 4, {operands}"
+    target = replace(GPU, workgroups=replace(LIMITS, copies=True))
+    around, filled = [], []
+    for n in linear_of((data(*first) * data(*second)).sum((1, 2)), opts, target):
+        if n.op is Ops.RANGE:
+            around.append(n.arg.id)
+        elif n.op is Ops.END:
+            around.pop()
+        elif n.op is Ops.COMMIT:
+            filled.append(list(around))
+    assert filled == [[(2,)], [(2,), (3, 0)]]  # one buffer ahead, and the next one in each round of r3.0
 
 
 # --- reductions in registers

@@ -109,3 +109,34 @@ def test_batches(launched):
     x, y = filled(DEVICE, "bfloat16", 3, 64, 128), filled(DEVICE, "bfloat16", 3, 128, 64)
     close(x @ y, exact(x) @ exact(y), ULP["bfloat16"])
     assert reads_memory(launched)
+
+
+SHARED_OPERAND = "GLOBAL r0, GLOBAL r1, LOCAL r0 16, LOCAL r1 16, SPLIT r3 4, STAGE r3.1 LOAD 0 2"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "first", "second", "k", "l", "opts"),
+    [
+        ("float32", "il", "klj", 2, 64, None),
+        ("float32", "kil", "lj", 2, 64, None),
+        ("float32", "kil", "lj", 64, 2, None),  # memory for two rounds at most
+        ("float32", "il", "klj", 3, 12, SHARED_OPERAND),  # three rounds of l end in the first of two buffers
+        ("float32", "il", "klj", 3, 12, SHARED_OPERAND + ", STAGE r3.1 LOAD 2 2"),
+        ("float16", "il", "klj", 2, 128, None),
+        ("float16", "kil", "lj", 3, 192, None),
+    ],
+)
+def test_an_operand_that_depends_on_one_of_two_loops(launched, dtype, first, second, k, l, opts):
+    sizes = {"i": 128, "k": k, "l": l, "j": 128}
+    x, y = (filled(DEVICE, dtype, *(sizes[axis] for axis in axes)) for axes in (first, second))
+
+    def of_all_axes(operand, axes):
+        ordered = operand.float().permute(*(axes.index(axis) for axis in sizes if axis in axes))
+        return ordered.reshape(*(n if axis in axes else 1 for axis, n in sizes.items()))
+
+    got = (of_all_axes(x, first) * of_all_axes(y, second)).sum((1, 2)).cast(dtype)
+    got = (got if opts is None else got.contiguous(opts=opts)).realize()
+    want = np.einsum(f"{first},{second}->ij", exact(x), exact(y))
+    close(got, want, 1e-5 if dtype == "float32" else ULP[dtype])
+    assert any("copy_async<" in text for text in launched.texts)
+    assert reads_memory(launched) == (dtype == "float16")

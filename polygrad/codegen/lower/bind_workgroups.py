@@ -18,7 +18,7 @@ and barriers.
 
 Of memory in several buffers (`Memory.depth`, here 3) a round fills the one that is read two rounds later:
 
-    for k < 2: memory[k] = x[...]; COMMIT
+    for k < 2: memory[k] = x[...]; COMMIT       in each round of the loops around k
     for k:
         barrier         all copies but the last group's are complete, and all have read what was there
         memory[(k + 2) % 3] = x[...]; COMMIT
@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from polygrad.codegen.opts.split import gated, substituted
-from polygrad.codegen.opts.tile import is_bound, is_tile
+from polygrad.codegen.opts.tile import is_bound, is_tile, loops_of
 from polygrad.codegen.target import Workgroups
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
@@ -252,8 +252,10 @@ class _Binder:
                 continue
             item = self._item(node)
             if item is not None:
-                loops = frozenset(r for r in node.ranges if not is_tile(r) and not is_bound(r))
+                loops = loops_of(node)
                 depth = node.arg.depth if node.op is Ops.STAGE else 1
+                if depth > 1:
+                    loops |= self._loops_outside(loops)
                 pending.setdefault((loops, depth), []).append((node, item))
                 continue
             src = tuple([self.new[s] for s in node.src])
@@ -281,6 +283,17 @@ class _Binder:
         if not self._is_item(node):
             return None
         return self._fill_together(node) if node.op is Ops.STAGE else self._lower_group(node)
+
+    def _loops_outside(self, loops: frozenset[UOp]) -> frozenset[UOp]:
+        """The loops around the innermost of `loops`. Each of their rounds goes through all buffers from the
+        first on, even if the value in them does not depend on it."""
+        if not loops:
+            return loops
+        inner = max(loops, key=lambda r: r.arg)
+        ends = [n for n in self.order if n.op in (Ops.REDUCE, Ops.END) and inner in n.src[1:]]
+        return frozenset(
+            r for n in ends for r in loops_of(n.src[0]) if r not in n.src[1:] or r.arg <= inner.arg
+        )
 
     def _complete(self, pending: _Pending) -> None:
         for (loops, depth), found in pending.items():
@@ -473,8 +486,7 @@ class _Binder:
         return self._exchanging(axes[0]) == axes[0].src[0].arg
 
     def _exchange(self, node: UOp) -> UOp:
-        loops = [self.new[r] for r in node.ranges if not is_tile(r) and not is_bound(r)]
-        _require_uniform(loops)
+        _require_uniform(self.new[r] for r in loops_of(node))
         return self._butterfly(node, self._part(node), _shared_axis(node).src[0].arg)
 
     def _butterfly(self, node: UOp, value: UOp, count: int) -> UOp:

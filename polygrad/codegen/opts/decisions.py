@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator
 from polygrad.codegen.opts.loops import mergeable
 from polygrad.codegen.opts.opt import Opt, OptKind
 from polygrad.codegen.opts.stage import values_of
+from polygrad.codegen.opts.tile import loops_of
 from polygrad.codegen.target import Target
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -22,8 +23,11 @@ def opt_of(kind: OptKind, *ranges: UOp, numbers: tuple[int, ...] = ()) -> Opt:
 
 
 def stage_of(kernel: UOp, value: UOp, axes: list[UOp], depth: int = 1) -> Opt:
-    """The STAGE of a value of a kernel in `depth` buffers."""
+    """The STAGE of a value of a kernel, in `depth` buffers, but no more than the innermost loop around the
+    memory has rounds."""
     number = values_of(kernel, value.op).index(value)
+    loop = max(loops_of(value).difference(axes), key=lambda r: r.arg, default=None)
+    depth = min(depth, loop.src[0].arg) if loop is not None and loop.src[0].is_const else 1
     numbers = (number,) if depth == 1 else (number, depth)
     return Opt(OptKind.STAGE, tuple(r.arg.id for r in axes), numbers, value.op)
 

@@ -166,11 +166,9 @@ def _products(kernel: UOp, target: Target) -> Decisions:
             kernel = yield opt_of(OptKind.SPLIT, k, numbers=(next(fits, rounds),))
             staged.insert(0, (*k.arg.id, 1))
         break
-    loops = [r for r in _total(kernel).src[1:] if not is_tile(r) and r.arg.id not in staged]
-    depth = min(tile.depth, loops[-1].src[0].arg) if loops and loops[-1].src[0].is_const else 1
     while (found := operand_to_stage(_total(kernel), staged, (row, column))) is not None:
         axes = [r for r in _total(kernel).src[1:] if r.arg.id in staged and r in found.ranges]
-        kernel = yield stage_of(kernel, found, axes, depth)
+        kernel = yield stage_of(kernel, found, axes, tile.depth)
 
 
 def _register_tiles(nest: NestInfo, product: Product, target: Target) -> Decisions:

@@ -130,7 +130,7 @@ def _in_memory(nest: NestInfo, chosen: _Chosen, target: Target) -> Decisions:
     if count > 1:
         kernel = yield Opt(OptKind.LOCAL, ((*rows.arg.id, 0),), (count,))
     nbytes = core.operands.itemsize * core.k * (core.m * count + core.n)
-    depth = min(cost.CORE_DEPTH, ceildiv(terms.src[0].arg, core.k), limits.shared_bytes // nbytes)
+    depth = min(cost.CORE_DEPTH, limits.shared_bytes // nbytes)
     for side in range(2):
         product = next(n for n in nodes_of(kernel) if n.op is Ops.WMMA)
         kernel = yield stage_of(kernel, product.src[side], [], depth)

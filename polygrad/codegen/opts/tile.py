@@ -35,6 +35,11 @@ def is_bound(node: UOp) -> bool:
     return node.op is Ops.RANGE and node.arg.kind in _BOUND_KINDS
 
 
+def loops_of(node: UOp) -> frozenset[UOp]:
+    """The ranges that a node depends on and that open a loop."""
+    return frozenset(r for r in node.ranges if not is_tile(r) and not is_bound(r))
+
+
 def split_indices(sink: UOp) -> UOp:
     """Take the tile ranges out of every INDEX that is linear in the SIMD lanes, and add up the other terms
     outermost loop first, so that each partial sum is computed as far out as possible.
