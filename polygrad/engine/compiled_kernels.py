@@ -7,8 +7,8 @@ import json
 import struct
 from dataclasses import dataclass, replace
 
-from polygrad.codegen.lower.bind_workgroups import subgroup_of, workgroup_of
 from polygrad.codegen.lower.passes import LoweringContext, kernel_name, parameters, signature
+from polygrad.codegen.lower.workgroup_dimensions import subgroup_of, workgroup_of
 from polygrad.codegen.opts.opt import parse_opts, render_opts
 from polygrad.codegen.target import Target
 from polygrad.engine.cache import DiskCache

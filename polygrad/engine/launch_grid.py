@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from polygrad.codegen.lower.bind_workgroups import grid_of
+from polygrad.codegen.lower.workgroup_dimensions import grid_of
 from polygrad.errors import InternalError
 from polygrad.runtime.grid import GRID_OPS, Grid, GridSize
 from polygrad.uop.node import UOp

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.traffic import traffic_of
-from polygrad.codegen.lower.bind_workgroups import grid_of, workgroup_of
 from polygrad.codegen.lower.passes import lower
+from polygrad.codegen.lower.workgroup_dimensions import grid_of, workgroup_of
 from polygrad.codegen.opts import cost
 from polygrad.codegen.opts.heuristics import choose
 from polygrad.codegen.opts.opt import OptKind, render_opts

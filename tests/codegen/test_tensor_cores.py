@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from polygrad import Tensor, dtypes
-from polygrad.codegen.lower.bind_workgroups import workgroup_of
 from polygrad.codegen.lower.passes import UNOPTIMIZED, LoweringContext, run_passes
+from polygrad.codegen.lower.workgroup_dimensions import workgroup_of
 from polygrad.codegen.opts.heuristics import choose
 from polygrad.codegen.opts.opt import apply_opts, parse_opts, render_opts
 from polygrad.codegen.opts.search_space import neighbours

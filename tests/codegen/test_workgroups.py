@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from polygrad.codegen.lower.bind_workgroups import grid_of, workgroup_of
 from polygrad.codegen.lower.passes import lower
+from polygrad.codegen.lower.workgroup_dimensions import grid_of, workgroup_of
 from polygrad.codegen.opts.opt import apply_opts, parse_opts
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.engine.launch_grid import launch_grid

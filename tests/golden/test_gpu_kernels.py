@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from polygrad import Tensor
-from polygrad.codegen.lower.bind_workgroups import workgroup_of
 from polygrad.codegen.lower.passes import UNOPTIMIZED, LoweringContext, lower, run_passes
+from polygrad.codegen.lower.workgroup_dimensions import workgroup_of
 from polygrad.codegen.opts.heuristics import choose
 from polygrad.codegen.opts.opt import render_opts
 from polygrad.codegen.target import Target, Workgroups
