@@ -94,9 +94,11 @@ def read_bundle(data: Any) -> tuple[Bundle, memoryview]:
         parts = _divide(raw[12 + length :], sections)
         programs, files, values = _grouped(header, parts)
         kind, settings, zeros = header["kind"], header["settings"], header["zeros"]
-        if not isinstance(kind, str) or not isinstance(settings, dict) or not isinstance(zeros, list):
-            raise ValueError(f"no kind, settings and zeros: {kind!r}")
-    except (ValueError, KeyError, TypeError, AttributeError) as e:
+        if not isinstance(kind, str) or not isinstance(settings, dict):
+            raise ValueError(f"no kind and settings: {kind!r:.80}")
+        if not isinstance(zeros, list) or not all(isinstance(name, str) for name in zeros):
+            raise ValueError(f"no names of zeros: {zeros!r:.80}")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
         raise ProgramError(f"Bundle: expected a whole file, got damaged bytes ({e})") from e
     named = {name: read_program(part)[0] for name, part in programs.items()}
     copies = {name: bytes(part) for name, part in files.items()}
@@ -145,7 +147,7 @@ def _check(bundle: Bundle) -> None:
             if not spec.name or spec.shape is None:
                 raise ValueError(f"a buffer without a name or a shape in {name}")
             if spec.role in _SHARED:
-                kind = (spec.dtype, spec.shape)
+                kind = (spec.dtype, spec.size, spec.shape)  # the shape may have Variables
                 if (other := seen.setdefault(spec.name, kind)) != kind:
                     raise ValueError(f"{spec.name} as {other} and, in {name}, as {kind}")
     if missing := [name for name in bundle.zeros if name not in seen]:

@@ -233,7 +233,7 @@ def read_program(data: Any) -> tuple[Program, memoryview]:
     try:
         program, values = _parse(json.loads(bytes(raw[12 : 12 + length])), raw[12 + length :])
         _check(program)
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as e:
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as e:
         raise ProgramError(f"Program.from_bytes: expected a whole Program, got damaged bytes ({e})") from e
     return program, values
 

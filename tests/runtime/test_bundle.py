@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from header_verdicts import verdicts, with_header
 
 from polygrad.errors import ProgramError
 from polygrad.runtime.bundle import Bundle, is_bundle, read_bundle
-from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program
+from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
 
 KERNEL = Kernel("f", b"code", 2, language="linear", writes=(1,))
 BUFFERS = (
@@ -48,13 +49,28 @@ def test_another_version_and_another_file_are_refused() -> None:
 
 @pytest.mark.parametrize("key", ["kind", "settings", "programs", "files", "values", "zeros"])
 def test_a_header_without_an_entry_is_refused(key: str) -> None:
-    data = BUNDLE.head(0)
-    (length,) = struct.unpack_from("<I", data, 8)
-    header = json.loads(data[12 : 12 + length])
-    del header[key]
-    text = json.dumps(header).encode()
     with pytest.raises(ProgramError, match="damaged"):
-        read_bundle(data[:8] + struct.pack("<I", len(text)) + text + data[12 + length :])
+        read_bundle(with_header(BUNDLE.head(0), lambda header: header.pop(key)))
+
+
+def is_read(data: bytes) -> bool:
+    try:
+        bundle, values = read_bundle(data)
+    except ProgramError:
+        return False
+    assert read_bundle(bundle.head(len(values)) + bytes(values)) == (bundle, values)
+    return True
+
+
+def test_readers_agree_on_every_header_with_one_part_changed(golden: Any) -> None:
+    """The test of `wasm_runtime/src/files.ts` reads the golden file too."""
+    golden("bundle_header.txt", verdicts(BUNDLE.head(6) + b"values", is_read))
+
+
+def test_a_header_that_goes_too_deep_is_refused() -> None:
+    text = b"[" * 100_000
+    with pytest.raises(ProgramError, match="damaged"):
+        read_bundle(BUNDLE.head(0)[:8] + struct.pack("<I", len(text)) + text)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +84,21 @@ def test_a_header_without_an_entry_is_refused(key: str) -> None:
 def test_programs_that_contradict_each_other_are_refused(changes: dict, message: str) -> None:
     with pytest.raises(ProgramError, match=message):
         Bundle("k", {}, {"a": PROGRAM, "b": replace(PROGRAM, **changes)})
+
+
+def test_memory_of_one_name_has_one_size_whatever_its_variables_are() -> None:
+    """A shape with a Variable is the same text in both Programs, with memory of 4 elements and of 400."""
+    small, large = (
+        replace(
+            PROGRAM,
+            buffers=(replace(BUFFERS[0], size=n, shape=("n",)), BUFFERS[1]),
+            variables=(Variable("n", 0, n),),
+        )
+        for n in (4, 400)
+    )
+    with pytest.raises(ProgramError, match=r"weight as .*4, .* and, in b, as .*400"):
+        Bundle("k", {}, {"a": small, "b": large})
+    Bundle("k", {}, {"a": large, "b": large})
 
 
 def test_zeros_are_names_of_shared_memory() -> None:

@@ -43,15 +43,20 @@ type Header = Omit<Head, "programs" | "files"> & {
 
 /** The start of a file of a kind. Rejects with ProgramError for a damaged file, and for one of another kind. */
 export async function readHead(reader: PieceReader, kind: string): Promise<Head> {
-  const prefix = await reader.take(PREFIX);
-  const isBundle = prefix.length === PREFIX && String.fromCharCode(...prefix.subarray(0, 4)) === MAGIC;
-  const head = isBundle ? await readBundle(prefix, reader) : await readStep(prefix, reader);
+  const head = await readAnyHead(reader);
   if (head.kind === kind) return head;
   const loader = LOADERS[head.kind];
   throw new ProgramError(
     `${LOADERS[kind] ?? "load"}: expected ${kind}, got a file for ${head.kind}: ` +
       (loader === undefined ? "use a newer polygrad" : `use ${loader}`),
   );
+}
+
+/** The start of a file. Rejects with ProgramError for a damaged one. */
+export async function readAnyHead(reader: PieceReader): Promise<Head> {
+  const prefix = await reader.take(PREFIX);
+  const isBundle = prefix.length === PREFIX && String.fromCharCode(...prefix.subarray(0, 4)) === MAGIC;
+  return isBundle ? readBundle(prefix, reader) : readStep(prefix, reader);
 }
 
 async function readStep(prefix: Uint8Array, reader: PieceReader): Promise<Head> {
@@ -83,7 +88,7 @@ async function readBundle(prefix: Uint8Array, reader: PieceReader): Promise<Head
 function parsed(bytes: Uint8Array): Header {
   let header: Partial<Header>;
   try {
-    header = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)) as Header;
+    header = (JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)) ?? {}) as Header;
   } catch (cause) {
     throw new ProgramError(`bundle: expected a whole header, got damaged bytes (${String(cause)})`, {
       cause,
@@ -92,23 +97,26 @@ function parsed(bytes: Uint8Array): Header {
   const { kind, settings, programs, files, zeros, values } = header;
   const isGood =
     typeof kind === "string" &&
-    typeof settings === "object" &&
+    isObject(settings) &&
     [programs, files].every(areSections) &&
     Array.isArray(zeros) &&
+    zeros.every((name) => typeof name === "string") &&
     isCount(values);
   if (!isGood) throw new ProgramError("bundle: expected a header with programs and files, got a damaged one");
   return header as Header;
 }
 
+const isObject = (x: unknown): boolean => typeof x === "object" && x !== null && !Array.isArray(x);
 const isCount = (n: unknown): boolean => Number.isSafeInteger(n) && (n as number) >= 0;
 
+/** Whether this is a list of sections with names of their own. */
 function areSections(list: unknown): boolean {
+  if (!Array.isArray(list)) return false;
+  const sections = list.map((section) => (section ?? {}) as Partial<Section>);
+  const names = new Set(sections.map(({ name }) => name));
   return (
-    Array.isArray(list) &&
-    list.every((section) => {
-      const { name, length } = (section ?? {}) as Partial<Section>;
-      return typeof name === "string" && isCount(length);
-    })
+    names.size === list.length &&
+    sections.every(({ name, length }) => typeof name === "string" && isCount(length))
   );
 }
 
@@ -118,12 +126,12 @@ function checkShared(programs: readonly Program[], zeros: readonly string[]): vo
     throw new ProgramError("bundle: expected Programs for one device");
   }
   const kinds = new Map<string, string>();
-  for (const { role, name, dtype, shape } of programs.flatMap(({ buffers }) => buffers)) {
+  for (const { role, name, dtype, size, shape } of programs.flatMap(({ buffers }) => buffers)) {
     if (role === "scratch") continue;
     if (name === "" || shape === null)
       throw new ProgramError(`bundle: expected every ${role} to have a name`);
     if (role !== "param" && role !== "state") continue;
-    const kind = `${dtype} [${shape.join(", ")}]`;
+    const kind = `${dtype} ${JSON.stringify(shape)} of ${size} elements`; // the shape may have Variables
     const other = kinds.get(name) ?? kind;
     kinds.set(name, kind);
     if (other !== kind) throw new ProgramError(`bundle: ${name}: expected ${other} as before, got ${kind}`);
