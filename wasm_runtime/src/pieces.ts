@@ -15,14 +15,15 @@ export class PieceReader {
   async take(count: number): Promise<Uint8Array> {
     if (this.#rest.length === 0) await this.#fetch();
     if (this.#rest.length >= count) return this.#cut(count);
-    const out = new Uint8Array(count);
+    // There is memory for what arrived, not for what a damaged file says.
+    const pieces: Uint8Array[] = [];
     let length = 0;
     while (length < count && (this.#rest.length > 0 || (await this.#fetch()))) {
       const piece = this.#cut(count - length);
-      out.set(piece, length);
+      pieces.push(piece);
       length += piece.length;
     }
-    return out.subarray(0, length);
+    return joined(pieces);
   }
 
   /**
@@ -82,6 +83,18 @@ export class PieceReader {
   }
 }
 
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+/** The bytes of all pieces, in memory of their own. */
+export function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let offset = 0;
+  for (const piece of pieces) {
+    whole.set(piece, offset);
+    offset += piece.length;
+  }
+  return whole;
+}
+
+/** One piece. */
+export async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield await Promise.resolve(bytes);
 }

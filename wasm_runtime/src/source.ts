@@ -2,6 +2,7 @@
 
 import { FetchError } from "./errors";
 import type { Tokenizers } from "./generation/tokenizer";
+import { joined, once } from "./pieces";
 import type { OnProgress } from "./progress";
 
 /** How a file is read. */
@@ -92,10 +93,6 @@ async function* withFailures(
   }
 }
 
-export async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield await Promise.resolve(bytes);
-}
-
 /** The pieces of a stream. Whoever stops reading cancels it. */
 export async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader();
@@ -129,18 +126,8 @@ export async function* measured(
 /** All bytes of a file, in memory of their own. */
 export async function collect(file: OpenedFile, options: ReadOptions): Promise<Uint8Array<ArrayBuffer>> {
   const pieces: Uint8Array[] = [];
-  let loaded = 0;
-  for await (const piece of measured(file, options)) {
-    pieces.push(piece);
-    loaded += piece.byteLength;
-  }
-  const whole = new Uint8Array(loaded);
-  let offset = 0;
-  for (const piece of pieces) {
-    whole.set(piece, offset);
-    offset += piece.byteLength;
-  }
-  return whole;
+  for await (const piece of measured(file, options)) pieces.push(piece);
+  return joined(pieces);
 }
 
 /** A response or bytes, as a file. Throws FetchError for a response with an error status. */

@@ -1,14 +1,7 @@
 /** Files that a session reads: their sources, and their bytes as they arrive. */
 
-import {
-  collect,
-  fetchFile,
-  once,
-  openResponse,
-  piecesOf,
-  type OpenedFile,
-  type ReadOptions,
-} from "../source";
+import { once } from "../pieces";
+import { collect, fetchFile, openResponse, piecesOf, type OpenedFile, type ReadOptions } from "../source";
 import { ArgumentError } from "./generated/errors";
 import type { Pixels } from "./make";
 import type { Session } from "./session";
