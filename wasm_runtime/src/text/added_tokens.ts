@@ -88,7 +88,7 @@ class Finder {
       let [start, end] = [match.index, match.index + match[0].length];
       if (token === undefined || (token.single_word && isInWord(text, start, end))) continue;
       if (token.lstrip) {
-        const spaces = SPACES_AT_END.exec(text.slice(0, start))?.[0].length ?? 0;
+        const spaces = SPACES_AT_END.exec(text.slice(position, start))?.[0].length ?? 0;
         start = Math.max(start - spaces, position);
       }
       if (token.rstrip) end += SPACES_AT_START.exec(text.slice(end))?.[0].length ?? 0;
