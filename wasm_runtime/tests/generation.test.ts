@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { ProgramError } from "../src/errors";
-import { chunksOf } from "../src/generation/language_model";
+import { chunksOf, LanguageModel } from "../src/generation/language_model";
 import { drawName, fullSampling, isPenalized, numbersOf, type Sampling } from "../src/generation/sampling";
 import { settingsOf } from "../src/generation/settings";
 import { StopStrings } from "../src/generation/stop_strings";
+import type { OpenedModel } from "../src/loading";
 import { PieceReader } from "../src/pieces";
 
 const refused = (work: () => unknown, pattern: RegExp): void => {
@@ -94,6 +95,48 @@ test("settings have JavaScript's names, and damaged ones are refused", () => {
   ] as const) {
     refused(() => settingsOf({ ...good, [name]: value }), new RegExp(name));
   }
+});
+
+test("a token is in the cache when a Program has written it there, not before", async () => {
+  const prefilled: unknown[] = [];
+  let fails = true;
+  const runs: Record<string, (variables: Record<string, number>) => void> = {
+    prefill1: ({ start }) => prefilled.push(start),
+    decode: () => {
+      if (fails) throw new Error("lost");
+    },
+  };
+  const get = (name: string): Promise<object> =>
+    Promise.resolve({
+      program: { buffers: [{ role: "input" }] },
+      writePart: () => undefined,
+      execute: (variables: Record<string, number>) => runs[name]?.(variables),
+    });
+  const settings = {
+    capacity: 16,
+    vocabulary: 9,
+    chunks: [1],
+    stop_tokens: [],
+    max_new_tokens: 2,
+    sampling: {},
+  };
+  const programs = { get, read: () => [4], write: () => undefined };
+  const model = new LanguageModel({
+    head: { settings, files: new Map() },
+    programs,
+  } as unknown as OpenedModel);
+  const answer = async (...prompt: number[]): Promise<number[]> => {
+    const tokens = [];
+    for await (const piece of model.generate(prompt)) tokens.push(...piece.tokens);
+    return tokens;
+  };
+  await assert.rejects(answer(1, 2, 3), /lost/);
+  assert.deepEqual(prefilled.splice(0), [0, 1, 2]);
+  fails = false;
+  assert.deepEqual(await answer(1, 2, 3, 4, 5), [4, 4]); // the token 4 was drawn, and not written
+  assert.deepEqual(prefilled.splice(0), [3, 4]);
+  assert.deepEqual(await answer(1, 2, 3, 4, 5, 4, 4), [4, 4]); // the second 4 was drawn last
+  assert.deepEqual(prefilled.splice(0), [6]);
 });
 
 /** Bytes 0, 1, … in pieces of these lengths. */

@@ -140,12 +140,16 @@ export class LanguageModel {
     const draw = await this.#programs.get(drawName(sampling));
     const decode = await this.#programs.get("decode");
     await check();
+    let token = 0;
     for (let count = 0; ; count++) {
       const length = tokens.length + count;
-      if (count > 0) decode.execute({ length });
+      if (count > 0) {
+        decode.execute({ length });
+        this.#cached.push(token);
+      }
       penalize?.execute({ drawn: Math.min(count, 1) });
       draw.execute({ position: length });
-      const token = await this.#token();
+      token = await this.#token();
       await check();
       const isEnd = stopTokens.has(token);
       const tokensOf = isEnd ? [] : [token];
@@ -162,7 +166,6 @@ export class LanguageModel {
       }
       yield { text: part, tokens: tokensOf };
       await check();
-      this.#cached.push(token); // the next run writes it to the cache
     }
   }
 
