@@ -46,7 +46,8 @@ export type ModelSource = string | URL | ByteSource;
  * CompileError, OutOfMemoryError.
  */
 export async function load(source: ModelSource, options: ModelOptions = {}): Promise<Model> {
-  return loadModel(await open(source, "load", options), hostOf(options));
+  const host = hostOf(options);
+  return loadModel(await open(source, "load", options), host);
 }
 
 /** The exported model that generates text in `source`. Rejects as `load` does. */
@@ -54,13 +55,14 @@ export async function loadLanguageModel(
   source: ModelSource,
   options: TextModelOptions = {},
 ): Promise<LanguageModel> {
-  const pieces = await open(source, "loadLanguageModel", options);
-  return openLanguageModel(pieces, hostOf(options), options.tokenizers);
+  const host = hostOf(options);
+  return openLanguageModel(await open(source, "loadLanguageModel", options), host, options.tokenizers);
 }
 
 /** The exported model that gives vectors of texts in `source`. Rejects as `load` does. */
 export async function loadTextEncoder(source: ModelSource, options: TextModelOptions = {}): Promise<Encoder> {
-  return openEncoder(await open(source, "loadTextEncoder", options), hostOf(options), options.tokenizers);
+  const host = hostOf(options);
+  return openEncoder(await open(source, "loadTextEncoder", options), host, options.tokenizers);
 }
 
 /** The exported model that gives labels of texts in `source`. Rejects as `load` does. */
@@ -68,10 +70,11 @@ export async function loadTextClassifier(
   source: ModelSource,
   options: TextModelOptions = {},
 ): Promise<Classifier> {
-  const pieces = await open(source, "loadTextClassifier", options);
-  return openClassifier(pieces, hostOf(options), options.tokenizers);
+  const host = hostOf(options);
+  return openClassifier(await open(source, "loadTextClassifier", options), host, options.tokenizers);
 }
 
+/** What a model gets of this host. Throws RangeError for a wrong option, so it comes before a file is opened. */
 function hostOf(options: ModelOptions): ModelHost {
   const threads = threadCount(options.threads, availableParallelism());
   return { pool: () => sharedPool(threads, startWorker), gpu: openGpu };

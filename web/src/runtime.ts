@@ -60,7 +60,8 @@ const openGpu = sharedDevice(() =>
  * OutOfMemoryError.
  */
 export async function load(source: ModelSource, options: PageModelOptions = {}): Promise<Model> {
-  return loadModel(await open(source, "load", options), hostOf(options));
+  const host = hostOf(options);
+  return loadModel(await open(source, "load", options), host);
 }
 
 /** The exported model that generates text in `source`. Rejects as `load` does. */
@@ -68,8 +69,8 @@ export async function loadLanguageModel(
   source: ModelSource,
   options: PageTextModelOptions = {},
 ): Promise<LanguageModel> {
-  const pieces = await open(source, "loadLanguageModel", options);
-  return openLanguageModel(pieces, hostOf(options), options.tokenizers);
+  const host = hostOf(options);
+  return openLanguageModel(await open(source, "loadLanguageModel", options), host, options.tokenizers);
 }
 
 /** The exported model that gives vectors of texts in `source`. Rejects as `load` does. */
@@ -77,7 +78,8 @@ export async function loadTextEncoder(
   source: ModelSource,
   options: PageTextModelOptions = {},
 ): Promise<Encoder> {
-  return openEncoder(await open(source, "loadTextEncoder", options), hostOf(options), options.tokenizers);
+  const host = hostOf(options);
+  return openEncoder(await open(source, "loadTextEncoder", options), host, options.tokenizers);
 }
 
 /** The exported model that gives labels of texts in `source`. Rejects as `load` does. */
@@ -85,10 +87,11 @@ export async function loadTextClassifier(
   source: ModelSource,
   options: PageTextModelOptions = {},
 ): Promise<Classifier> {
-  const pieces = await open(source, "loadTextClassifier", options);
-  return openClassifier(pieces, hostOf(options), options.tokenizers);
+  const host = hostOf(options);
+  return openClassifier(await open(source, "loadTextClassifier", options), host, options.tokenizers);
 }
 
+/** What a model gets of this host. Throws RangeError for a wrong option, so it comes before a file is opened. */
 function hostOf({ threads, baseURL }: PageModelOptions): ModelHost {
   const count = threadCount(threads, navigator.hardwareConcurrency);
   return { pool: () => poolOf(count, baseURL), gpu: openGpu };
