@@ -13,11 +13,12 @@ const tests = folders.flatMap((folder) =>
     .filter((name) => name.endsWith(".test.ts"))
     .map((name) => `${folder}/${name}`),
 );
+const programs = ["thread_worker", "print_features", "print_dots"].map(
+  (name) => `wasm_runtime/tests/${name}.ts`,
+);
 
 await build({
-  entryPoints: [...tests, "wasm_runtime/tests/thread_worker.ts", "wasm_runtime/tests/print_features.ts"].map(
-    (name) => root + name,
-  ),
+  entryPoints: [...tests, ...programs].map((name) => root + name),
   outbase: root,
   outdir: `${root}build/tests`,
   bundle: true,

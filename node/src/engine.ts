@@ -3,12 +3,16 @@
 import { setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
 
-import { detectFeatures, hasWrongDots } from "../../wasm_runtime/src/features";
+import { detectFeatures, repairDotsBy } from "../../wasm_runtime/src/features";
 
 // Node 20 has relaxed SIMD behind this flag, which later versions do not have.
 if (!detectFeatures().includes("relaxed-simd")) setFlagsFromString("--experimental-wasm-relaxed-simd");
-// Its baseline compiler computes dot products wrongly, the optimising one does not.
-if (hasWrongDots()) setFlagsFromString("--no-liftoff");
+
+// Node 20's baseline compiler computes dot products of relaxed SIMD wrongly, the optimising one does not. Without the first
+// one all WebAssembly starts slowly (Python in three times its time), so it is switched off for modules that need that.
+repairDotsBy(() => {
+  setFlagsFromString("--no-liftoff");
+});
 
 /** A worker that ends with the process. A worker that fails takes part in no run. */
 export function startWorker(): Worker {

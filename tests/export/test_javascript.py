@@ -16,8 +16,10 @@ import numpy as np
 import pytest
 from javascript_hosts import ROOT, built, run
 
-from polygrad import Device, Tensor, TinyJit, compile_step, nn
+from polygrad import Device, Tensor, TinyJit, compile_step, nn, quantize
 from polygrad.nn.state import get_state_dict, safe_load
+from polygrad.runtime.wasm.device import WasmRuntime
+from polygrad.wasm.opcodes import opcode
 
 pytestmark = [pytest.mark.e2e, built]
 HERE = Path(__file__).parent
@@ -120,6 +122,28 @@ def test_a_model_exported_where_there_are_threads_runs_with_them_and_without(tmp
         seen = node(HERE / "run_exported.mjs", ENTRIES["esm"], path, runs, threads)
         assert seen["threads"] == threads
         assert [x["product"] for x in seen["outputs"]] == [made["product"]] * 3
+
+
+@pytest.mark.parametrize("where", ["javascript", "python"])
+def test_products_of_bytes_are_right_from_the_first_run(where: str, tmp_path: Path) -> None:
+    """Node 20 compiles dot products of relaxed SIMD wrongly at first, unless the host changes that."""
+    Tensor.manual_seed(3)
+    model = [nn.Linear(64, 32), nn.Linear(32, 8)]
+    quantize(model, "q8_0", activations="int8")
+    jit = TinyJit(lambda x: {"y": x.sequential(model)})
+    for _ in range(2):
+        jit(Tensor.rand(1, 64).realize())
+    path = tmp_path / "bytes.pgrd"
+    jit.save(path, model)
+    if "relaxed-dot" in WasmRuntime().features:
+        assert opcode("i32x4.relaxed_dot_i8x16_i7x16_add_s").code in path.read_bytes()
+    x = RNG.standard_normal((1, 64)).astype(np.float32)
+    if where == "javascript":
+        runs = write_runs(tmp_path / "r", [{"x": x}])
+        (seen,) = node(HERE / "run_exported.mjs", ENTRIES["esm"], path, runs)["outputs"]
+    else:
+        seen = node(HERE / "run_in_python.mjs", path, x.tobytes().hex())
+    assert seen == {"y": hexes(jit(Tensor(x))["y"])}
 
 
 @pytest.mark.parametrize("damage", ["cut", "version", "values"])

@@ -1,5 +1,7 @@
 /** The features of this engine's WebAssembly, probed with one small module for each. */
 
+import { CompileError } from "./errors";
+
 /** The host decides about "threads", not the engine: they need a memory that workers may share. */
 export type Feature = Probed | "threads";
 
@@ -37,9 +39,12 @@ function bytes(value: number): number[] {
   return [0x41, value, 0xfd, 15];
 }
 
-/** 4 * 3 * 5 + `summand`, by i32x4.relaxed_dot_i8x16_i7x16_add_s */
+/** i32x4.relaxed_dot_i8x16_i7x16_add_s */
+const DOT = [0xfd, 0x93, 2] as const;
+
+/** 4 * 3 * 5 + `summand`, by a dot product of relaxed SIMD */
 function dot(summand: number): number[] {
-  return [...bytes(3), ...bytes(5), 0x41, summand, 0xfd, 17, 0xfd, 0x93, 2, 0xfd, 27, 0];
+  return [...bytes(3), ...bytes(5), 0x41, summand, 0xfd, 17, ...DOT, 0xfd, 27, 0];
 }
 
 let probes = 0;
@@ -57,6 +62,36 @@ function dotsAreRight(): boolean | undefined {
 /** Whether this engine has the dot products of relaxed SIMD, and computes them wrongly. */
 export function hasWrongDots(): boolean {
   return dotsAreRight() === false;
+}
+
+let repair = (): void => undefined;
+
+/** Call `how` before the first module with dot products that this engine computes wrongly. Then it has to compute them rightly. */
+export function repairDotsBy(how: () => void): void {
+  repair = how;
+}
+
+/**
+ * To be called before a module is compiled. Throws CompileError if it has dot products of relaxed SIMD that this engine
+ * computes wrongly, and the host cannot repair them.
+ */
+export function requireDots(code: Uint8Array): void {
+  if (!mayHaveDots(code) || !hasWrongDots()) return;
+  repair();
+  if (!hasWrongDots()) return;
+  throw new CompileError(
+    "load: expected an engine whose dot products of relaxed SIMD are right, as the model multiplies integers, got one " +
+      "with a known error: use a newer browser, or export the model with activations as float32",
+  );
+}
+
+/** Whether the bytes of the instruction are somewhere in a module. In rare cases they are a part of a constant. */
+function mayHaveDots(code: Uint8Array): boolean {
+  const [first, second, third] = DOT;
+  for (let i = code.indexOf(first); i >= 0; i = code.indexOf(first, i + 1)) {
+    if (code[i + 1] === second && code[i + 2] === third) return true;
+  }
+  return false;
 }
 
 /** The features this engine has. Relaxed SIMD is one only if its multiply-add is fused, because kernels of `pow`,

@@ -6,7 +6,7 @@
  */
 
 import { CompileError } from "./errors";
-import { detectFeatures, type Feature } from "./features";
+import { detectFeatures, requireDots, type Feature } from "./features";
 import type { KernelFunction } from "./kernel_calls";
 import { LaunchList, type Kernel } from "./launches";
 import { compileModule } from "./modules";
@@ -86,6 +86,7 @@ export class WasmHost {
    * Throws CompileError.
    */
   kernel(name: string, code: Uint8Array): Kernel {
+    requireDots(code);
     try {
       const module = compileModule(code);
       const kernelsByName = this.#kernels.get(module) ?? new Map<string, Kernel>();

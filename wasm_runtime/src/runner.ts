@@ -6,8 +6,8 @@
  */
 
 import { ARRAYS, dtypeOf, type DType, type TensorData } from "./arrays";
-import { CompileError, InternalError, OutOfMemoryError, ProgramError } from "./errors";
-import { hasWrongDots } from "./features";
+import { InternalError, OutOfMemoryError, ProgramError } from "./errors";
+import { requireDots } from "./features";
 import { WasmHost } from "./host";
 import { BARRIER, PARALLEL, type LaunchList } from "./launches";
 import { compileModuleLater } from "./modules";
@@ -16,7 +16,6 @@ import { FIRST_BUFFER } from "./shared_words";
 import type { ThreadPool } from "./thread_pool";
 
 const ALIGN = 64; // also the guard after the last buffer
-const RELAXED_DOTS = "dot_uint87_int8"; // in a target's name: kernels may have dot products of relaxed SIMD
 
 function arrayOf(spec: BufferSpec): (typeof ARRAYS)[DType] {
   return ARRAYS[dtypeOf(spec.dtype, "buffer")];
@@ -40,15 +39,10 @@ export class WasmMemory {
   readonly #places = new Map<Program, Places>();
   readonly #values = new Map<string, Value>();
 
-  /** Throws OutOfMemoryError. `pool`: the threads of Programs that were made for several. */
+  /** Throws CompileError, OutOfMemoryError. `pool`: the threads of Programs that were made for several. */
   constructor(programs: readonly Program[], pool?: ThreadPool) {
     programs.forEach(requireWasm);
-    if (programs.some(({ target }) => target.includes(RELAXED_DOTS)) && hasWrongDots()) {
-      throw new CompileError(
-        "load: expected an engine whose dot products of relaxed SIMD are right, as the model multiplies integers, got one " +
-          "with a known error: use a newer browser, or export the model with activations as float32",
-      );
-    }
+    programs.flatMap(codesOf).forEach(requireDots);
     const shared = programs.some(({ shared_memory }) => shared_memory);
     const hasThreads = shared && programs.some(({ threads }) => threads > 1);
     this.host = new WasmHost({ shared, ...(pool && hasThreads && { pool }) });
@@ -275,10 +269,14 @@ function requireWasm(program: Program): void {
   }
 }
 
+/** The modules of a Program. */
+function codesOf({ driver, kernels }: Program): Uint8Array[] {
+  return driver.length > 0 ? [driver] : kernels.map(({ code }) => code);
+}
+
 /** `new LoadedProgram`, with modules that are compiled in the background. */
 export async function loadProgramLater(program: Program, memory: WasmMemory): Promise<LoadedProgram> {
-  const codes = program.driver.length > 0 ? [program.driver] : program.kernels.map(({ code }) => code);
-  await Promise.all(codes.map(compileModuleLater));
+  await Promise.all(codesOf(program).map(compileModuleLater));
   return new LoadedProgram(program, undefined, memory); // it finds the compiled modules by their bytes
 }
 

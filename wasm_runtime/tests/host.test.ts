@@ -104,10 +104,14 @@ test("every engine that polygrad runs on has SIMD", () => {
   assert.ok(detectFeatures().includes("simd"));
 });
 
-/** The features of an engine that is started with these flags. */
-function featuresWith(...flags: string[]): string {
-  const program = fileURLToPath(new URL("./print_features.mjs", import.meta.url));
+/** What one of the programs beside this file prints, on an engine that is started with these flags. */
+function printed(name: string, flags: readonly string[]): string {
+  const program = fileURLToPath(new URL(`./${name}.mjs`, import.meta.url));
   return execFileSync(process.execPath, [...flags, program], { encoding: "utf8" }).trim();
+}
+
+function featuresWith(...flags: string[]): string {
+  return printed("print_features", flags);
 }
 
 test(
@@ -124,4 +128,17 @@ test("the dot product of bytes is a feature where the compiler that runs first c
   // V8 11 overwrites the addend in its baseline compiler.
   const isRight = !process.version.startsWith("v20.");
   assert.equal(featuresWith("--liftoff-only").endsWith("relaxed-dot"), isRight);
+});
+
+test("a module with dot products runs where they are right, or where the host repairs them", () => {
+  const isRight = !process.version.startsWith("v20.");
+  const right = { isUnchanged: true, isWrong: false, result: 67 };
+  const [before, after] = JSON.parse(printed("print_dots", [])) as (typeof right)[];
+  assert.deepEqual(after, right);
+  if (isRight) assert.deepEqual(before, right);
+  else {
+    const { result, ...rest } = before ?? right;
+    assert.deepEqual(rest, { isUnchanged: true, isWrong: true });
+    assert.match(String(result), /^CompileError: load: expected an engine whose dot products/);
+  }
 });
