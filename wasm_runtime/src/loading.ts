@@ -52,7 +52,7 @@ export class LoadedPrograms {
     this.#load = load;
   }
 
-  /** Memory for Programs, which are not compiled yet. Rejects with DeviceError, OutOfMemoryError, ProgramError. */
+  /** Memory for Programs, which are not compiled yet. Rejects with CompileError, DeviceError, OutOfMemoryError, ProgramError. */
   static async open(
     programs: ReadonlyMap<string, Program>,
     { pool, gpu }: ModelHost,
@@ -81,8 +81,11 @@ export class LoadedPrograms {
       const names = [...this.#programs.keys()].join(", ");
       return Promise.reject(new ProgramError(`file: expected a Program ${name}, got ${names}`));
     }
-    const loaded = this.#loaded.get(name) ?? this.#load(program);
+    const known = this.#loaded.get(name);
+    if (known !== undefined) return known;
+    const loaded = this.#load(program);
     this.#loaded.set(name, loaded);
+    loaded.catch(() => this.#loaded.delete(name)); // the next call tries again
     return loaded;
   }
 

@@ -5,12 +5,14 @@ import { Worker } from "node:worker_threads";
 
 import { ProgramError } from "../src/errors";
 import type { TensorInput } from "../src/input";
+import { LoadedPrograms } from "../src/loading";
 import { loadModel, type Model } from "../src/model";
 import { sharedPool, threadCount } from "../src/pools";
+import { readProgram } from "../src/program";
 import type { Progress } from "../src/progress";
 import { readEntries, writeEntries, type Entry } from "../src/safetensors";
 import { collect, openSource, type ByteSource, type ReadOptions } from "../src/source";
-import { CHAIN, kernelModule, PARALLEL_KERNEL, programBytes } from "./modules";
+import { CHAIN, CHAIN_DRIVER, kernelModule, PARALLEL_KERNEL, programBytes } from "./modules";
 
 const refused = (work: Promise<unknown>, pattern: RegExp): Promise<void> =>
   assert.rejects(work, (e) => e instanceof ProgramError && pattern.test(e.message));
@@ -224,4 +226,19 @@ test("a model that is too large is refused before its values arrive, and its sou
   }
   await assert.rejects(loadModel(pieces()), /OutOfMemoryError: .*expected a memory of \d+ bytes/);
   assert.equal(isClosed, true);
+});
+
+test("a Program whose code the engine refuses is compiled again when it is asked for again", async (t) => {
+  const program = readProgram(programBytes({ driver: CHAIN_DRIVER }));
+  const programs = await LoadedPrograms.open(new Map([["step", program]]), {});
+  const compile = t.mock.method(WebAssembly, "compile", () => Promise.reject(new Error("no memory")));
+  const first = programs.get("step");
+  assert.equal(programs.get("step"), first); // as long as it is not known to fail
+  await assert.rejects(first, /CompileError: .*no memory/);
+  compile.mock.restore();
+  const loaded = await programs.get("step");
+  assert.equal(await programs.get("step"), loaded);
+  loaded.write(0, Int32Array.of(0, 5));
+  loaded.execute({ n: 3 });
+  assert.deepEqual((await loaded.read(2, 2))[1], 16);
 });
