@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from polygrad.renderer.builder import Builder
 from polygrad.renderer.streams import streamed_loads
-from polygrad.renderer.tile_axes import TileAxes, pointer_of
+from polygrad.renderer.tile_axes import TileAxes, gate_of, pointer_of
 from polygrad.uop.args import AddrSpace
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -19,6 +19,12 @@ class AccessPlan:
     in_memory: frozenset[UOp]  # loads of operands that a tensor core reads itself
     streamed: frozenset[UOp]  # loads that are prefetched
     has_wmma: bool
+
+    def in_runs(self, index: UOp) -> bool:
+        """Whether scalars at an INDEX that are neighbours are loaded or stored together: in kernels of tensor
+        cores, and in memory of a workgroup of which there are several buffers."""
+        pointer = pointer_of(index)
+        return self.has_wmma or (pointer.op is Ops.PARAM and pointer.arg.depth > 1)
 
 
 def access_plan(linear: Sequence[UOp], tiles: TileAxes, builder: Builder) -> AccessPlan:
@@ -42,7 +48,7 @@ def _copied_loads(linear: Sequence[UOp], tiles: TileAxes) -> set[UOp]:
         and store.src[1].op is Ops.LOAD
         and (memory := pointer_of(store.src[0])).op is Ops.PARAM
         and memory.arg.depth > 1
-        and len(store.src[1].src[0].src) == 2
+        and gate_of(store.src[1].src[0]) is None
         and (source := pointer_of(store.src[1].src[0])).op is Ops.PARAM
         and source.arg.space is AddrSpace.GLOBAL
         and len(readers[store.src[1]]) == 1

@@ -10,6 +10,7 @@ from polygrad.renderer.addresses import addresses_of
 from polygrad.renderer.builder import Address
 from polygrad.renderer.loads import emit_load
 from polygrad.renderer.neighbours import runs_of
+from polygrad.renderer.tile_axes import gate_of
 from polygrad.renderer.tile_values import Axes
 from polygrad.renderer.tiles import Tiles
 from polygrad.uop.node import UOp
@@ -19,19 +20,13 @@ def copy_elements(tiles: Tiles, plan: AccessPlan, store: UOp, axes: Axes) -> boo
     """Copy the elements of a store to memory of the workgroup, under its gate. False: the device has no
     such copies of them, and they were loaded instead."""
     b, (index, load) = tiles.builder, store.src
-    targets, sources = addresses_of(tiles, index, axes), addresses_of(tiles, load.src[0], axes)
-    lanes, runs = lanes_copied(tiles, store), list[tuple[Address, Address, int]]()
-    for run in runs_of(targets) if lanes == 1 else [[p] for p in range(len(targets))]:
-        first = sources[run[0]]
-        together = all(sources[p] == first.plus(i) for i, p in enumerate(run))
-        for part in [run] if together else [[p] for p in run]:
-            runs.append((targets[part[0]], sources[part[0]], len(part) * (lanes or 1)))
-    if not all(b.copies(*run[:2], load.dtype, run[2]) for run in runs):
+    runs = _runs(tiles, store, axes)
+    if not all(b.copies(target, source, load.dtype, size) for target, source, size in runs):
         plan.copied.discard(load)
         emit_load(tiles, plan, load)
         tiles.splat(load)
         return False
-    gate = index.src[2] if len(index.src) > 2 else None
+    gate = gate_of(index)
     if gate is not None and tiles.axes[gate]:
         raise InternalError(f"kernel {tiles.kernel}: a copy has a condition for each element")
     if gate is not None:
@@ -41,3 +36,16 @@ def copy_elements(tiles: Tiles, plan: AccessPlan, store: UOp, axes: Axes) -> boo
     if gate is not None:
         b.end_if()
     return True
+
+
+def _runs(tiles: Tiles, store: UOp, axes: Axes) -> list[tuple[Address, Address, int]]:
+    """Neighbours in both memories that are copied together: target, source and number of elements."""
+    index, load = store.src
+    targets, sources = addresses_of(tiles, index, axes), addresses_of(tiles, load.src[0], axes)
+    lanes, runs = lanes_copied(tiles, store), list[tuple[Address, Address, int]]()
+    for run in runs_of(targets) if lanes == 1 else [[p] for p in range(len(targets))]:
+        first = sources[run[0]]
+        together = all(sources[p] == first.plus(i) for i, p in enumerate(run))
+        for part in [run] if together else [[p] for p in run]:
+            runs.append((targets[part[0]], sources[part[0]], len(part) * (lanes or 1)))
+    return runs

@@ -27,6 +27,8 @@ from polygrad.uop.args import AddrSpace, AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
+_SILENT = frozenset({Ops.AFTER, Ops.INDEX, Ops.SINK, Ops.PARAM, Ops.DEFINE_VAR})  # write nothing themselves
+_OF_WORKGROUPS = frozenset({Ops.SHUFFLE_XOR, Ops.SPECIAL, Ops.BARRIER, Ops.COMMIT})
 _SPECIALS = {AxisKind.GLOBAL: "workgroup", AxisKind.LOCAL: "invocation"}
 
 
@@ -43,8 +45,14 @@ class _Emitter:
         self.safepoints = safepoints(linear, tiles.count_values) if builder.has_safepoints else {}
 
     def run(self) -> Any:
-        tiles = self.tiles
-        params = parameters(self.linear)
+        self._begin()
+        for node in self.linear:
+            self._emit(node)
+            self.tiles.splat(node)  # outside of the loops that follow
+        return self.tiles.builder.finish()
+
+    def _begin(self) -> None:
+        tiles, params = self.tiles, parameters(self.linear)
         variables = sorted((n for n in self.linear if n.op is Ops.DEFINE_VAR), key=lambda n: n.arg)
         pointers, numbers = tiles.builder.begin(
             tiles.kernel, [p.dtype for p in params], [v.arg.name for v in variables]
@@ -53,10 +61,6 @@ class _Emitter:
             tiles.values[node] = [pointer]
         for node, number in zip(variables, numbers, strict=True):
             tiles.values[node] = [number]
-        for node in self.linear:
-            self._emit(node)
-            tiles.splat(node)  # outside of the loops that follow
-        return tiles.builder.finish()
 
     def _emit(self, node: UOp) -> None:
         tiles, op = self.tiles, node.op
@@ -80,25 +84,26 @@ class _Emitter:
             emit_reduce(tiles, node)
         elif op is Ops.WMMA:
             emit_wmma(tiles, node)
-        elif op is Ops.SHUFFLE_XOR:
+        elif op in _OF_WORKGROUPS or (op is Ops.PARAM and node.arg.space is AddrSpace.SHARED):
+            self._emit_of_workgroup(node)
+        elif op not in _SILENT:
+            raise InternalError(f"kernel {tiles.kernel}: {op} is no op of a linear kernel")
+
+    def _emit_of_workgroup(self, node: UOp) -> None:
+        """Emit what only machines with workgroups have."""
+        tiles, b, op, arg = self.tiles, self.tiles.builder, node.op, node.arg
+        if op is Ops.SHUFFLE_XOR:
             lanes = tiles.lanes if tiles.simd[node] else 1
             values = tiles.values[node.src[0]]
-            tiles.values[node] = [b.shuffle_xor(v, node.dtype, node.arg, lanes) for v in values]
+            tiles.values[node] = [b.shuffle_xor(v, node.dtype, arg, lanes) for v in values]
         elif op is Ops.SPECIAL:
-            tiles.values[node] = [
-                b.special(_SPECIALS[node.arg.kind], node.arg.axis, tiles.values[node.src[0]][0])
-            ]
+            tiles.values[node] = [b.special(_SPECIALS[arg.kind], arg.axis, tiles.values[node.src[0]][0])]
         elif op is Ops.BARRIER:
-            b.barrier(None if node.arg is None else node.arg.groups)
+            b.barrier(None if arg is None else arg.groups)
         elif op is Ops.COMMIT:
             b.commit()
-        elif op is Ops.PARAM and node.arg.space is AddrSpace.SHARED:
-            name, memory = f"shared{node.arg.slot}", node.arg
-            tiles.values[node] = [b.shared(name, node.dtype, memory.size, memory.swizzled)]
-        elif op in (Ops.AFTER, Ops.INDEX, Ops.SINK, Ops.PARAM, Ops.DEFINE_VAR):
-            pass
         else:
-            raise InternalError(f"kernel {tiles.kernel}: {op} is no op of a linear kernel")
+            tiles.values[node] = [b.shared(f"shared{arg.slot}", node.dtype, arg.size, arg.swizzled)]
 
     def _emit_range(self, node: UOp) -> None:
         tiles, b = self.tiles, self.tiles.builder

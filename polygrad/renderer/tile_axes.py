@@ -28,6 +28,15 @@ def pointer_of(index: UOp) -> UOp:
     return node
 
 
+def gate_of(index: UOp) -> UOp | None:
+    """The condition of a load or store at an INDEX."""
+    return index.src[2] if len(index.src) > 2 else None
+
+
+def _in_order(ranges: set[UOp]) -> Axes:
+    return tuple(sorted(ranges, key=by_id))
+
+
 class TileAxes:
     """`axes`: the tile ranges of each node, by id. `simd`: whether it depends on the LANE range, of `lanes`
     elements."""
@@ -41,45 +50,37 @@ class TileAxes:
         self._find_axes(linear)  # again, as a register's axes are known only after its last store
 
     def _find_axes(self, linear: Sequence[UOp]) -> None:
-        axes, simd = self.axes, self.simd
         for node in linear:
-            node_axes: set[UOp] = set()
-            lane = False
-            if node.op is Ops.RANGE:
-                kind = node.arg.kind
-                if kind is AxisKind.LANE:
-                    lane = True
-                elif kind in (AxisKind.UPCAST, AxisKind.UNROLL):
-                    node_axes.add(node)
-            elif node.op is Ops.DEFINE_REG:
-                axes.setdefault(node, ())
-                simd.setdefault(node, False)
+            if node.op is Ops.DEFINE_REG:
+                self.axes.setdefault(node, ())
+                self.simd.setdefault(node, False)
                 continue
-            elif node.op is Ops.END:
-                pass
-            else:
-                for s in node.src:
-                    node_axes.update(axes[s])
-                    lane = lane or simd[s]
-                if node.op is Ops.REDUCE:
-                    node_axes.difference_update(node.src[1:])
-                    lane = lane and not any(r.arg.kind is AxisKind.LANE for r in node.src[1:])
-                elif node.op is Ops.WMMA:
-                    node_axes.difference_update(node.src[3 + len(node.arg.c.elements) :])
-                elif node.op is Ops.INDEX and node.arg is not None:
-                    for r, _ in node.arg.steps:
-                        if r.arg.kind is AxisKind.LANE:
-                            lane = True
-                        else:
-                            node_axes.add(r)
-                elif node.op is Ops.STORE and pointer_of(node.src[0]).op is Ops.DEFINE_REG:
-                    reg = pointer_of(node.src[0])
-                    axes[reg] = tuple(sorted(node_axes.union(axes[reg]), key=by_id))
-                    simd[reg] = simd[reg] or lane
-                elif node.op is Ops.AFTER:
-                    node_axes, lane = set(axes[node.src[0]]), simd[node.src[0]]
-            axes[node] = tuple(sorted(node_axes, key=by_id))
-            simd[node] = lane
+            axes, simd = self._own_axes(node)
+            if node.op is Ops.STORE and pointer_of(node.src[0]).op is Ops.DEFINE_REG:
+                register = pointer_of(node.src[0])
+                self.axes[register] = _in_order(axes.union(self.axes[register]))
+                self.simd[register] = self.simd[register] or simd
+            self.axes[node], self.simd[node] = _in_order(axes), simd
+
+    def _own_axes(self, node: UOp) -> tuple[set[UOp], bool]:
+        """The tile ranges that a node depends on, and whether it depends on the LANE range."""
+        if node.op is Ops.RANGE:
+            kind = node.arg.kind
+            return {node} if kind in (AxisKind.UPCAST, AxisKind.UNROLL) else set(), kind is AxisKind.LANE
+        if node.op is Ops.END:
+            return set(), False
+        sources = node.src[:1] if node.op is Ops.AFTER else node.src
+        axes, simd = {r for s in sources for r in self.axes[s]}, any(self.simd[s] for s in sources)
+        if node.op is Ops.REDUCE:
+            axes.difference_update(node.src[1:])
+            simd = simd and not any(r.arg.kind is AxisKind.LANE for r in node.src[1:])
+        elif node.op is Ops.WMMA:
+            axes.difference_update(node.src[3 + len(node.arg.c.elements) :])
+        elif node.op is Ops.INDEX and node.arg is not None:
+            ranges = [r for r, _ in node.arg.steps]
+            axes.update(r for r in ranges if r.arg.kind is not AxisKind.LANE)
+            simd = simd or any(r.arg.kind is AxisKind.LANE for r in ranges)
+        return axes, simd
 
     def count_values(self, node: UOp) -> int:
         """The number of values, scalars or SIMD values, that are written for a node."""
