@@ -51,6 +51,7 @@ from polygrad.tensor.hashing import HashingMixin
 from polygrad.tensor.indexing import IndexingMixin
 from polygrad.tensor.joining import JoiningMixin
 from polygrad.tensor.linalg import LinalgMixin
+from polygrad.tensor.linear_systems import LinearSystemsMixin
 from polygrad.tensor.losses import LossesMixin
 from polygrad.tensor.margin_losses import MarginLossesMixin
 from polygrad.tensor.movement import MovementMixin
@@ -90,7 +91,8 @@ class Tensor(
     SpectraMixin,  # fft2, fftn, stft
     FourierMixin,  # fft, rfft
     HashingMixin,  # hash, keccak, threefry
-    DecompositionsMixin,  # solve, inv, det, qr, svd, eigh, cholesky
+    DecompositionsMixin,  # qr, svd, eigh, cholesky
+    LinearSystemsMixin,  # solve, inv, det
     LinalgMixin,  # dot, einsum, triu
     LossesMixin,  # cross_entropy, mse_loss
     SortingMixin,  # sort, argsort, topk, unique

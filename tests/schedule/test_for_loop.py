@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from polygrad import Tensor, TinyJit, Variable, vmap
 from polygrad.engine.stats import stats
 from polygrad.errors import DeviceError, GradientError, InternalError
-from polygrad.tensor.decompositions import _repeat
+from polygrad.tensor.core.loops import repeat
 from polygrad.uop.for_loop import for_loop, placeholder
 from polygrad.uop.ops import Ops
 from polygrad.uop.spec import verify
@@ -42,7 +42,7 @@ def unrolled(step, trips, *values):
 @pytest.mark.parametrize("trips", [1, 4])
 def test_trips_are_the_steps_one_by_one(name, trips, device):
     values = Tensor(X, device=device), Tensor(Y, device=device)
-    got = _repeat(trips, STEPS[name], *values)
+    got = repeat(trips, STEPS[name], *values)
     want = unrolled(STEPS[name], trips, *values)
     for a, b in zip(got, want, strict=True):
         assert a.shape == b.shape
@@ -58,7 +58,7 @@ def test_loops_of_loops_and_what_is_made_of_them(names, trips, wanted):
     x, y = values = Tensor(X) + 0.5, Tensor(Y).realize()
     want = values
     for name in names:
-        x, y = _repeat(trips, STEPS[name], x, y)
+        x, y = repeat(trips, STEPS[name], x, y)
         want = unrolled(STEPS[name], trips, *want)
     results = {"both": (x, y), "first": (x,), "second": (y,), "sum": (x + y.sum(),)}[wanted]
     first, second = want
@@ -69,9 +69,9 @@ def test_loops_of_loops_and_what_is_made_of_them(names, trips, wanted):
 
 def test_a_body_inside_a_body():
     def step(x, y):
-        return _repeat(3, STEPS["elementwise"], x, y)
+        return repeat(3, STEPS["elementwise"], x, y)
 
-    got = _repeat(2, step, Tensor(X), Tensor(Y))
+    got = repeat(2, step, Tensor(X), Tensor(Y))
     for a, b in zip(got, unrolled(STEPS["elementwise"], 6, Tensor(X), Tensor(Y)), strict=True):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5)
 
@@ -80,7 +80,7 @@ def test_a_body_inside_a_body():
 def test_more_trips_compile_and_build_nothing_more():
     def cost(trips):
         before = stats.kernels_compiled + stats.kernels_found
-        x = _repeat(trips, lambda x: (x * 0.75 + x.sum() * 0.0625,), Tensor(X.ravel()[:7]))[0]
+        x = repeat(trips, lambda x: (x * 0.75 + x.sum() * 0.0625,), Tensor(X.ravel()[:7]))[0]
         nodes = len(x.uop.toposort())
         x.realize()
         return nodes, stats.kernels_compiled + stats.kernels_found - before
@@ -91,7 +91,7 @@ def test_more_trips_compile_and_build_nothing_more():
 
 def test_memory_that_is_written_after_a_loop_reads_it():
     x = Tensor(X.copy()).realize()
-    y = _repeat(3, lambda a: (a * 2,), x)[0]
+    y = repeat(3, lambda a: (a * 2,), x)[0]
     x += 1
     np.testing.assert_allclose(y.numpy(), 8 * X, rtol=1e-6)
     np.testing.assert_allclose(x.numpy(), X + 1, rtol=1e-6)
@@ -113,7 +113,7 @@ def test_in_a_captured_function_sizes_may_vary():
 
 def test_examples_of_vmap_take_the_trips_together():
     step, other = STEPS["products"], Tensor(Y[0])
-    got = vmap(lambda x: _repeat(3, step, x, other)[0])(Tensor(X))
+    got = vmap(lambda x: repeat(3, step, x, other)[0])(Tensor(X))
     want = [unrolled(step, 3, Tensor(x), other)[0].numpy() for x in X]
     np.testing.assert_allclose(got.numpy(), np.stack(want), rtol=1e-5)
 
@@ -124,7 +124,7 @@ def test_examples_of_vmap_take_the_trips_together():
 def test_devices_take_the_trips_with_their_parts(name, axis):
     x, y = np.concatenate([X, X + 1], 1)[:, :4], np.concatenate([Y, Y - 1], 1)[:, :4]
     x, y = (v[..., :3] if name == "elementwise" else np.concatenate([v, v], -1)[..., :4] for v in (x, y))
-    got = _repeat(3, STEPS[name], Tensor(x).shard(SHARDS, axis), Tensor(y).shard(SHARDS, axis))
+    got = repeat(3, STEPS[name], Tensor(x).shard(SHARDS, axis), Tensor(y).shard(SHARDS, axis))
     want = unrolled(STEPS[name], 3, Tensor(x), Tensor(y))
     for a, b in zip(got, want, strict=True):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-6)
@@ -132,7 +132,7 @@ def test_devices_take_the_trips_with_their_parts(name, axis):
 
 def test_what_is_whole_becomes_parts_where_the_body_makes_it_parts():
     x = Tensor(X[:, :2]).shard(SHARDS, 1)
-    total, _ = _repeat(3, lambda a, b: (a + b, b * 0.5), Tensor.zeros(2, 2, 3), x)
+    total, _ = repeat(3, lambda a, b: (a + b, b * 0.5), Tensor.zeros(2, 2, 3), x)
     np.testing.assert_allclose(total.numpy(), X[:, :2] * 1.75, rtol=1e-6)
 
 
@@ -141,13 +141,13 @@ def test_a_body_that_needs_other_parts_is_refused():
     with pytest.raises(
         DeviceError, match=r"FOR of .*: expected a body for which each device needs only its own"
     ):
-        _repeat(3, lambda a: (a - a.sum(1, keepdim=True),), x)[0].numpy()
+        repeat(3, lambda a: (a - a.sum(1, keepdim=True),), x)[0].numpy()
 
 
 def test_a_gradient_through_a_loop_is_refused():
     x = Tensor(X, requires_grad=True)
     with pytest.raises(GradientError, match="gradient of FOR"):
-        _repeat(3, lambda a: (a * 2,), x)[0].sum().backward()
+        repeat(3, lambda a: (a * 2,), x)[0].sum().backward()
 
 
 def test_results_are_each_something_else():
@@ -157,7 +157,7 @@ def test_results_are_each_something_else():
 
 
 def test_the_spec_knows_loops():
-    (x,) = _repeat(2, lambda a: (a * 2,), Tensor(X))
+    (x,) = repeat(2, lambda a: (a * 2,), Tensor(X))
     verify(x.uop.toposort(), "tensor")
     loop = x.uop
     assert loop.op is Ops.FOR

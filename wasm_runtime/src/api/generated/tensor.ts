@@ -363,16 +363,6 @@ export interface KeccakOptions {
   /** "sha3_256" unless given. */ readonly cfg?: string | readonly number[] | undefined;
 }
 
-/** Arguments of `Tensor.invEx` by name. */
-export interface InvExOptions {
-  /** false unless given. */ readonly checkErrors?: boolean | undefined;
-}
-
-/** Arguments of `Tensor.triangularSolve` by name. */
-export interface TriangularSolveOptions {
-  /** false unless given. */ readonly upper?: boolean | undefined;
-}
-
 /** Arguments of `Tensor.cholesky` by name. */
 export interface CholeskyOptions {
   /** false unless given. */ readonly upper?: boolean | undefined;
@@ -397,6 +387,16 @@ export interface SvdOptions {
 /** Arguments of `Tensor.newtonSchulz` by name. */
 export interface NewtonSchulzOptions {
   /** 1e-7 unless given. */ readonly eps?: number | undefined;
+}
+
+/** Arguments of `Tensor.invEx` by name. */
+export interface InvExOptions {
+  /** false unless given. */ readonly checkErrors?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.triangularSolve` by name. */
+export interface TriangularSolveOptions {
+  /** false unless given. */ readonly upper?: boolean | undefined;
 }
 
 /** Arguments of `Tensor.dot` by name. */
@@ -2421,6 +2421,84 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
   }
 
   /**
+   * The lower triangular L with L · Lᵀ = this, which is symmetric and positive definite (`upper`: Lᵀ).
+   *
+   * this: (..., n, n); only its lower triangle is used. The result is NaN where this is not positive
+   * definite; with `CHECK=1` that is a LinAlgError. The gradient is symmetric. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([[4, 2], [2, 5]]).cholesky().tolist(); // [[2, 0], [1, 2]]
+   * ```
+   */
+  cholesky(...args: [options?: CholeskyOptions] | [upper: boolean, options?: CholeskyOptions]): Tensor {
+    return callTensor(this[owner], "Tensor.cholesky", [this, ...args]);
+  }
+
+  /**
+   * `cholesky`, and an error code for each matrix (...), int32: 0, or the order of the first leading
+   * minor that is not positive definite. From that column on, the factor is NaN.
+   *
+   * `checkErrors`: read the codes now, and throw LinAlgError if one is not 0. Throws ShapeError.
+   */
+  choleskyEx(options?: CholeskyExOptions): [Tensor, Tensor] {
+    return callTensors(this[owner], "Tensor.cholesky_ex", [this, options], 2) as [Tensor, Tensor];
+  }
+
+  /**
+   * Q, of orthonormal columns, and R, upper triangular, with Q · R = this (..., m, n).
+   *
+   * 'reduced': Q (..., m, k), R (..., k, n) for k = min(m, n); 'complete': Q (..., m, m), R (..., m, n).
+   * Signs are LAPACK's. By Householder's reflections. The complete Q of m > n has no gradient
+   * (GradientError). Throws ShapeError, ArgumentError.
+   */
+  qr(...args: [options?: QrOptions] | [mode: "reduced" | "complete", options?: QrOptions]): [Tensor, Tensor] {
+    return callTensors(this[owner], "Tensor.qr", [this, ...args], 2) as [Tensor, Tensor];
+  }
+
+  /**
+   * The eigenvalues (..., n), ascending, and the orthonormal eigenvectors (..., n, n), as columns, of a
+   * symmetric matrix (..., n, n). Only the lower triangle is used.
+   *
+   * Signs of eigenvectors are not determined; their gradient is infinite where eigenvalues are equal. By
+   * Jacobi's method, n / 2 rotations at a time (Brent and Luk, 1985). Throws ShapeError.
+   */
+  eigh(): [Tensor, Tensor] {
+    return callTensors(this[owner], "Tensor.eigh", [this], 2) as [Tensor, Tensor];
+  }
+
+  /**
+   * U, S, Vᵀ with U · diag(S) · Vᵀ = this (..., m, n); S (..., k) descends, k = min(m, n).
+   *
+   * U is (..., m, m) and Vᵀ (..., n, n), or (..., m, k) and (..., k, n) if not `fullMatrices`. Signs are
+   * not determined; the gradient of U and V is infinite where singular values are equal, and that of the
+   * columns beyond k does not exist (GradientError). By Hestenes' one-sided Jacobi method. torch's default
+   * is `fullMatrices: false` (its `some`). Throws ShapeError.
+   */
+  svd(
+    ...args: [options?: SvdOptions] | [fullMatrices: boolean, options?: SvdOptions]
+  ): [Tensor, Tensor, Tensor] {
+    return callTensors(this[owner], "Tensor.svd", [this, ...args], 3) as [Tensor, Tensor, Tensor];
+  }
+
+  /**
+   * The odd polynomial params[0] x + params[1] x³ + ... of the singular values, `steps` times over.
+   *
+   * this (..., m, n) is first divided by its Frobenius norm + `eps`. With the parameters of Muon it leads
+   * to the nearest orthogonal matrix. Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([[3, 0], [0, 1]]).newtonSchulz(20, [1.5, -0.5]).round().tolist(); // [[1, 0], [0, 1]]
+   * ```
+   */
+  newtonSchulz(
+    ...args:
+      | [steps: number, params: readonly number[], options?: NewtonSchulzOptions]
+      | [steps: number, params: readonly number[], eps: number, options?: NewtonSchulzOptions]
+  ): Tensor {
+    return callTensor(this[owner], "Tensor.newton_schulz", [this, ...args]);
+  }
+
+  /**
    * x with this · x = b. this: (..., n, n), b: (..., n, m), or (n); batches broadcast.
    *
    * A singular matrix gives infinities or NaN; with `CHECK=1` it is a LinAlgError. Throws ShapeError.
@@ -2506,84 +2584,6 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    */
   triangularSolve(b: Tensor, options?: TriangularSolveOptions): Tensor {
     return callTensor(this[owner], "Tensor.triangular_solve", [this, b, options]);
-  }
-
-  /**
-   * The lower triangular L with L · Lᵀ = this, which is symmetric and positive definite (`upper`: Lᵀ).
-   *
-   * this: (..., n, n); only its lower triangle is used. The result is NaN where this is not positive
-   * definite; with `CHECK=1` that is a LinAlgError. The gradient is symmetric. Throws ShapeError.
-   *
-   * ```js
-   * await new Tensor([[4, 2], [2, 5]]).cholesky().tolist(); // [[2, 0], [1, 2]]
-   * ```
-   */
-  cholesky(...args: [options?: CholeskyOptions] | [upper: boolean, options?: CholeskyOptions]): Tensor {
-    return callTensor(this[owner], "Tensor.cholesky", [this, ...args]);
-  }
-
-  /**
-   * `cholesky`, and an error code for each matrix (...), int32: 0, or the order of the first leading
-   * minor that is not positive definite. From that column on, the factor is NaN.
-   *
-   * `checkErrors`: read the codes now, and throw LinAlgError if one is not 0. Throws ShapeError.
-   */
-  choleskyEx(options?: CholeskyExOptions): [Tensor, Tensor] {
-    return callTensors(this[owner], "Tensor.cholesky_ex", [this, options], 2) as [Tensor, Tensor];
-  }
-
-  /**
-   * Q, of orthonormal columns, and R, upper triangular, with Q · R = this (..., m, n).
-   *
-   * 'reduced': Q (..., m, k), R (..., k, n) for k = min(m, n); 'complete': Q (..., m, m), R (..., m, n).
-   * Signs are LAPACK's. By Householder's reflections. The complete Q of m > n has no gradient
-   * (GradientError). Throws ShapeError, ArgumentError.
-   */
-  qr(...args: [options?: QrOptions] | [mode: "reduced" | "complete", options?: QrOptions]): [Tensor, Tensor] {
-    return callTensors(this[owner], "Tensor.qr", [this, ...args], 2) as [Tensor, Tensor];
-  }
-
-  /**
-   * The eigenvalues (..., n), ascending, and the orthonormal eigenvectors (..., n, n), as columns, of a
-   * symmetric matrix (..., n, n). Only the lower triangle is used.
-   *
-   * Signs of eigenvectors are not determined; their gradient is infinite where eigenvalues are equal. By
-   * Jacobi's method, n / 2 rotations at a time (Brent and Luk, 1985). Throws ShapeError.
-   */
-  eigh(): [Tensor, Tensor] {
-    return callTensors(this[owner], "Tensor.eigh", [this], 2) as [Tensor, Tensor];
-  }
-
-  /**
-   * U, S, Vᵀ with U · diag(S) · Vᵀ = this (..., m, n); S (..., k) descends, k = min(m, n).
-   *
-   * U is (..., m, m) and Vᵀ (..., n, n), or (..., m, k) and (..., k, n) if not `fullMatrices`. Signs are
-   * not determined; the gradient of U and V is infinite where singular values are equal, and that of the
-   * columns beyond k does not exist (GradientError). By Hestenes' one-sided Jacobi method. torch's default
-   * is `fullMatrices: false` (its `some`). Throws ShapeError.
-   */
-  svd(
-    ...args: [options?: SvdOptions] | [fullMatrices: boolean, options?: SvdOptions]
-  ): [Tensor, Tensor, Tensor] {
-    return callTensors(this[owner], "Tensor.svd", [this, ...args], 3) as [Tensor, Tensor, Tensor];
-  }
-
-  /**
-   * The odd polynomial params[0] x + params[1] x³ + ... of the singular values, `steps` times over.
-   *
-   * this (..., m, n) is first divided by its Frobenius norm + `eps`. With the parameters of Muon it leads
-   * to the nearest orthogonal matrix. Throws ShapeError, ArgumentError.
-   *
-   * ```js
-   * await new Tensor([[3, 0], [0, 1]]).newtonSchulz(20, [1.5, -0.5]).round().tolist(); // [[1, 0], [0, 1]]
-   * ```
-   */
-  newtonSchulz(
-    ...args:
-      | [steps: number, params: readonly number[], options?: NewtonSchulzOptions]
-      | [steps: number, params: readonly number[], eps: number, options?: NewtonSchulzOptions]
-  ): Tensor {
-    return callTensor(this[owner], "Tensor.newton_schulz", [this, ...args]);
   }
 
   /**
