@@ -149,6 +149,7 @@ def test_models_that_cannot_do_a_task_are_refused(encoders: dict[str, Any]) -> N
     assert is_error(wrong["task"], "ModelError", "got BertModel, a model for feature-extraction")
     assert is_error(wrong["option"], "ArgumentError", "fill-mask has no option pooling")
     assert is_error(wrong["onnx"], "ModelError", "text-generation: ", "ONNX files are for feature-extraction")
+    assert encoders["open"] == []  # also what was opened for these
 
 
 # --- pictures and sounds

@@ -7,6 +7,7 @@ import { test, type TestContext } from "node:test";
 
 import { abortable } from "../src/abort";
 import { flatten } from "../src/arrays";
+import { PieceReader } from "../src/pieces";
 import type { Progress } from "../src/progress";
 import { collect } from "../src/source";
 import { WorkerTransport, type FromWorker, type Item, type ToWorker } from "../src/api/client";
@@ -23,7 +24,7 @@ import {
   PolygradError,
   ShapeError,
 } from "../src/api/generated/errors";
-import { ByteReader, readTensors } from "../src/api/safetensors";
+import { readTensors } from "../src/api/safetensors";
 import { SessionServer } from "../src/api/server";
 import { parseSlice, slice } from "../src/api/slice";
 import { openUrl } from "../src/api/sources";
@@ -182,7 +183,7 @@ async function* inPieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8A
 
 async function read(bytes: Uint8Array, size = 5): Promise<Record<string, number[]>> {
   const found: Record<string, number[]> = {};
-  for await (const [{ name }, data] of readTensors(new ByteReader(inPieces(bytes, size)))) {
+  for await (const [{ name }, data] of readTensors(new PieceReader(inPieces(bytes, size)))) {
     found[name] = Array.from(data);
   }
   return found;
