@@ -145,6 +145,8 @@ export const pipelineCases = {
       wrong: {
         mask: await thrown(() => filler("the cat")),
         count: await thrown(() => classifier("a", { topK: 0 })),
+        name: await thrown(() => classifier("a", { topk: 1 })),
+        none: await thrown(() => extractor("a", { topK: 1 })),
         pooling: await thrown(() => pipeline("feature-extraction", `${models}/embedder`, { pooling: "x" })),
         task: await thrown(() => pipeline("fill-mask", `${models}/embedder`)),
         option: await thrown(() => pipeline("fill-mask", `${models}/masked`, { pooling: "cls" })),
@@ -201,6 +203,7 @@ export const pipelineCases = {
       long: (await recognizer(Float32Array.from([...sound(16000), ...sound(8000, 7)]))).tokens,
       wrong: {
         language: await thrown(() => recognizer(sound(100), { language: "xx" })),
+        option: await thrown(() => recognizer("nowhere.wav", { stop: "a" })),
         samples: await thrown(() => recognizer("nowhere.wav")),
         kind: await thrown(() => recognizer(3)),
         signal: await thrown(() =>

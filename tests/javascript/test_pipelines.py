@@ -145,6 +145,8 @@ def test_models_that_cannot_do_a_task_are_refused(encoders: dict[str, Any]) -> N
     wrong = encoders["wrong"]
     assert is_error(wrong["mask"], "ArgumentError", "at least one [MASK]")
     assert is_error(wrong["count"], "ArgumentError", "topK: expected an integer of at least 1, got 0")
+    assert is_error(wrong["name"], "ArgumentError", "expected options among topK, signal, got topk")
+    assert is_error(wrong["none"], "ArgumentError", "expected options among signal, got topK")
     assert is_error(wrong["pooling"], "ArgumentError", "pooling: expected one of cls")
     assert is_error(wrong["task"], "ModelError", "got BertModel, a model for feature-extraction")
     assert is_error(wrong["option"], "ArgumentError", "fill-mask has no option pooling")
@@ -205,6 +207,7 @@ def test_sounds_are_written_down_as_by_transformers(
 def test_what_is_no_sound_is_refused(speech: dict[str, Any], request: pytest.FixtureRequest) -> None:
     wrong = speech["wrong"]
     assert is_error(wrong["language"], "ArgumentError", "none with the token <|xx|>")
+    assert is_error(wrong["option"], "ArgumentError", "transcribe: expected options among ", "got stop")
     assert is_error(wrong["kind"], "ArgumentError", "expected a Float32Array")
     assert is_error(wrong["signal"], "RangeError", "no")
     is_page = any(name in request.node.name for name in ("chromium", "firefox"))

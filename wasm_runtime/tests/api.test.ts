@@ -24,6 +24,7 @@ import {
   PolygradError,
   ShapeError,
 } from "../src/api/generated/errors";
+import { pythonOptions } from "../src/api/options";
 import { readTensors } from "../src/api/safetensors";
 import { SessionServer } from "../src/api/server";
 import { parseSlice, slice } from "../src/api/slice";
@@ -157,6 +158,24 @@ test("JSON keeps what Python tells apart", () => {
   for (const [value, text] of cases) assert.equal(encode(value, refuse).text, text);
   assert.throws(() => encode(new Date(), refuse), /got a Date/);
   assert.ok(isOptions({}) && !isOptions([]) && !isOptions(new Map()) && !isOptions(null));
+});
+
+test("options go by Python's names, without those that it does not take", () => {
+  const names = { maxNewTokens: true, stop: true, topK: true, signal: true } as const;
+  const given = { maxNewTokens: 3, topK: undefined, stop: null, signal: AbortSignal.abort() };
+  assert.deepEqual(pythonOptions("generate", given, names, ["signal"]), { max_new_tokens: 3, stop: null });
+  assert.deepEqual(pythonOptions("generate", {}, names, ["signal"]), {});
+  const refused: [unknown, RegExp][] = [
+    [
+      { max_new_tokens: 3 },
+      /generate: expected options among maxNewTokens, stop, topK, signal, got max_new_tokens/,
+    ],
+    [{ constructor: undefined }, /got constructor/],
+    [null, /generate: expected an object with options among maxNewTokens, .*, got null/],
+  ];
+  for (const [options, message] of refused) {
+    assert.throws(() => pythonOptions("generate", options, names, ["signal"]), message);
+  }
 });
 
 test("slices are read as Python writes them", () => {
