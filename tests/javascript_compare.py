@@ -25,5 +25,6 @@ def compare(got: Any, wanted: Any, where: str) -> None:
         assert got == wanted, where
 
 
-def is_error(found: Any, name: str, text: str) -> bool:
-    return bool(found["isError"] and found["name"] == name and text in found["message"])
+def is_error(found: Any, name: str, *texts: str) -> bool:
+    """Whether a case threw an Error of a name, with texts in its message."""
+    return bool(found["isError"] and found["name"] == name and all(t in found["message"] for t in texts))

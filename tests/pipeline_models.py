@@ -56,6 +56,17 @@ def make(target: Path) -> dict[str, Any]:
     return found
 
 
+def close(got: Any, wanted: Any) -> bool:
+    """Equal, and numbers within 1e-4. Of objects, what is wanted; more may be there."""
+    if isinstance(wanted, dict):
+        return isinstance(got, dict) and all(close(got[k], v) for k, v in wanted.items())
+    if isinstance(wanted, (list, tuple)):
+        return len(got) == len(wanted) and all(close(*pair) for pair in zip(got, wanted, strict=True))
+    if isinstance(wanted, float):
+        return bool(abs(got - wanted) <= 1e-4 * max(1.0, abs(wanted)))
+    return bool(got == wanted)
+
+
 def _copy(folder: str, target: Path) -> None:
     shutil.copytree(folder, target)
 

@@ -29,6 +29,11 @@ export interface CreateOptions extends LoadOptions {
   worker?: boolean;
 }
 
+/** The pieces of a file, which is opened when the first is asked for, and closed after the last. */
+async function* piecesOf(path: string): AsyncGenerator<Uint8Array> {
+  yield* createReadStream(path) as AsyncIterable<Uint8Array>;
+}
+
 /** Opens files by their path or address. */
 const host: Host = {
   async open(source, what, signal) {
@@ -40,7 +45,7 @@ const host: Host = {
         cause: error,
       });
     });
-    return { pieces: createReadStream(path) as AsyncIterable<Uint8Array>, length: size };
+    return { pieces: piecesOf(path), length: size };
   },
 };
 

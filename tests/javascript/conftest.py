@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import subprocess
 import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
-from javascript_hosts import API_HOSTS, ROOT, run_cases
+from javascript_hosts import API_HOSTS, ROOT, made_once, run_cases
 
 from polygrad import Device, Tensor, TinyJit
 
@@ -21,17 +19,10 @@ DEPENDENCIES = ("pyodide", "ws", "@types/emscripten", "@huggingface/jinja", "@hu
 @pytest.fixture(scope="session")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which `polygrad` can be imported from the packed tarball."""
-    base = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        return packed(base / "package")
-    with open(base.parent / "package.lock", "w") as lock:  # one process packs for all
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        folder = base.parent / "package"
-        return folder if (folder / "node_modules" / "polygrad").exists() else packed(folder)
+    return made_once(tmp_path_factory, "package", pack)
 
 
-def packed(folder: Path) -> Path:
-    folder.mkdir(exist_ok=True)
+def pack(folder: Path) -> None:
     command = ["npm", "pack", "--silent", "--pack-destination", str(folder)]
     done = subprocess.run(command, cwd=ROOT / "node", capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
@@ -43,7 +34,6 @@ def packed(folder: Path) -> Path:
     for name in DEPENDENCIES:
         (modules / name).parent.mkdir(exist_ok=True)
         (modules / name).symlink_to(ROOT / "node_modules" / name)
-    return folder
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
+from javascript_compare import is_error
 from javascript_hosts import API_HOSTS, ROOT, built, run_cases
 from onnx import TensorProto, helper, numpy_helper
 from onnx_models import FLOAT, model
@@ -139,10 +140,6 @@ def test_the_graph_and_the_time_of_each_node_are_told(digits: dict[str, Any]) ->
 def test_weights_are_trained(digits: dict[str, Any]) -> None:
     assert digits["tuned"] == [3] * 6
     assert digits["alive"] == pytest.approx(1, abs=1e-5)
-
-
-def is_error(found: Any, name: str, *texts: str) -> bool:
-    return bool(found["isError"] and found["name"] == name and all(t in found["message"] for t in texts))
 
 
 def test_errors_begin_with_the_file(digits: dict[str, Any], request: pytest.FixtureRequest) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import gguf_models
 import pipeline_models
 import pytest
-from javascript_hosts import API_HOSTS, built, run_cases
+from javascript_compare import is_error
+from javascript_hosts import API_HOSTS, built, made_once, run_cases
+from pipeline_models import close
 
 from polygrad import hf
 from polygrad.hf.tokenizer import Tokenizer
@@ -24,17 +24,11 @@ CASES = ("textGeneration", "encoders", "images", "speech", "sources")
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of models, with what is expected of them in expected.json."""
-    base = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        base = base.parent
-    folder = base / "pipelines"
-    with open(base / "pipelines.lock", "w") as lock:  # one process makes them for all
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "expected.json").exists():
-            folder.mkdir(exist_ok=True)
-            expected = pipeline_models.make(folder)
-            (folder / "expected.json").write_text(json.dumps(expected))
-    return folder
+
+    def make(folder: Path) -> None:
+        (folder / "expected.json").write_text(json.dumps(pipeline_models.make(folder)))
+
+    return made_once(tmp_path_factory, "pipelines", make)
 
 
 @pytest.fixture(scope="session")
@@ -48,50 +42,18 @@ def results(request: pytest.FixtureRequest, package: Path, made: Path) -> dict[s
     return run_cases(request.param, package, CASES, None, made)
 
 
-@pytest.fixture
-def text(results: dict[str, Any]) -> dict[str, Any]:
-    return checked(results, "textGeneration")
+def of_case(name: str) -> Any:
+    """A fixture of the results of a case."""
 
+    @pytest.fixture
+    def found(results: dict[str, Any]) -> dict[str, Any]:
+        assert "failed" not in results[name], results[name]
+        return results[name]  # type: ignore[no-any-return]
 
-@pytest.fixture
-def encoders(results: dict[str, Any]) -> dict[str, Any]:
-    return checked(results, "encoders")
-
-
-@pytest.fixture
-def images(results: dict[str, Any]) -> dict[str, Any]:
-    return checked(results, "images")
-
-
-@pytest.fixture
-def speech(results: dict[str, Any]) -> dict[str, Any]:
-    return checked(results, "speech")
-
-
-@pytest.fixture
-def sources(results: dict[str, Any]) -> dict[str, Any]:
-    return checked(results, "sources")
-
-
-def checked(results: dict[str, Any], case: str) -> dict[str, Any]:
-    found: dict[str, Any] = results[case]
-    assert "failed" not in found, found
     return found
 
 
-def close(got: Any, wanted: Any, tolerance: float = 1e-4) -> bool:
-    """Equal, and numbers within a tolerance."""
-    if isinstance(wanted, dict):
-        return isinstance(got, dict) and all(close(got[k], v, tolerance) for k, v in wanted.items())
-    if isinstance(wanted, (list, tuple)):
-        return len(got) == len(wanted) and all(close(*pair, tolerance) for pair in zip(got, wanted))
-    if isinstance(wanted, float):
-        return abs(got - wanted) <= tolerance * max(1.0, abs(wanted))
-    return bool(got == wanted)
-
-
-def is_error(found: Any, name: str, *texts: str) -> bool:
-    return bool(found["isError"] and found["name"] == name and all(t in found["message"] for t in texts))
+text, encoders, images, speech, sources = map(of_case, CASES)
 
 
 # --- text
@@ -183,10 +145,13 @@ def test_models_that_cannot_do_a_task_are_refused(encoders: dict[str, Any]) -> N
     wrong = encoders["wrong"]
     assert is_error(wrong["mask"], "ArgumentError", "at least one [MASK]")
     assert is_error(wrong["count"], "ArgumentError", "topK: expected an integer of at least 1, got 0")
+    assert is_error(wrong["name"], "ArgumentError", "expected options among topK, signal, got topk")
+    assert is_error(wrong["none"], "ArgumentError", "expected options among signal, got topK")
     assert is_error(wrong["pooling"], "ArgumentError", "pooling: expected one of cls")
     assert is_error(wrong["task"], "ModelError", "got BertModel, a model for feature-extraction")
     assert is_error(wrong["option"], "ArgumentError", "fill-mask has no option pooling")
     assert is_error(wrong["onnx"], "ModelError", "text-generation: ", "ONNX files are for feature-extraction")
+    assert encoders["open"] == []  # also what was opened for these
 
 
 # --- pictures and sounds
@@ -242,6 +207,7 @@ def test_sounds_are_written_down_as_by_transformers(
 def test_what_is_no_sound_is_refused(speech: dict[str, Any], request: pytest.FixtureRequest) -> None:
     wrong = speech["wrong"]
     assert is_error(wrong["language"], "ArgumentError", "none with the token <|xx|>")
+    assert is_error(wrong["option"], "ArgumentError", "transcribe: expected options among ", "got stop")
     assert is_error(wrong["kind"], "ArgumentError", "expected a Float32Array")
     assert is_error(wrong["signal"], "RangeError", "no")
     is_page = any(name in request.node.name for name in ("chromium", "firefox"))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pipeline_models
 import pytest
+from pipeline_models import close
 
 from polygrad import Tensor
 from polygrad.errors import ArgumentError, ModelError
@@ -43,15 +44,6 @@ def feed(loading: Loading, number: int, data: bytes) -> None:
     loading.begin(number, len(data))
     for i in range(0, len(data), 10_000):
         loading.feed(number, data[i : i + 10_000])
-
-
-def close(got: Any, wanted: Any) -> bool:
-    """Equal, and numbers within 1e-4."""
-    if isinstance(wanted, dict):
-        return all(close(got[k], v) for k, v in wanted.items())
-    if isinstance(wanted, list):
-        return len(got) == len(wanted) and all(close(*pair) for pair in zip(got, wanted, strict=True))
-    return abs(got - wanted) < 1e-4 * max(1, abs(wanted)) if isinstance(wanted, float) else got == wanted
 
 
 def test_answers_are_written_in_slices_of_any_length(made: tuple[Path, dict[str, Any]]) -> None:

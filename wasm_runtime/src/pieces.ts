@@ -14,7 +14,11 @@ export class PieceReader {
   /** The next `count` bytes; fewer where the file ends. */
   async take(count: number): Promise<Uint8Array> {
     if (this.#rest.length === 0) await this.#fetch();
-    if (this.#rest.length >= count) return this.#cut(count);
+    return this.#rest.length >= count ? this.#cut(count) : this.copy(count);
+  }
+
+  /** The next `count` bytes in memory of their own; fewer where the file ends. */
+  async copy(count: number): Promise<Uint8Array<ArrayBuffer>> {
     // There is memory for what arrived, not for what a damaged file says.
     const pieces: Uint8Array[] = [];
     let length = 0;

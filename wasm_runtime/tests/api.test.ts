@@ -7,6 +7,7 @@ import { test, type TestContext } from "node:test";
 
 import { abortable } from "../src/abort";
 import { flatten } from "../src/arrays";
+import { PieceReader } from "../src/pieces";
 import type { Progress } from "../src/progress";
 import { collect } from "../src/source";
 import { WorkerTransport, type FromWorker, type Item, type ToWorker } from "../src/api/client";
@@ -23,7 +24,8 @@ import {
   PolygradError,
   ShapeError,
 } from "../src/api/generated/errors";
-import { ByteReader, readTensors } from "../src/api/safetensors";
+import { pythonOptions } from "../src/api/options";
+import { readTensors } from "../src/api/safetensors";
 import { SessionServer } from "../src/api/server";
 import { parseSlice, slice } from "../src/api/slice";
 import { openUrl } from "../src/api/sources";
@@ -158,6 +160,24 @@ test("JSON keeps what Python tells apart", () => {
   assert.ok(isOptions({}) && !isOptions([]) && !isOptions(new Map()) && !isOptions(null));
 });
 
+test("options go by Python's names, without those that it does not take", () => {
+  const names = { maxNewTokens: true, stop: true, topK: true, signal: true } as const;
+  const given = { maxNewTokens: 3, topK: undefined, stop: null, signal: AbortSignal.abort() };
+  assert.deepEqual(pythonOptions("generate", given, names, ["signal"]), { max_new_tokens: 3, stop: null });
+  assert.deepEqual(pythonOptions("generate", {}, names, ["signal"]), {});
+  const refused: [unknown, RegExp][] = [
+    [
+      { max_new_tokens: 3 },
+      /generate: expected options among maxNewTokens, stop, topK, signal, got max_new_tokens/,
+    ],
+    [{ constructor: undefined }, /got constructor/],
+    [null, /generate: expected an object with options among maxNewTokens, .*, got null/],
+  ];
+  for (const [options, message] of refused) {
+    assert.throws(() => pythonOptions("generate", options, names, ["signal"]), message);
+  }
+});
+
 test("slices are read as Python writes them", () => {
   assert.deepEqual(parseSlice("1:-3"), slice(1, -3));
   assert.deepEqual(parseSlice("::2"), slice(null, null, 2));
@@ -182,7 +202,7 @@ async function* inPieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8A
 
 async function read(bytes: Uint8Array, size = 5): Promise<Record<string, number[]>> {
   const found: Record<string, number[]> = {};
-  for await (const [{ name }, data] of readTensors(new ByteReader(inPieces(bytes, size)))) {
+  for await (const [{ name }, data] of readTensors(new PieceReader(inPieces(bytes, size)))) {
     found[name] = Array.from(data);
   }
   return found;

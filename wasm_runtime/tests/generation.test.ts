@@ -160,6 +160,17 @@ test("bytes are taken in order, however they arrive", async () => {
   await reader.end();
 });
 
+test("copies are memory of their own, also of a piece that has all their bytes", async () => {
+  const bytes = Uint8Array.of(1, 2, 3, 4, 5);
+  const reader = new PieceReader(bytes);
+  const copy = await reader.copy(3);
+  copy.fill(9);
+  assert.deepEqual([...bytes], [1, 2, 3, 4, 5]);
+  const end = await reader.copy(100);
+  assert.deepEqual([[...end], end.buffer.byteLength], [[4, 5], 2]);
+  assert.equal((await reader.copy(1)).length, 0);
+});
+
 test("pieces of odd lengths are joined to words", async () => {
   const reader = new PieceReader(inPieces(3, 3, 3, 3));
   const lengths = [];

@@ -1,7 +1,7 @@
-/** Answers of language models: options, conversations, and the loop over slices of time in which Python writes them. */
+/** Answers of language models: their options, and the loop over slices of time in which Python writes them. */
 
-import { ArgumentError } from "./generated/errors";
 import { Handle } from "./handle";
+import type { OptionNames } from "./options";
 import type { Session } from "./session";
 
 /** A part of a conversation. Templates of some models read further properties, such as `tool_calls`. */
@@ -63,43 +63,21 @@ export interface Completion {
   readonly promptTokens: number;
 }
 
-/** Python's names of options. */
-const NAMES: Readonly<Record<Exclude<keyof GenerationOptions, "signal"> | "n", string>> = {
-  temperature: "temperature",
-  topK: "top_k",
-  topP: "top_p",
-  minP: "min_p",
-  repetitionPenalty: "repetition_penalty",
-  presencePenalty: "presence_penalty",
-  frequencyPenalty: "frequency_penalty",
-  logitBias: "logit_bias",
-  seed: "seed",
-  maxNewTokens: "max_new_tokens",
-  stopTokens: "stop_tokens",
-  stop: "stop",
-  tools: "tools",
-  n: "n",
+/** The names of options of every answer. */
+export const ANSWER_OPTIONS: OptionNames<AnswerOptions> = {
+  temperature: true,
+  topK: true,
+  topP: true,
+  minP: true,
+  repetitionPenalty: true,
+  presencePenalty: true,
+  frequencyPenalty: true,
+  logitBias: true,
+  seed: true,
+  maxNewTokens: true,
+  stopTokens: true,
+  signal: true,
 };
-
-/** Options as Python takes them. Throws ArgumentError for an unknown one. `more`: Python's names of options of a task. */
-export function pythonOptions(
-  options: Readonly<Record<string, unknown>>,
-  more: Readonly<Record<string, string>> = {},
-): Record<string, unknown> {
-  const names: Readonly<Record<string, string>> = { ...NAMES, ...more };
-  const given: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(options)) {
-    if (name === "signal" || value === undefined) continue;
-    const python = Object.hasOwn(names, name) ? names[name] : undefined;
-    if (python === undefined) {
-      throw new ArgumentError(
-        `generate: expected options among ${Object.keys(names).join(", ")}, got ${name}`,
-      );
-    }
-    given[python] = value;
-  }
-  return given;
-}
 
 /** Seconds between two looks at the signal, where tokens take less. Meanwhile a page of a session on its thread is frozen. */
 const SLICE = 0.03;

@@ -3,11 +3,13 @@
  * name; weights are passed on in blocks while they arrive, so that no file is ever in memory as a whole.
  */
 
-import { collect, type OpenedFile } from "../source";
+import { PieceReader } from "../pieces";
 import type { OnProgress } from "../progress";
+import { collect, type OpenedFile } from "../source";
 import { Bytes, isOptions } from "./encode";
 import { ArgumentError, FetchError } from "./generated/errors";
 import { Handle } from "./handle";
+import { parseIndex } from "./safetensors";
 import type { Session } from "./session";
 import { openSource, type FileSource, type Host } from "./sources";
 
@@ -184,7 +186,12 @@ async function findWeights(
     }
     const opened = await files.open(candidate, signal);
     if (opened === undefined) continue;
-    if (candidate.endsWith(".index.json")) return { names: await namesInIndex(opened, signal) };
+    if (candidate.endsWith(".index.json")) {
+      const what = `${WHAT}: ${candidate}`;
+      const names = Object.values(parseIndex(await collect(opened, { signal }), what));
+      if (names.length > 0) return { names: [...new Set(names)] };
+      throw new ArgumentError(`${what}: expected the files of the model's tensors, got an empty weight_map`);
+    }
     return { names: [candidate], opened };
   }
   throw new ArgumentError(
@@ -192,51 +199,35 @@ async function findWeights(
   );
 }
 
-async function openThere(
+/** Use a file that belongs to the model. Its download ends afterwards. */
+async function withFile(
   files: ModelFiles,
   name: string,
   signal: AbortSignal | undefined,
-): Promise<OpenedFile> {
+  use: (opened: OpenedFile) => Promise<void>,
+): Promise<void> {
   const opened = await files.open(name, signal);
-  if (opened !== undefined) return opened;
-  throw new ArgumentError(`${WHAT}: model: expected the file ${name}, which belongs to the model, got none`);
-}
-
-/** The files that an index of safetensors names. */
-async function namesInIndex(file: OpenedFile, signal: AbortSignal | undefined): Promise<string[]> {
-  const text = new TextDecoder().decode(await collect(file, { signal }));
-  let map: unknown;
+  if (opened === undefined) {
+    throw new ArgumentError(
+      `${WHAT}: model: expected the file ${name}, which belongs to the model, got none`,
+    );
+  }
   try {
-    map = (JSON.parse(text) as { weight_map?: unknown }).weight_map;
-  } catch (error) {
-    throw new ArgumentError(`${WHAT}: ${INDEX}: expected JSON, got damaged text`, { cause: error });
+    await use(opened);
+  } finally {
+    void endDownload(opened);
   }
-  const names = [...new Set(Object.values((map ?? {}) as Record<string, unknown>))];
-  const isName = (name: unknown): name is string => typeof name === "string" && !/^[/\\]|\.\.|:/.test(name);
-  if (names.length === 0 || !names.every(isName)) {
-    throw new ArgumentError(`${WHAT}: ${INDEX}: expected the file of each tensor, got other names`);
-  }
-  return names;
 }
 
-/** Pieces as blocks in memory of their own. */
-async function* inBlocks(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  let block = new Uint8Array(BLOCK);
-  let used = 0;
-  for await (const piece of pieces) {
-    for (let at = 0; at < piece.length;) {
-      const part = piece.subarray(at, at + BLOCK - used);
-      block.set(part, used);
-      used += part.length;
-      at += part.length;
-      if (used === BLOCK) {
-        yield block;
-        block = new Uint8Array(BLOCK);
-        used = 0;
-      }
-    }
+/** End the download of a file, also where nothing of it was read: a generator that has not begun has no clean-up. */
+async function endDownload({ pieces }: OpenedFile): Promise<void> {
+  const iterator = pieces[Symbol.asyncIterator]();
+  try {
+    await iterator.next();
+    await iterator.return?.();
+  } catch {
+    // A download that has failed has ended.
   }
-  if (used > 0) yield block.slice(0, used);
 }
 
 /** Weights on their way to Python. */
@@ -263,8 +254,11 @@ class Feeder {
   /** Send a file. */
   async send(number: number, { pieces, length }: OpenedFile): Promise<void> {
     const { onProgress } = this.#options;
+    const reader = new PieceReader(pieces);
     await this.#begin(number, length);
-    for await (const block of inBlocks(pieces)) {
+    for (;;) {
+      const block = await reader.copy(BLOCK);
+      if (block.length === 0) return;
       this.#loaded += block.length;
       await this.#feed(number, block);
       const [loaded, total] = [this.#loaded, this.total];
@@ -305,9 +299,23 @@ export async function readModel(
   source: ModelSource,
   options: ReadModelOptions,
 ): Promise<number> {
-  const { file, signal, python } = options;
   const files = await filesOf(host, source);
-  const { names, opened } = await findWeights(files, file, signal);
+  const weights = await findWeights(files, options.file, options.signal);
+  try {
+    return await loadWeights(session, files, task, weights, options);
+  } finally {
+    if (weights.opened !== undefined) void endDownload(weights.opened);
+  }
+}
+
+async function loadWeights(
+  session: Session,
+  files: ModelFiles,
+  task: string,
+  { names, opened }: Weights,
+  options: ReadModelOptions,
+): Promise<number> {
+  const { signal, python } = options;
   const isGguf = names.every((name) => name.endsWith(".gguf"));
   const small = isGguf ? {} : await readSmallFiles(session, files, task, signal);
   const number = session.callPacked("$pipelines.Loading", [task, small, names, python]);
@@ -319,13 +327,15 @@ export async function readModel(
       await feeder.send(0, opened);
     } else {
       feeder.total = await sendHeaders(feeder, files, names, signal);
-      for (const [i, name] of names.entries()) await feeder.send(i, await openThere(files, name, signal));
+      for (const [i, name] of names.entries()) {
+        await withFile(files, name, signal, (opened) => feeder.send(i, opened));
+      }
     }
     const external = (await session.value("$pipelines.Loading.external", [loading])) as string[];
     const [folder = ""] = /^.*\//.exec(names[0] ?? "") ?? [];
     feeder.total = external.length > 0 ? undefined : feeder.total;
     for (const [i, name] of external.entries()) {
-      await feeder.send(i + 1, await openThere(files, folder + name, signal));
+      await withFile(files, folder + name, signal, (opened) => feeder.send(i + 1, opened));
     }
     return await feeder.finish();
   } finally {
@@ -342,9 +352,10 @@ async function sendHeaders(
 ): Promise<number | undefined> {
   let total: number | undefined = 0;
   for (const [i, name] of names.entries()) {
-    const opened = await openThere(files, name, signal);
-    total = total === undefined || opened.length === undefined ? undefined : total + opened.length;
-    await feeder.sendHeader(i, opened);
+    await withFile(files, name, signal, async (opened) => {
+      total = total === undefined || opened.length === undefined ? undefined : total + opened.length;
+      await feeder.sendHeader(i, opened);
+    });
   }
   return total;
 }

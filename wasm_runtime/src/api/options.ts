@@ -18,6 +18,24 @@ export function checkOptions<T extends object>(what: string, options: unknown, n
   }
 }
 
+/**
+ * Options by Python's names, `max_batch` for `maxBatch`, without those that are undefined and `ours`, which Python does not
+ * take. Throws as `checkOptions`.
+ */
+export function pythonOptions<T extends object>(
+  what: string,
+  options: unknown,
+  names: OptionNames<T>,
+  ours: readonly string[],
+): Record<string, unknown> {
+  checkOptions(what, options, names);
+  const given = Object.entries(options as object).filter(
+    ([name, value]) => value !== undefined && !ours.includes(name),
+  );
+  const toPython = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.fromEntries(given.map(([name, value]) => [toPython(name), value as unknown]));
+}
+
 /** An error of Python's with these options called as they are here: `batchSize`, not `batch_size`. */
 export function withOptionNames<T>(error: unknown, names: OptionNames<T>): unknown {
   if (error instanceof PolygradError) {

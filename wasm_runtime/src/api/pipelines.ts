@@ -4,10 +4,10 @@
  */
 
 import { wrap } from "./calls";
-import { isOptions } from "./encode";
+import { isOptions, type Options } from "./encode";
 import {
+  ANSWER_OPTIONS,
   joinAnswers,
-  pythonOptions,
   streamAnswer,
   writeAnswers,
   type Completion,
@@ -20,19 +20,13 @@ import { number } from "./handle";
 import { tensorOf } from "./make";
 import { readModel, type ModelSource } from "./model_files";
 import { PythonObject } from "./object";
+import { checkOptions, pythonOptions, type OptionNames } from "./options";
 import { pictureOf, type ImageInput } from "./pictures";
 import type {
   CallOptions,
-  DetectedObject,
-  DetectionOptions,
   FeatureExtractionOptions,
-  FillMaskOptions,
-  LabelScore,
-  MaskFilling,
   OptionsOf,
-  PipelineOptions,
   Pipelines,
-  RankOptions,
   SpeechRecognitionPipeline,
   Task,
   TextInput,
@@ -44,21 +38,33 @@ import type { Session } from "./session";
 import { samplesOf, type SoundInput } from "./sounds";
 import type { Host } from "./sources";
 
-/** Python's names of options of loading. */
-const NAMES: Readonly<
-  Record<Exclude<keyof FeatureExtractionOptions, "file" | "onProgress" | "signal">, string>
-> = {
-  device: "device",
-  dtype: "dtype",
-  quantize: "quantize",
-  maxBatch: "max_batch",
-  maxSeqLen: "max_seq_len",
-  pooling: "pooling",
-  normalize: "normalize",
+/** The names of options of loading. */
+const LOADING: OptionNames<FeatureExtractionOptions> = {
+  device: true,
+  dtype: true,
+  quantize: true,
+  maxBatch: true,
+  maxSeqLen: true,
+  pooling: true,
+  normalize: true,
+  file: true,
+  onProgress: true,
+  signal: true,
 };
-const OWN_NAMES = ["file", "onProgress", "signal"];
+
+const GENERATION: OptionNames<GenerationOptions & { n?: number }> = {
+  ...ANSWER_OPTIONS,
+  stop: true,
+  tools: true,
+  n: true,
+};
+
+const TRANSCRIPTION: OptionNames<TranscriptionOptions> = { ...ANSWER_OPTIONS, language: true, task: true };
 
 const SAMPLE_RATE = 16_000;
+
+/** One input, or several. */
+type Inputs<T> = T | readonly T[];
 
 /** A model in a session, and how its functions are called. */
 class Model {
@@ -80,13 +86,26 @@ class Model {
     return value;
   }
 
-  /** The number of the object that a method returns. */
-  call(method: string, args: readonly unknown[]): Promise<number> {
-    return this.session.callWaiting("$pipelines.call", [this.object, method, ...args]);
+  /** The rows that a method returns for texts; the row where there is one text alone. */
+  async ofTexts(
+    method: string,
+    input: Inputs<TextInput>,
+    more: readonly unknown[],
+    signal: AbortSignal | undefined,
+  ): Promise<unknown> {
+    const [texts, isOne] = listOf(input, isText);
+    const rows = await this.value(method, [texts, ...more], signal);
+    return isOne ? (rows as unknown[])[0] : rows;
   }
 
-  /** `use` of pictures as tensors, which are freed afterwards. */
-  async withPictures<T>(images: readonly ImageInput[], use: (pictures: Tensor[]) => Promise<T>): Promise<T> {
+  /** The rows that a method returns for pictures; the row where there is one picture alone. */
+  async ofPictures(
+    method: string,
+    input: Inputs<ImageInput>,
+    more: readonly unknown[],
+    signal: AbortSignal | undefined,
+  ): Promise<unknown> {
+    const [images, isOne] = listOf(input, isNoArray);
     const temporary: Tensor[] = [];
     try {
       const pictures: Tensor[] = [];
@@ -95,23 +114,32 @@ class Model {
         if (isOwn) temporary.push(tensor);
         pictures.push(tensor);
       }
-      return await use(pictures);
+      const rows = await this.value(method, [pictures, ...more], signal);
+      return isOne ? (rows as unknown[])[0] : rows;
     } finally {
       for (const tensor of temporary) tensor.dispose();
     }
   }
+
+  /** The number of the object that a method returns. */
+  call(method: string, args: readonly unknown[]): Promise<number> {
+    return this.session.callWaiting("$pipelines.call", [this.object, method, ...args]);
+  }
 }
 
+/** Makes the function of a task, with its model. */
+type MakeFunction = (model: Model) => (...args: never[]) => unknown;
+
 /** What makes the function of each task. */
-const FUNCTIONS: Readonly<Record<Task, (model: Model) => (...args: never[]) => unknown>> = {
+const FUNCTIONS: Readonly<Record<Task, MakeFunction>> = {
   "text-generation": textGeneration,
   "feature-extraction": featureExtraction,
-  "text-classification": textClassification,
-  "fill-mask": fillMask,
-  "image-classification": imageClassification,
+  "text-classification": texts("classify", { topK: null }),
+  "fill-mask": texts("fill", { topK: 5 }),
+  "image-classification": pictures("classify", { topK: null }),
   "zero-shot-image-classification": zeroShotImageClassification,
   "automatic-speech-recognition": speechRecognition,
-  "object-detection": objectDetection,
+  "object-detection": pictures("detect", { threshold: 0.5 }),
 };
 
 /** `Polygrad.pipeline`. */
@@ -122,7 +150,12 @@ export async function makePipeline<T extends Task>(
   source: ModelSource,
   options: OptionsOf<T> | undefined,
 ): Promise<Pipelines[T]> {
-  const { file, onProgress, signal, python } = loadOptions(task, options ?? {});
+  if (!Object.hasOwn(FUNCTIONS, task)) {
+    const tasks = Object.keys(FUNCTIONS).join(", ");
+    throw new ArgumentError(`pipeline: expected a task of ${tasks}, got ${JSON.stringify(task)}`);
+  }
+  const python = pythonOptions("pipeline", options ?? {}, LOADING, ["file", "onProgress", "signal"]);
+  const { file, onProgress, signal } = options ?? {};
   signal?.throwIfAborted();
   await prepare(session, python.device);
   const read = { file, onProgress, signal, python };
@@ -142,30 +175,6 @@ export async function makePipeline<T extends Task>(
   return Object.assign(call, properties) as unknown as Pipelines[T];
 }
 
-/** Options, those for Python under its names. Throws ArgumentError for what TypeScript refuses. */
-function loadOptions(
-  task: Task,
-  options: FeatureExtractionOptions,
-): PipelineOptions & { python: Readonly<Record<string, unknown>> } {
-  if (!Object.hasOwn(FUNCTIONS, task)) {
-    const tasks = Object.keys(FUNCTIONS).join(", ");
-    throw new ArgumentError(`pipeline: expected a task of ${tasks}, got ${JSON.stringify(task)}`);
-  }
-  if (!isOptions(options)) throw new ArgumentError("pipeline: expected options as an object");
-  const names: Readonly<Record<string, string>> = NAMES;
-  const python: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(options)) {
-    if (OWN_NAMES.includes(name) || value === undefined) continue;
-    const other = Object.hasOwn(names, name) ? names[name] : undefined;
-    if (other === undefined) {
-      const expected = [...Object.keys(NAMES), ...OWN_NAMES].join(", ");
-      throw new ArgumentError(`pipeline: expected options among ${expected}, got ${name}`);
-    }
-    python[other] = value;
-  }
-  return { ...options, python };
-}
-
 /** Load the libraries of tokenizers, and open the device, which takes time in a page. */
 async function prepare(session: Session, device: unknown): Promise<void> {
   const open = device === undefined ? "" : `from polygrad import Device; Device[${JSON.stringify(device)}]\n`;
@@ -174,7 +183,7 @@ async function prepare(session: Session, device: unknown): Promise<void> {
 }
 
 /** The inputs as a list, and whether there was one alone. Throws ArgumentError for an empty list. */
-function listOf<T>(input: T | readonly T[], isOne: (input: unknown) => boolean): [T[], boolean] {
+function listOf<T>(input: Inputs<T>, isOne: (input: unknown) => boolean): [T[], boolean] {
   if (Array.isArray(input) && input.length === 0) {
     throw new ArgumentError("pipeline: expected an input, or several, got an empty array");
   }
@@ -193,14 +202,41 @@ function isPrompt(input: unknown): boolean {
 
 const isNoArray = (input: unknown): boolean => !Array.isArray(input);
 
-function textGeneration(model: Model): (...args: never[]) => unknown {
+/** The values of the options that `defaults` has, in its order. Throws ArgumentError for others. */
+function valuesOf(options: CallOptions, defaults: Options): unknown[] {
+  checkOptions("pipeline", options, { ...defaults, signal: true });
+  return Object.entries(defaults).map(([name, value]) => (options as Options)[name] ?? value);
+}
+
+/** Of tasks that ask a method about texts. `defaults`: of the options, in the method's order. */
+function texts(method: string, defaults: Options): MakeFunction {
+  return (model) =>
+    async (input: Inputs<TextInput>, options: CallOptions = {}) =>
+      model.ofTexts(method, input, valuesOf(options, defaults), options.signal);
+}
+
+/** Of tasks that ask a method about pictures. `defaults`: of the options, in the method's order. */
+function pictures(method: string, defaults: Options): MakeFunction {
+  return (model) =>
+    async (input: Inputs<ImageInput>, options: CallOptions = {}) =>
+      model.ofPictures(method, input, valuesOf(options, defaults), options.signal);
+}
+
+function zeroShotImageClassification(model: Model): ReturnType<MakeFunction> {
+  return async (input: Inputs<ImageInput>, labels: readonly string[], options: ZeroShotOptions = {}) => {
+    const more = valuesOf(options, { hypothesisTemplate: "This is a photo of {}." });
+    return model.ofPictures("classify", input, [labels, ...more], options.signal);
+  };
+}
+
+function textGeneration(model: Model): ReturnType<MakeFunction> {
   const { session } = model;
   const start = (prompts: readonly Prompt[], options: GenerationOptions): ReturnType<typeof writeAnswers> => {
-    const given = pythonOptions(options as Readonly<Record<string, unknown>>);
+    const given = pythonOptions("generate", options, GENERATION, ["signal"]);
     return writeAnswers(session, () => model.call("start", [prompts, given]), options.signal);
   };
   const generate = async (
-    prompt: Prompt | readonly Prompt[],
+    prompt: Inputs<Prompt>,
     options: GenerationOptions & { n?: number } = {},
   ): Promise<unknown> => {
     const [prompts, isOne] = listOf<Prompt>(prompt, isPrompt);
@@ -217,9 +253,11 @@ function textGeneration(model: Model): (...args: never[]) => unknown {
   return Object.assign(generate, { stream });
 }
 
-function featureExtraction(model: Model): (...args: never[]) => unknown {
-  return async (input: TextInput | readonly TextInput[], { signal }: CallOptions = {}): Promise<Tensor> => {
-    const [texts, isOne] = listOf<TextInput>(input, isText);
+function featureExtraction(model: Model): ReturnType<MakeFunction> {
+  return async (input: Inputs<TextInput>, options: CallOptions = {}): Promise<Tensor> => {
+    valuesOf(options, {});
+    const { signal } = options;
+    const [texts, isOne] = listOf(input, isText);
     signal?.throwIfAborted();
     const vectors = wrap(model.session, await model.call("embed", [texts]));
     try {
@@ -232,90 +270,35 @@ function featureExtraction(model: Model): (...args: never[]) => unknown {
   };
 }
 
-function textClassification(model: Model): (...args: never[]) => unknown {
-  return async (input: TextInput | readonly TextInput[], { topK, signal }: RankOptions = {}) => {
-    const [texts, isOne] = listOf<TextInput>(input, isText);
-    const rows = (await model.value("classify", [texts, topK ?? null], signal)) as LabelScore[][];
-    return isOne ? rows[0] : rows;
-  };
-}
-
-function fillMask(model: Model): (...args: never[]) => unknown {
-  return async (input: TextInput | readonly TextInput[], { topK = 5, signal }: FillMaskOptions = {}) => {
-    const [texts, isOne] = listOf<TextInput>(input, isText);
-    const rows = (await model.value("fill", [texts, topK], signal)) as MaskFilling[][][];
-    return isOne ? rows[0] : rows;
-  };
-}
-
-function imageClassification(model: Model): (...args: never[]) => unknown {
-  return async (input: ImageInput | readonly ImageInput[], { topK, signal }: RankOptions = {}) => {
-    const [images, isOne] = listOf<ImageInput>(input, isNoArray);
-    return model.withPictures(images, async (pictures) => {
-      const rows = (await model.value("classify", [pictures, topK ?? null], signal)) as LabelScore[][];
-      return isOne ? rows[0] : rows;
-    });
-  };
-}
-
-function zeroShotImageClassification(model: Model): (...args: never[]) => unknown {
-  return async (
-    input: ImageInput | readonly ImageInput[],
-    labels: readonly string[],
-    { hypothesisTemplate = "This is a photo of {}.", signal }: ZeroShotOptions = {},
-  ) => {
-    const [images, isOne] = listOf<ImageInput>(input, isNoArray);
-    return model.withPictures(images, async (pictures) => {
-      const args = [pictures, labels, hypothesisTemplate];
-      const rows = (await model.value("classify", args, signal)) as LabelScore[][];
-      return isOne ? rows[0] : rows;
-    });
-  };
-}
-
-function objectDetection(model: Model): (...args: never[]) => unknown {
-  return async (
-    input: ImageInput | readonly ImageInput[],
-    { threshold = 0.5, signal }: DetectionOptions = {},
-  ) => {
-    const [images, isOne] = listOf<ImageInput>(input, isNoArray);
-    return model.withPictures(images, async (pictures) => {
-      const rows = (await model.value("detect", [pictures, threshold], signal)) as DetectedObject[][];
-      return isOne ? rows[0] : rows;
-    });
-  };
-}
-
-function speechRecognition(model: Model): (...args: never[]) => unknown {
+function speechRecognition(model: Model): ReturnType<MakeFunction> {
   const { session } = model;
   const read = async (
     samples: Float32Array<ArrayBuffer>,
-    options: TranscriptionOptions,
+    given: Options,
+    signal: AbortSignal | undefined,
   ): Promise<Completion[]> => {
-    const given = pythonOptions(options as Readonly<Record<string, unknown>>, {
-      language: "language",
-      task: "task",
-    });
     const sound = tensorOf(session, samples);
     try {
       const start = (): Promise<number> => model.call("start", [sound, given]);
-      return await joinAnswers(writeAnswers(session, start, options.signal));
+      return await joinAnswers(writeAnswers(session, start, signal));
     } finally {
       sound.dispose();
     }
   };
   return async function call(
-    input: SoundInput | readonly SoundInput[],
+    input: Inputs<SoundInput>,
     options: TranscriptionOptions = {},
   ): Promise<Transcription | undefined | Transcription[]> {
     const [sounds, isOne] = listOf<SoundInput>(input, isNoArray);
+    const given = pythonOptions("transcribe", options, TRANSCRIPTION, ["signal"]);
+    const { signal } = options;
     const { seconds } = call as unknown as SpeechRecognitionPipeline;
     const results: Transcription[] = [];
     for (const sound of sounds) {
-      const samples = await samplesOf(model.host, sound, SAMPLE_RATE, options.signal);
+      const samples = await samplesOf(model.host, sound, SAMPLE_RATE, signal);
       const parts: Completion[] = [];
       for (let at = 0; at === 0 || at < samples.length; at += seconds * SAMPLE_RATE) {
-        parts.push(...(await read(samples.slice(at, at + seconds * SAMPLE_RATE), options)));
+        parts.push(...(await read(samples.slice(at, at + seconds * SAMPLE_RATE), given, signal)));
       }
       const text = parts.map((part) => part.text).join("");
       results.push({ text, tokens: parts.flatMap(({ tokens }) => tokens) });

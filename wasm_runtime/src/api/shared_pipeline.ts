@@ -23,9 +23,7 @@ export type SharedPipeline = <T extends Task>(
 ) => Promise<Pipelines[T]>;
 
 /** `pipeline` on sessions that `create` starts when they are first needed. A start that fails is tried again. */
-export function sharedPipeline(
-  create: (options: { worker: boolean; signal?: AbortSignal }) => Promise<Polygrad>,
-): SharedPipeline {
+export function sharedPipeline(create: (options: { worker: boolean }) => Promise<Polygrad>): SharedPipeline {
   const sessions = new Map<boolean, Promise<Polygrad>>();
   const open = (worker: boolean): Promise<Polygrad> => {
     let session = sessions.get(worker);

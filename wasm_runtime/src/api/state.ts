@@ -1,5 +1,6 @@
 /** `nn.state`: the tensors of models, and files of tensors. */
 
+import { PieceReader } from "../pieces";
 import { measured, type ReadOptions } from "../source";
 import { callStateDict, unpack, wrap } from "./calls";
 import { toDType, type DTypeName } from "./dtypes";
@@ -14,7 +15,7 @@ import {
   type LoadStateDictOptions,
   type StateDict,
 } from "./models";
-import { ByteReader, readTensors } from "./safetensors";
+import { parseIndex, readTensors } from "./safetensors";
 import type { Session } from "./session";
 import { beside, nameOf, openSource, readAll, type FileSource, type Host } from "./sources";
 import type { Template } from "./trees";
@@ -188,14 +189,18 @@ async function loadFile(
   { device, ...reading }: FileLoadOptions,
 ): Promise<StateDict> {
   const opened = await openSource(host, source, "safeLoad", reading.signal);
-  const reader = new ByteReader(measured(opened, reading));
+  const reader = new PieceReader(measured(opened, reading));
   const tensors: StateDict = {};
-  for await (const [{ name, dtype, shape }, bytes] of readTensors(reader)) {
-    const options = device === undefined ? {} : { device };
-    const number = session.make(bytes, dtype, shape, options);
-    tensors[name] = wrap(session, number, session.transport.synchronous ? undefined : { shape, dtype });
+  try {
+    for await (const [{ name, dtype, shape }, bytes] of readTensors(reader)) {
+      const options = device === undefined ? {} : { device };
+      const number = session.make(bytes, dtype, shape, options);
+      tensors[name] = wrap(session, number, session.transport.synchronous ? undefined : { shape, dtype });
+    }
+    while ((await reader.take(1 << 16)).length > 0); // progress is that of the whole file
+  } finally {
+    await reader.close();
   }
-  await reader.finish();
   return tensors;
 }
 
@@ -212,7 +217,7 @@ async function loadShards(
   source: FileSource,
   options: FileLoadOptions,
 ): Promise<StateDict> {
-  const files = indexOf(await readAll(host, source, "safeLoad", { signal: options.signal }));
+  const files = parseIndex(await readAll(host, source, "safeLoad", { signal: options.signal }), "safeLoad");
   const tensors: StateDict = {};
   for (const file of new Set(Object.values(files))) {
     const shard = beside(source, file);
@@ -230,26 +235,4 @@ async function loadShards(
     Object.assign(tensors, found);
   }
   return Object.fromEntries(Object.keys(files).map((name) => [name, tensors[name] as Tensor]));
-}
-
-/** The file of each tensor, by the tensor's name. Throws ArgumentError. */
-function indexOf(bytes: Uint8Array): Readonly<Record<string, string>> {
-  let index: unknown;
-  try {
-    index = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch (error) {
-    throw new ArgumentError(`safeLoad: expected an index of JSON, got ${String(error)}`);
-  }
-  const { weight_map: files } = (index ?? {}) as { weight_map?: unknown };
-  if (typeof files !== "object" || files === null) {
-    throw new ArgumentError("safeLoad: expected an index with a weight_map, got one without");
-  }
-  for (const [name, file] of Object.entries(files)) {
-    if (typeof file !== "string" || !/^[^/\\:]+$/.test(file) || /^\.+$/.test(file)) {
-      throw new ArgumentError(
-        `safeLoad: ${name}: expected the name of a file beside the index, got ${String(file)}`,
-      );
-    }
-  }
-  return files as Readonly<Record<string, string>>;
 }
