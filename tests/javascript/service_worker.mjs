@@ -129,6 +129,28 @@ const CASES = {
     return { framed, lines: await page.evaluate(() => document.readyState).then(() => lines) };
   },
 
+  /** A page in a frame that the attribute sandbox cuts off from its service worker computes all the same. */
+  async sandbox(context) {
+    const cdn = await serveAsCdn(context.argument);
+    const framed = `<script type='module'>
+      import { create } from '${cdn.url}/npm/polygrad@${cdn.version}/+esm';
+      try {
+        const { Tensor } = await create();
+        console.log('sum', await Tensor.ones(3).sum().item());
+      } catch (error) {
+        console.log('sum', String(error));
+      }
+    </script>`;
+    const frame = `<iframe sandbox="allow-scripts" srcdoc="${framed}"></iframe>`;
+    const { host, lines } = await open(context, `<!doctype html>${frame}`);
+    while (!lines.some((line) => line.startsWith("sum"))) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    host.close();
+    cdn.close();
+    return lines.filter((line) => line.startsWith("sum"));
+  },
+
   /** Which answers are kept. */
   async kept(context) {
     const [old, release] = ["polygrad-0123456789ab.zip", "polygrad-ba9876543210.zip"];

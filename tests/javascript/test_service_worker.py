@@ -79,6 +79,10 @@ def test_a_page_in_a_frame_is_reloaded_once(site: Path) -> None:
     assert [line for line in found["lines"] if "not cross-origin isolated after a reload" in line]
 
 
+def test_a_sandboxed_frame_computes_without_a_service_worker(package: Path, site: Path) -> None:
+    assert drive("chromium", site, "sandbox", package) == ["sum 3"]
+
+
 def test_what_is_kept(site: Path) -> None:
     found = drive("chromium", site, "kept")
     assert found["before"] == ["polygrad-0123456789ab.zip"]
