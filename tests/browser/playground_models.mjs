@@ -75,8 +75,11 @@ async function nextCharacters(page) {
   await page.locator("#train-characters").click();
   await page.locator("#next-bars li").first().waitFor(WAIT);
   await page.waitForTimeout(4000);
-  await page.locator("#train-characters").click();
+  await page.locator("#train-characters").evaluate((button) => {
+    for (let i = 0; i < 2; i++) button.click(); // the second click must not start another training
+  });
   await page.locator("#characters-note", { hasText: "stopped" }).waitFor(WAIT);
+  seen.stopped = await page.locator("#train-characters").innerText();
   const temperature = async (value) => {
     const before = await textOf(page, "next-note");
     await page.getByLabel("Temperature").fill(value);

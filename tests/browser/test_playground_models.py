@@ -39,6 +39,10 @@ def test_an_export_gives_way_to_a_new_training(seen: Any) -> None:
     assert seen["boundary"]["abandoned"] is False
 
 
+def test_two_clicks_on_stop_stop(seen: Any) -> None:
+    assert seen["next"]["stopped"] == "Train again"
+
+
 def test_the_downloaded_file_separates_the_circles_in_node(seen: Any) -> None:
     assert seen["boundary"]["file"] == "boundary.pgrd"
     assert [p > 0.5 for p in seen["boundary"]["inNode"]] == [False] * 12 + [True] * 12

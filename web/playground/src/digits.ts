@@ -298,6 +298,7 @@ class Digits {
   async start(): Promise<void> {
     if (this.#isTraining) {
       this.#isTraining = false; // the loop ends with its step
+      this.#train.disabled = true; // until then
       return;
     }
     this.#isTraining = true;
@@ -313,6 +314,7 @@ class Digits {
       this.#note.textContent = messageOf(error);
     } finally {
       this.#isTraining = false;
+      this.#train.disabled = false;
       this.#train.textContent = "Train again";
     }
   }
