@@ -212,6 +212,44 @@ async function leaveTooltip(page, show) {
   return page.locator(".cm-tooltip").count();
 }
 
+/** Another program is opened, the worker is started anew, and timers throw while a program runs. */
+async function runAndLeave(page) {
+  const begin = async (text) => {
+    await page.locator("#program").selectOption("tensor.js");
+    await opened(page, "tensor.js");
+    await page.locator(".cm-content").click();
+    await page.keyboard.press("Control+a");
+    await page.keyboard.insertText(text);
+    await page.locator("#run:enabled").waitFor(WAIT);
+    await page.keyboard.press("Control+Enter");
+    await page.locator("#stop:enabled").waitFor(WAIT);
+  };
+  const seen = {};
+  await begin(
+    "console.log(1);\nawait new Promise((done) => setTimeout(done, 2000));\nthrow new Error('late');",
+  );
+  await page.locator("#program").selectOption("tensor.py");
+  await opened(page, "tensor.py");
+  await page.locator(".failure").waitFor(WAIT);
+  seen.late = await page.locator(".failure").innerText();
+  seen.line = await page.locator(".cm-activeLineGutter").allInnerTexts();
+  seen.runs = await page.locator("#run").isEnabled();
+
+  await begin("for (;;) {}");
+  await page.locator("#device").dispatchEvent("change");
+  seen.stopped = await page.locator("#output").innerText();
+  seen.after = await runProgram(page, "gradients.py");
+
+  await begin(
+    "setTimeout(() => { throw new Error('in a timer'); }, 0);\nawait new Promise((done) => setTimeout(done, 500));",
+  );
+  await page.locator("#output", { hasText: "finished" }).waitFor(WAIT);
+  seen.timer = await page.locator("#output").innerText();
+  seen.status = await page.locator("#status").getAttribute("data-state");
+  await page.locator("#revert").click();
+  return seen;
+}
+
 const server = await startServer();
 const browser = await launchChromium();
 const address = `${server.url}/playground/`;
@@ -225,10 +263,14 @@ try {
     helped[file] = await help(page, file, asked);
   const tooltips = {};
   for (const [kind, show] of Object.entries(TOOLTIPS)) tooltips[kind] = await leaveTooltip(page, show);
+  const left = await runAndLeave(page);
+  const all = [...complaints, ...shared.complaints];
+  // what programs throw in timers is an error of the page's console, too
+  const unexpected = all.filter((text) => !text.includes("in a timer"));
   console.log(
     JSON.stringify({
-      ...{ edited, shared, gpu, helped, tooltips },
-      complaints: [...complaints, ...shared.complaints],
+      ...{ edited, shared, gpu, helped, tooltips, left },
+      complaints: unexpected,
     }),
   );
 } finally {

@@ -92,7 +92,7 @@ interface OpenProgram {
 class Editor {
   readonly #choice = new ProgramChoice(() => void this.#open());
   readonly #device = new DeviceChoice(element("device", HTMLSelectElement), () => {
-    this.#changeDevice();
+    this.#restart();
   });
   readonly #runButton = button("run");
   readonly #stopButton = button("stop");
@@ -111,21 +111,22 @@ class Editor {
     this.#receive(event);
   });
   #program: OpenProgram | undefined;
-  #isRunning = false;
+  /** The file of the program that runs, which may be another one than the open program. */
+  #running: string | undefined;
 
   constructor() {
     this.#runButton.addEventListener("click", () => {
       this.#run();
     });
     this.#stopButton.addEventListener("click", () => {
-      this.#stop();
+      this.#restart();
     });
     this.#revertButton.addEventListener("click", () => {
       this.#revert();
     });
     button("share").addEventListener("click", () => void this.#share());
     addEventListener("hashchange", () => void this.#openLink());
-    this.#setRunning(false);
+    this.#setRunning(undefined);
     void this.#start();
   }
 
@@ -136,8 +137,9 @@ class Editor {
     await this.#open();
   }
 
-  #setRunning(isRunning: boolean): void {
-    this.#isRunning = isRunning;
+  #setRunning(file: string | undefined): void {
+    const isRunning = file !== undefined;
+    this.#running = file;
     this.#runButton.disabled = isRunning;
     this.#stopButton.disabled = !isRunning;
     this.#output.setBusy(isRunning);
@@ -219,31 +221,27 @@ class Editor {
     }
   }
 
-  #changeDevice(): void {
-    if (this.#isRunning) this.#output.print("stopped\n", "note");
-    this.#setRunning(false);
+  /** Start a fresh worker on the chosen device. A program that runs is stopped. */
+  #restart(): void {
+    if (this.#running !== undefined) this.#output.print("stopped\n", "note");
+    this.#setRunning(undefined);
     showStatus("busy", "starting");
     this.#runner.restart(this.#device.device);
   }
 
   #run(): void {
     const program = this.#program;
-    if (this.#isRunning || program?.file !== this.#choice.file) return; // the chosen program has not arrived yet
+    if (this.#running !== undefined || program?.file !== this.#choice.file) return; // the chosen program has not arrived yet
     const { file, example } = program;
     this.#output.clear();
-    this.#setRunning(true);
+    this.#setRunning(file);
     const data = isExample(example) ? dataOf(example) : [];
     this.#runner.run({ language: languageOf(file), source: this.#source.text, file, data });
   }
 
-  #stop(): void {
-    this.#runner.restart(this.#device.device);
-    this.#output.print("stopped\n", "note");
-    this.#setRunning(false);
-  }
-
   #showFailure(failure: Failure): void {
-    if (failure.line !== undefined) this.#source.goToLine(failure.line);
+    const isOpen = this.#source.file === this.#running;
+    if (failure.line !== undefined && isOpen) this.#source.goToLine(failure.line);
     this.#output.showFailure(failure);
   }
 
@@ -258,7 +256,7 @@ class Editor {
       case "unusable":
         showStatus("failed", "not started");
         this.#showFailure({ name: "polygrad did not start", message: event.message });
-        this.#setRunning(false);
+        this.#setRunning(undefined);
         break;
       case "output":
         this.#output.print(event.text, event.error ? "error" : "");
@@ -272,7 +270,7 @@ class Editor {
       case "done":
         if (event.failure) this.#showFailure(event.failure);
         else this.#output.print(`finished in ${event.seconds.toFixed(2)} s\n`, "note");
-        this.#setRunning(false);
+        this.#setRunning(undefined);
     }
   }
 }
