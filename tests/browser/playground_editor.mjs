@@ -250,6 +250,41 @@ async function runAndLeave(page) {
   return seen;
 }
 
+/** Links of strangers: HTML in a name, the name of a property of every object, a text that unpacks to megabytes. */
+async function openHostileLinks(browser, address) {
+  const { page, complaints } = await open(browser, address, DESK);
+  await opened(page, "xor.js");
+  const link = (example, text) =>
+    page.evaluate(
+      async ([example, text]) => {
+        const { Blob, Response, CompressionStream, btoa, encodeURIComponent } = globalThis;
+        const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+        const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+        const packed = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+        const name = encodeURIComponent(example);
+        return `#editor/${name}/${packed.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
+      },
+      [example, text],
+    );
+  const titles = [];
+  for (const example of ["<img src=x onerror=alert(1)>.js", "constructor"]) {
+    const before = await page.locator("#source").getAttribute("data-program");
+    await page.goto(address + (await link(example, "</script><b>hostile</b>")));
+    await page.locator(`#source:not([data-program="${before}"])`).waitFor(WAIT);
+    titles.push(await page.locator("#program option:checked").evaluate(({ text }) => text));
+  }
+  const seen = {
+    titles,
+    source: await source(page),
+    elements: await page.locator("main img, main b").count(),
+  };
+  await page.goto(address + (await link("xor.js", "x".repeat(3_000_000))));
+  await page.locator(".failure").waitFor(WAIT);
+  seen.huge = await page.locator(".failure").innerText();
+  seen.kept = await source(page);
+  return { ...seen, complaints };
+}
+
 const server = await startServer();
 const browser = await launchChromium();
 const address = `${server.url}/playground/`;
@@ -264,12 +299,13 @@ try {
   const tooltips = {};
   for (const [kind, show] of Object.entries(TOOLTIPS)) tooltips[kind] = await leaveTooltip(page, show);
   const left = await runAndLeave(page);
-  const all = [...complaints, ...shared.complaints];
+  const hostile = await openHostileLinks(browser, address);
+  const all = [...complaints, ...shared.complaints, ...hostile.complaints];
   // what programs throw in timers is an error of the page's console, too
   const unexpected = all.filter((text) => !text.includes("in a timer"));
   console.log(
     JSON.stringify({
-      ...{ edited, shared, gpu, helped, tooltips, left },
+      ...{ edited, shared, gpu, helped, tooltips, left, hostile },
       complaints: unexpected,
     }),
   );

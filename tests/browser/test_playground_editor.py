@@ -116,3 +116,11 @@ def test_a_new_worker_stops_the_program_that_runs(seen: Any) -> None:
 def test_an_error_in_a_timer_is_output(seen: Any) -> None:
     assert "in a timer" in seen["left"]["timer"] and seen["left"]["status"] == "ready"
     assert "did not start" not in seen["left"]["timer"]
+
+
+def test_links_of_strangers_are_text(seen: Any) -> None:
+    hostile = seen["hostile"]
+    names = [title.split(" (shared-")[0] for title in hostile["titles"]]
+    assert names == ["<img src=x onerror=alert(1)>.js", "constructor"]
+    assert hostile["source"] == "</script><b>hostile</b>" and hostile["elements"] == 0
+    assert "at most 1000000 characters" in hostile["huge"] and hostile["kept"] == hostile["source"]

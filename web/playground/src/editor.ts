@@ -154,7 +154,8 @@ class Editor {
       this.#choice.add(file, { original: shared.text, example: shared.example });
       this.#choice.choose(file);
       await this.#open();
-      this.#note.textContent = "This program came by a link. Read it before you run it.";
+      if (this.#program?.file === file && draftOf(file) === undefined)
+        this.#note.textContent = "This program came by a link. Read it before you run it.";
       return true;
     } catch (error) {
       this.#showFailure({ name: "The link did not open", message: messageOf(error) });
