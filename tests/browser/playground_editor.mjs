@@ -285,6 +285,26 @@ async function openHostileLinks(browser, address) {
   return { ...seen, complaints };
 }
 
+/** A browser that has no room for what the page keeps. */
+async function editWithoutRoom(browser, address) {
+  const context = await browser.newContext(DESK);
+  await context.addInitScript(() => {
+    globalThis.Storage.prototype.setItem = () => {
+      throw new globalThis.DOMException("no room", "QuotaExceededError");
+    };
+  });
+  const page = await context.newPage();
+  await page.goto(address);
+  await opened(page, "xor.js");
+  const seen = { failures: await page.locator(".failure").count() };
+  await typeAtEnd(page, ADDED);
+  seen.note = await note(page);
+  await page.keyboard.press("Control+Enter");
+  await page.locator("#output", { hasText: "finished" }).waitFor(WAIT);
+  seen.ran = await page.locator("#output").innerText();
+  return seen;
+}
+
 const server = await startServer();
 const browser = await launchChromium();
 const address = `${server.url}/playground/`;
@@ -300,12 +320,13 @@ try {
   for (const [kind, show] of Object.entries(TOOLTIPS)) tooltips[kind] = await leaveTooltip(page, show);
   const left = await runAndLeave(page);
   const hostile = await openHostileLinks(browser, address);
+  const roomless = await editWithoutRoom(browser, address);
   const all = [...complaints, ...shared.complaints, ...hostile.complaints];
   // what programs throw in timers is an error of the page's console, too
   const unexpected = all.filter((text) => !text.includes("in a timer"));
   console.log(
     JSON.stringify({
-      ...{ edited, shared, gpu, helped, tooltips, left, hostile },
+      ...{ edited, shared, gpu, helped, tooltips, left, hostile, roomless },
       complaints: unexpected,
     }),
   );

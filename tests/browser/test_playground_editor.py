@@ -124,3 +124,9 @@ def test_links_of_strangers_are_text(seen: Any) -> None:
     assert names == ["<img src=x onerror=alert(1)>.js", "constructor"]
     assert hostile["source"] == "</script><b>hostile</b>" and hostile["elements"] == 0
     assert "at most 1000000 characters" in hostile["huge"] and hostile["kept"] == hostile["source"]
+
+
+def test_a_browser_without_room_runs_programs(seen: Any) -> None:
+    roomless = seen["roomless"]
+    assert roomless["failures"] == 0 and "does not keep it" in roomless["note"]
+    assert "é–𝄞 42" in roomless["ran"]

@@ -192,7 +192,8 @@ class Editor {
     const program = this.#program;
     if (program === undefined) return;
     const { file, original } = program;
-    history.replaceState(null, "", "#editor"); // the address no longer says what is here
+    // The address no longer says what is here. Safari throws after 100 changes of the address in 30 seconds.
+    if (location.hash !== "#editor") history.replaceState(null, "", "#editor");
     this.#showEdited(text !== original);
     const origin = this.#choice.originOf(file);
     try {
