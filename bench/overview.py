@@ -40,12 +40,8 @@ PANELS = (
 )
 
 _COLUMNS, _WIDTH, _GAP, _TOP = 2, 400, 24, 44
-_NAME, _FIGURE, _BAR, _HEAD = (
-    112,
-    58,
-    15,
-    26,
-)  # widths of a name and of a figure, heights of a bar and of a title
+_NAME, _FIGURE = 112, 58  # widths of a library's name and of a figure
+_BAR, _HEAD = 15, 26  # heights of a bar and of a title
 
 
 def result(panel: Panel) -> Result:

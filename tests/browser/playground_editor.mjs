@@ -212,6 +212,99 @@ async function leaveTooltip(page, show) {
   return page.locator(".cm-tooltip").count();
 }
 
+/** Another program is opened, the worker is started anew, and timers throw while a program runs. */
+async function runAndLeave(page) {
+  const begin = async (text) => {
+    await page.locator("#program").selectOption("tensor.js");
+    await opened(page, "tensor.js");
+    await page.locator(".cm-content").click();
+    await page.keyboard.press("Control+a");
+    await page.keyboard.insertText(text);
+    await page.locator("#run:enabled").waitFor(WAIT);
+    await page.keyboard.press("Control+Enter");
+    await page.locator("#stop:enabled").waitFor(WAIT);
+  };
+  const seen = {};
+  await begin(
+    "console.log(1);\nawait new Promise((done) => setTimeout(done, 2000));\nthrow new Error('late');",
+  );
+  await page.locator("#program").selectOption("tensor.py");
+  await opened(page, "tensor.py");
+  await page.locator(".failure").waitFor(WAIT);
+  seen.late = await page.locator(".failure").innerText();
+  seen.line = await page.locator(".cm-activeLineGutter").allInnerTexts();
+  seen.runs = await page.locator("#run").isEnabled();
+
+  await begin("for (;;) {}");
+  await page.locator("#device").dispatchEvent("change");
+  seen.stopped = await page.locator("#output").innerText();
+  seen.after = await runProgram(page, "gradients.py");
+
+  await begin(
+    "setTimeout(() => { throw new Error('in a timer'); }, 0);\nawait new Promise((done) => setTimeout(done, 500));",
+  );
+  await page.locator("#output", { hasText: "finished" }).waitFor(WAIT);
+  seen.timer = await page.locator("#output").innerText();
+  seen.status = await page.locator("#status").getAttribute("data-state");
+  await page.locator("#revert").click();
+  return seen;
+}
+
+/** Links of strangers: HTML in a name, the name of a property of every object, a text that unpacks to megabytes. */
+async function openHostileLinks(browser, address) {
+  const { page, complaints } = await open(browser, address, DESK);
+  await opened(page, "xor.js");
+  const link = (example, text) =>
+    page.evaluate(
+      async ([example, text]) => {
+        const { Blob, Response, CompressionStream, btoa, encodeURIComponent } = globalThis;
+        const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+        const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+        const packed = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+        const name = encodeURIComponent(example);
+        return `#editor/${name}/${packed.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
+      },
+      [example, text],
+    );
+  const titles = [];
+  for (const example of ["<img src=x onerror=alert(1)>.js", "constructor"]) {
+    const before = await page.locator("#source").getAttribute("data-program");
+    await page.goto(address + (await link(example, "</script><b>hostile</b>")));
+    await page.locator(`#source:not([data-program="${before}"])`).waitFor(WAIT);
+    titles.push(await page.locator("#program option:checked").evaluate(({ text }) => text));
+  }
+  const seen = {
+    titles,
+    source: await source(page),
+    elements: await page.locator("main img, main b").count(),
+  };
+  await page.goto(address + (await link("xor.js", "x".repeat(3_000_000))));
+  await page.locator(".failure").waitFor(WAIT);
+  seen.huge = await page.locator(".failure").innerText();
+  seen.kept = await source(page);
+  return { ...seen, complaints };
+}
+
+/** A browser that has no room for what the page keeps. */
+async function editWithoutRoom(browser, address) {
+  const context = await browser.newContext(DESK);
+  await context.addInitScript(() => {
+    globalThis.Storage.prototype.setItem = () => {
+      throw new globalThis.DOMException("no room", "QuotaExceededError");
+    };
+  });
+  const page = await context.newPage();
+  await page.goto(address);
+  await opened(page, "xor.js");
+  const seen = { failures: await page.locator(".failure").count() };
+  await typeAtEnd(page, ADDED);
+  seen.note = await note(page);
+  await page.keyboard.press("Control+Enter");
+  await page.locator("#output", { hasText: "finished" }).waitFor(WAIT);
+  seen.ran = await page.locator("#output").innerText();
+  return seen;
+}
+
 const server = await startServer();
 const browser = await launchChromium();
 const address = `${server.url}/playground/`;
@@ -225,10 +318,16 @@ try {
     helped[file] = await help(page, file, asked);
   const tooltips = {};
   for (const [kind, show] of Object.entries(TOOLTIPS)) tooltips[kind] = await leaveTooltip(page, show);
+  const left = await runAndLeave(page);
+  const hostile = await openHostileLinks(browser, address);
+  const roomless = await editWithoutRoom(browser, address);
+  const all = [...complaints, ...shared.complaints, ...hostile.complaints];
+  // what programs throw in timers is an error of the page's console, too
+  const unexpected = all.filter((text) => !text.includes("in a timer"));
   console.log(
     JSON.stringify({
-      ...{ edited, shared, gpu, helped, tooltips },
-      complaints: [...complaints, ...shared.complaints],
+      ...{ edited, shared, gpu, helped, tooltips, left, hostile, roomless },
+      complaints: unexpected,
     }),
   );
 } finally {

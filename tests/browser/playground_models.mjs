@@ -34,6 +34,12 @@ async function learnBoundary(page) {
   await page.locator("#boundary-data").selectOption("circles");
   await page.locator("#boundary-optimizer").selectOption("SGD");
   await page.locator("#boundary-note", { hasText: /^42 parameters .*(9\d|100)% right/ }).waitFor(WAIT);
+  // a network that is trained anew while the last one is exported
+  await page.evaluate(() => {
+    for (const id of ["export-boundary", "train-boundary"]) globalThis.document.getElementById(id).click();
+  });
+  await page.locator("#boundary-note", { hasText: /^42 parameters .*(9\d|100)% right/ }).waitFor(WAIT);
+  seen.abandoned = await page.locator("#exported").isVisible();
   await page.locator("#export-boundary").click();
   await page.locator("#exported-note", { hasText: "without Python" }).waitFor(WAIT);
   seen.exported = await textOf(page, "exported-note");
@@ -69,8 +75,11 @@ async function nextCharacters(page) {
   await page.locator("#train-characters").click();
   await page.locator("#next-bars li").first().waitFor(WAIT);
   await page.waitForTimeout(4000);
-  await page.locator("#train-characters").click();
+  await page.locator("#train-characters").evaluate((button) => {
+    for (let i = 0; i < 2; i++) button.click(); // the second click must not start another training
+  });
   await page.locator("#characters-note", { hasText: "stopped" }).waitFor(WAIT);
+  seen.stopped = await page.locator("#train-characters").innerText();
   const temperature = async (value) => {
     const before = await textOf(page, "next-note");
     await page.getByLabel("Temperature").fill(value);

@@ -31,7 +31,10 @@ async function trace(browser) {
   };
 }
 
-/** The long tasks of a page while `act` goes on, with their milliseconds and those on a processor. */
+/**
+ * The long tasks of a page while `act` goes on, with their milliseconds and those on a processor: null for a task that
+ * the trace lacks.
+ */
 async function watch(context, url, act) {
   const page = await context.newPage();
   await page.addInitScript(() => {
@@ -40,11 +43,12 @@ async function watch(context, url, act) {
       for (const { startTime, duration } of list.getEntries()) window.longTasks.push({ startTime, duration });
     }).observe({ type: "longtask", buffered: true });
   });
+  // The trace of a process that has just started may begin late: so the page's process shows another page before.
+  await page.goto(IDLE);
   const end = await trace(context.browser());
   await page.goto(url);
   const told = await act(page);
   const long = await page.evaluate(() => window.longTasks);
-  // the trace of a page's process may begin late: so what both clocks know is at the end
   const marked = await page.evaluate((mark) => performance.mark(mark).startTime, MARK);
   const events = await end();
   await page.close();
@@ -61,17 +65,15 @@ async function watch(context, url, act) {
     // a long task may be reported without its first or last part
     const during = (task) =>
       task.startTime < startTime + duration && startTime < task.startTime + task.duration;
-    return {
-      startTime,
-      duration,
-      processor: Math.max(...tasks.filter(during).map((task) => task.processor)),
-    };
+    const times = tasks.filter(during).map((task) => task.processor);
+    return { startTime, duration, processor: times.length > 0 ? Math.max(...times) : null };
   });
   return { told, tasks: tasks.length, long: found };
 }
 
+/** The most milliseconds that a task had a processor for. A task that the trace lacks may have had any number. */
 function longest({ long }) {
-  return Math.max(0, ...long.map(({ processor }) => processor));
+  return Math.max(0, ...long.map(({ processor }) => processor ?? Infinity));
 }
 
 /** The quietest visit of those that are needed. */
@@ -117,13 +119,14 @@ async function inspect(page) {
 
 const server = await startServer();
 const browser = await launchChromium();
+const IDLE = `${server.url}/playground/icon.svg`;
 // what the digits' page has stored when it started, the others start from
 const context = await browser.newContext({ viewport: { width: 1200, height: 800 } });
 const address = `${server.url}/playground/`;
 try {
   console.log(
     JSON.stringify({
-      frozen: await watch(context, `${server.url}/playground/icon.svg`, freeze),
+      frozen: await watch(context, IDLE, freeze),
       digits: await watchQuietest(context, `${address}#digits`, train),
       characters: await watchQuietest(context, `${address}#characters`, write),
       kernels: await watchQuietest(context, `${address}#kernels`, inspect),

@@ -101,3 +101,32 @@ def test_other_libraries_have_no_tensors(seen: Any, file: str) -> None:
 
 def test_tooltips_close_when_their_program_is_left(seen: Any) -> None:
     assert seen["tooltips"] == {"hover": 0, "completion": 0, "help": 0}  # see the complaints, too
+
+
+def test_an_error_of_a_program_that_was_left_moves_no_cursor(seen: Any) -> None:
+    left = seen["left"]
+    assert "late" in left["late"] and "line 3" in left["late"]
+    assert left["line"] == ["1"] and left["runs"]
+
+
+def test_a_new_worker_stops_the_program_that_runs(seen: Any) -> None:
+    assert "stopped" in seen["left"]["stopped"] and "finished" in seen["left"]["after"]
+
+
+def test_an_error_in_a_timer_is_output(seen: Any) -> None:
+    assert "in a timer" in seen["left"]["timer"] and seen["left"]["status"] == "ready"
+    assert "did not start" not in seen["left"]["timer"]
+
+
+def test_links_of_strangers_are_text(seen: Any) -> None:
+    hostile = seen["hostile"]
+    names = [title.split(" (shared-")[0] for title in hostile["titles"]]
+    assert names == ["<img src=x onerror=alert(1)>.js", "constructor"]
+    assert hostile["source"] == "</script><b>hostile</b>" and hostile["elements"] == 0
+    assert "at most 1000000 characters" in hostile["huge"] and hostile["kept"] == hostile["source"]
+
+
+def test_a_browser_without_room_runs_programs(seen: Any) -> None:
+    roomless = seen["roomless"]
+    assert roomless["failures"] == 0 and "does not keep it" in roomless["note"]
+    assert "é–𝄞 42" in roomless["ran"]

@@ -35,6 +35,14 @@ def test_the_exported_file_computes_what_the_network_does(seen: Any) -> None:
     assert boundary["button"] == "Train again"
 
 
+def test_an_export_gives_way_to_a_new_training(seen: Any) -> None:
+    assert seen["boundary"]["abandoned"] is False
+
+
+def test_two_clicks_on_stop_stop(seen: Any) -> None:
+    assert seen["next"]["stopped"] == "Train again"
+
+
 def test_the_downloaded_file_separates_the_circles_in_node(seen: Any) -> None:
     assert seen["boundary"]["file"] == "boundary.pgrd"
     assert [p > 0.5 for p in seen["boundary"]["inNode"]] == [False] * 12 + [True] * 12

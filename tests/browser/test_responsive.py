@@ -35,4 +35,5 @@ def test_no_task_holds_the_main_thread_up(seen: Any, page: str, told: str) -> No
     watched = seen[page]
     assert watched["told"].startswith(told)
     assert watched["tasks"] > 100
+    assert [task for task in watched["long"] if task["processor"] is None] == []  # the trace has them all
     assert [task for task in watched["long"] if task["processor"] > LONGEST] == []

@@ -129,15 +129,39 @@ const CASES = {
     return { framed, lines: await page.evaluate(() => document.readyState).then(() => lines) };
   },
 
+  /** A page in a frame that the attribute sandbox cuts off from its service worker computes all the same. */
+  async sandbox(context) {
+    const cdn = await serveAsCdn(context.argument);
+    const framed = `<script type='module'>
+      import { create } from '${cdn.url}/npm/polygrad@${cdn.version}/+esm';
+      try {
+        const { Tensor } = await create();
+        console.log('sum', await Tensor.ones(3).sum().item());
+      } catch (error) {
+        console.log('sum', String(error));
+      }
+    </script>`;
+    const frame = `<iframe sandbox="allow-scripts" srcdoc="${framed}"></iframe>`;
+    const { host, lines } = await open(context, `<!doctype html>${frame}`);
+    while (!lines.some((line) => line.startsWith("sum"))) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    host.close();
+    cdn.close();
+    return lines.filter((line) => line.startsWith("sum"));
+  },
+
   /** Which answers are kept. */
   async kept(context) {
     const [old, release] = ["polygrad-0123456789ab.zip", "polygrad-ba9876543210.zip"];
+    const others = ["photos-0123456789ab.zip", "photos-ba9876543210.zip"];
     const files = { "a.txt": "a", "b.no-store.txt": "b", [old]: "old", [release]: "new" };
+    for (const name of others) files[name] = "of the site";
     for (const [name, text] of Object.entries(files)) await writeFile(join(context.site, name), text);
     const { page, host } = await open(context, empty("data-offline"));
     const seen = await poll(
       page,
-      async ([old, release]) => {
+      async ([old, release, ...others]) => {
         if (navigator.serviceWorker.controller === null) return null;
         const read = async (path, options) => (await fetch(path, options)).text();
         const [name] = await caches.keys();
@@ -158,11 +182,15 @@ const CASES = {
         const before = await until(old);
         await read(release);
         await until(release);
+        for (const name of others) {
+          await read(name);
+          await until(name);
+        }
         await read("a.txt");
         const after = await until("a.txt");
         return { before, after };
       },
-      [old, release],
+      [old, release, ...others],
     );
     host.close();
     const failed = await page.evaluate(() => fetch("missing.txt").then(String, ({ name }) => name));
@@ -170,10 +198,25 @@ const CASES = {
     return { ...seen, failed, text };
   },
 
-  /** What is said of a script tag that asks for nothing, or for a policy that does not exist. */
+  /** Settings arrive beside a query of the script's own, and a page that answers a form is isolated without a reload. */
+  async query(context) {
+    const html = empty("data-isolate").replace("worker.js", "worker.js?v=2");
+    const { page, host } = await open(context, `${html}<form method="post"></form>`);
+    await poll(page, () => (globalThis.crossOriginIsolated ? true : null));
+    const script = await page.evaluate(() => navigator.serviceWorker.controller.scriptURL);
+    const loaded = loads(host);
+    await page.evaluate(() => document.querySelector("form").submit());
+    await poll(page, () => (performance.getEntriesByType("navigation")[0].type === "navigate" ? true : null));
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const isolated = await page.evaluate(() => globalThis.crossOriginIsolated);
+    host.close();
+    return { query: new URL(script).search, isolated, loads: loads(host) - loaded };
+  },
+
+  /** What is said of a script tag that asks for nothing, for a policy that does not exist, and of a module. */
   async mistaken(context) {
     const lines = [];
-    for (const attributes of ["", 'data-isolate="always"']) {
+    for (const attributes of ["", 'data-isolate="always"', 'data-isolate type="module"']) {
       const seen = await open(context, empty(attributes));
       while (seen.lines.length === 0) await new Promise((resolve) => setTimeout(resolve, 50));
       lines.push(seen.lines[0]);

@@ -79,17 +79,35 @@ def test_a_page_in_a_frame_is_reloaded_once(site: Path) -> None:
     assert [line for line in found["lines"] if "not cross-origin isolated after a reload" in line]
 
 
+def test_a_sandboxed_frame_computes_without_a_service_worker(package: Path, site: Path) -> None:
+    assert drive("chromium", site, "sandbox", package) == ["sum 3"]
+
+
 def test_what_is_kept(site: Path) -> None:
     found = drive("chromium", site, "kept")
     assert found["before"] == ["polygrad-0123456789ab.zip"]
-    assert sorted(found["after"]) == ["a.txt", "polygrad-ba9876543210.zip"]
+    assert sorted(found["after"]) == [
+        "a.txt",
+        "photos-0123456789ab.zip",
+        "photos-ba9876543210.zip",
+        "polygrad-ba9876543210.zip",
+    ]
     assert (found["failed"], found["text"]) == ("TypeError", "a")
+
+
+def test_settings_arrive_beside_a_query_and_forms_are_sent_once(site: Path) -> None:
+    assert drive("chromium", site, "query") == {
+        "query": "?v=2&isolate=require-corp",
+        "isolated": True,
+        "loads": 1,
+    }
 
 
 def test_a_tag_that_asks_for_nothing_is_told(site: Path) -> None:
     assert drive("chromium", site, "mistaken") == [
         "polygrad-service-worker: Error: expected the attribute data-isolate or data-offline, got neither",
         "polygrad-service-worker: Error: data-isolate: expected require-corp or credentialless, got always",
+        "polygrad-service-worker: expected a script tag with src, got a module or an inline script",
     ]
 
 

@@ -79,18 +79,26 @@ type Files = ReadonlyMap<string, Uint8Array>;
 
 /** Whether a service worker answers the requests of this page, but for those that wait synchronously. */
 function hasServiceWorker(): boolean {
-  return (
-    typeof document !== "undefined" && "serviceWorker" in navigator && !!navigator.serviceWorker.controller
-  );
+  try {
+    return (
+      typeof document !== "undefined" && "serviceWorker" in navigator && !!navigator.serviceWorker.controller
+    );
+  } catch {
+    return false; // reading navigator.serviceWorker throws in a frame with the attribute sandbox
+  }
 }
 
 /** Those of the files `urls` that a service worker keeps for when there is no network. */
 async function keptByServiceWorker(urls: readonly string[]): Promise<Files> {
   const kept = new Map<string, Uint8Array>();
   if (!hasServiceWorker()) return kept;
-  for (const url of urls) {
-    const response = await caches.match(url, { ignoreVary: true });
-    if (response !== undefined) kept.set(url, new Uint8Array(await response.arrayBuffer()));
+  try {
+    for (const url of urls) {
+      const response = await caches.match(url, { ignoreVary: true });
+      if (response !== undefined) kept.set(url, new Uint8Array(await response.arrayBuffer()));
+    }
+  } catch (error) {
+    console.warn(`polygrad: files that a service worker keeps cannot be read: ${String(error)}`);
   }
   return kept;
 }

@@ -3,10 +3,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { queryOf, settingsOf } from "../src/service_worker/settings";
+import { addressOf, settingsOf } from "../src/service_worker/settings";
 
-const arrived = (attributes: Record<string, string>): unknown =>
-  settingsOf(Object.fromEntries(new URLSearchParams(queryOf(settingsOf(attributes)))));
+const SCRIPT = "https://example.org/site/polygrad-service-worker.js";
+
+const addressFor = (attributes: Record<string, string>, script = SCRIPT): URL =>
+  new URL(addressOf(script, settingsOf(attributes)));
+
+const arrived = (address: URL): unknown => settingsOf(Object.fromEntries(address.searchParams));
 
 test("settings of a tag are those of the worker", () => {
   const cases = [
@@ -14,7 +18,15 @@ test("settings of a tag are those of the worker", () => {
     { attributes: { isolate: "credentialless", offline: "" }, isolate: "credentialless", offline: true },
     { attributes: { offline: "" }, isolate: undefined, offline: true },
   ];
-  for (const { attributes, ...expected } of cases) assert.deepEqual(arrived(attributes), expected);
+  for (const { attributes, ...expected } of cases) {
+    assert.deepEqual(arrived(addressFor(attributes)), expected);
+  }
+});
+
+test("a query in the script's address stays", () => {
+  const address = addressFor({ isolate: "", offline: "" }, `${SCRIPT}?v=2`);
+  assert.equal(address.searchParams.get("v"), "2");
+  assert.deepEqual(arrived(address), { isolate: "require-corp", offline: true });
 });
 
 test("a tag that asks for nothing, or for another policy, is an error", () => {

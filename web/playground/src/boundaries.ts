@@ -164,8 +164,8 @@ class Boundaries {
   });
   #points = this.#newPoints();
   #learner: Learner | undefined;
-  #turn = 0; // of training; an older one ends
-  #running: Promise<void> = Promise.resolve(); // the last training; one begins when the one before has ended
+  #turn = 0; // of training or an export; an older one ends
+  #running: Promise<void> = Promise.resolve(); // the last turn; one begins when the one before has ended
   #isTraining = false;
 
   constructor() {
@@ -173,7 +173,9 @@ class Boundaries {
       if (this.#isTraining) this.#stop();
       else this.restart();
     });
-    this.#export.addEventListener("click", () => void this.#exportModel());
+    this.#export.addEventListener("click", () => {
+      this.#exportModel();
+    });
   }
 
   #newPoints(): Points {
@@ -220,7 +222,15 @@ class Boundaries {
     this.#learner?.dispose();
     const learner = (this.#learner = new Learner(pg, this.#controls.settings, this.#points));
     const step = await learner.prepare();
-    this.#export.disabled = false;
+    try {
+      if (turn === this.#turn) this.#export.disabled = false;
+      await this.#runSteps(learner, step, turn);
+    } finally {
+      step.dispose();
+    }
+  }
+
+  async #runSteps(learner: Learner, step: Training, turn: number): Promise<void> {
     const { size } = learner.network;
     for (let done = 0; done < MAX_STEPS && turn === this.#turn;) {
       let loss = 0;
@@ -233,25 +243,31 @@ class Boundaries {
         `${size} parameters · step ${done} of ${MAX_STEPS} · loss ${loss.toFixed(3)} · ` +
         `${accuracy.toFixed(0)}% right`;
     }
-    step.dispose();
   }
 
   /** Export the network as it is: training ends, so that the file and the network are the same. */
-  async #exportModel(): Promise<void> {
+  #exportModel(): void {
     const learner = this.#learner;
     if (learner === undefined) return;
     this.#stop();
     this.#export.disabled = true;
+    const turn = this.#turn;
+    this.#running = this.#running.then(() => this.#showExported(learner, turn));
+  }
+
+  async #showExported(learner: Learner, turn: number): Promise<void> {
+    if (turn !== this.#turn) return; // a new network is trained instead
     try {
-      await this.#running;
       const pg = await session();
       const expected = await learner.look();
+      const bytes = await learner.network.export(pg);
+      if (turn !== this.#turn) return;
       this.#view.showPlane(expected);
-      await this.#exported.show(await learner.network.export(pg), this.#points, expected);
+      await this.#exported.show(bytes, this.#points, expected);
     } catch (error) {
       this.#note.textContent = messageOf(error);
     } finally {
-      this.#export.disabled = learner !== this.#learner; // another one may be on its way
+      if (turn === this.#turn) this.#export.disabled = false;
     }
   }
 }

@@ -1,5 +1,7 @@
 /** Points of two classes in the plane, to be told apart. */
 
+import { randomFrom } from "./random";
+
 /** Points from -1 to 1, `x` and `y` one after the other, and the class of each. */
 export interface Points {
   readonly places: Float32Array<ArrayBuffer>;
@@ -7,17 +9,6 @@ export interface Points {
 }
 
 const COUNT = 240;
-
-/** A generator of numbers from 0 to 1, the same for each seed (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 type Place = readonly [x: number, y: number];
 

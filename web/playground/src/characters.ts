@@ -230,13 +230,14 @@ class Characters {
       this.#note.textContent = messageOf(error);
     } finally {
       this.#isWriting = false;
-      this.#continue.disabled = false;
+      this.#continue.disabled = this.#reader === undefined;
     }
   }
 
   async #start(): Promise<void> {
     if (this.#isTraining) {
       this.#isTraining = false; // the loop ends with its step
+      this.#train.disabled = true; // until then
       return;
     }
     this.#isTraining = true;
@@ -252,13 +253,16 @@ class Characters {
       this.#note.textContent = messageOf(error);
     } finally {
       this.#isTraining = false;
+      this.#train.disabled = false;
       this.#train.textContent = "Train again";
+      this.#continue.disabled = this.#reader === undefined;
     }
   }
 
   async #learn(pg: Polygrad): Promise<void> {
     pg.Tensor.manualSeed(0);
     this.#reader = undefined;
+    this.#continue.disabled = true;
     if (this.#model) pg.dispose(this.#model);
     const model = (this.#model = new Writer(pg, alphabet.length));
     const parameters = pg.nn.state.getParameters(model);

@@ -6,20 +6,12 @@ import { Chart } from "./chart";
 import { button, element, html, make } from "./dom";
 import { Drawing, SIDE } from "./drawing";
 import { messageOf } from "./failures";
+import { randomFrom } from "./random";
 import { session } from "./session";
 import { prepareTraining, type Training } from "./training";
 
 const [BATCH, HIDDEN, EPOCHS, HELD_OUT] = [64, 128, 30, 360];
 const PIXELS = SIDE * SIDE;
-
-/** A generator of numbers from 0 to 1, the same in each visit (linear congruential, with Numerical Recipes' constants). */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
 
 function shuffled(count: number, random: () => number): number[] {
   const order = Array.from({ length: count }, (_, i) => i);
@@ -306,6 +298,7 @@ class Digits {
   async start(): Promise<void> {
     if (this.#isTraining) {
       this.#isTraining = false; // the loop ends with its step
+      this.#train.disabled = true; // until then
       return;
     }
     this.#isTraining = true;
@@ -321,6 +314,7 @@ class Digits {
       this.#note.textContent = messageOf(error);
     } finally {
       this.#isTraining = false;
+      this.#train.disabled = false;
       this.#train.textContent = "Train again";
     }
   }

@@ -73,6 +73,11 @@ export function lastProgram(): string | undefined {
   return storage()?.getItem(LAST) ?? undefined;
 }
 
+/** Keep which program is open. A browser without room for it opens another one at the next visit. */
 export function keepLastProgram(file: string): void {
-  storage()?.setItem(LAST, file);
+  try {
+    storage()?.setItem(LAST, file);
+  } catch {
+    return;
+  }
 }

@@ -92,7 +92,7 @@ interface OpenProgram {
 class Editor {
   readonly #choice = new ProgramChoice(() => void this.#open());
   readonly #device = new DeviceChoice(element("device", HTMLSelectElement), () => {
-    this.#changeDevice();
+    this.#restart();
   });
   readonly #runButton = button("run");
   readonly #stopButton = button("stop");
@@ -111,21 +111,22 @@ class Editor {
     this.#receive(event);
   });
   #program: OpenProgram | undefined;
-  #isRunning = false;
+  /** The file of the program that runs, which may be another one than the open program. */
+  #running: string | undefined;
 
   constructor() {
     this.#runButton.addEventListener("click", () => {
       this.#run();
     });
     this.#stopButton.addEventListener("click", () => {
-      this.#stop();
+      this.#restart();
     });
     this.#revertButton.addEventListener("click", () => {
       this.#revert();
     });
     button("share").addEventListener("click", () => void this.#share());
     addEventListener("hashchange", () => void this.#openLink());
-    this.#setRunning(false);
+    this.#setRunning(undefined);
     void this.#start();
   }
 
@@ -136,8 +137,9 @@ class Editor {
     await this.#open();
   }
 
-  #setRunning(isRunning: boolean): void {
-    this.#isRunning = isRunning;
+  #setRunning(file: string | undefined): void {
+    const isRunning = file !== undefined;
+    this.#running = file;
     this.#runButton.disabled = isRunning;
     this.#stopButton.disabled = !isRunning;
     this.#output.setBusy(isRunning);
@@ -152,7 +154,8 @@ class Editor {
       this.#choice.add(file, { original: shared.text, example: shared.example });
       this.#choice.choose(file);
       await this.#open();
-      this.#note.textContent = "This program came by a link. Read it before you run it.";
+      if (this.#program?.file === file && draftOf(file) === undefined)
+        this.#note.textContent = "This program came by a link. Read it before you run it.";
       return true;
     } catch (error) {
       this.#showFailure({ name: "The link did not open", message: messageOf(error) });
@@ -189,7 +192,8 @@ class Editor {
     const program = this.#program;
     if (program === undefined) return;
     const { file, original } = program;
-    history.replaceState(null, "", "#editor"); // the address no longer says what is here
+    // The address no longer says what is here. Safari throws after 100 changes of the address in 30 seconds.
+    if (location.hash !== "#editor") history.replaceState(null, "", "#editor");
     this.#showEdited(text !== original);
     const origin = this.#choice.originOf(file);
     try {
@@ -219,31 +223,27 @@ class Editor {
     }
   }
 
-  #changeDevice(): void {
-    if (this.#isRunning) this.#output.print("stopped\n", "note");
-    this.#setRunning(false);
+  /** Start a fresh worker on the chosen device. A program that runs is stopped. */
+  #restart(): void {
+    if (this.#running !== undefined) this.#output.print("stopped\n", "note");
+    this.#setRunning(undefined);
     showStatus("busy", "starting");
     this.#runner.restart(this.#device.device);
   }
 
   #run(): void {
     const program = this.#program;
-    if (this.#isRunning || program?.file !== this.#choice.file) return; // the chosen program has not arrived yet
+    if (this.#running !== undefined || program?.file !== this.#choice.file) return; // the chosen program has not arrived yet
     const { file, example } = program;
     this.#output.clear();
-    this.#setRunning(true);
+    this.#setRunning(file);
     const data = isExample(example) ? dataOf(example) : [];
     this.#runner.run({ language: languageOf(file), source: this.#source.text, file, data });
   }
 
-  #stop(): void {
-    this.#runner.restart(this.#device.device);
-    this.#output.print("stopped\n", "note");
-    this.#setRunning(false);
-  }
-
   #showFailure(failure: Failure): void {
-    if (failure.line !== undefined) this.#source.goToLine(failure.line);
+    const isOpen = this.#source.file === this.#running;
+    if (failure.line !== undefined && isOpen) this.#source.goToLine(failure.line);
     this.#output.showFailure(failure);
   }
 
@@ -258,7 +258,7 @@ class Editor {
       case "unusable":
         showStatus("failed", "not started");
         this.#showFailure({ name: "polygrad did not start", message: event.message });
-        this.#setRunning(false);
+        this.#setRunning(undefined);
         break;
       case "output":
         this.#output.print(event.text, event.error ? "error" : "");
@@ -272,7 +272,7 @@ class Editor {
       case "done":
         if (event.failure) this.#showFailure(event.failure);
         else this.#output.print(`finished in ${event.seconds.toFixed(2)} s\n`, "note");
-        this.#setRunning(false);
+        this.#setRunning(undefined);
     }
   }
 }

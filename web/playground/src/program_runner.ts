@@ -16,11 +16,15 @@ export class ProgramRunner {
   #start(device: DeviceName): Worker {
     // its name says the device: a GPU is opened before Python starts
     const worker = new Worker(new URL("runner.mjs", document.baseURI), { type: "module", name: device });
-    worker.addEventListener("message", (event: MessageEvent<RunnerEvent>) => {
-      this.#receive(event.data);
+    let isReady = false;
+    worker.addEventListener("message", ({ data }: MessageEvent<RunnerEvent>) => {
+      isReady ||= data.kind === "ready";
+      this.#receive(data);
     });
-    worker.addEventListener("error", (event) => {
-      this.#receive({ kind: "unusable", message: event.message || "runner.mjs could not be loaded" });
+    worker.addEventListener("error", ({ message }) => {
+      // Later errors are those of programs, which throw in timers, for instance.
+      if (isReady) this.#receive({ kind: "output", text: `${message}\n`, error: true });
+      else this.#receive({ kind: "unusable", message: message || "runner.mjs could not be loaded" });
     });
     return worker;
   }

@@ -35,7 +35,9 @@ export const languageOf = (file: string): Language => (file.endsWith(".py") ? "p
 export const isExample = (file: string): boolean =>
   Object.hasOwn(PROGRAMS, file) || Object.hasOwn(EXAMPLES, file);
 
-export const titleOf = (example: string): string => PROGRAMS[example] ?? EXAMPLES[example]?.title ?? example;
+/** The title of an example; any other name, as a link may have it, is its own title. */
+export const titleOf = (example: string): string =>
+  isExample(example) ? (PROGRAMS[example] ?? EXAMPLES[example]?.title ?? example) : example;
 
 /** The files that an example reads. */
 export const dataOf = (example: string): readonly string[] => EXAMPLES[example]?.data ?? [];

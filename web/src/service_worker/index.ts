@@ -11,4 +11,7 @@ import { install } from "./page";
 import { serve, type WorkerScope } from "./worker";
 
 if (typeof document === "undefined") serve(globalThis as unknown as WorkerScope);
-else if (document.currentScript instanceof HTMLScriptElement) void install(document.currentScript);
+else {
+  const { currentScript } = document;
+  void install(currentScript instanceof HTMLScriptElement ? currentScript : undefined);
+}

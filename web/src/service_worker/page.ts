@@ -1,6 +1,6 @@
 /** The page's side: it registers the script as a service worker, and reloads the page once where that is needed. */
 
-import { queryOf, settingsOf } from "./settings";
+import { addressOf, settingsOf } from "./settings";
 
 /** What says that the page was reloaded already, in the storage of the tab. */
 const RELOADED = "polygrad-service-worker";
@@ -21,11 +21,16 @@ async function activated(worker: ServiceWorker): Promise<void> {
 }
 
 /**
- * Register the service worker that `script` is. A page that was loaded without it is reloaded, so that all its requests go
- * through it; once, since a page in a frame of another, for instance, is never isolated.
+ * Register the service worker that `script` is: the tag, or undefined for a script that is a module or was imported. A
+ * page that was loaded without the service worker is reloaded, so that all its requests go through it; once, since a
+ * page in a frame of another, for instance, is never isolated.
  */
-export async function install(script: HTMLScriptElement): Promise<void> {
+export async function install(script: HTMLScriptElement | undefined): Promise<void> {
   try {
+    if (!script?.src) {
+      warn("expected a script tag with src, got a module or an inline script");
+      return;
+    }
     const settings = settingsOf(script.dataset);
     if (!("serviceWorker" in navigator)) {
       warn("expected a page of https: or localhost, which may have a service worker, got another");
@@ -34,7 +39,7 @@ export async function install(script: HTMLScriptElement): Promise<void> {
     const isComplete =
       navigator.serviceWorker.controller !== null &&
       (settings.isolate === undefined || globalThis.crossOriginIsolated);
-    const registration = await navigator.serviceWorker.register(`${script.src}?${queryOf(settings)}`);
+    const registration = await navigator.serviceWorker.register(addressOf(script.src, settings));
     const worker = registration.installing ?? registration.waiting ?? registration.active;
     if (worker !== null) await activated(worker);
     if (isComplete) {

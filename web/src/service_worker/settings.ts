@@ -19,7 +19,10 @@ export function settingsOf({ isolate, offline }: Readonly<Record<string, string 
   return { isolate: policy, offline: offline !== undefined };
 }
 
-export function queryOf({ isolate, offline }: Settings): string {
-  const query = new URLSearchParams({ ...(isolate && { isolate }), ...(offline && { offline: "" }) });
-  return query.toString();
+/** The address of the worker with these settings. `script` is the tag's, which may have a query of its own. */
+export function addressOf(script: string, { isolate, offline }: Settings): string {
+  const address = new URL(script);
+  if (isolate !== undefined) address.searchParams.set("isolate", isolate);
+  if (offline) address.searchParams.set("offline", "");
+  return address.href;
 }

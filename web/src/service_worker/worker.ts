@@ -27,8 +27,9 @@ export interface WorkerScope {
 /** What the headers of its own response isolate. */
 const ISOLATED: ReadonlySet<string> = new Set(["document", "iframe", "worker", "sharedworker"]);
 
-/** The parts of an address that change with each release: digests of archives, versions in a CDN's addresses. */
-const RELEASE = /-[0-9a-f]{12}(?=\.zip)|(?<=\/(?:polygrad|pyodide))@[^/]+/g;
+/** The parts of an address that change with each release: digests of polygrad's archives, versions in a CDN's addresses. */
+const RELEASE =
+  /(?<=\/(?:applications|polygrad|stdlib))-[0-9a-f]{12}(?=\.zip)|(?<=\/(?:polygrad|pyodide))@[^/]+/g;
 
 export function serve(scope: WorkerScope): void {
   const { isolate, offline } = settingsOf(Object.fromEntries(new URLSearchParams(scope.location.search)));
@@ -45,18 +46,18 @@ export function serve(scope: WorkerScope): void {
     return new Response(response.body, { status, statusText, headers });
   };
 
-  const answer = async (event: FetchEvent): Promise<Response> => {
+  const answer = async (event: FetchEvent, isKept: boolean): Promise<Response> => {
     const { request } = event;
     let response: Response;
     try {
       response = isolated(request, await fetch(request));
     } catch (error) {
-      const kept = offline ? await find(name, request) : undefined;
+      const kept = isKept ? await find(name, request) : undefined;
       if (kept !== undefined) return kept;
       throw error;
     }
     // The status is 0 where another origin's server lets no page read its answer.
-    if (offline && response.status === 200 && !isTransient(request, response)) {
+    if (isKept && response.status === 200 && !isTransient(request, response)) {
       event.waitUntil(keep(name, request, response.clone()));
     }
     return response;
@@ -70,8 +71,11 @@ export function serve(scope: WorkerScope): void {
   });
   scope.addEventListener("fetch", (event) => {
     const { request } = event;
-    if (request.method !== "GET" || request.headers.has("range") || !request.url.startsWith("http")) return;
-    if (offline || ISOLATED.has(request.destination)) event.respondWith(answer(event));
+    if (!request.url.startsWith("http")) return;
+    const isKept = offline && request.method === "GET" && !request.headers.has("range");
+    // A page that answers a form is isolated, too: a page that is not reloads, which would send the form again.
+    const isIsolated = isolate !== undefined && ISOLATED.has(request.destination);
+    if (isKept || isIsolated) event.respondWith(answer(event, isKept));
   });
 }
 
