@@ -308,7 +308,6 @@ KEYWORDS = {
     "Tensor.zeros": _LIKE,
     "Tensor.zeros_like": _LIKE,
     "Tensor.rearrange": (),
-    "Tensor.is_leaf": "a program knows which tensors it has made of data",
     "Tensor.from_url": _LIKE,
     "TinyJit.__call__": (),
 }
