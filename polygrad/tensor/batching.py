@@ -15,7 +15,7 @@ from polygrad.engine.devices import Device
 from polygrad.errors import ArgumentError, AxisError, ShapeError
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.runtime.interface import Handle
-from polygrad.tensor.core.aliasing import Storage, check_writes
+from polygrad.tensor.core.aliasing import check_writes, memory_under
 from polygrad.tensor.core.checks import collect_checks, require_of_batch
 from polygrad.tensor.core.registry import live_tensors, newest
 from polygrad.tensor.core.trees import map_tensors
@@ -51,8 +51,9 @@ def vmap(
     out_axes: the batch axis of each result, or one for all; None: the result is the same for all examples.
 
     Random numbers that the function draws are the same for every example. Raises ArgumentError when it reads
-    values, writes what depends on the example to a Tensor from outside of it, or uses an op that has no
-    batching rule; ShapeError for batches of different sizes.
+    values, writes to an example, writes a value that depends on the example to a Tensor from outside of it
+    (or to its gradient, by `backward`), or uses an op that has no batching rule; ShapeError for batches of
+    different sizes.
 
         distances = vmap(lambda a, b: (a - b).square().sum())(xs, ys)
         per_example = vmap(lambda x, y: (model(x) - y).square().sum().gradient(weight)[0])(xs, ys)
@@ -76,7 +77,7 @@ def vmap(
                 f"{' and '.join(sorted(map(str, sizes))) or 'no Tensor with an axis of examples'}"
             )
         (size,) = sizes
-        refuse = functools.partial(_refuse_outer_write, leaves, youngest)
+        refuse = functools.partial(_refuse_write, leaves, youngest)
         with collect_checks() as checks, check_writes(refuse):
             result = function(*examples, **kwargs)
         batch = _BatchedGraphs(leaves, size)
@@ -94,17 +95,25 @@ def vmap(
     return batched
 
 
-def _refuse_outer_write(leaves: dict[UOp, UOp], youngest: int, storage: Storage, value: UOp) -> None:
-    """Raise ArgumentError for a write of what depends on the example to a Tensor from outside the function.
-    `youngest`: the serial number of the youngest Tensor from outside."""
+def _refuse_write(leaves: dict[UOp, UOp], youngest: int, tensors: Sequence[Tensor], value: UOp) -> None:
+    """Raise ArgumentError for a write to an example, and for a write of a value that depends on the example
+    to a Tensor from outside the function. `youngest`: the serial number of the youngest Tensor from
+    outside."""
+    for t in tensors:
+        if memory_under(t.uop) in leaves:
+            raise ArgumentError(
+                f"vmap: the function writes to its argument, an example of shape {t.shape}: write to a "
+                "clone() of it"
+            )
     if leaves.keys().isdisjoint(value.toposort()):
         return
     inner = {id(t) for t in live_tensors(youngest)}
-    if any(id(t) not in inner for t in storage.tensors()):
-        raise ArgumentError(
-            f"vmap: the function writes values of one example to a Tensor of shape {storage.node.shape} from "
-            "outside of it: return the values, and write after the call"
-        )
+    for t in tensors:
+        if id(t) not in inner:
+            raise ArgumentError(
+                f"vmap: the function writes values of one example to a Tensor of shape {t.shape} from "
+                "outside of it, or to its gradient: return the values, and write after the call"
+            )
 
 
 def _map_tensors(value: Any, change: Callable[[Tensor], Any]) -> Any:

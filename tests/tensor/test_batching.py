@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polygrad import Tensor, TinyJit, custom_gradient, vmap
+from polygrad import Tensor, TinyJit, custom_gradient, nn, vmap
 from polygrad.errors import ArgumentError, AxisError, ShapeError
 from polygrad.uop.node import UOp
 
@@ -147,7 +149,8 @@ def shift(out, x):
     [
         (lambda x: x.sum().item(), "expected a function that computes lazily, got a reading of values"),
         (lambda x: (x * 2).realize(), "expected a function that computes lazily"),
-        (lambda x: x.assign(x * 2), "expected a function that writes to nothing, got ASSIGN"),
+        (lambda x: x.assign(x * 2), r"writes to its argument, an example of shape \(.*\): write to a clone"),
+        (lambda x: x.flatten()[:2].assign([1.0, 2.0]), "writes to its argument"),
         (lambda x: x.custom_kernel(x, fxn=shift)[0], "got ASSIGN: .*custom kernels"),
         (lambda x: 3, "expected Tensors, got int"),
     ],
@@ -174,6 +177,100 @@ def test_a_write_of_an_example_to_a_tensor_from_outside_is_refused_and_leaves_it
         vmap(add)(Tensor(X))
     np.testing.assert_array_equal(outer.numpy(), Y[0] + 1)
     np.testing.assert_array_equal(TinyJit(lambda x: (x + 1).realize())(outer).numpy(), Y[0] + 2)
+
+
+def add_one(x):
+    return (x + 1).realize()
+
+
+def test_after_a_refused_write_to_an_example_functions_are_captured():
+    with pytest.raises(ArgumentError) as error:  # which keeps the example alive, as a console does
+        vmap(lambda x: x.assign(x * 2))(Tensor(X))
+    step = TinyJit(add_one)
+    for _ in range(3):
+        np.testing.assert_array_equal(step(Tensor(Y[0]).realize()).numpy(), Y[0] + 1)
+    del error
+
+
+def test_a_gradient_of_an_example_stays_in_the_function():
+    w, data = Tensor(Y[0], requires_grad=True), Tensor(Y[1])
+
+    def add(x):
+        (x[0, 0] * w).sum().backward()
+        return x
+
+    with pytest.raises(ArgumentError, match=r"shape \(.*\) from outside of it, or to its gradient"):
+        vmap(add)(Tensor(X))
+    assert w.grad is None
+    w.sum().backward()
+    with pytest.raises(ArgumentError, match="or to its gradient"):
+        vmap(add)(Tensor(X))
+    np.testing.assert_array_equal(w.grad.numpy(), np.ones_like(Y[0]))
+
+    def inner(x):
+        leaf = x.clone().detach()
+        leaf.requires_grad = True
+        (leaf.square() * data[0, 0]).sum().backward()
+        return leaf.grad
+
+    np.testing.assert_allclose(vmap(inner)(Tensor(X)).numpy(), 2 * X * Y[1, 0, 0], rtol=1e-5)
+
+
+def test_statistics_from_outside_stay_as_they_were():
+    norm = nn.BatchNorm(X.shape[1])
+    with Tensor.train(), pytest.raises(ArgumentError, match="writes values of one example"):
+        vmap(lambda x: norm(x.unsqueeze(0)))(Tensor(X))
+    assert not norm.running_mean.numpy().any()
+    assert norm.num_batches_tracked.item() == 0
+
+
+def test_a_write_of_the_same_value_for_every_example_happens_once():
+    count = Tensor.zeros(2).contiguous().realize()
+
+    def f(x):
+        count.assign(count + 1)
+        return x * 2
+
+    np.testing.assert_array_equal(vmap(f)(Tensor(X)).numpy(), X * 2)
+    np.testing.assert_array_equal(count.numpy(), [1, 1])
+
+
+def test_an_inner_function_writes_to_nothing_of_the_outer_one():
+    def outer(a):
+        rows = a.clone()
+
+        def inner(b):
+            rows[0] = b
+            return b
+
+        return vmap(inner)(a)
+
+    with pytest.raises(ArgumentError, match="writes values of one example"):
+        vmap(outer)(Tensor(X))
+
+
+def test_a_function_that_ends_in_another_thread_changes_nothing_for_this_one():
+    outer = Tensor(Y[0]).realize()
+    begun, end = threading.Event(), threading.Event()
+
+    def wait(x):
+        begun.set()
+        assert end.wait(60)
+        return x * 2
+
+    thread = threading.Thread(target=vmap(wait), args=(Tensor(X),))
+    thread.start()
+    assert begun.wait(60)
+
+    def add(x):
+        end.set()
+        thread.join()
+        outer.assign(outer + x)
+        return x
+
+    with pytest.raises(ArgumentError, match="writes values of one example"):
+        vmap(add)(Tensor(X))
+    np.testing.assert_array_equal(outer.numpy(), Y[0])
 
 
 def test_a_function_may_write_to_tensors_that_it_makes():

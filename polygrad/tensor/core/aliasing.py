@@ -11,8 +11,9 @@ The rules of aliasing are torch's, and so are the names.
 from __future__ import annotations
 
 import contextlib
+import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from polygrad.dtype import dtypes
@@ -169,41 +170,51 @@ def view_ops(uop: UOp) -> tuple[tuple[Ops, Any], ...]:
     return tuple(ops)
 
 
-_written_storages: weakref.WeakSet[Storage] | None = None  # those that `watch_writes` has observed
-_write_check: Callable[[Storage, UOp], None] | None = None  # of the innermost `check_writes`
+# Is given the Tensors that are about to change, and the value that one of them gets. May raise.
+WriteCheck = Callable[[Sequence[Any], UOp], None]
+
+
+class _Observers(threading.local):
+    """State of a thread. `written`: the Storages written in the innermost `watch_writes` block. `checks`:
+    those of all `check_writes` blocks, the innermost first."""
+
+    written: weakref.WeakSet[Storage] | None = None
+    checks: tuple[WriteCheck, ...] = ()
+
+
+_observers = _Observers()
 
 
 @contextlib.contextmanager
 def watch_writes() -> Iterator[weakref.WeakSet[Storage]]:
-    """`with watch_writes() as written:` the Storages that are written in the block."""
-    global _written_storages
-    outer, inner = _written_storages, weakref.WeakSet[Storage]()
-    _written_storages = inner
+    """`with watch_writes() as written:` the Storages that this thread writes to in the block."""
+    outer, inner = _observers.written, weakref.WeakSet[Storage]()
+    _observers.written = inner
     try:
         yield inner
     finally:
-        _written_storages = outer
+        _observers.written = outer
         if outer is not None:
             outer |= inner
 
 
 @contextlib.contextmanager
-def check_writes(check: Callable[[Storage, UOp], None]) -> Iterator[None]:
-    """`with check_writes(check):` `check` is called before each write in the block, and may raise: with the
-    Storage and the value to be written. Checks of blocks around this one are called, too."""
-    global _write_check
-    outer = _write_check
-
-    def check_all(storage: Storage, value: UOp) -> None:
-        check(storage, value)
-        if outer is not None:
-            outer(storage, value)
-
-    _write_check = check_all
+def check_writes(check: WriteCheck) -> Iterator[None]:
+    """`with check_writes(check):` `check` is called before each write of this thread in the block, and before
+    `backward` sets or adds to a gradient. If it raises, nothing is written. The checks of enclosing blocks
+    are called too."""
+    outer = _observers.checks
+    _observers.checks = (check, *outer)
     try:
         yield
     finally:
-        _write_check = outer
+        _observers.checks = outer
+
+
+def check_write(tensors: Sequence[Any], value: UOp) -> None:
+    """Call the checks of `check_writes` blocks for Tensors that are about to change."""
+    for check in _observers.checks:
+        check(tensors, value)
 
 
 @computing
@@ -217,10 +228,10 @@ def write(tensor: Any, value: UOp, source: Any) -> None:
     if 0 in tensor.shape:
         return
     storage = storage_of(tensor)
-    if _write_check is not None:
-        _write_check(storage, value)
-    if _written_storages is not None:
-        _written_storages.add(storage)
+    if _observers.checks:
+        check_write(storage.tensors(), value)
+    if _observers.written is not None:
+        _observers.written.add(storage)
     settle(storage)
     if watch.recording is not None:
         _check_capture(storage, watch.recording)

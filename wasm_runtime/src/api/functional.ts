@@ -320,8 +320,9 @@ export interface FunctionTransforms {
    *     const rowTimes = vmap((x, w) => x.mul(w), { inAxes: [0, null] })(xs, w);
    *
    * Arguments are tensors, or arrays and plain objects of them; what has no tensors in it is passed on. Random numbers
-   * are the same for every example. Throws ArgumentError when `fn` reads values, writes to a tensor, or uses an
-   * operation without a rule for batches; ShapeError for batches of different sizes.
+   * are the same for every example. Throws ArgumentError when `fn` reads values, writes to an example, writes values of
+   * one to a tensor from outside of it (or to its gradient), or uses an operation without a rule for batches; ShapeError
+   * for batches of different sizes.
    */
   vmap<A extends unknown[], R>(fn: (...args: A) => R, options?: VmapOptions): (...args: A) => R;
   /**
