@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import weakref
@@ -230,6 +231,32 @@ def test_functions_get_their_own_arguments_also_when_one_calls_another(session: 
     assert session.call_packed("$functions.vmap", 3, text, (), [outer]) is None
     assert session.unpack(3, 20, 1) is None
     assert elements(session, 20) == [11, 22, 33, 44] and session.arguments == ()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_recorded_function_keeps_the_entries_that_it_uses(session: Session, packed: bool) -> None:
+    make(session, 1, [1.0, 2.0])
+    session.table[1].requires_grad = True
+    make(session, 2, [10.0, 100.0])
+    scale = weakref.ref(session.table[2])
+    product = (
+        ("call_packed", "Tensor.mul", 6, '[[{"$":5},{"$":2}],{"d":[]}]', [], [])
+        if packed
+        else ("call", "Tensor.mul", 6, 0b11, "", 5, 2)
+    )
+    hook = ([("call", "$argument", 5, 0, "", 0), product, ("release", [5])], '{"r": 6}')
+    register = '[[{"$": 1}, {"f": 0}], {"d": []}]'
+    assert session.call_packed("$functions.register_hook", 7, register, (), [hook]) is None
+    session.release([2])  # as when the garbage of the other side is collected
+    for i in (10, 20):
+        session.call("Tensor.sum", i, 1, "", 1)
+        assert session.call("Tensor.backward", 0, 1, "", i) is None
+        assert sorted(session.table) == sorted({1, 7, *range(10, i + 1, 10)})
+    assert session.table[1].grad.tolist() == [20, 200]
+    session.call("$functions.remove_hook", 0, 1, "", 7)
+    session.close()
+    gc.collect()
+    assert scale() is None
 
 
 def test_it_says_where_it_runs() -> None:
