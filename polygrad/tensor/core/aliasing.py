@@ -66,6 +66,17 @@ class Storage:
         live = [t for r in self._tensors if (t := r()) is not None and t._storage is self]
         return list({id(t): t for t in live}.values())  # without duplicates
 
+    def is_shared(self) -> bool:
+        """Whether several live Tensors are views of it."""
+        first = None
+        for reference in self._tensors:
+            t = reference()
+            if t is not None and t is not first and t._storage is self:
+                if first is not None:
+                    return True
+                first = t
+        return False
+
     def update(self, node: UOp) -> None:
         """Make `node`, with as many elements, the newest version."""
         old, self.node = self.node, node.base
@@ -105,7 +116,7 @@ def live_values(since: int = 0) -> list[UOp]:
         storage = t._storage
         if storage is None or storage.node.op in GroupOp.Memory or lazy_root(t.uop) is storage.node:
             out.append(t.uop)
-        elif len(storage.tensors()) > 1:
+        elif storage.is_shared():
             out.append(storage.node)
         else:  # no other view needs the remaining elements
             t._storage = None
@@ -298,7 +309,7 @@ def realize_tensors(tensors: Iterable[Any]) -> None:
         if 0 in t.shape:
             continue
         if memory_under(t.uop) is None and t._storage is not None and not is_whole(t):
-            if len(t._storage.tensors()) > 1:
+            if t._storage.is_shared():
                 if not is_constant(t.uop):
                     values.append((t.uop, t._device))
                 continue
