@@ -12,7 +12,7 @@ from polygrad.engine.recording import watch
 from polygrad.errors import GradientError, ShapeError
 from polygrad.gradient import apply_hooks, differentiable, gradient, is_freed, is_leaf, uniform_value
 from polygrad.helpers import Context
-from polygrad.tensor.core.aliasing import as_value, check_write, cut_gradient
+from polygrad.tensor.core.aliasing import announce_write, as_value, cut_gradient
 from polygrad.tensor.core.base import TensorBase, broadcast_constant
 from polygrad.tensor.core.leaves import above_leaves, check_versions, is_stored, leaves_of, positions, spend
 from polygrad.tensor.core.modes import GradMode, modes
@@ -122,8 +122,8 @@ class AutogradMixin(TensorBase):
         grads = self._gradients(leaves, into, order, present)
         derived = above_leaves([g for g in grads if g is not None]) if create_graph else set()
         for t, g in zip(leaves, grads, strict=True):
-            if g is not None and t.requires_grad:
-                check_write([t], g)
+            if g is not None:
+                announce_write(None, [t], g)
         for t, g in zip(leaves, grads, strict=True):
             if g is None:
                 continue

@@ -15,7 +15,7 @@ from polygrad.engine.devices import Device
 from polygrad.errors import ArgumentError, AxisError, ShapeError
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.runtime.interface import Handle
-from polygrad.tensor.core.aliasing import check_writes, memory_under
+from polygrad.tensor.core.aliasing import Storage, observe_writes
 from polygrad.tensor.core.checks import collect_checks, require_of_batch
 from polygrad.tensor.core.registry import live_tensors, newest
 from polygrad.tensor.core.trees import map_tensors
@@ -64,8 +64,8 @@ def vmap(
         axes = [in_axes] * len(args) if in_axes is None or isinstance(in_axes, int) else list(in_axes)
         if len(axes) != len(args):
             raise ArgumentError(f"vmap: expected in_axes for {len(args)} arguments, got {len(axes)}")
-        youngest = newest()  # the function may write to Tensors that it makes
         leaves: dict[UOp, UOp] = {}
+        outside = _Outside(leaves)
         sizes: set[Any] = set()
         examples = [
             arg if axis is None else _map_tensors(arg, functools.partial(_example, axis, leaves, sizes))
@@ -77,9 +77,11 @@ def vmap(
                 f"{' and '.join(sorted(map(str, sizes))) or 'no Tensor with an axis of examples'}"
             )
         (size,) = sizes
-        refuse = functools.partial(_refuse_write, leaves, youngest)
-        with collect_checks() as checks, check_writes(refuse):
-            result = function(*examples, **kwargs)
+        with collect_checks() as checks, observe_writes(outside.observe):
+            try:
+                result = function(*examples, **kwargs)
+            finally:
+                outside.restore_gradients()
         batch = _BatchedGraphs(leaves, size)
         for check in checks:
             require_of_batch(check.result._with(batch.full(check.result.uop)), check)
@@ -95,25 +97,45 @@ def vmap(
     return batched
 
 
-def _refuse_write(leaves: dict[UOp, UOp], youngest: int, tensors: Sequence[Tensor], value: UOp) -> None:
-    """Raise ArgumentError for a write to an example, and for a write of a value that depends on the example
-    to a Tensor from outside the function. `youngest`: the serial number of the youngest Tensor from
-    outside."""
-    for t in tensors:
-        if memory_under(t.uop) in leaves:
+class _Outside:
+    """The Tensors that are older than a call of a function of one example, with the placeholders `leaves`. No
+    value that depends on the example is written to them; the function may write to Tensors that it makes."""
+
+    def __init__(self, leaves: dict[UOp, UOp]) -> None:
+        self._leaves, self._youngest = leaves, newest()
+        self._gradients: list[tuple[Tensor, Tensor | None]] = []
+
+    def observe(self, storage: Storage | None, tensors: Sequence[Tensor], value: UOp) -> None:
+        """Raise ArgumentError for a write to an example, and for a write of a value that depends on the
+        example to a Tensor from outside, or to the gradient of one with `requires_grad=True`. A gradient that
+        nobody asked for is put back by `restore_gradients`."""
+        if storage is not None and storage.node in self._leaves:
             raise ArgumentError(
-                f"vmap: the function writes to its argument, an example of shape {t.shape}: write to a "
-                "clone() of it"
+                f"vmap: the function writes to its argument, an example of shape {tensors[0].shape}: "
+                "write to a clone() of it"
             )
-    if leaves.keys().isdisjoint(value.toposort()):
-        return
-    inner = {id(t) for t in live_tensors(youngest)}
-    for t in tensors:
-        if id(t) not in inner:
-            raise ArgumentError(
-                f"vmap: the function writes values of one example to a Tensor of shape {t.shape} from "
-                "outside of it, or to its gradient: return the values, and write after the call"
-            )
+        if self._leaves.keys().isdisjoint(value.toposort()):
+            return
+        inner = {id(t) for t in live_tensors(self._youngest)}
+        for t in tensors:
+            if id(t) in inner:
+                continue
+            if storage is not None:
+                raise ArgumentError(
+                    f"vmap: the function writes values of one example to a Tensor of shape {t.shape} from "
+                    "outside of it: return the values, and write after the call"
+                )
+            if t.requires_grad:
+                raise ArgumentError(
+                    f"vmap: the function adds to the gradient of a Tensor of shape {t.shape} from outside of "
+                    "it: return the gradient of the example, which loss.gradient(tensor) computes"
+                )
+            self._gradients.append((t, t.grad))
+
+    def restore_gradients(self) -> None:
+        """Put back the gradients that Tensors with `requires_grad=None` had."""
+        for t, gradient in reversed(self._gradients):
+            t.grad = gradient
 
 
 def _map_tensors(value: Any, change: Callable[[Tensor], Any]) -> Any:

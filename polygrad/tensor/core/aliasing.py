@@ -181,51 +181,50 @@ def view_ops(uop: UOp) -> tuple[tuple[Ops, Any], ...]:
     return tuple(ops)
 
 
-# Is given the Tensors that are about to change, and the value that one of them gets. May raise.
-WriteCheck = Callable[[Sequence[Any], UOp], None]
+# Is told of a write before it happens: its Storage, the Storage's live Tensors, and the value that the
+# written one gets. Without a Storage, it is the gradient of the Tensors that gets the value. May raise.
+WriteObserver = Callable[[Storage | None, Sequence[Any], UOp], None]
 
 
 class _Observers(threading.local):
-    """State of a thread. `written`: the Storages written in the innermost `watch_writes` block. `checks`:
-    those of all `check_writes` blocks, the innermost first."""
+    """Those of this thread's `observe_writes` blocks, the innermost first."""
 
-    written: weakref.WeakSet[Storage] | None = None
-    checks: tuple[WriteCheck, ...] = ()
+    of_blocks: tuple[WriteObserver, ...] = ()
 
 
 _observers = _Observers()
 
 
 @contextlib.contextmanager
-def watch_writes() -> Iterator[weakref.WeakSet[Storage]]:
-    """`with watch_writes() as written:` the Storages that this thread writes to in the block."""
-    outer, inner = _observers.written, weakref.WeakSet[Storage]()
-    _observers.written = inner
-    try:
-        yield inner
-    finally:
-        _observers.written = outer
-        if outer is not None:
-            outer |= inner
-
-
-@contextlib.contextmanager
-def check_writes(check: WriteCheck) -> Iterator[None]:
-    """`with check_writes(check):` `check` is called before each write of this thread in the block, and before
-    `backward` sets or adds to a gradient. If it raises, nothing is written. The checks of enclosing blocks
-    are called too."""
-    outer = _observers.checks
-    _observers.checks = (check, *outer)
+def observe_writes(observer: WriteObserver) -> Iterator[None]:
+    """`with observe_writes(observer):` `observer` is called before each write of this thread in the block,
+    and before `backward` sets or adds to a gradient. If it raises, nothing is written. The observers of
+    enclosing blocks are called too."""
+    outer = _observers.of_blocks
+    _observers.of_blocks = (observer, *outer)
     try:
         yield
     finally:
-        _observers.checks = outer
+        _observers.of_blocks = outer
 
 
-def check_write(tensors: Sequence[Any], value: UOp) -> None:
-    """Call the checks of `check_writes` blocks for Tensors that are about to change."""
-    for check in _observers.checks:
-        check(tensors, value)
+@contextlib.contextmanager
+def watch_writes() -> Iterator[weakref.WeakSet[Storage]]:
+    """`with watch_writes() as written:` the Storages that this thread writes to in the block."""
+    written = weakref.WeakSet[Storage]()
+
+    def observe(storage: Storage | None, tensors: Sequence[Any], value: UOp) -> None:
+        if storage is not None:
+            written.add(storage)
+
+    with observe_writes(observe):
+        yield written
+
+
+def announce_write(storage: Storage | None, tensors: Sequence[Any], value: UOp) -> None:
+    """Call the observers of a write that is about to happen."""
+    for observer in _observers.of_blocks:
+        observer(storage, tensors, value)
 
 
 @computing
@@ -239,10 +238,8 @@ def write(tensor: Any, value: UOp, source: Any) -> None:
     if 0 in tensor.shape:
         return
     storage = storage_of(tensor)
-    if _observers.checks:
-        check_write(storage.tensors(), value)
-    if _observers.written is not None:
-        _observers.written.add(storage)
+    if _observers.of_blocks:
+        announce_write(storage, storage.tensors(), value)
     settle(storage)
     if watch.recording is not None:
         _check_capture(storage, watch.recording)
