@@ -9,6 +9,7 @@ import functools
 import gc
 import pickle
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -491,6 +492,17 @@ def test_custom_function_with_several_results():
         product, total = f(a, b)
         (product * 2 + total * product).sum().backward()
         assert a.grad.tolist() == [55, 105] and b.grad.tolist() == [28, 57]
+
+
+def test_a_checkpoint_keeps_the_values_of_its_inputs_and_not_the_tensors():
+    w = Tensor([1.0, 2.0], requires_grad=True)
+    x = w * 2
+    reference = weakref.ref(x)
+    loss = checkpoint(lambda x: x.square(), x).sum()
+    del x
+    assert reference() is None
+    loss.backward()
+    assert w.grad.tolist() == [8.0, 16.0]
 
 
 def test_checkpointing_of_weights_that_are_written():

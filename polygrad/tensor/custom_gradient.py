@@ -72,16 +72,12 @@ def checkpoint(function: Callable[..., T], *inputs: Any) -> T:
     out: Any = function(*inputs)
     if not isinstance(out, TensorBase) or not out.dtype.is_float:
         raise GradientError(f"checkpoint: expected a float Tensor as the result, got {out!r}")
-    sources = [x for x in inputs if isinstance(x, TensorBase) and x.dtype.is_float]
-    leaves = _inputs_of(out.uop, [x.uop for x in sources])
+    sources = [x.uop for x in inputs if isinstance(x, TensorBase) and x.dtype.is_float]
+    count, leaves = len(sources), _inputs_of(out.uop, sources)
     zero = out._of(buffer_from(out.device, dtypes.int32, memoryview(bytes(4))), out._device).uop
 
     def rule(g: UOp, node: UOp) -> list[UOp | None]:
-        value, cuts, free_values = (
-            node.src[0],
-            node.src[1 : 1 + len(sources)],
-            node.src[1 + len(sources) : -1],
-        )
+        value, cuts, free_values = node.src[0], node.src[1 : 1 + count], node.src[1 + count : -1]
         # 1.0, computed from memory that holds 0 and from the gradient: nothing is recomputed before the
         # gradient
         first = g.reshape((g.size,)).shrink(((0, 1),)) if g.shape else g.reshape((1,))
@@ -95,7 +91,7 @@ def checkpoint(function: Callable[..., T], *inputs: Any) -> T:
         grads = [gradients.get(recomputed.get(x) or ends[x]) for x in (*cuts, *free_values)]
         return [*[None if d is None else d.substitute(end_of) for d in grads], None]
 
-    node = UOp(Ops.NOOP, out.dtype, (out.uop, *[x.uop for x in sources], *leaves, zero), rule)
+    node = UOp(Ops.NOOP, out.dtype, (out.uop, *sources, *leaves, zero), rule)
     result: Any = out._result(node)
     return result
 
