@@ -38,8 +38,10 @@ def tile_constants(node: UOp, axes: Axes, lanes: int) -> list[list[int]] | None:
         elif is_tile(n):
             if n.arg.kind is AxisKind.LANE:
                 values[n] = [list(range(lanes)) for _ in places]
-            else:
+            elif n in axes:
                 values[n] = [[c[axes.index(n)]] * lanes for c in places]
+            else:  # of a reduction within the expression
+                return None
         elif n.op in GroupOp.ALU:
             columns = [[row[i] for row in values[s] for i in range(lanes)] for s in n.src]
             results = [evaluate(n.op, n.src[-1].dtype, operands) for operands in zip(*columns, strict=True)]
