@@ -23,11 +23,15 @@ from polygrad.helpers import prod
 from polygrad.onnx.proto import Node
 from polygrad.tensor.convolution import steps_of
 from polygrad.tensor.tensor import Tensor
+from polygrad.uop.ops import GroupOp, Ops
 
 Pairs: TypeAlias = Sequence[tuple[Any, Any]]
-_MIN_SIMD_BYTES = 16  # of vectors that rows of 7 elements do not fill
 _MIN_CHANNELS = 8
+_MIN_ELEMENTS = 1024  # of an image
+_MIN_PRODUCTS = 1 << 15  # that a convolution adds for one image
 _PANEL = 32  # channels: two of the longest vectors
+_USUAL = (0, 3, 1, 2)  # the axes of memory, in the usual order
+_STORED = frozenset({*GroupOp.Memory, Ops.CONTIGUOUS})
 _DTYPES = (dtypes.float32, dtypes.int8, dtypes.uint8)
 # Nodes whose first input is stored. Most read an element several times, in windows or planes. The others read
 # it under a condition, and a product in their kernel would be computed under that condition, too.
@@ -81,13 +85,22 @@ def is_channels_last(device: object) -> bool:
 
 
 def store_image(x: Tensor) -> Tensor:
-    """A Tensor, as a view of memory in which it lies channels last if it is an image of many channels."""
+    """A Tensor, as a view of memory in which it lies channels last if that pays: it is an image of many
+    channels, and not a small one, whose computation is better part of the kernels that read it."""
     if x.ndim != 4 or x.dtype not in _DTYPES or any(not isinstance(n, int) for n in x.shape[1:]):
         return x
     _, channels, height, width = x.shape
-    if channels < _MIN_CHANNELS or height * width < 2 or not is_channels_last(x.device):
+    if channels < _MIN_CHANNELS or height * width < 2 or channels * height * width < _MIN_ELEMENTS:
         return x
-    return x.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
+    if _is_stored(x) or not is_channels_last(x.device):
+        return x
+    return x.permute(0, 2, 3, 1).contiguous().permute(*_USUAL)
+
+
+def _is_stored(x: Tensor) -> bool:
+    """Whether a Tensor is what `store_image` returned, computed or not."""
+    uop = x.uop
+    return uop.op is Ops.PERMUTE and uop.arg == _USUAL and uop.src[0].base.op in _STORED
 
 
 def convolution(
@@ -103,13 +116,15 @@ def convolution(
     """`x.conv2d(weight, ...)` in `dtype`. `pairs`: (before, after) of each spatial axis, zeros. Raises
     ShapeError, ArgumentError.
 
-    With channels last, the sums go over these innermost, as memory does.
+    With channels last, the sums go over these innermost, as memory does, and the weight is stored in their
+    order. A short sum keeps the weight of the file, and so does one position: it reads a weight once.
     """
     strides = steps_of(strides, len(pairs), "conv2d: stride")
     dilations = steps_of(dilations, len(pairs), "conv2d: dilation")
     padded = x.pad([(0, 0), (0, 0), *pairs])
     fits = x.ndim == weight.ndim == 4 and x.shape[1] == groups * weight.shape[1]
-    if not fits or x.dtype not in _DTYPES or weight.shape[0] % groups or not is_channels_last(x.device):
+    fits = fits and x.dtype in _DTYPES and not weight.shape[0] % groups and is_channels_last(x.device)
+    if not fits or not _is_long(padded, weight, strides, dilations):
         operands = padded.cast(dtype), weight.cast(dtype)
         return operands[0].conv2d(operands[1], groups=groups, stride=strides, dilation=dilations)
     cout, cin, *kernel = weight.shape
@@ -120,6 +135,15 @@ def convolution(
     taps = taps.permute(3, 4, 0, 1, 2)
     total = (windows * taps).sum((-3, -2, -1), dtype=dtype)
     return total.reshape(batch, height, width, cout).permute(0, 3, 1, 2)
+
+
+def _is_long(padded: Tensor, weight: Tensor, strides: Sequence[int], dilations: Sequence[int]) -> bool:
+    """Whether a convolution is enough work for a weight in another order. Symbolic sizes are."""
+    if any(not isinstance(n, int) for n in padded.shape[2:]):
+        return True
+    sizes = zip(padded.shape[2:], weight.shape[2:], strides, dilations, strict=True)
+    positions = prod([(n - (k - 1) * d - 1) // s + 1 for n, k, s, d in sizes])
+    return positions > 1 and positions * weight.numel() >= _MIN_PRODUCTS
 
 
 def _stored_taps(weight: Tensor, groups: int) -> Tensor:

@@ -134,7 +134,7 @@ def test_the_graph_and_the_time_of_each_node_are_told(digits: dict[str, Any]) ->
     assert all(x["timed"] for x in digits["times"])
     assert digits["times"][-1]["outputs"] == ["float of shape (1, 10)"]
     launches, *timed = digits["fused"]
-    assert 0 < launches <= 10 and all(timed)  # of which some put images and weights channels last
+    assert 0 < launches < 10 and all(timed)
 
 
 def test_weights_are_trained(digits: dict[str, Any]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -10,9 +12,11 @@ from onnx import helper, numpy_helper
 from onnx_models import FLOAT, model
 
 import polygrad.onnx
-from polygrad import Tensor
+from polygrad import Tensor, Variable
 from polygrad.dtype import dtypes
+from polygrad.engine.profile import profile
 from polygrad.errors import ArgumentError, OnnxError, ShapeError
+from polygrad.onnx import channels_last
 from polygrad.onnx.channels_last import convolution, names_of_images, store_image
 from polygrad.onnx.proto import read_model
 from polygrad.uop.ops import Ops
@@ -29,6 +33,13 @@ CONVOLUTIONS = [  # channels, outputs, size, kernel, groups, strides, dilations,
 ]
 
 
+@pytest.fixture
+def of_any_size(monkeypatch):
+    """Small images and short sums are as large ones are."""
+    for name in ("_MIN_ELEMENTS", "_MIN_PRODUCTS"):
+        monkeypatch.setattr(channels_last, name, 0)
+
+
 def by_torch(x, w, groups, strides, dilations, pairs):
     (top, bottom), (left, right) = pairs
     padded = torch.nn.functional.pad(torch.tensor(x, dtype=torch.float64), (left, right, top, bottom))
@@ -39,7 +50,7 @@ def by_torch(x, w, groups, strides, dilations, pairs):
 @pytest.mark.parametrize("device", ["CPU", "WASM"])
 @pytest.mark.parametrize("case", CONVOLUTIONS, ids=str)
 @pytest.mark.parametrize("last", [True, False])
-def test_convolutions_within_1e_5_of_the_largest(case, last, device):
+def test_convolutions_within_1e_5_of_the_largest(case, last, device, of_any_size):
     channels, outputs, size, kernel, groups, strides, dilations, pairs = case
     rng = np.random.default_rng(len(str(case)))
     x = rng.normal(size=(2, channels, *size)).astype(np.float32)
@@ -61,7 +72,7 @@ def test_convolutions_within_1e_5_of_the_largest(case, last, device):
 
 @pytest.mark.parametrize("device", ["CPU", "WASM"])
 @pytest.mark.parametrize("case", CONVOLUTIONS, ids=str)
-def test_convolutions_of_bytes_are_exact(case, device):
+def test_convolutions_of_bytes_are_exact(case, device, of_any_size):
     channels, outputs, size, kernel, groups, strides, dilations, pairs = case
     rng = np.random.default_rng(len(str(case)))
     x = rng.integers(0, 256, (2, channels, *size)).astype(np.uint8)
@@ -79,7 +90,7 @@ def test_convolutions_of_bytes_are_exact(case, device):
     np.testing.assert_array_equal(found.numpy(), by_torch(x, w, groups, strides, dilations, pairs))
 
 
-def test_gradients_of_a_convolution_within_1e_4_of_the_largest():
+def test_gradients_of_a_convolution_within_1e_4_of_the_largest(of_any_size):
     rng = np.random.default_rng(1)
     arrays = [rng.normal(size=shape).astype(np.float32) for shape in ((2, 16, 6, 5), (8, 16, 3, 3))]
     x, w = (Tensor(a, requires_grad=True) for a in arrays)
@@ -108,7 +119,7 @@ def test_a_weight_that_does_not_fit_is_a_shape_error():
         ({"dilations": (1, 0)}, "conv2d: dilation: expected an int from 1 up, or 2 of them"),
     ],
 )
-def test_steps_below_1_or_of_another_number_are_an_argument_error(changed, message, device):
+def test_steps_below_1_or_of_another_number_are_an_argument_error(changed, message, device, of_any_size):
     options = {"pairs": [(0, 0), (0, 0)], "groups": 1, "strides": (1, 1), "dilations": (1, 1), **changed}
     with pytest.raises(ArgumentError, match=message):
         x, w = Tensor.zeros(1, 16, 5, 5, device=device), Tensor.zeros(8, 16, 3, 3, device=device)
@@ -152,7 +163,7 @@ def test_a_node_whose_bias_or_windows_do_not_fit_is_an_onnx_error(bias, attribut
 
 @pytest.mark.parametrize("device", ["CPU", "WASM"])
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "int8"])
-def test_an_image_of_many_channels_lies_channels_last(dtype, device):
+def test_an_image_of_many_channels_lies_channels_last(dtype, device, of_any_size):
     x = Tensor(np.arange(2 * 8 * 3 * 2).reshape(2, 8, 3, 2) % 100, device=device).cast(dtype)
     y = store_image(x)
     assert y.uop.op is Ops.PERMUTE and y.uop.src[0].op is Ops.CONTIGUOUS
@@ -165,6 +176,7 @@ def test_an_image_of_many_channels_lies_channels_last(dtype, device):
     [
         ((2, 4, 3, 3), "float32", "CPU"),  # few channels
         ((2, 64, 1, 1), "float32", "CPU"),  # no image
+        ((64, 16, 7, 9), "float32", "CPU"),  # small
         ((2, 64, 9), "float32", "CPU"),
         ((2, 64, 3, 3), "float64", "CPU"),
         ((2, 64, 3, 3), "float32", "INTERP"),  # no vectors
@@ -173,6 +185,36 @@ def test_an_image_of_many_channels_lies_channels_last(dtype, device):
 def test_others_stay_as_they_are(shape, dtype, device):
     x = Tensor.zeros(*shape, dtype=dtype, device=device)
     assert store_image(x) is x
+
+
+def test_an_image_is_stored_once():
+    y = store_image(Tensor.ones(3, 16, 8, 8) * 2)
+    assert store_image(y) is y
+    computed = Tensor.ones(3, 8, 8, 16).contiguous().realize().permute(0, 3, 1, 2)
+    assert store_image(computed) is computed
+    batch = Variable("batch", 1, 3).bind(2)
+    y = store_image((Tensor.ones(3, 16, 8, 8) * 2).shrink([(0, batch), None, None, None]))
+    assert store_image(y) is y
+    moved = y.transpose(2, 3)
+    assert store_image(moved) is not moved
+
+
+@pytest.mark.parametrize(
+    ("shape", "outputs", "kernel", "last"),
+    [
+        ((1, 16, 8, 8), 16, 3, True),
+        ((1, 16, 2, 2), 16, 3, False),  # a short sum
+        ((64, 16, 2, 2), 16, 3, False),  # and so for more images
+        ((1, 256, 1, 1), 256, 1, False),  # one position
+        ((1, 256, 1, 2), 256, 1, True),
+    ],
+)
+def test_which_convolutions_are_channels_last(shape, outputs, kernel, last):
+    weight = Tensor.zeros(outputs, shape[1], kernel, kernel)
+    pad = (kernel // 2, kernel // 2)
+    options = {"pairs": [pad, pad], "groups": 1, "strides": (1, 1), "dilations": (1, 1)}
+    found = convolution(Tensor.zeros(*shape), weight, dtypes.float32, **options)
+    assert (found.uop.op is Ops.PERMUTE) is last
 
 
 def names(nodes, outputs=("y",)):
@@ -255,7 +297,7 @@ def network(rng):
 
 @pytest.mark.parametrize("device", ["CPU", "WASM"])
 @pytest.mark.parametrize("batch", [1, 3])
-def test_a_network_within_1e_5_of_onnxruntimes(batch, device):
+def test_a_network_within_1e_5_of_onnxruntimes(batch, device, of_any_size):
     rng = np.random.default_rng(batch)
     data = network(rng)
     x = rng.normal(size=(batch, 3, 16, 12)).astype(np.float32)
@@ -267,7 +309,7 @@ def test_a_network_within_1e_5_of_onnxruntimes(batch, device):
         np.testing.assert_allclose(step(x=x)["y"].numpy(), want, rtol=1e-5, atol=1e-5)
 
 
-def test_a_network_that_is_written_again_has_its_convolutions(tmp_path):
+def test_a_network_that_is_written_again_has_its_convolutions(tmp_path, of_any_size):
     x = np.random.default_rng(5).normal(size=(1, 3, 16, 12)).astype(np.float32)
     m = polygrad.onnx.load(network(np.random.default_rng(4)))
     path = tmp_path / "again.onnx"
@@ -275,3 +317,32 @@ def test_a_network_that_is_written_again_has_its_convolutions(tmp_path):
     written = [n.op for n in read_model(path.read_bytes()).graph.nodes]
     assert written.count("Conv") == 5 and written.count("Transpose") <= 2
     np.testing.assert_allclose(polygrad.onnx.load(path)(x=x)["y"].numpy(), m(x=x)["y"].numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+@pytest.mark.parametrize(("quantized", "window"), [(False, 3), (True, 2)])
+def test_pools_add_no_copies(quantized, window, device):
+    """A weight, an image for the convolution, and one for the pool, which overlapping windows read."""
+    constants = {"w": np.ones((32, 16, 3, 3), np.float32), "s": np.float32(0.5)}
+    nodes = [node("Conv", "x w", "a", pads=[1] * 4), node("Relu", "a", "b")]
+    if quantized:
+        nodes += [node("QuantizeLinear", "b s", "q"), node("DequantizeLinear", "q s", "f")]
+    read = "f" if quantized else "b"
+    nodes.append(node("MaxPool", read, "y", kernel_shape=[window] * 2, strides=[2, 2]))
+    ports = [helper.make_tensor_value_info("x", FLOAT, [1, 16, 32, 32])]
+    data = model(nodes, ports, ["y"], [numpy_helper.from_array(v, k) for k, v in constants.items()])
+    x = Tensor.ones(1, 16, 32, 32, device=device).realize()
+    step = polygrad.onnx.load(data, device=device).capture()
+    for _ in range(3):
+        step(x=x)
+    launches = profile(lambda: step(x=x)["y"], 0).launches
+    stored = [launch.buffers[0] for launch in launches if launch.buffers[0].size == 32 * 32 * 32]
+    assert [b.dtype for b in stored] == [dtypes.uint8 if quantized else dtypes.float32]
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+def test_a_small_model_has_no_layouts(device):
+    """The digits' model: two convolutions with their pools, a product and a softmax."""
+    path = Path(__file__).parents[2] / "examples" / "data" / "digits.onnx"
+    times = polygrad.onnx.load(path, device=device).profile(image=np.zeros((1, 1, 8, 8), np.float32))
+    assert times.fused_launches == 4

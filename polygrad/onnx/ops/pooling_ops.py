@@ -55,8 +55,9 @@ def max_pool(
     outputs: int,
 ) -> tuple[Tensor, ...]:
     """Positions count over the whole tensor, column by column if `storage_order` is set."""
-    x = store_image(x)
     steps, spread, pairs = _geometry(x, kernel_shape, strides, dilations, pads, auto_pad)
+    if prod(kernel_shape) > prod(steps):  # windows overlap: what computes x is not repeated
+        x = store_image(x)
     kernel = _reached(x, kernel_shape, spread, pairs) if ceil_mode else tuple(kernel_shape)
     options = (kernel, tuple(steps), tuple(spread), flat(pairs), bool(ceil_mode))
     if outputs < 2:
