@@ -72,13 +72,15 @@ class Scope:
 @dataclass(slots=True)
 class Body:
     """Steps with the names of their inputs and outputs. `constants`: initializers, loaded once. `images`: the
-    names of values that are stored as images are (channels_last.py)."""
+    names of values that are stored as images are (channels_last.py). `differentiated`: those that Gradient
+    nodes name in xs; nodes read their numbers, never the codes that they are made of."""
 
     inputs: list[str]
     outputs: list[str]
     constants: dict[str, Value]
     steps: list[Step]
     images: frozenset[str] = frozenset()
+    differentiated: frozenset[str] = frozenset()
 
     def run(
         self,
@@ -128,7 +130,16 @@ class Body:
             if name:
                 if name in self.images:
                     value = _as_image(value)
-                scope.values[name] = value
+                scope.values[name] = plain(value) if name in self.differentiated else value
+
+
+def _names_differentiated(nodes: Iterable[Node]) -> frozenset[str]:
+    """The names in xs of Gradient nodes."""
+    found: set[str] = set()
+    for node in nodes:
+        xs = node.attributes.get("xs") if node.op == "Gradient" else None
+        found.update(xs if isinstance(xs, list) else ())
+    return frozenset(found)
 
 
 def _as_image(value: Value) -> Value:
@@ -216,7 +227,8 @@ class _Compiler:
         for name in outputs:
             if name not in known:
                 raise OnnxError(f"graph {graph.name!r}: nothing computes its output {name!r}")
-        return Body(inputs, outputs, constants, steps, names_of_images(graph.nodes, outputs))
+        images, differentiated = names_of_images(graph.nodes, outputs), _names_differentiated(graph.nodes)
+        return Body(inputs, outputs, constants, steps, images, differentiated)
 
     def _steps(self, nodes: list[Node], own: set[str], known: set[str], place: _Place) -> list[Step]:
         """`own`: names of this graph; `known`: also of those around. Both grow."""
@@ -282,7 +294,8 @@ class _Compiler:
         for name in function.outputs:
             if name not in names:
                 raise OnnxError(f"{node}: nothing computes the output {name!r} of the function")
-        return Body(function.inputs, function.outputs, {}, steps)
+        differentiated = _names_differentiated(function.nodes)
+        return Body(function.inputs, function.outputs, {}, steps, differentiated=differentiated)
 
     def _size(self, function: Function, node: Node, callers: tuple[_Key, ...]) -> int:
         """How many nodes a function has, with those that it calls."""

@@ -312,6 +312,26 @@ def test_zero_points_of_an_axis_lie_on_the_device_of_the_model_within_1e_6():
     np.testing.assert_array_equal(found["q"].numpy(), wanted_codes)
 
 
+def test_the_gradient_of_dequantised_operands_of_a_product_within_1e_5():
+    rng = np.random.default_rng(0)
+    a, b = Quantized(rng, "a", "uint8", (4, 5)), Quantized(rng, "b", "int8", (5, 3))
+    training = "ai.onnx.preview.training"
+    names = {"xs": ["a_f", "b_f"], "y": "y"}
+    nodes = [
+        a.node(),
+        b.node(),
+        helper.make_node("MatMul", ["a_f", "b_f"], ["y"]),
+        helper.make_node("Gradient", names["xs"], ["da", "db"], domain=training, **names),
+    ]
+    inputs = {"a": a.codes, "b": b.codes}
+    constants = [*a.constants(), *b.constants()]
+    opset = helper.make_opsetid(training, 1)
+    found = run(model(nodes, ports(inputs), ["da", "db"], constants, more=[opset]), inputs)
+    ones = np.ones((4, 3))
+    np.testing.assert_allclose(found["da"].numpy(), ones @ b.numbers.T, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found["db"].numpy(), a.numbers.T @ ones, rtol=1e-5, atol=1e-6)
+
+
 def test_the_gradient_of_dequantised_numbers_within_1e_6():
     rng = np.random.default_rng(0)
     a = Quantized(rng, "a", "uint8", (4, 5))
