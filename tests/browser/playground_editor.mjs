@@ -226,7 +226,7 @@ async function runAndLeave(page) {
   };
   const seen = {};
   await begin(
-    "console.log(1);\nawait new Promise((done) => setTimeout(done, 2000));\nthrow new Error('late');",
+    "console.log(1);\nawait new Promise((done) => setTimeout(done, 5000));\nthrow new Error('late');",
   );
   await page.locator("#program").selectOption("tensor.py");
   await opened(page, "tensor.py");
@@ -241,7 +241,7 @@ async function runAndLeave(page) {
   seen.after = await runProgram(page, "gradients.py");
 
   await begin(
-    "setTimeout(() => { throw new Error('in a timer'); }, 0);\nawait new Promise((done) => setTimeout(done, 500));",
+    "setTimeout(() => { throw new Error('in a timer'); }, 0);\nawait new Promise((done) => setTimeout(done, 3000));",
   );
   await page.locator("#output", { hasText: "finished" }).waitFor(WAIT);
   seen.timer = await page.locator("#output").innerText();

@@ -36,10 +36,15 @@ async function learnBoundary(page) {
   await page.locator("#boundary-note", { hasText: /^42 parameters .*(9\d|100)% right/ }).waitFor(WAIT);
   // a network that is trained anew while the last one is exported
   await page.evaluate(() => {
-    for (const id of ["export-boundary", "train-boundary"]) globalThis.document.getElementById(id).click();
+    const { document, MutationObserver } = globalThis;
+    const note = document.getElementById("boundary-note");
+    globalThis.notes = [];
+    new MutationObserver(() => globalThis.notes.push(note.textContent)).observe(note, { childList: true });
+    for (const id of ["export-boundary", "train-boundary"]) document.getElementById(id).click();
   });
   await page.locator("#boundary-note", { hasText: /^42 parameters .*(9\d|100)% right/ }).waitFor(WAIT);
   seen.abandoned = await page.locator("#exported").isVisible();
+  seen.notes = await page.evaluate(() => globalThis.notes);
   await page.locator("#export-boundary").click();
   await page.locator("#exported-note", { hasText: "without Python" }).waitFor(WAIT);
   seen.exported = await textOf(page, "exported-note");

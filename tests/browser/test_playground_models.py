@@ -36,7 +36,9 @@ def test_the_exported_file_computes_what_the_network_does(seen: Any) -> None:
 
 
 def test_an_export_gives_way_to_a_new_training(seen: Any) -> None:
-    assert seen["boundary"]["abandoned"] is False
+    boundary = seen["boundary"]
+    assert boundary["abandoned"] is False
+    assert [note for note in boundary["notes"] if "Error" in note] == [] and len(boundary["notes"]) > 1
 
 
 def test_two_clicks_on_stop_stop(seen: Any) -> None:
