@@ -47,8 +47,12 @@ class Model:
         A Variable is an int given by its name, unless the shape of an input tells it. Raises ArgumentError,
         ShapeError and DTypeError for inputs that are not as `inputs` says.
         """
-        given = {**(inputs or {}), **more}
         names = [spec.name for spec in self.inputs]
+        if inputs is not None and not isinstance(inputs, Mapping):
+            raise ArgumentError(
+                f"run: expected the inputs by name, of {names}, got {type(inputs).__name__} without one"
+            )
+        given = {**(inputs or {}), **more}
         variables = {v.name: v for v in self.program.variables}
         unknown = [name for name in given if name not in names and name not in variables]
         missing = [name for name in names if name not in given]

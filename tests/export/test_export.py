@@ -227,6 +227,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     loaded = export.load(tmp_path / "x.pgrd")
     for inputs, error, text in (
         ({}, ArgumentError, r"expected the inputs \['x'\], got \[\]"),
+        (Tensor(array(2, 3)), ArgumentError, r"expected the inputs by name, of \['x'\], got Tensor without"),
         ({"x": array(2, 3), "y": 1}, ArgumentError, "got"),
         ({"x": array(3, 2)}, ShapeError, r"expected shape \(2, 3\)"),
         ({"x": array(6)}, ShapeError, r"x: expected shape \(2, 3\)"),
