@@ -35,9 +35,9 @@ const NATIVE = new RegExp(
   ].join("|"),
 );
 
-/** What calls of users' programs do not lead to when they are wrong, and tables: tracebacks need not quote it. */
+/** What calls of users' programs rarely lead to when they are wrong, and tables: tracebacks need not quote it. */
 const UNQUOTED =
-  /^polygrad\/((codegen|engine|manifest|renderer|runtime|schedule|uop|wasm)\/|(bridge|missing_names)\.py$)/;
+  /^polygrad\/((capture|codegen|engine|manifest|pictures|renderer|runtime|schedule|uop|wasm)\/|(bridge|missing_names)\.py$)/;
 
 /** Packages that a page fetches when one of them is imported. */
 const APPLICATIONS = ["export", "generation", "hf", "models", "onnx", "pipelines", "training", "tuning"];
