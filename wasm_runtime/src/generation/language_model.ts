@@ -9,7 +9,7 @@ import { drawName, fullSampling, isPenalized, numbersOf, type FullSampling, type
 import { countOf, settingsOf, type Settings } from "./settings";
 import { StopStrings } from "./stop_strings";
 import { TOKENIZER_FILE, type ChatOptions, type Message, type Tokenizer, type Tokenizers } from "./tokenizer";
-import { Pause } from "./pause";
+import { pauseIfDue } from "./pause";
 
 const KIND = "text-generation";
 
@@ -125,9 +125,8 @@ export class LanguageModel {
 
   async *#run({ tokens, limit, sampling, stops, stopTokens, signal }: Request): AsyncGenerator<Piece, void> {
     const number = ++this.#answer;
-    const pause = new Pause();
     const check = async (): Promise<void> => {
-      await pause.take();
+      await pauseIfDue();
       signal?.throwIfAborted();
       if (number !== this.#answer) {
         throw new ProgramError("generate: another answer of this model has begun: end one before the next");

@@ -1,16 +1,14 @@
-/** `Pause`: lets a page draw and handle events in between long computations. */
+/** `pauseIfDue`: lets a page draw and handle events in between long computations. */
 
 const LONGEST = 12; // milliseconds without a pause
 
-export class Pause {
-  #last = performance.now();
+let last = performance.now(); // of all computations: many short ones would hold a page up, too
 
-  /** A pause, if the last one is some time ago. */
-  async take(): Promise<void> {
-    if (performance.now() - this.#last < LONGEST) return;
-    await nextTask();
-    this.#last = performance.now();
-  }
+/** A pause, if the last one is some time ago. */
+export async function pauseIfDue(): Promise<void> {
+  if (performance.now() - last < LONGEST) return;
+  await nextTask();
+  last = performance.now();
 }
 
 /** Settles in a task of its own; a timer would wait for some milliseconds. */

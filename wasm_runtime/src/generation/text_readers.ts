@@ -3,7 +3,7 @@
 import { ProgramError } from "../errors";
 import { openModel, type LoadedPrograms, type ModelHost, type OpenedModel } from "../loading";
 import type { Prompt } from "./language_model";
-import { Pause } from "./pause";
+import { pauseIfDue } from "./pause";
 import { countOf, countsOf } from "./settings";
 import { TOKENIZER_FILE, type Tokenizer, type Tokenizers } from "./tokenizer";
 
@@ -39,10 +39,9 @@ class TextReader {
   /** The values of each text, one after the other. Calls wait for earlier ones. */
   protected read(texts: readonly Prompt[], { signal }: TextOptions): Promise<Float32Array[]> {
     const work = this.#last.then(async () => {
-      const pause = new Pause();
       const out: Float32Array[] = [];
       for (const row of texts.map((text, i) => this.#row(text, i))) {
-        await pause.take();
+        await pauseIfDue();
         signal?.throwIfAborted();
         out.push(await this.#run(row));
       }
