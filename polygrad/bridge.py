@@ -24,7 +24,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import polygrad
-from polygrad import Device, Tensor, TinyJit, compile_step, errors
+from polygrad import Device, Tensor, compile_step, errors
+from polygrad.bridge_functions import CapturedFunction, Function, plain
 from polygrad.capture.arguments import Spec
 from polygrad.capture.step import CompiledStep, input_specs
 from polygrad.dtype import dtypes, to_dtype
@@ -35,7 +36,6 @@ from polygrad.helpers import prod
 from polygrad.manifest.reviewed import SPECIAL_METHODS
 from polygrad.nn.optimizer import Optimizer, OptimizerGroup, in_range
 from polygrad.nn.state import get_state_dict
-from polygrad.tensor.core.trees import flatten_tensors
 from polygrad.uop.node import UOp
 
 # Modules of functions for bindings, by what is before their names: a page fetches their packages when they
@@ -176,7 +176,7 @@ class Session:
         if kind == "b":
             return _bytes(self._buffers[value])
         if kind == "f":
-            return _Function(self, self._bodies[value])
+            return Function(self, self._bodies[value])
         return _DECODERS[kind](value)
 
     def unpack(self, source: int, first: int, count: int) -> str | None:
@@ -194,7 +194,7 @@ class Session:
 
     def release(self, handles: Sequence[int]) -> None:
         """Forget entries."""
-        for h in _plain(handles):
+        for h in plain(handles):
             self.table.pop(h, None)
 
     def fail(self, handle: int, text: str) -> None:
@@ -234,7 +234,7 @@ class Session:
                     "device": x.device,
                     "requires_grad": x.requires_grad,
                 }
-            return {n: list(get_state_dict(x)) if n == "$state" else getattr(x, n) for n in _plain(names)}
+            return {n: list(get_state_dict(x)) if n == "$state" else getattr(x, n) for n in plain(names)}
 
         return self._answer(find)
 
@@ -335,84 +335,6 @@ def _message(e: BaseException, name: str) -> str:
     return str(e) or name
 
 
-class _Function:
-    """A function that the other side defines, as something that Python can call.
-
-    Its arguments are Tensors, or lists, tuples and dicts of them. `$argument` gives the Tensors among them by
-    number, in order. `body` is either a function of the other side, which runs in this thread and returns the
-    result as text for `decode`; or all that the function does, recorded: (operations, that text). A recorded
-    function keeps the entries that it uses, as a closure does: the other side may release them before Python
-    calls it.
-    """
-
-    def __init__(self, session: Session, body: Any) -> None:
-        self._session, self._run = session, body
-        self._kept: dict[int, Any] = {}
-        if not callable(body):
-            operations, text = _plain(body)
-            table = session.table
-            self._kept = {h: table[h] for h in _handles_in(operations, text) if h in table}
-            self._run = functools.partial(self._play, operations, text)
-
-    def _play(self, operations: Sequence[Sequence[Any]], text: str) -> str:
-        self._session.play(operations)
-        return text
-
-    def __call__(self, *args: Any) -> Any:
-        session = self._session
-        outer, session.arguments = session.arguments, flatten_tensors(args, "function")
-        released = {h: x for h, x in self._kept.items() if h not in session.table}
-        session.table.update(released)
-        try:
-            return session.decode(self._run())
-        finally:
-            session.arguments = outer
-            for h in released:
-                session.table.pop(h, None)
-
-
-def _handles_in(operations: Sequence[Sequence[Any]], text: str) -> list[int]:
-    """The numbers of the entries that recorded operations, and the text of their result, refer to."""
-    found: list[int] = []
-    for method, *args in operations:
-        if method == "call":
-            _, _, handles, _, *values = args
-            found += [value for i, value in enumerate(values) if handles >> i & 1]
-        elif method == "call_packed":
-            _, _, packed, _, bodies = args
-            found += _handles_in((), packed)
-            for body in bodies:
-                found += _handles_in(*body)
-    json.loads(text, object_hook=lambda x: found.extend(n for kind, n in x.items() if kind == "$"))
-    return found
-
-
-class _CapturedFunction:
-    """A TinyJit whose function comes with each call that runs it."""
-
-    def __init__(self) -> None:
-        self.function: _Function | None = None
-        self.jit = TinyJit(self._run)
-
-    def _run(self, *args: Any) -> Any:
-        if self.function is None:
-            raise InternalError("bridge: a function that was to be captured came without its body")
-        return self.function()
-
-    def __call__(self, *args: Any) -> Any:
-        try:
-            return self.jit(*args)
-        finally:
-            self.function = None
-
-    def reset(self) -> None:
-        self.jit.reset()
-
-    @property
-    def captured(self) -> bool:
-        return self.jit.captured
-
-
 def _raise_failures(args: Sequence[Any]) -> None:
     for a in args:
         if isinstance(a, Failure):
@@ -445,11 +367,6 @@ def _split(keywords: str) -> list[str]:
     return keywords.split(",")
 
 
-def _plain(x: Any) -> Any:
-    """A JavaScript array as Python's lists; anything else is itself."""
-    return x.to_py() if hasattr(x, "to_py") else x
-
-
 def _bytes(x: Any) -> bytes:
     return bytes(x.to_bytes()) if hasattr(x, "to_py") else bytes(x)
 
@@ -467,19 +384,19 @@ def _make(
     """A Tensor of the bytes `raw`: elements of `dtype`, which become `cast`."""
     out = Tensor(_bytes(raw), device, dtype)
     if shape is not None:
-        out = out.reshape(tuple(_plain(shape)))
+        out = out.reshape(tuple(plain(shape)))
     if cast is not None:
         out = out.cast(cast)
     out.requires_grad = requires_grad
     return out
 
 
-def _compile_step(function: _Function, model: dict[str, Tensor], optimizer: Any, *inputs: Tensor) -> Any:
+def _compile_step(function: Function, model: dict[str, Tensor], optimizer: Any, *inputs: Tensor) -> Any:
     """`compile_step` of a function of the inputs alone. `model`: its Tensors by name."""
     return compile_step(lambda _, *given: function(*given), model, optimizer, *inputs)
 
 
-def _call_captured(captured: _CapturedFunction, function: _Function | None, *args: Any) -> Any:
+def _call_captured(captured: CapturedFunction, function: Function | None, *args: Any) -> Any:
     """Call a captured function. `function`: what is captured, without arguments; None for a replay."""
     captured.function = function
     return captured(*args)
@@ -595,7 +512,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     "$exit": lambda context: context.__exit__(None, None, None),
     "$same": lambda x: x,
     "$compile_step": _compile_step,
-    "$jit": lambda: _CapturedFunction(),
+    "$jit": CapturedFunction,
     "$jit_call": _call_captured,
     "$run_step": _run_step,
     "$save_step": _saved,

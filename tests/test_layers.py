@@ -47,7 +47,7 @@ ORDER = [
     {"cli"},
     {""},  # the package itself, `polygrad/__init__.py`: the public face
     {"manifest"},  # describes it
-    {"bridge"},  # lets other languages call it
+    {"bridge", "bridge_functions"},  # lets other languages call it
     {"__main__"},  # the command line: hands the version of the public face to `cli`
     {"preload"},  # imports what a loader's snapshot is to hold
 ]

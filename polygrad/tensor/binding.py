@@ -1,8 +1,8 @@
 """Functions of functions for bindings in other languages: `polygrad/bridge.py` calls these as
 `$functions.NAME`.
 
-`function` is one of the other side, see `_Function` there. Its arguments come as lists of Tensors, one for
-each argument, and results go back as one list of Tensors: the other side knows their structure.
+`function` is one of the other side (`polygrad/bridge_functions.py`). Its arguments come as lists of Tensors,
+one for each argument, and results go back as one list of Tensors: the other side knows their structure.
 """
 
 from __future__ import annotations
