@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from polygrad.renderer.builder import Builder
 from polygrad.renderer.streams import streamed_loads
-from polygrad.renderer.tile_axes import TileAxes, gate_of, pointer_of
+from polygrad.renderer.tile_axes import TileAxes, gate_of, pointer_of, readers_of
 from polygrad.uop.args import AddrSpace
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -37,10 +37,7 @@ def access_plan(linear: Sequence[UOp], tiles: TileAxes, builder: Builder) -> Acc
 def _copied_loads(linear: Sequence[UOp], tiles: TileAxes) -> set[UOp]:
     """Find the loads whose elements a store puts as they are into one of several buffers of a workgroup:
     they may be copied without a way through registers."""
-    readers: dict[UOp, list[UOp]] = {}
-    for node in linear:
-        for s in node.src:
-            readers.setdefault(s, []).append(node)
+    readers = readers_of(linear)
     return {
         store.src[1]
         for store in linear

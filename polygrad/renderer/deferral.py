@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from polygrad.codegen.opts.tile import is_tile
-from polygrad.renderer.tile_axes import TileAxes, gate_of, pointer_of
+from polygrad.renderer.tile_axes import TileAxes, gate_of, pointer_of, readers_of
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -16,11 +16,7 @@ from polygrad.uop.ops import GroupOp, Ops
 def deferred_nodes(linear: Sequence[UOp], tiles: TileAxes) -> set[UOp]:
     """Find loads and operations with one reader. The reader is an operation of the same block, and reads
     each value more than once or is deferred itself."""
-    blocks = _blocks(linear)
-    readers: dict[UOp, list[UOp]] = {}
-    for node in linear:
-        for s in node.src:
-            readers.setdefault(s, []).append(node)
+    blocks, readers = _blocks(linear), readers_of(linear)
     deferred: set[UOp] = set()
     for node in reversed(linear):
         if len(readers.get(node, ())) != 1 or not _may_wait(node, tiles):

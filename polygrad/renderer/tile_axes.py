@@ -33,6 +33,15 @@ def gate_of(index: UOp) -> UOp | None:
     return index.src[2] if len(index.src) > 2 else None
 
 
+def readers_of(linear: Sequence[UOp]) -> dict[UOp, list[UOp]]:
+    """The nodes that read each node: a node that reads it twice stands twice."""
+    readers: dict[UOp, list[UOp]] = {}
+    for node in linear:
+        for s in node.src:
+            readers.setdefault(s, []).append(node)
+    return readers
+
+
 def _in_order(ranges: set[UOp]) -> Axes:
     return tuple(sorted(ranges, key=by_id))
 

@@ -6,6 +6,7 @@ import { ArgumentError } from "./generated/errors";
 import { PYTHON_NAMES } from "./generated/names";
 import { Handle, owner } from "./handle";
 import { known, type Known } from "./known";
+import { pythonName } from "./options";
 import type { Session } from "./session";
 import { infer, inferMany, inferParts, stillKnown } from "./shapes/infer";
 import type { Tensor } from "./generated/tensor";
@@ -187,7 +188,7 @@ export function callContext<T>(session: Session, name: string, run: () => T, arg
 export function addPythonNames(type: { readonly prototype: object }): void {
   for (const target of [type, type.prototype]) {
     for (const [name, member] of Object.entries(Object.getOwnPropertyDescriptors(target))) {
-      const second = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+      const second = pythonName(name);
       if (second !== name) Object.defineProperty(target, second, member);
     }
   }

@@ -18,6 +18,11 @@ export function checkOptions<T extends object>(what: string, options: unknown, n
   }
 }
 
+/** Python's name for a member or an option: `max_batch` for `maxBatch`. */
+export function pythonName(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
 /**
  * Options by Python's names, `max_batch` for `maxBatch`, without those that are undefined and `ours`, which Python does not
  * take. Throws as `checkOptions`.
@@ -32,8 +37,7 @@ export function pythonOptions<T extends object>(
   const given = Object.entries(options as object).filter(
     ([name, value]) => value !== undefined && !ours.includes(name),
   );
-  const toPython = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  return Object.fromEntries(given.map(([name, value]) => [toPython(name), value as unknown]));
+  return Object.fromEntries(given.map(([name, value]) => [pythonName(name), value as unknown]));
 }
 
 /** An error of Python's with these options called as they are here: `batchSize`, not `batch_size`. */
