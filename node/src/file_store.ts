@@ -6,6 +6,9 @@ import { join } from "node:path";
 
 import type { FileStore } from "../../wasm_runtime/src/cache/store";
 
+/** The end of the names of files that are being written. */
+const UNFINISHED = ".part";
+
 /** What `work` gives; `otherwise` where there is no such file or folder. */
 async function ifThere<T>(work: Promise<T>, otherwise: T): Promise<T> {
   try {
@@ -19,11 +22,14 @@ async function ifThere<T>(work: Promise<T>, otherwise: T): Promise<T> {
 export function fileStore(root: string): FileStore {
   return {
     folders: () => ifThere(readdir(root), []),
-    names: (folder) => ifThere(readdir(join(root, folder)), []),
+    async names(folder) {
+      const names = await ifThere(readdir(join(root, folder)), []);
+      return names.filter((name) => !name.endsWith(UNFINISHED));
+    },
     read: (folder, name) => ifThere(readFile(join(root, folder, name)), undefined),
     async write(folder, name, bytes) {
       await mkdir(join(root, folder), { recursive: true });
-      const temporary = join(root, folder, `${name}.${randomUUID()}`);
+      const temporary = join(root, folder, `${name}.${randomUUID()}${UNFINISHED}`);
       try {
         await writeFile(temporary, bytes);
         await rename(temporary, join(root, folder, name));

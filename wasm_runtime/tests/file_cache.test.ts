@@ -24,6 +24,8 @@ class MemoryStore implements FileStore {
   quota = Infinity;
   /** The error of every write. */
   refusal: Error | undefined;
+  /** Folders that cannot be removed. */
+  readonly locked = new Set<string>();
 
   get bytes(): number {
     return [...this.held.values()]
@@ -53,6 +55,7 @@ class MemoryStore implements FileStore {
   }
 
   remove(folder: string, name?: string): Promise<void> {
+    if (this.locked.has(folder)) return Promise.reject(new Error("in use"));
     if (name === undefined) this.held.delete(folder);
     else this.held.get(folder)?.delete(name);
     return Promise.resolve();
@@ -508,6 +511,22 @@ test("files of other origins are asked for without headers that those have to al
   globalThis.fetch = (url, init) =>
     new Headers(init?.headers).has("range") ? Promise.reject(new TypeError("blocked")) : fetch(url, init);
   assert.deepEqual(await read(), [server.body, 0, ["GET"]]);
+});
+
+test("a file that cannot be removed makes no room, and is told of by clear, after the others", async (t) => {
+  const { server, store, cache, read } = await setUp(t);
+  const { url } = server;
+  cache.limit = 250;
+  await read();
+  const [locked = ""] = store.held.keys();
+  store.locked.add(locked);
+  for (const name of ["a", "b"]) {
+    server.url = `${url}/${name}`;
+    await read();
+  }
+  assert.deepEqual((await cache.list()).map((file) => file.url).sort(), [url, `${url}/b`]);
+  await assert.rejects(cache.clear(), /in use/);
+  assert.deepEqual([...store.held.keys()], [locked]);
 });
 
 test("clear and delete remove files", async (t) => {

@@ -11,7 +11,7 @@ import {
   type Polygrad,
 } from "../../wasm_runtime/src/api/index";
 import { connectWorker, loadOptions, type SessionOptions } from "./connect";
-import { cache } from "./file_store";
+import { cache, noCache } from "./file_store";
 import { installFormatter } from "./formatter";
 import { decodeImage, pixelsOf } from "./image";
 import { load } from "./load";
@@ -57,8 +57,9 @@ export function creator(script: string | undefined): Create {
     const base = baseURL === undefined ? folderOf(script) : folderAt(baseURL);
     tellOneThread(options);
     installFormatter();
-    const open: Host["open"] = (source, what, options) => cache.open(source, what, options);
-    const host: Host = { cache, open, pixels: pixelsOf, decodeImage, decodeSound };
+    const files = options.cache === false ? noCache : cache;
+    const open: Host["open"] = (source, what, reading) => files.open(source, what, reading);
+    const host: Host = { cache: files, open, pixels: pixelsOf, decodeImage, decodeSound };
     if (worker) return createApi(await connectWorker(options, base), host);
     return createDirectApi(await onThisThread(options, base), host);
   };

@@ -18,10 +18,21 @@ async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
+/** The end of the names under which Chromium writes a file before it is closed. */
+const UNFINISHED = ".crswap";
+
 async function namesIn(folder: FileSystemDirectoryHandle): Promise<string[]> {
   const names: string[] = [];
-  for await (const name of folder.keys()) names.push(name);
+  for await (const name of folder.keys()) if (!name.endsWith(UNFINISHED)) names.push(name);
   return names;
+}
+
+/**
+ * Work in a folder, beside which no other page or worker writes there: while a file is written, Chromium has moments without
+ * it.
+ */
+function locked<T>(folder: string, mode: LockMode, work: () => Promise<T>): Promise<T> {
+  return navigator.locks.request(`${ROOT} ${folder}`, { mode }, work);
 }
 
 /** A store in the origin's private file system. Rejects where there is none. */
@@ -34,30 +45,35 @@ export async function originStore(): Promise<FileStore> {
     ifThere(root.getDirectoryHandle(folder));
   return {
     folders: () => namesIn(root),
-    async names(folder) {
-      const found = await find(folder);
-      return found === undefined ? [] : namesIn(found);
-    },
-    async read(folder, name) {
-      const handle = await ifThere((await find(folder))?.getFileHandle(name) ?? Promise.resolve(undefined));
-      return handle && new Uint8Array(await (await handle.getFile()).arrayBuffer());
-    },
-    async write(folder, name, bytes) {
-      const made = await root.getDirectoryHandle(folder, { create: true });
-      const handle = await made.getFileHandle(name, { create: true });
-      const stream = await handle.createWritable(); // the file changes when the stream is closed
-      try {
-        await stream.write(bytes);
-        await stream.close();
-      } catch (error) {
-        await stream.abort().catch(() => undefined);
-        throw error;
-      }
-    },
-    async remove(folder, name) {
-      if (name === undefined) await ifThere(root.removeEntry(folder, { recursive: true }));
-      else await ifThere((await find(folder))?.removeEntry(name) ?? Promise.resolve());
-    },
+    names: (folder) =>
+      locked(folder, "shared", async () => {
+        const found = await find(folder);
+        return found === undefined ? [] : namesIn(found);
+      }),
+    read: (folder, name) =>
+      locked(folder, "shared", async () => {
+        const found = await find(folder);
+        const handle = found && (await ifThere(found.getFileHandle(name)));
+        return handle && new Uint8Array(await (await handle.getFile()).arrayBuffer());
+      }),
+    write: (folder, name, bytes) =>
+      locked(folder, "exclusive", async () => {
+        const made = await root.getDirectoryHandle(folder, { create: true });
+        const handle = await made.getFileHandle(name, { create: true });
+        const stream = await handle.createWritable(); // the file changes when the stream is closed
+        try {
+          await stream.write(bytes);
+          await stream.close();
+        } catch (error) {
+          await stream.abort().catch(() => undefined);
+          throw error;
+        }
+      }),
+    remove: (folder, name) =>
+      locked(folder, "exclusive", async () => {
+        if (name === undefined) await ifThere(root.removeEntry(folder, { recursive: true }));
+        else await ifThere((await find(folder))?.removeEntry(name) ?? Promise.resolve());
+      }),
   };
 }
 
@@ -100,6 +116,9 @@ async function openStore(): Promise<FileStore | undefined> {
     return cacheStore().catch(() => undefined);
   }
 }
+
+/** The cache of sessions that store nothing. */
+export const noCache = new FileCache(() => Promise.resolve(undefined));
 
 /** The files at addresses that were kept: models, weights. */
 export const cache = new FileCache(openStore);

@@ -103,13 +103,12 @@ export class Entries {
     return digest;
   }
 
-  /** Remove what does not belong to a file in its folder: blocks of other versions, and what a writer left. */
+  /** Remove blocks of other versions from the folder of a file. Those stay that somebody uses. */
   async sweep({ url, blocks }: Entry): Promise<void> {
     const folder = await folderOf(url);
     const kept = new Set([MANIFEST, USED, ...blocks]);
-    for (const name of await this.#store.names(folder)) {
-      if (!kept.has(name)) await this.#store.remove(folder, name);
-    }
+    const others = (await this.#store.names(folder)).filter((name) => !kept.has(name));
+    await Promise.allSettled(others.map((name) => this.#store.remove(folder, name)));
     this.#total = undefined;
   }
 
@@ -128,9 +127,13 @@ export class Entries {
     return found;
   }
 
+  /** Remove all files. Rejects where one cannot be removed, after the others were. */
   async clear(): Promise<void> {
-    for (const folder of await this.#store.folders()) await this.#store.remove(folder);
+    const folders = await this.#store.folders();
+    const removed = await Promise.allSettled(folders.map((folder) => this.#store.remove(folder)));
     this.#total = undefined;
+    const failed = removed.find((result) => result.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
   }
 
   /**
@@ -143,9 +146,7 @@ export class Entries {
     let total = stored.reduce((sum, file) => sum + file.bytes, 0);
     for (const file of stored) {
       if (total + bytes <= limit) break;
-      if (file.url === url) continue;
-      await this.#store.remove(file.folder);
-      total -= file.bytes;
+      if (file.url !== url && (await this.#removed(file.folder))) total -= file.bytes;
     }
     this.#total = total;
     return total + bytes <= limit;
@@ -153,11 +154,19 @@ export class Entries {
 
   /** Remove the file, other than that at `url`, that was not used for the longest time; whether there was one. */
   async removeOldest(url: string): Promise<boolean> {
-    const oldest = (await this.#stored()).find((file) => file.url !== url && file.bytes > 0);
-    if (oldest === undefined) return false;
-    await this.#store.remove(oldest.folder);
     this.#total = undefined;
-    return true;
+    for (const file of await this.#stored()) {
+      if (file.url !== url && file.bytes > 0 && (await this.#removed(file.folder))) return true;
+    }
+    return false;
+  }
+
+  /** Remove a folder; whether that was possible. */
+  async #removed(folder: string): Promise<boolean> {
+    return this.#store.remove(folder).then(
+      () => true,
+      () => false,
+    );
   }
 
   async #entryIn(folder: string): Promise<Entry | undefined> {
@@ -171,7 +180,7 @@ export class Entries {
       (await this.#store.folders()).map(async (folder): Promise<Stored | undefined> => {
         const entry = await this.#entryIn(folder);
         if (entry === undefined) {
-          await this.#store.remove(folder);
+          await this.#removed(folder);
           return undefined;
         }
         const time = await this.#store.read(folder, USED).catch(() => undefined);

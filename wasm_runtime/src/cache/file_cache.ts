@@ -24,8 +24,8 @@ export type OpenOptions = Pick<ReadOptions, "signal" | "cache" | "sha256">;
 /** The files of a host's store. */
 export class FileCache {
   /**
-   * The most bytes that are stored. Those files that were not used for the longest time make room for new ones; a file that
-   * is larger is not stored.
+   * The most bytes that are stored, from the next file on. Those files that were not used for the longest time make room for
+   * new ones; a file that is larger is not stored.
    */
   limit = LIMIT;
   readonly #openStore: () => Promise<FileStore | undefined>;
@@ -51,7 +51,7 @@ export class FileCache {
     return entries.remove(address);
   }
 
-  /** Remove all files. */
+  /** Remove all files. Rejects with the host's error where one cannot be removed. */
   async clear(): Promise<void> {
     await (await this.#opened())?.clear();
   }

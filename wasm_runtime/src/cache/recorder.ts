@@ -98,18 +98,17 @@ export class Recorder {
     await entries.save(this.#entry);
   }
 
-  /** Write; where there is no room, other files are removed first. */
+  /** Write. Where there is no room, other files are removed first, and this one if that is not enough. */
   async #attempt(write: () => Promise<void>): Promise<void> {
     for (;;) {
       try {
         await write();
         return;
       } catch (error) {
-        const isRoomier = saysFull(error) && (await this.#removeOldest());
-        if (!isRoomier) {
-          await this.#giveUp();
-          return;
-        }
+        if (saysFull(error) && (await this.#removeOldest())) continue;
+        if (saysFull(error)) await this.#giveUp();
+        this.#isOff = true; // another writer may be at work in the same folder
+        return;
       }
     }
   }

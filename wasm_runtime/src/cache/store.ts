@@ -3,7 +3,7 @@
 export interface FileStore {
   /** The names of all folders. */
   folders(): Promise<string[]>;
-  /** The names in a folder; none where it does not exist. */
+  /** The names in a folder whose bytes are complete; none where it does not exist. */
   names(folder: string): Promise<string[]>;
   /** The bytes of that name; undefined where there are none. */
   read(folder: string, name: string): Promise<Uint8Array<ArrayBuffer> | undefined>;
