@@ -67,3 +67,45 @@ def test_files_are_stored_resumed_checked_and_removed(
     assert found["second"] == {"cached": whole, "list": []}
     stored = {"node": 1, "origin": [1, 0], "caches": [0, 1]}[host]
     assert (found["stored"], found["left"]) == (stored, 0 if host == "node" else [0, 0])
+
+
+SESSION = """
+import { readdirSync } from "node:fs";
+import { createServer } from "node:http";
+import { cache, create } from "polygrad";
+
+const [, , cacheDir] = process.argv;
+const pg = await create({ cacheDir });
+const bytes = await pg.state.safeSave({ a: new pg.Tensor([1, 2]) });
+const server = createServer((request, response) => {
+  const isKnown = request.headers["if-none-match"] === '"1"';
+  response.writeHead(isKnown ? 304 : 200, { ETag: '"1"' }).end(isKnown ? undefined : bytes);
+});
+await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+const url = `http://127.0.0.1:${server.address().port}/a.safetensors`;
+const seen = [];
+for (const options of [{}, {}, { cache: false }]) {
+  let cached;
+  const onProgress = (progress) => ({ cached } = progress);
+  const { a } = await pg.state.safeLoad(url, { ...options, onProgress });
+  seen.push([await a.tolist(), cached === bytes.length]);
+}
+const isListed = async (files) => (await files.list()).some((file) => file.url === url);
+const listed = [await isListed(pg.cache), await isListed(cache), readdirSync(`${cacheDir}/files`).length];
+const wrong = await pg.state.safeLoad(bytes, { sha256: "0".repeat(64) }).catch(({ name }) => name);
+console.log(JSON.stringify({ seen, listed, deleted: await pg.cache.delete(url), wrong }));
+process.exit(0);
+"""
+
+
+def test_a_session_keeps_files_in_its_own_folder(package: Path, tmp_path: Path) -> None:
+    (package / "session.mjs").write_text(SESSION)
+    command = ["node", "session.mjs", str(tmp_path)]
+    done = subprocess.run(command, cwd=package, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout.splitlines()[-1]) == {
+        "seen": [[[1, 2], False], [[1, 2], True], [[1, 2], False]],
+        "listed": [True, False, 1],
+        "deleted": True,
+        "wrong": "FetchError",
+    }

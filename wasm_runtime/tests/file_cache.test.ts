@@ -180,6 +180,11 @@ test("a file is stored in blocks, and read from them when the server says that i
   assert.deepEqual(await read({ cache: false }), [server.body, 0, ["GET"]]);
 });
 
+test("a file may be empty", async (t) => {
+  const { server, read } = await setUp(t, new Uint8Array());
+  for (const asked of ["GET", '"1"']) assert.deepEqual(await read(), [Buffer.from(server.body), 0, [asked]]);
+});
+
 test("a changed file takes the place of the stored one", async (t) => {
   const { server, store, read } = await setUp(t);
   await read();
