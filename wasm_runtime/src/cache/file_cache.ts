@@ -108,7 +108,7 @@ export class FileCache {
     } catch (error) {
       if (signal?.aborted || !(error instanceof FetchError)) throw error;
       const { status } = error;
-      if (isMissing(status)) await noteMissing(entries, url, status);
+      if (isMissing(status) && found?.missing !== status) await noteMissing(entries, url, status);
       if (status !== undefined && status < 500) throw error;
       if (stored?.whole) return this.#read(entries, purpose, stored);
       throw found?.missing === undefined ? error : wasMissing(purpose, found.missing, error);
