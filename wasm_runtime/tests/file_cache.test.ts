@@ -516,6 +516,16 @@ test("files of other origins are asked for without headers that those have to al
   globalThis.fetch = (url, init) =>
     new Headers(init?.headers).has("range") ? Promise.reject(new TypeError("blocked")) : fetch(url, init);
   assert.deepEqual(await read(), [server.body, 0, ["GET"]]);
+  // An address of the page's origin, from which the server sends it to such an origin.
+  Object.assign(globalThis, { location: new URL(server.url) });
+  globalThis.fetch = (url, init) => {
+    const isPlain = [...new Headers(init?.headers)].length === 0;
+    return isPlain ? fetch(url, init) : Promise.reject(new TypeError("blocked"));
+  };
+  assert.deepEqual(await read(), [server.body, 100, ["GET"]]);
+  await setup.cache.clear();
+  await breakOff(setup, 40);
+  assert.deepEqual(await read(), [server.body, 0, ["GET"]]);
 });
 
 test("a file that cannot be removed makes no room, and is told of by clear, after the others", async (t) => {

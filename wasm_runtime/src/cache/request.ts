@@ -37,12 +37,13 @@ function isForeign(url: string): boolean {
 }
 
 /** The version of a file that a response has, with its status 200 or 304. */
-export function versionOf(url: string, { headers }: Response): Version {
+export function versionOf(url: string, { headers, url: from }: Response): Version {
   const [etag, lastModified] = [headers.get("etag"), headers.get("last-modified")];
   const rest = (timeOf(headers.get("date")) || Date.now()) - timeOf(lastModified);
   const strong = etag?.startsWith("W/") ? null : (etag ?? (rest >= AT_REST ? lastModified : null));
   // The length is that of the compressed file; of other origins' answers one does not see whether they are compressed.
-  const length = isForeign(url) || headers.has("content-encoding") ? null : headers.get("content-length");
+  const isUncertain = isForeign(from || url) || headers.has("content-encoding");
+  const length = isUncertain ? null : headers.get("content-length");
   return {
     etag: etag ?? undefined,
     lastModified: lastModified ?? undefined,
@@ -88,6 +89,22 @@ const send = (
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Response> => request(url, what, { signal, headers, cache: "no-store" });
 
+/** `send`; without the headers, where a page gets no answer: another origin, to which the server sends it, forbids them. */
+async function sendConditions(
+  url: string,
+  what: string,
+  signal: AbortSignal | undefined,
+  headers: Readonly<Record<string, string>>,
+): Promise<Response> {
+  try {
+    return await send(url, what, signal, headers);
+  } catch (error) {
+    const isPlain = Object.keys(headers).length === 0;
+    if (isPlain || signal?.aborted || !("location" in globalThis)) throw error;
+    return send(url, what, signal);
+  }
+}
+
 /** `response`, with a whole file. Throws FetchError for a status that is an error, and for a part that nobody asked for. */
 function wholeOf(response: Response, what: string, url: string): Response {
   checked(response, what, url);
@@ -109,7 +126,7 @@ export async function askWhole(
     if (known.etag !== undefined) headers["If-None-Match"] = known.etag;
     else if (known.lastModified !== undefined) headers["If-Modified-Since"] = known.lastModified;
   }
-  const response = await send(url, what, signal, headers);
+  const response = await sendConditions(url, what, signal, headers);
   if (response.status === 304 && known !== undefined) return { response, start: 0, isSame: true };
   wholeOf(response, what, url);
   const isSame = known !== undefined && isSameVersion(known, versionOf(url, response));
@@ -131,16 +148,12 @@ export async function askRest(
     const headers: Record<string, string> = { Range: `bytes=${start}-` };
     const isForeignUrl = isForeign(url);
     if (!isForeignUrl) headers["If-Range"] = known.strong;
-    try {
-      const response = await send(url, what, signal, headers);
-      if (response.ok && response.status !== 206) return answerOf(url, known, response);
-      if (response.status === 206 && isRest(response, known, start, isForeignUrl)) {
-        return { response, start, isSame: true };
-      }
-      discard(response);
-    } catch (error) {
-      if (signal?.aborted || !isForeignUrl) throw error; // an origin that does not allow `Range` gives no answer
+    const response = await sendConditions(url, what, signal, headers);
+    if (response.ok && response.status !== 206) return answerOf(url, known, response);
+    if (response.status === 206 && isRest(response, known, start, isForeignUrl)) {
+      return { response, start, isSame: true };
     }
+    discard(response);
   }
   return answerOf(url, known, wholeOf(await send(url, what, signal), what, url));
 }
