@@ -76,6 +76,8 @@ class Server {
   /** Changes a part's headers before they are sent. */
   lie: ((headers: Record<string, string>) => void) | undefined;
   takesRanges = true;
+  /** The most bytes of a part. */
+  partLength = Infinity;
   sendsLength = true;
 
   answer(request: IncomingMessage, response: ServerResponse): void {
@@ -95,10 +97,10 @@ class Server {
     const isPart =
       range !== undefined && this.takesRanges && (ifRange === undefined || ifRange === this.etag);
     const { length } = this.body;
-    const body = isPart ? this.body.subarray(start) : this.body;
+    const body = isPart ? this.body.subarray(start, start + this.partLength) : this.body;
     const lengths: Record<string, string> = this.sendsLength ? { "Content-Length": String(body.length) } : {};
     const part: Record<string, string> = isPart
-      ? { "Content-Range": `bytes ${start}-${length - 1}/${length}` }
+      ? { "Content-Range": `bytes ${start}-${start + body.length - 1}/${length}` }
       : {};
     const all = { ...headers, ...lengths, ...part };
     if (isPart) this.lie?.(all);
@@ -274,6 +276,40 @@ test("an interrupted download is resumed where it ended, and never taken for the
   assert.ok(bytes.equals(server.body));
   assert.deepEqual([cached, requests], [BLOCK + 10, [`bytes=${BLOCK + 10}- "1"`]]);
   assert.deepEqual(await read(), [server.body, server.body.length, ['"1"']]);
+});
+
+test("a server may send less than the rest: then it is asked again", async (t) => {
+  for (const sendsLength of [true, false]) {
+    const setup = await setUp(t);
+    const { server, read } = setup;
+    server.sendsLength = sendsLength;
+    await breakOff(setup, 40);
+    server.partLength = 25;
+    const requests = [40, 65, 90].map((start) => `bytes=${start}- "1"`);
+    assert.deepEqual(await read(), [server.body, 40, requests]);
+    assert.deepEqual((await read())[1], 100);
+  }
+});
+
+test("an interrupted download with a damaged block is resumed at that block", async (t) => {
+  const setup = await setUp(t, randomBytes(2 * BLOCK + 1000));
+  const { server, store, read } = setup;
+  await breakOff(setup, 2 * BLOCK + 10);
+  const [folder = "", name = ""] = store.blocks[1] ?? [];
+  store.held.get(folder)?.delete(name);
+  const requests = [2 * BLOCK + 10, BLOCK].map((start) => `bytes=${start}- "1"`);
+  assert.deepEqual(await read(), [server.body, BLOCK, requests]);
+  assert.deepEqual((await read())[1], server.body.length);
+});
+
+test("blocks of an old version are removed when the new one arrives, also if that is interrupted", async (t) => {
+  const setup = await setUp(t);
+  const { server, store, cache, read } = setup;
+  await read();
+  [server.body, server.etag] = [randomBytes(90), '"2"'];
+  await breakOff(setup, 40);
+  assert.equal((await cache.list())[0]?.bytes, 40);
+  assert.equal(store.blocks.length, 1);
 });
 
 test("a part is not used when the file has changed, nor without a length", async (t) => {
