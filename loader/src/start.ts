@@ -11,6 +11,7 @@
 import type { loadPyodide as LoadPyodide, PyodideAPI } from "pyodide";
 
 import { abortable } from "../../wasm_runtime/src/abort";
+import { digestOf } from "../../wasm_runtime/src/cache/sha256";
 import { WasmHost } from "../../wasm_runtime/src/host";
 import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
 import { ASSETS } from "./assets";
@@ -25,7 +26,7 @@ import {
   type PyProxy,
 } from "./pyodide_types";
 import { packSnapshot, restoring, takeSnapshot, type Restoring } from "./snapshot";
-import { digest, recall, recallUnchecked, remember, type ByteStore, type Recalled } from "./store";
+import { recall, recallUnchecked, remember, type ByteStore, type Recalled } from "./store";
 
 /** What a start needs of its host. Files are promises that are requested at once, so they arrive together. */
 export interface Host {
@@ -91,10 +92,10 @@ interface Archive {
 /** The archive of the build, or the archive that an earlier start made of the caller's wheel, or that wheel. */
 async function findPackage({ archive, wheel, store, version }: Host): Promise<Archive | Wheel> {
   const bytes = await wheel;
-  const key = bytes && (await digest(bytes));
+  const key = bytes && (await digestOf(bytes));
   if (!bytes || !key || key === ASSETS.wheel) return { id: ASSETS.package, bytes: archive() };
   const made = store && (await recall(store, `bytecode-${version}-${key}`));
-  return made ? { id: await digest(made), bytes: Promise.resolve(made) } : { key, wheel: bytes };
+  return made ? { id: await digestOf(made), bytes: Promise.resolve(made) } : { key, wheel: bytes };
 }
 
 interface Wheel {
@@ -142,7 +143,7 @@ async function start(
   else {
     const made = bundle(pyodide, source.wheel, ARCHIVE);
     fileSystem(pyodide).writeFile(ARCHIVE, made);
-    id = await digest(made);
+    id = await digestOf(made);
     if (host.store) await remember(host.store, `bytecode-${host.version}-${source.key}`, made);
   }
   host.report("import");
@@ -218,7 +219,7 @@ async function keep(store: ByteStore, key: string, snapshot: Uint8Array): Promis
 /** The key of the snapshot of a Python that has imported the archive `id`. */
 async function snapshotKey({ engine }: Host, id: string): Promise<string> {
   const parts = [ASSETS.pyodide, ASSETS.stdlib, id, engine].join("\n");
-  return `snapshot-${await digest(new TextEncoder().encode(parts))}`;
+  return `snapshot-${await digestOf(new TextEncoder().encode(parts))}`;
 }
 
 /** Devices for which the GPU is opened before Python starts. */

@@ -29,11 +29,6 @@ async function sha256(bytes: Bytes): Promise<Bytes> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
 }
 
-/** The SHA-256 of `bytes` in hexadecimal. */
-export async function digest(bytes: Bytes): Promise<string> {
-  return Array.from(await sha256(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
 /** Store `bytes` under `key`, after their digest. */
 export async function remember(store: ByteStore, key: string, bytes: Bytes): Promise<void> {
   const entry = new Uint8Array(DIGEST_BYTES + bytes.length);

@@ -12,7 +12,6 @@ import {
   createApi,
   createDirectApi,
   DirectTransport,
-  openUrl,
   sharedPipeline,
   type SharedPipeline,
   type Connection,
@@ -20,6 +19,8 @@ import {
   type Host,
   type Polygrad,
 } from "../../wasm_runtime/src/api/index";
+import type { FileCache } from "../../wasm_runtime/src/cache/file_cache";
+import { cacheIn } from "./file_cache";
 import { loadPolygrad, type LoadOptions } from "./index";
 
 export interface CreateOptions extends LoadOptions {
@@ -35,19 +36,22 @@ async function* piecesOf(path: string): AsyncGenerator<Uint8Array> {
 }
 
 /** Opens files by their path or address. */
-const host: Host = {
-  async open(source, what, signal) {
-    const address = typeof source === "string" && /^https?:/.test(source) ? new URL(source) : source;
-    if (address instanceof URL && address.protocol !== "file:") return openUrl(address, what, signal);
-    const path = address instanceof URL ? fileURLToPath(address) : address;
-    const { size } = await stat(path).catch((error: unknown) => {
-      throw new ArgumentError(`${what}: expected a file that can be read: ${String(error)}`, {
-        cause: error,
+function hostOn(cache: FileCache): Host {
+  return {
+    cache,
+    async open(source, what, options) {
+      const address = typeof source === "string" && /^https?:/.test(source) ? new URL(source) : source;
+      if (address instanceof URL && address.protocol !== "file:") return cache.open(address, what, options);
+      const path = address instanceof URL ? fileURLToPath(address) : address;
+      const { size } = await stat(path).catch((error: unknown) => {
+        throw new ArgumentError(`${what}: expected a file that can be read: ${String(error)}`, {
+          cause: error,
+        });
       });
-    });
-    return { pieces: piecesOf(path), length: size };
-  },
-};
+      return cache.verified({ pieces: piecesOf(path), length: size }, what, path, options);
+    },
+  };
+}
 
 /** The options that the loader takes. */
 export function loadOptions({ device, ...options }: Omit<CreateOptions, "worker">): LoadOptions {
@@ -93,6 +97,7 @@ function startWorker(options: CreateOptions): Promise<Connection> {
 export async function create(options?: CreateOptions & { worker?: false }): Promise<DirectPolygrad>;
 export async function create(options: CreateOptions): Promise<Polygrad>;
 export async function create({ worker = false, ...options }: CreateOptions = {}): Promise<Polygrad> {
+  const host = hostOn(cacheIn(options.cacheDir));
   if (worker) return createApi(await startWorker(options), host);
   const { bridge, info } = startBridge(await loadPolygrad(loadOptions(options)));
   return createDirectApi({ transport: new DirectTransport(bridge), info }, host);

@@ -3,7 +3,7 @@
  * knows no host. `polygrad/web` and `polygrad/node` have the types of one host alone. There is no such module at run time.
  */
 
-import type { DirectPolygrad, Polygrad, SharedPipeline } from "../../wasm_runtime/src/api/public";
+import type { DirectPolygrad, FileCache, Polygrad, SharedPipeline } from "../../wasm_runtime/src/api/public";
 import type { CreateOptions as WebCreateOptions } from "../../web/src/create";
 import type { LoadOptions as WebLoadOptions } from "../../web/src/load";
 import type { RemotePolygrad } from "../../web/src/remote";
@@ -37,6 +37,9 @@ export declare const create: {
 
 /** A model for a task, in a worker of its own: see `Polygrad.pipeline`. All models share that worker. */
 export declare const pipeline: SharedPipeline;
+
+/** The files at addresses that were kept: models, weights. */
+export declare const cache: FileCache;
 
 /** In a page: start Python with polygrad on this thread. */
 export declare const load: (options?: LoadOptions) => Promise<PolygradPython>;

@@ -21,8 +21,8 @@ export interface LoadOptions extends CommonOptions {
   /** A wheel of polygrad: its bytes, or its path. The default is this package's own. */
   wheel?: string | Uint8Array<ArrayBuffer>;
   /**
-   * The folder for a snapshot of Python's memory, compiled kernels and bytecode of wheels, which later starts use. The
-   * default is a folder in the user's cache; `false` stores nothing. The variable `POLYGRAD_CACHE`, of this process or
+   * The folder for a snapshot of Python's memory, compiled kernels, bytecode of wheels, which later starts use, and files of
+   * models from the network. The default is a folder in the user's cache; `false` stores nothing. The variable `POLYGRAD_CACHE`, of this process or
    * in `env`, is another folder for kernels; with 0 they are not stored.
    */
   cacheDir?: string | false;

@@ -7,6 +7,7 @@
  */
 
 export { create, pipeline, type CreateOptions } from "./create";
+export { cache } from "./file_cache";
 export * from "./index";
 export * from "../../wasm_runtime/src/api/public";
 export type { DirectPolygrad, DType, Polygrad, TensorData } from "../../wasm_runtime/src/api/public";

@@ -20,7 +20,6 @@ import type { ModelHost } from "../../wasm_runtime/src/loading";
 import { loadModel, type Model } from "../../wasm_runtime/src/model";
 import { sharedPool, threadCount } from "../../wasm_runtime/src/pools";
 import {
-  fetchFile,
   measured,
   openSource,
   type ByteSource,
@@ -30,10 +29,12 @@ import {
 } from "../../wasm_runtime/src/source";
 import { sharedDevice } from "../../wasm_runtime/src/webgpu/shared";
 import { startWorker } from "./engine";
+import { cache } from "./file_cache";
 import { gpuOfNode } from "./gpu_of_node";
 import { openFile } from "./open_file";
 
 export * from "../../wasm_runtime/src/exported";
+export { cache };
 
 const openGpu = sharedDevice(async () => ({ gpu: await gpuOfNode() }));
 
@@ -85,11 +86,14 @@ async function open(
   what: string,
   options: ModelOptions,
 ): Promise<AsyncIterable<Uint8Array>> {
-  return measured(await opened(source, what, options.signal), options);
+  return measured(await opened(source, what, options), options);
 }
 
-async function opened(source: ModelSource, what: string, signal?: AbortSignal): Promise<OpenedFile> {
-  if (typeof source !== "string" && !(source instanceof URL)) return openSource(source, what, signal);
-  if (/^https?:/.test(String(source))) return openSource(await fetchFile(source, what, signal), what, signal);
-  return openFile(source instanceof URL ? fileURLToPath(source) : source);
+async function opened(source: ModelSource, what: string, options: ModelOptions): Promise<OpenedFile> {
+  if (typeof source !== "string" && !(source instanceof URL)) {
+    return cache.verified(openSource(source, what, options.signal), what, "model", options);
+  }
+  if (/^https?:/.test(String(source))) return cache.open(source, what, options);
+  const path = source instanceof URL ? fileURLToPath(source) : source;
+  return cache.verified(await openFile(path), what, path, options);
 }

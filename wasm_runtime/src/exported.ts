@@ -1,6 +1,7 @@
 /** What the packages' `polygrad/runtime` have in common. */
 
 export type { DType, NestedData, TensorData, TypedArray } from "./arrays";
+export type { CachedFile, FileCache } from "./cache/file_cache";
 export {
   CompileError,
   FetchError,

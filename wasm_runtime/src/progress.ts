@@ -15,6 +15,8 @@ export interface Progress {
   readonly fraction: number;
   /** The bytes of a file that have arrived; the steps that were taken. */
   readonly loaded?: number;
+  /** How many of these bytes came from the cache, where any did. */
+  readonly cached?: number;
   /** The length of a file in bytes, where it is known; the number of all steps. */
   readonly total?: number | undefined;
   /** What training measured last, by name: means of the epoch so far, and validation of the last epoch. */

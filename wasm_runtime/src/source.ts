@@ -3,7 +3,7 @@
 import { FetchError } from "./errors";
 import type { Tokenizers } from "./generation/tokenizer";
 import { joined, once } from "./pieces";
-import type { OnProgress } from "./progress";
+import type { OnProgress, Progress } from "./progress";
 
 /** How a file is read. */
 export interface ReadOptions {
@@ -11,6 +11,10 @@ export interface ReadOptions {
   readonly onProgress?: OnProgress | undefined;
   /** Stops reading: then the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
+  /** Whether a file at an address is kept for the next time, and read from what is kept; true unless given. */
+  readonly cache?: boolean | undefined;
+  /** The SHA-256 of the file in hexadecimal. A file with another one is an error. */
+  readonly sha256?: string | undefined;
 }
 
 /** What `load` takes on every host. */
@@ -37,6 +41,8 @@ export interface OpenedFile {
   readonly length?: number | undefined;
   /** The media type that a server tells. */
   readonly type?: string | undefined;
+  /** How many bytes come from the cache. They come first. */
+  readonly cached?: number | undefined;
 }
 
 /**
@@ -44,17 +50,31 @@ export interface OpenedFile {
  * answer, or a status that is an error; with the signal's reason.
  */
 export async function fetchFile(url: string | URL, what: string, signal?: AbortSignal): Promise<Response> {
-  let response: Response;
+  return checked(await request(url, what, { signal }), what, String(url));
+}
+
+/** What a request has beside its address. */
+export interface RequestOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly cache?: RequestCache;
+}
+
+/** The response of `url`, whatever its status is. Rejects with FetchError when there is no answer. */
+export async function request(
+  url: string | URL,
+  what: string,
+  { signal, ...options }: RequestOptions,
+): Promise<Response> {
   try {
-    response = await fetch(url, signal === undefined ? {} : { signal });
+    return await fetch(url, signal === undefined ? options : { ...options, signal });
   } catch (error) {
     throw failure(error, what, String(url), signal);
   }
-  return checked(response, what, String(url));
 }
 
 /** `response`. Throws FetchError for a status that is an error. */
-function checked(response: Response, what: string, url = response.url): Response {
+export function checked(response: Response, what: string, url = response.url): Response {
   if (response.ok) return response;
   const { status } = response;
   throw new FetchError(`${what}: expected a file at ${url}, got status ${status}`, { url, status });
@@ -109,18 +129,26 @@ export async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenera
 
 /** The pieces of a file, as `onProgress` is told of them. Throws the reason of `signal`. */
 export async function* measured(
-  { pieces, length: total }: OpenedFile,
+  file: OpenedFile,
   { onProgress, signal }: ReadOptions,
 ): AsyncGenerator<Uint8Array> {
+  const total = file.length;
   let loaded = 0;
   signal?.throwIfAborted();
-  for await (const piece of pieces) {
+  for await (const piece of file.pieces) {
     loaded += piece.byteLength;
-    onProgress?.({ stage: "download", fraction: total ? loaded / total : 0, loaded, total });
+    const fraction = total ? loaded / total : 0;
+    onProgress?.({ stage: "download", fraction, loaded, total, ...cachedOf(file, loaded) });
     signal?.throwIfAborted();
     yield piece;
   }
-  if (!total) onProgress?.({ stage: "download", fraction: 1, loaded, total: loaded });
+  if (total) return;
+  onProgress?.({ stage: "download", fraction: 1, loaded, total: loaded, ...cachedOf(file, loaded) });
+}
+
+/** How many of the `loaded` bytes of a file came from the cache, if there are any. */
+export function cachedOf({ cached = 0 }: OpenedFile, loaded: number): Pick<Progress, "cached"> {
+  return cached > 0 ? { cached: Math.min(cached, loaded) } : {};
 }
 
 /** All bytes of a file, in memory of their own. */

@@ -28,7 +28,7 @@ import { pythonOptions } from "../src/api/options";
 import { readTensors } from "../src/api/safetensors";
 import { SessionServer } from "../src/api/server";
 import { parseSlice, slice } from "../src/api/slice";
-import { openUrl } from "../src/api/sources";
+import { FileCache } from "../src/cache/file_cache";
 import type { Bridge, Operation, TableQuestion } from "../src/api/transport";
 
 const refuse = (): never => {
@@ -236,6 +236,9 @@ test("a damaged file is an error that says where", async () => {
 
 // --- downloads
 
+/** A cache on a host without a store: files come from the network. */
+const network = new FileCache(() => Promise.resolve(undefined));
+
 /** The address of a server that answers with these, one a request. It ends with the test. */
 async function served(t: TestContext, ...answers: RequestListener[]): Promise<string> {
   const server = createServer((request, response) => answers.shift()?.(request, response));
@@ -258,7 +261,7 @@ test("a download that fails is a FetchError with its address and status", async 
     },
   );
   const failed = async (): Promise<unknown> =>
-    collect(await openUrl(url, "load"), {}).catch((error: unknown) => error);
+    collect(await network.open(url, "load"), {}).catch((error: unknown) => error);
   const missing = await failed().catch((error: unknown) => error);
   assert.ok(missing instanceof FetchError);
   assert.deepEqual([missing.url, missing.status], [url, 404]);
@@ -266,7 +269,10 @@ test("a download that fails is a FetchError with its address and status", async 
   const broken = await failed();
   assert.ok(broken instanceof FetchError && broken.cause instanceof Error);
   assert.deepEqual([broken.url, broken.status], [url, undefined]);
-  await assert.rejects(openUrl("http://localhost:9/x", "load"), /FetchError: load: .*x, got no answer: /);
+  await assert.rejects(
+    network.open("http://localhost:9/x", "load"),
+    /FetchError: load: .*x, got no answer: /,
+  );
   const sent = errorFrom(describeError(missing));
   assert.ok(sent instanceof FetchError && sent.status === 404 && sent.url === url);
 });
@@ -280,7 +286,7 @@ test("progress rises to 1, with the length that the server sends or without one"
   );
   for (const total of [10, undefined]) {
     const seen: Progress[] = [];
-    const file = await openUrl(url, "load");
+    const file = await network.open(url, "load");
     assert.equal(file.length, total);
     const bytes = await collect(file, { onProgress: (event) => seen.push(event) });
     assert.equal(new TextDecoder().decode(bytes), body);
@@ -292,7 +298,7 @@ test("progress rises to 1, with the length that the server sends or without one"
 test("a signal stops a download, before it begins and between its pieces", async (t) => {
   const url = await served(t, (_, response) => response.writeHead(200).write("a beginning"));
   const stop = new AbortController();
-  const file = await openUrl(url, "load", stop.signal);
+  const file = await network.open(url, "load", { signal: stop.signal });
   const reason = new RangeError("enough");
   const options = {
     signal: stop.signal,
@@ -301,7 +307,7 @@ test("a signal stops a download, before it begins and between its pieces", async
     },
   };
   await assert.rejects(collect(file, options), (error) => error === reason);
-  await assert.rejects(openUrl(url, "load", stop.signal), (error) => error === reason);
+  await assert.rejects(network.open(url, "load", { signal: stop.signal }), (error) => error === reason);
   await assert.rejects(abortable(new Promise(() => undefined), stop.signal), (error) => error === reason);
   const later = new AbortController();
   let stopped = 0;

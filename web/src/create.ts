@@ -5,12 +5,13 @@ import {
   createApi,
   createDirectApi,
   DirectTransport,
-  openUrl,
   type Connection,
   type DirectPolygrad,
+  type Host,
   type Polygrad,
 } from "../../wasm_runtime/src/api/index";
 import { connectWorker, loadOptions, type SessionOptions } from "./connect";
+import { cache, noCache } from "./file_store";
 import { installFormatter } from "./formatter";
 import { decodeImage, pixelsOf } from "./image";
 import { load } from "./load";
@@ -56,7 +57,9 @@ export function creator(script: string | undefined): Create {
     const base = baseURL === undefined ? folderOf(script) : folderAt(baseURL);
     tellOneThread(options);
     installFormatter();
-    const host = { open: openUrl, pixels: pixelsOf, decodeImage, decodeSound };
+    const files = options.cache === false ? noCache : cache;
+    const open: Host["open"] = (source, what, reading) => files.open(source, what, reading);
+    const host: Host = { cache: files, open, pixels: pixelsOf, decodeImage, decodeSound };
     if (worker) return createApi(await connectWorker(options, base), host);
     return createDirectApi(await onThisThread(options, base), host);
   };

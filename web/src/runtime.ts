@@ -17,7 +17,6 @@ import type { ModelHost } from "../../wasm_runtime/src/loading";
 import { loadModel, type Model } from "../../wasm_runtime/src/model";
 import { sharedPool, threadCount } from "../../wasm_runtime/src/pools";
 import {
-  fetchFile,
   measured,
   openSource,
   type ByteSource,
@@ -26,10 +25,12 @@ import {
 } from "../../wasm_runtime/src/source";
 import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
 import { sharedDevice } from "../../wasm_runtime/src/webgpu/shared";
+import { cache } from "./file_store";
 import { folderAt, folderOf } from "./places";
 import { startThread } from "./start_worker";
 
 export * from "../../wasm_runtime/src/exported";
+export { cache };
 
 /** Options of `load` in a page. */
 export interface PageModelOptions extends ModelOptions {
@@ -102,8 +103,9 @@ async function open(
   what: string,
   options: ModelOptions,
 ): Promise<AsyncIterable<Uint8Array>> {
-  const { signal } = options;
   const isAddress = typeof source === "string" || source instanceof URL;
-  const given = isAddress ? await fetchFile(source, what, signal) : source;
-  return measured(openSource(given, what, signal), options);
+  const file = isAddress
+    ? await cache.open(source, what, options)
+    : cache.verified(openSource(source, what, options.signal), what, "model", options);
+  return measured(file, options);
 }

@@ -8,6 +8,7 @@
 import { sharedPipeline } from "../../wasm_runtime/src/api/index";
 import { api } from "./api";
 import { creator } from "./create";
+import { cache } from "./file_store";
 import { runPythonTags } from "./python_tags";
 
 export * from "../../wasm_runtime/src/index";
@@ -18,6 +19,7 @@ export type { DType, TensorData } from "../../wasm_runtime/src/api/public";
 const tag = document.currentScript;
 const base = tag instanceof HTMLScriptElement && tag.src ? tag.src : document.baseURI;
 
+export { cache };
 export const create = creator(base);
 export const pipeline = sharedPipeline((options) => create(options));
 export const { load, loadWorker } = api(base);

@@ -1,5 +1,6 @@
 /** The API of a session: its classes and functions, bound to it. */
 
+import type { FileCache } from "../cache/file_cache";
 import { callValue, split } from "./calls";
 import { compileStep, tinyJit, type AsTensors, type CapturedFunction, type CompiledStep } from "./capture";
 import type { DTypeName } from "./dtypes";
@@ -71,6 +72,8 @@ export interface Polygrad extends FunctionTransforms {
   readonly optim: Optimizers & OptimizerFunctions;
   readonly state: State;
   readonly Device: Devices;
+  /** The files at addresses that were kept: models, weights. */
+  readonly cache: FileCache;
   /**
    * The model in an ONNX file: an address (in Node also a path), a File, or bytes.
    *
@@ -242,6 +245,7 @@ export function createApi({ transport, info }: Connection, host: Host): Polygrad
       available: () => callValue(session, "Device.available", []),
       canonical: (name) => callValue(session, "Device.canonical", [name]),
     },
+    cache: host.cache,
     load: (source, options) => loadModel(session, host, source, options),
     pipeline: (task, model, options) => makePipeline(session, host, task, model, options),
     Variable: bind(session, Variable, (name: string, min: number, max: number) => [

@@ -8,6 +8,7 @@ export {
   type Polygrad,
   type TensorClass,
 } from "./api";
+export type { CachedFile, FileCache } from "../cache/file_cache";
 export type { CapturedFunction, CompiledStep, StepProfile } from "./capture";
 export { WorkerTransport, type FromWorker, type Port, type ToWorker } from "./client";
 export type { NestedData } from "./data";
@@ -102,6 +103,6 @@ export type { OnProgress, Progress } from "../progress";
 export type { OpenedFile, ReadOptions } from "../source";
 export type { DecodedSound, SoundInput } from "./sounds";
 export type { FileLoadOptions, GgufFile, State } from "./state";
-export { openUrl, type FileSource, type Host } from "./sources";
+export type { FileSource, Host } from "./sources";
 export type { ImageSource, Index, Layer, Operand, Size } from "./tensor_base";
 export type { Variable } from "./variable";

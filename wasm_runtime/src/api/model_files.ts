@@ -4,8 +4,8 @@
  */
 
 import { PieceReader } from "../pieces";
-import type { OnProgress } from "../progress";
-import { collect, type OpenedFile } from "../source";
+import type { Progress } from "../progress";
+import { cachedOf, collect, type OpenedFile, type ReadOptions } from "../source";
 import { Bytes, isOptions } from "./encode";
 import { ArgumentError, FetchError } from "./generated/errors";
 import { Handle } from "./handle";
@@ -20,12 +20,15 @@ import { openSource, type FileSource, type Host } from "./sources";
 export type ModelSource =
   string | URL | Blob | ArrayBuffer | Uint8Array | readonly File[] | Readonly<Record<string, FileSource>>;
 
+/** How each file of a model is opened. */
+type FileOptions = Pick<ReadOptions, "cache" | "signal">;
+
 /** The files of a model. */
 interface ModelFiles {
   /** The name of the weights, where it is known. */
   readonly weights?: string | undefined;
   /** Open a file; undefined where there is none of that name. */
-  open(name: string, signal: AbortSignal | undefined): Promise<OpenedFile | undefined>;
+  open(name: string, options: FileOptions): Promise<OpenedFile | undefined>;
 }
 
 const FILE_OF_WEIGHTS = /\.(gguf|safetensors|onnx)$/i;
@@ -51,18 +54,18 @@ function saysMissing(error: unknown): boolean {
 async function openOptional(
   host: Host,
   place: FileSource,
-  signal: AbortSignal | undefined,
+  options: FileOptions,
 ): Promise<OpenedFile | undefined> {
   let file: OpenedFile;
   try {
-    file = await openSource(host, place, WHAT, signal);
+    file = await openSource(host, place, WHAT, options);
   } catch (error) {
     if (saysMissing(error)) return undefined;
     throw error;
   }
   if (!file.type?.startsWith("text/html")) return file;
   // Servers of applications answer with their page where a file is missing.
-  await collect(file, { signal });
+  await collect(file, { signal: options.signal });
   return undefined;
 }
 
@@ -76,9 +79,9 @@ function atAddress(host: Host, address: string | URL): ModelFiles {
   const folder = isFile ? (parent ?? (start === "" ? "./" : start)) : path.replace(/[/\\]?$/, "/");
   return {
     weights: isFile ? (parent === undefined ? file : `${inner.slice(0, -1)}/${file}`) : undefined,
-    open: (name, signal) => {
+    open: (name, options) => {
       const place = folder + name + query;
-      return openOptional(host, ADDRESS.test(place) ? new URL(place) : place, signal);
+      return openOptional(host, ADDRESS.test(place) ? new URL(place) : place, options);
     },
   };
 }
@@ -95,9 +98,9 @@ function byName(host: Host, files: Readonly<Record<string, FileSource>>): ModelF
   const known = names.some((name) => WEIGHTS.includes(name));
   return {
     weights: known || Object.hasOwn(files, INDEX) ? undefined : names.sort()[0],
-    async open(name, signal) {
+    async open(name, options) {
       const source = Object.hasOwn(files, name) ? files[name] : undefined;
-      return source === undefined ? undefined : openOptional(host, source, signal);
+      return source === undefined ? undefined : openOptional(host, source, options);
     },
   };
 }
@@ -133,10 +136,8 @@ async function filesOf(host: Host, source: unknown): Promise<ModelFiles> {
 }
 
 /** How a model is read. */
-export interface ReadModelOptions {
+export interface ReadModelOptions extends Pick<ReadOptions, "cache" | "onProgress" | "signal"> {
   readonly file?: string | undefined;
-  readonly onProgress?: OnProgress | undefined;
-  readonly signal?: AbortSignal | undefined;
   /** Options of `Loading` of polygrad/pipelines. */
   readonly python: Readonly<Record<string, unknown>>;
 }
@@ -146,7 +147,7 @@ async function readSmallFiles(
   session: Session,
   files: ModelFiles,
   task: string,
-  signal: AbortSignal | undefined,
+  options: FileOptions,
 ): Promise<Record<string, Bytes>> {
   const found: Record<string, Bytes> = {};
   const missing: string[] = [];
@@ -156,9 +157,9 @@ async function readSmallFiles(
     if (names.length === 0) return found;
     await Promise.all(
       names.map(async (name) => {
-        const file = await files.open(name, signal);
+        const file = await files.open(name, options);
         if (file === undefined) missing.push(name);
-        else found[name] = new Bytes(await collect(file, { signal }));
+        else found[name] = new Bytes(await collect(file, { signal: options.signal }));
       }),
     );
   }
@@ -174,7 +175,7 @@ interface Weights {
 async function findWeights(
   files: ModelFiles,
   asked: string | undefined,
-  signal: AbortSignal | undefined,
+  options: FileOptions,
 ): Promise<Weights> {
   const name = asked ?? files.weights;
   const candidates = name === undefined ? WEIGHTS : [name];
@@ -184,11 +185,11 @@ async function findWeights(
       const numbers = Array.from({ length: Number(count) }, (_, i) => String(i + 1).padStart(5, "0"));
       return { names: numbers.map((number) => `${stem}-${number}-of-${count}.gguf`) };
     }
-    const opened = await files.open(candidate, signal);
+    const opened = await files.open(candidate, options);
     if (opened === undefined) continue;
     if (candidate.endsWith(".index.json")) {
       const what = `${WHAT}: ${candidate}`;
-      const names = Object.values(parseIndex(await collect(opened, { signal }), what));
+      const names = Object.values(parseIndex(await collect(opened, { signal: options.signal }), what));
       if (names.length > 0) return { names: [...new Set(names)] };
       throw new ArgumentError(`${what}: expected the files of the model's tensors, got an empty weight_map`);
     }
@@ -203,10 +204,10 @@ async function findWeights(
 async function withFile(
   files: ModelFiles,
   name: string,
-  signal: AbortSignal | undefined,
+  options: FileOptions,
   use: (opened: OpenedFile) => Promise<void>,
 ): Promise<void> {
-  const opened = await files.open(name, signal);
+  const opened = await files.open(name, options);
   if (opened === undefined) {
     throw new ArgumentError(
       `${WHAT}: model: expected the file ${name}, which belongs to the model, got none`,
@@ -236,6 +237,7 @@ class Feeder {
   readonly #loading: Handle;
   readonly #options: ReadModelOptions;
   #loaded = 0;
+  #cached = 0;
   /** The length of all files, where it is known. */
   total: number | undefined;
 
@@ -252,26 +254,32 @@ class Feeder {
   }
 
   /** Send a file. */
-  async send(number: number, { pieces, length }: OpenedFile): Promise<void> {
-    const { onProgress } = this.#options;
-    const reader = new PieceReader(pieces);
-    await this.#begin(number, length);
+  async send(number: number, file: OpenedFile): Promise<void> {
+    const reader = new PieceReader(file.pieces);
+    await this.#begin(number, file.length);
+    const [before, cachedBefore] = [this.#loaded, this.#cached];
     for (;;) {
       const block = await reader.copy(BLOCK);
       if (block.length === 0) return;
       this.#loaded += block.length;
+      this.#cached = cachedBefore + (cachedOf(file, this.#loaded - before).cached ?? 0);
       await this.#feed(number, block);
       const [loaded, total] = [this.#loaded, this.total];
-      onProgress?.({ stage: "download", fraction: total ? loaded / total : 0, loaded, total });
+      this.#tell({ fraction: total ? loaded / total : 0, loaded, total });
     }
   }
 
   /** The model. Tells that all has arrived, where the total was not known. */
   async finish(): Promise<number> {
-    const [loaded, { onProgress, signal }] = [this.#loaded, this.#options];
-    signal?.throwIfAborted();
-    if (!this.total) onProgress?.({ stage: "download", fraction: 1, loaded, total: loaded });
+    const loaded = this.#loaded;
+    this.#options.signal?.throwIfAborted();
+    if (!this.total) this.#tell({ fraction: 1, loaded, total: loaded });
     return this.#session.callWaiting("$pipelines.Loading.finish", [this.#loading]);
+  }
+
+  #tell(progress: Omit<Progress, "stage" | "cached">): void {
+    const cached = this.#cached > 0 ? { cached: this.#cached } : {};
+    this.#options.onProgress?.({ stage: "download", ...progress, ...cached });
   }
 
   async #begin(number: number, length: number | undefined): Promise<void> {
@@ -300,7 +308,7 @@ export async function readModel(
   options: ReadModelOptions,
 ): Promise<number> {
   const files = await filesOf(host, source);
-  const weights = await findWeights(files, options.file, options.signal);
+  const weights = await findWeights(files, options.file, options);
   try {
     return await loadWeights(session, files, task, weights, options);
   } finally {
@@ -315,9 +323,9 @@ async function loadWeights(
   { names, opened }: Weights,
   options: ReadModelOptions,
 ): Promise<number> {
-  const { signal, python } = options;
+  const { python } = options;
   const isGguf = names.every((name) => name.endsWith(".gguf"));
-  const small = isGguf ? {} : await readSmallFiles(session, files, task, signal);
+  const small = isGguf ? {} : await readSmallFiles(session, files, task, options);
   const number = session.callPacked("$pipelines.Loading", [task, small, names, python]);
   const loading = new Handle(session, number);
   try {
@@ -326,16 +334,16 @@ async function loadWeights(
       feeder.total = opened.length;
       await feeder.send(0, opened);
     } else {
-      feeder.total = await sendHeaders(feeder, files, names, signal);
+      feeder.total = await sendHeaders(feeder, files, names, options);
       for (const [i, name] of names.entries()) {
-        await withFile(files, name, signal, (opened) => feeder.send(i, opened));
+        await withFile(files, name, options, (opened) => feeder.send(i, opened));
       }
     }
     const external = (await session.value("$pipelines.Loading.external", [loading])) as string[];
     const [folder = ""] = /^.*\//.exec(names[0] ?? "") ?? [];
     feeder.total = external.length > 0 ? undefined : feeder.total;
     for (const [i, name] of external.entries()) {
-      await withFile(files, folder + name, signal, (opened) => feeder.send(i + 1, opened));
+      await withFile(files, folder + name, options, (opened) => feeder.send(i + 1, opened));
     }
     return await feeder.finish();
   } finally {
@@ -348,11 +356,11 @@ async function sendHeaders(
   feeder: Feeder,
   files: ModelFiles,
   names: readonly string[],
-  signal: AbortSignal | undefined,
+  options: FileOptions,
 ): Promise<number | undefined> {
   let total: number | undefined = 0;
   for (const [i, name] of names.entries()) {
-    await withFile(files, name, signal, async (opened) => {
+    await withFile(files, name, options, async (opened) => {
       total = total === undefined || opened.length === undefined ? undefined : total + opened.length;
       await feeder.sendHeader(i, opened);
     });

@@ -332,9 +332,10 @@ export async function loadModel(
   session: Session,
   host: Host,
   source: FileSource,
-  { device, requiresGrad, files = {}, onProgress, signal }: LoadOptions = {},
+  { device, requiresGrad, files = {}, ...reading }: LoadOptions = {},
 ): Promise<OnnxModel> {
-  const bytes = await readAll(host, source, "load", { onProgress, signal });
+  const { signal, cache } = reading;
+  const bytes = await readAll(host, source, "load", reading);
   const file = new Handle(session, session.callPacked("$onnx.File", [new Bytes(bytes), nameOf(source)]));
   try {
     const { external } = (await session.ask({ kind: "meta", handle: file[number], names: ["external"] })) as {
@@ -344,7 +345,7 @@ export async function loadModel(
       external.map(async (name) => {
         const place = files[name] ?? beside(source, name);
         if (place !== undefined)
-          return [name, new Bytes(await readAll(host, place, "load", { signal }))] as const;
+          return [name, new Bytes(await readAll(host, place, "load", { signal, cache }))] as const;
         throw new ArgumentError(
           `load: ${nameOf(source)} has elements in the file ${JSON.stringify(name)}: ` +
             "expected it among the option files, as it is not known where the model lies",

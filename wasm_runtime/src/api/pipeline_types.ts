@@ -25,6 +25,8 @@ export interface PipelineOptions {
   readonly maxSeqLen?: number;
   /** The file of weights in the model's folder, such as "model-Q4_0.gguf" or "onnx/model_fp16.onnx". */
   readonly file?: string;
+  /** Whether files at addresses are kept for the next time, and read from what is kept; true unless given. */
+  readonly cache?: boolean;
   /** Is called while the weights arrive. */
   readonly onProgress?: OnProgress;
   /** Stops loading: the promise rejects with the signal's reason. */

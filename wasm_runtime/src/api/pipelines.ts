@@ -48,6 +48,7 @@ const LOADING: OptionNames<FeatureExtractionOptions> = {
   pooling: true,
   normalize: true,
   file: true,
+  cache: true,
   onProgress: true,
   signal: true,
 };
@@ -154,11 +155,13 @@ export async function makePipeline<T extends Task>(
     const tasks = Object.keys(FUNCTIONS).join(", ");
     throw new ArgumentError(`pipeline: expected a task of ${tasks}, got ${JSON.stringify(task)}`);
   }
-  const python = pythonOptions("pipeline", options ?? {}, LOADING, ["file", "onProgress", "signal"]);
-  const { file, onProgress, signal } = options ?? {};
+  const python = pythonOptions("pipeline", options ?? {}, LOADING, [
+    ...["file", "cache", "onProgress", "signal"],
+  ]);
+  const { file, cache, onProgress, signal } = options ?? {};
   signal?.throwIfAborted();
   await prepare(session, python.device);
-  const read = { file, onProgress, signal, python };
+  const read = { file, cache, onProgress, signal, python };
   const model = new Model(session, host, await readModel(session, host, task, source, read));
   const question = { kind: "meta", handle: model.object[number], names: ["about"] } as const;
   const { about } = (await session.ask(question)) as { about: Readonly<Record<string, unknown>> };

@@ -1,7 +1,8 @@
 /** Files that a session reads: their sources, and their bytes as they arrive. */
 
+import type { FileCache, OpenOptions } from "../cache/file_cache";
 import { once } from "../pieces";
-import { collect, fetchFile, openResponse, piecesOf, type OpenedFile, type ReadOptions } from "../source";
+import { collect, piecesOf, type OpenedFile, type ReadOptions } from "../source";
 import { ArgumentError } from "./generated/errors";
 import type { Pixels } from "./make";
 import type { Session } from "./session";
@@ -12,8 +13,10 @@ export type FileSource = ArrayBuffer | Uint8Array | Blob | URL | string;
 
 /** What the API needs of its host. */
 export interface Host {
-  /** Open a file. `what`: the name of the calling function, for errors. */
-  open(source: string | URL, what: string, signal?: AbortSignal): Promise<OpenedFile>;
+  /** Files at addresses that are kept. */
+  readonly cache: FileCache;
+  /** Open the file at an address or a path. `what`: the name of the calling function, for errors. */
+  open(source: string | URL, what: string, options: OpenOptions): Promise<OpenedFile>;
   /** The pixels of an image, where the host can draw. */
   readonly pixels?: Session["pixels"];
   /** The pixels of a file of a picture, where the host can decode it. */
@@ -22,18 +25,18 @@ export interface Host {
   readonly decodeSound?: (file: ArrayBuffer, rate: number) => Promise<DecodedSound>;
 }
 
-/** The file at an address. Rejects with FetchError when there is none. */
-export async function openUrl(url: string | URL, what: string, signal?: AbortSignal): Promise<OpenedFile> {
-  return openResponse(await fetchFile(url, what, signal), what, signal);
-}
-
+/** Open a file, wherever it is. */
 export async function openSource(
   host: Host,
   source: FileSource,
   what: string,
-  signal?: AbortSignal,
+  options: OpenOptions,
 ): Promise<OpenedFile> {
-  if (typeof source === "string" || source instanceof URL) return host.open(source, what, signal);
+  if (typeof source === "string" || source instanceof URL) return host.open(source, what, options);
+  return host.cache.verified(openBytes(source, what), what, nameOf(source), options);
+}
+
+function openBytes(source: ArrayBuffer | Uint8Array | Blob, what: string): OpenedFile {
   if (source instanceof Blob) return { pieces: piecesOf(source.stream()), length: source.size };
   if (source instanceof ArrayBuffer || source instanceof Uint8Array) {
     const bytes =
@@ -52,7 +55,7 @@ export async function readAll(
   what: string,
   options: ReadOptions = {},
 ): Promise<Uint8Array<ArrayBuffer>> {
-  return collect(await openSource(host, source, what, options.signal), options);
+  return collect(await openSource(host, source, what, options), options);
 }
 
 /** The name of a file, for errors. */

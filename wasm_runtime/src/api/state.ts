@@ -168,6 +168,9 @@ async function safeLoad(
   options: FileLoadOptions,
 ): Promise<StateDict> {
   const sources = Array.isArray(source) ? (source as readonly FileSource[]) : [source as FileSource];
+  if (options.sha256 !== undefined && sources.length !== 1) {
+    throw new ArgumentError(`safeLoad: sha256: expected one file, got ${sources.length}`);
+  }
   const tensors: StateDict = {};
   for (const file of sources) {
     const found = isIndex(file)
@@ -188,7 +191,7 @@ async function loadFile(
   source: FileSource,
   { device, ...reading }: FileLoadOptions,
 ): Promise<StateDict> {
-  const opened = await openSource(host, source, "safeLoad", reading.signal);
+  const opened = await openSource(host, source, "safeLoad", reading);
   const reader = new PieceReader(measured(opened, reading));
   const tensors: StateDict = {};
   try {
@@ -217,7 +220,8 @@ async function loadShards(
   source: FileSource,
   options: FileLoadOptions,
 ): Promise<StateDict> {
-  const files = parseIndex(await readAll(host, source, "safeLoad", { signal: options.signal }), "safeLoad");
+  const { onProgress, sha256, ...reading } = options;
+  const files = parseIndex(await readAll(host, source, "safeLoad", { ...reading, sha256 }), "safeLoad");
   const tensors: StateDict = {};
   for (const file of new Set(Object.values(files))) {
     const shard = beside(source, file);
@@ -227,7 +231,7 @@ async function loadShards(
           "give the files themselves, in an array",
       );
     }
-    const found = await loadFile(session, host, shard, options);
+    const found = await loadFile(session, host, shard, { ...reading, onProgress });
     const missing = Object.keys(files).find((name) => files[name] === file && !Object.hasOwn(found, name));
     if (missing !== undefined) {
       throw new ArgumentError(`safeLoad: expected ${missing} in ${file}, got a file without it`);
