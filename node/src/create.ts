@@ -20,6 +20,7 @@ import {
   type Host,
   type Polygrad,
 } from "../../wasm_runtime/src/api/index";
+import { diskFolder } from "./disk_folder";
 import { loadPolygrad, type LoadOptions } from "./index";
 
 export interface CreateOptions extends LoadOptions {
@@ -34,7 +35,6 @@ async function* piecesOf(path: string): AsyncGenerator<Uint8Array> {
   yield* createReadStream(path) as AsyncIterable<Uint8Array>;
 }
 
-/** Opens files by their path or address. */
 const host: Host = {
   async open(source, what, signal) {
     const address = typeof source === "string" && /^https?:/.test(source) ? new URL(source) : source;
@@ -47,6 +47,8 @@ const host: Host = {
     });
     return { pieces: piecesOf(path), length: size };
   },
+  folder: diskFolder,
+  loadCSV: async () => (await import("../../loader/src/csv")).parseCSV,
 };
 
 /** The options that the loader takes. */

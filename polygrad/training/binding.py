@@ -153,9 +153,10 @@ class Training:
         self._remaining = self._run.remaining_steps()
         return [self._run.epoch, self._run.position, self._run.step]
 
-    def advance(self, seconds: float) -> dict[str, Any]:
+    def advance(self, seconds: float, measures: bool) -> dict[str, Any]:
         """Take steps for a time, at most to the end of the epoch, to a checkpoint, or to where the run waits
-        for a batch; where it stands."""
+        for a batch; where it stands. `measures`: whether the values so far are read from the device; they
+        are at the end of an epoch."""
         run, saves = self._started(), self._checkpoints
         end, epoch = time.perf_counter() + seconds, run.epoch
         done = object()
@@ -164,13 +165,14 @@ class Training:
             step = next(self._remaining, done)
             if step is None or step is done:
                 break
+        measures = measures or run.epoch > epoch or step is done
         return {
             "done": step is done,
             "waiting": step is None,
             "epoch": run.epoch,
             "step": run.step,
             "steps": run.total,
-            "values": {name: values[-1] for name, values in run.values.items() if name != "epoch"},
+            "values": {k: v[-1] for k, v in run.values.items() if k != "epoch"} if measures else None,
             "history": run.history.values,
             "reason": run.stop_reason,
             "checkpoint": saves.held[0] if saves and saves.held else None,

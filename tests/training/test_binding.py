@@ -65,7 +65,8 @@ def finished(
     run.start(None, {"patience": 9}, None, checkpoint)
     capture(run, model)
     checkpoints: list[bytes] = []
-    while not (state := run.advance(60.0))["done"]:
+    while not (state := run.advance(60.0, False))["done"]:
+        assert state["values"] == {name: values[-1] for name, values in state["history"].items()}
         checkpoints.append(run.checkpoint())
     return state, checkpoints
 
@@ -122,7 +123,7 @@ def batches_run(
         pending += [("step", None), *(("evaluation", batch) for batch in measured), ("evaluation", None)]
     held = []
     while True:
-        state = run.advance(60.0)
+        state = run.advance(60.0, False)
         if name := state["checkpoint"]:
             held.append((name, run.take_checkpoint()))
         if state["done"]:
@@ -164,11 +165,12 @@ def test_a_run_that_is_stopped_while_it_waits_for_validation_has_not_ended_the_e
     for kind in ("step", "evaluation"):
         run.feed(kind, batch[:1], batch[1:])
     run.end_epoch("step")
-    while not run.advance(60.0)["waiting"]:
-        pass
+    state = run.advance(60.0, False)
+    assert (state["waiting"], state["step"], state["values"]) == (True, 1, None)
+    assert list(run.advance(60.0, True)["values"]) == ["loss"]
     before = run.checkpoint()
     run.stop("enough")
-    state = run.advance(60.0)
+    state = run.advance(60.0, False)
     assert (state["done"], state["epoch"], state["step"], state["history"]) == (True, 0, 1, {})
     assert state["reason"] == "enough" and state["checkpoint"] == "step-000000001.safetensors"
     assert run.take_checkpoint() == before
@@ -179,7 +181,7 @@ def test_the_last_checkpoint_has_the_last_weights_and_not_the_best_ones() -> Non
     run = prepared(model, epochs=9)
     run.start(None, {"monitor": "loss", "patience": 1, "largest": True}, {"every": 5}, None)
     capture(run, model)
-    while not (state := run.advance(60.0))["done"]:
+    while not (state := run.advance(60.0, False))["done"]:
         assert state["checkpoint"] is None
     assert state["reason"] and state["checkpoint"] == f"step-{state['step']:09d}.safetensors"
     saved = nn.state.safe_load(run.take_checkpoint())

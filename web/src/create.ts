@@ -1,6 +1,7 @@
 /** `create`: polygrad for JavaScript, in a page. */
 
 import { startBridge } from "../../loader/src/bridge";
+import type * as CSV from "../../loader/src/csv";
 import {
   createApi,
   createDirectApi,
@@ -8,12 +9,15 @@ import {
   openUrl,
   type Connection,
   type DirectPolygrad,
+  type Host,
   type Polygrad,
 } from "../../wasm_runtime/src/api/index";
 import { connectWorker, loadOptions, type SessionOptions } from "./connect";
 import { installFormatter } from "./formatter";
 import { decodeImage, pixelsOf } from "./image";
+import { importServed } from "./import_served";
 import { load } from "./load";
+import { opfsFolder } from "./opfs_folder";
 import { folderAt, folderOf } from "./places";
 import { decodeSound } from "./sound";
 
@@ -56,7 +60,15 @@ export function creator(script: string | undefined): Create {
     const base = baseURL === undefined ? folderOf(script) : folderAt(baseURL);
     tellOneThread(options);
     installFormatter();
-    const host = { open: openUrl, pixels: pixelsOf, decodeImage, decodeSound };
+    const parser = new URL("polygrad-csv.mjs", base).href;
+    const host: Host = {
+      open: openUrl,
+      pixels: pixelsOf,
+      decodeImage,
+      decodeSound,
+      folder: opfsFolder,
+      loadCSV: async () => ((await importServed(parser)) as typeof CSV).parseCSV,
+    };
     if (worker) return createApi(await connectWorker(options, base), host);
     return createDirectApi(await onThisThread(options, base), host);
   };
