@@ -54,7 +54,8 @@ try {
         return found.sort();
       };
       const folder = (name) => `test/${name}`;
-      const given = { worker, url: "/data", onnx, models: "/models", picture, folder, files };
+      const { progressBar } = globalThis.polygrad;
+      const given = { worker, url: "/data", onnx, models: "/models", picture, folder, files, progressBar };
       return runCases(chosen, names, pg, given);
     },
     [mode === "worker", names, JSON.parse(models), pipelines !== undefined],

@@ -209,6 +209,26 @@ export const dataCases = {
     };
   },
 
+  async progressBars({ nn, fit }, { progressBar }) {
+    const few = { ...OPTIONS, batchSize: 4, validation: [POINTS.slice(0, 4), new Int32Array(4)] };
+    const data = [POINTS, new Int32Array(KINDS)];
+    if (typeof document === "undefined") {
+      const lines = async (isTTY) => {
+        const written = [];
+        const onProgress = progressBar({ isTTY, write: (text) => written.push(text) });
+        onProgress({ stage: "download", fraction: 0.5, loaded: 5e6, total: 1e7 });
+        await fit(new nn.Linear(4, 3), data, { ...few, onProgress });
+        return written;
+      };
+      return { live: await lines(true), plain: await lines(false) };
+    }
+    const element = document.createElement("div");
+    const onProgress = progressBar(element);
+    await fit(new nn.Linear(4, 3), data, { ...few, onProgress });
+    const { value, max } = element.querySelector("progress");
+    return { value, max, text: element.textContent, wrong: await thrown(() => progressBar(5)) };
+  },
+
   async fitCheckpoints(pg, host) {
     const { nn, fit } = pg;
     const examples = nn.data.fromExamples(() => slowly(POINTS.map((x, i) => [x, KINDS[i]])), {

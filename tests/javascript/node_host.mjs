@@ -11,7 +11,7 @@ import { pipelineCases } from "./pipeline_cases.mjs";
 import { runCases } from "./run_cases.mjs";
 
 const [location, files, mode, ...names] = process.argv.slice(2);
-const { create } = createRequire(`${location}/`)("polygrad");
+const { create, progressBar } = createRequire(`${location}/`)("polygrad");
 const worker = mode === "worker";
 const pg = await create({ worker });
 const onnx = JSON.parse(process.env.ONNX_MODELS ? readFileSync(process.env.ONNX_MODELS, "utf8") : "{}");
@@ -21,7 +21,7 @@ const chosen = names.length > 0 ? { ...cases, ...onnxCases, ...pipelineCases } :
 const own = mkdtempSync(join(tmpdir(), "polygrad-"));
 const folder = (name) => join(own, name);
 const filesOf = (path) => (existsSync(path) ? readdirSync(path).sort() : []);
-const host = { worker, url: files, onnx, models, picture, folder, files: filesOf };
+const host = { worker, url: files, onnx, models, picture, folder, files: filesOf, progressBar };
 // The process ends when all is written: a pipe takes 128 KB at a time.
 const results = JSON.stringify(await runCases(chosen, names, pg, host));
 await new Promise((resolve) => process.stdout.write(`${results}\n`, resolve));

@@ -161,3 +161,22 @@ def test_checkpoints_of_epochs_are_kept_as_told_and_checked(results: dict[str, A
         "other": "was started with another batchSize: 8, not 9",
     }.items():
         assert is_error(found["errors"][name], "ArgumentError", text), found["errors"][name]
+
+
+def test_a_bar_shows_progress_in_the_terminal_and_in_a_page(
+    results: dict[str, Any], request: pytest.FixtureRequest
+) -> None:
+    found = results["progressBars"]
+    assert "failed" not in found, found
+    end = "training 30/30, loss "
+    if any(name in request.node.name for name in ("chromium", "firefox")):
+        assert (found["value"], found["max"]) == (1, 1) and found["text"].startswith(f" {end}")
+        assert "val_accuracy" in found["text"]
+        assert is_error(found["wrong"], "TypeError", "expected an element of the page, got 5")
+        return
+    live, plain = found["live"], found["plain"]
+    assert live[:2] == [f"\r|{'█' * 10:20}| download 5.0/10.0 MB\x1b[K", "\n"]
+    assert all(line.startswith("\r|") and line.endswith("\x1b[K") for line in live[2:-1])
+    assert f"|{'█' * 20}| {end}" in live[-1] and "val_loss" in live[-1] and live[-1].endswith("\x1b[K\n")
+    assert "MB\n" in plain[0] and end in plain[-1] and 3 <= len(plain) <= 12
+    assert not any("\r" in line for line in plain)

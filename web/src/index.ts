@@ -16,6 +16,7 @@ export type { DirectPolygrad, DType, Polygrad, TensorData } from "../../wasm_run
 export type { Polygrad as PolygradPython, Python } from "../../loader/src/polygrad";
 export type { CreateOptions } from "./create";
 export type { LoadOptions } from "./load";
+export { progressBar } from "./progress_bar";
 export type { RemotePolygrad } from "./remote";
 
 export const create = creator(import.meta.url);

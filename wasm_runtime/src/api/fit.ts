@@ -183,9 +183,9 @@ export async function fit(
       ])) as Advance;
       isWaiting = state.waiting;
       const { step, steps, values } = state;
-      if (values !== null) {
+      if (values !== null && (state.done || step !== steps)) {
         reported = performance.now();
-        const fraction = steps ? step / steps : state.done ? 1 : state.epoch / epochs;
+        const fraction = state.done ? 1 : steps === null ? state.epoch / epochs : step / steps;
         onProgress?.({ stage: "training", fraction, loaded: step, total: steps ?? undefined, values });
       }
       if (state.checkpoint !== null) {
