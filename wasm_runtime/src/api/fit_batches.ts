@@ -4,7 +4,7 @@
  */
 
 import { abortable } from "../abort";
-import { DEPTH, Examples, type Part } from "./datasets/examples";
+import { DEPTH, describe, Examples, type Part } from "./datasets/examples";
 import { isItems, ItemSource, type ItemsOf } from "./datasets/item_source";
 import { Prefetch } from "./datasets/prefetch";
 import type { Keep, Kind, StepCapture } from "./fit_steps";
@@ -35,8 +35,8 @@ export interface Batching {
   readonly seed: number;
 }
 
-/** The tensors of a batch. */
-type Batch = readonly [inputs: Handle[], targets: Handle[]];
+/** The tensors of a batch, and a description of their shapes where they are known without asking. */
+type Batch = readonly [inputs: Handle[], targets: Handle[], shapes?: string];
 
 /** Makes a batch; `own` gets the tensors that are made for it. */
 type MakeBatch = (own: Keep) => Batch;
@@ -125,7 +125,12 @@ function ofExamples(session: Session, examples: Examples, batching: Batching, pa
     },
     async *epoch(number, start) {
       for await (const [input, target] of examples.packed({ ...batching, epoch: number, start, part })) {
-        yield (own) => [[own(tensorOfPacked(session, input))], [own(tensorOfPacked(session, target))]];
+        const shapes = `${describe(input)} -> ${describe(target)}`;
+        yield (own) => [
+          [own(tensorOfPacked(session, input))],
+          [own(tensorOfPacked(session, target))],
+          shapes,
+        ];
       }
     },
   };
@@ -217,11 +222,11 @@ export class Feed {
     }
     const made: Handle[] = [];
     try {
-      const [inputs, targets] = make((handle) => {
+      const [inputs, targets, shapes] = make((handle) => {
         made.push(handle);
         return handle;
       });
-      await this.#capture.ofBatch(kind, inputs.length, [...inputs, ...targets] as Tensor[]);
+      await this.#capture.ofBatch(kind, inputs.length, [...inputs, ...targets] as Tensor[], shapes);
       session.run("$fit.Training.feed", [this.#training, kind, inputs, targets]);
     } finally {
       for (const handle of made) handle.dispose();

@@ -115,15 +115,16 @@ export class StepCapture {
     }
   }
 
-  /** Capture a function for a batch, unless there is one for its shapes. */
-  async ofBatch(kind: Kind, inputs: number, tensors: readonly Tensor[]): Promise<void> {
+  /** Capture a function for a batch, unless there is one for its shapes: `shapes` describes them, where they are known. */
+  async ofBatch(kind: Kind, inputs: number, tensors: readonly Tensor[], shapes?: string): Promise<void> {
+    if (shapes !== undefined && this.#captured.has(`${kind}/${shapes}`)) return;
     const described = [];
     for (const tensor of tensors) {
       const { shape, dtype } = knownOf(tensor) ?? {};
       if (shape === undefined || dtype === undefined) await tensor.ready();
       described.push(`${tensor.dtype} ${tensor.shape.join()}`);
     }
-    const key = [kind, inputs, ...described].join("/");
+    const key = `${kind}/${shapes ?? [inputs, ...described].join("/")}`;
     if (this.#captured.has(key)) return;
     const rows = tensors.map((tensor) => tensor.shape[0]);
     const [first] = rows;

@@ -204,6 +204,7 @@ function isLike(a: Packed, b: Packed): boolean {
   return isSame && a.shape.every((size, i) => size === b.shape[i]);
 }
 
-function describe({ shape, dtype, cast }: Packed): string {
+/** The dtype and the shape of elements, for errors and as a key. */
+export function describe({ shape, dtype, cast }: Packed): string {
   return `${cast ?? dtype} [${shape.join(", ")}]`;
 }
