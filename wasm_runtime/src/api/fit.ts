@@ -163,7 +163,7 @@ export async function fit(
     const bytes = checkpoint === undefined ? null : session.bytes(checkpoint);
     const at = await session.value("$fit.Training.start", [...started, bytes]);
     const [first, position, firstStep] = at as [number, number, number];
-    await folder?.check(firstStep);
+    await folder?.begin(firstStep);
     const capture = new StepCapture(session, training, model, options, keep);
     feed = await open(session, training, capture, sources, [epochs, first, position]);
     let [epoch, isWaiting, hasStopped] = [first, false, false];

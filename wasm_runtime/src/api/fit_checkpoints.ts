@@ -19,6 +19,8 @@ export interface CheckpointOptions {
 const OPTIONS: OptionNames<CheckpointOptions> = { folder: true, every: true, unit: true, keep: true };
 
 const NAME = /^step-(\d{9})\.safetensors$/;
+/** What a host's `write` leaves where the process ended meanwhile. */
+const UNFINISHED = /^step-\d{9}\.safetensors\..+$/;
 
 /** The checkpoints in a folder. */
 export class CheckpointFolder {
@@ -48,8 +50,14 @@ export class CheckpointFolder {
     return name === undefined ? undefined : this.#folder.read(name);
   }
 
-  /** Rejects with ArgumentError for a folder with checkpoints of later steps: a run at `step` would not be its newest. */
-  async check(step: number): Promise<void> {
+  /**
+   * Remove files that an earlier run could not finish. Rejects with ArgumentError for a folder with checkpoints of later
+   * steps: a run at `step` would not be its newest.
+   */
+  async begin(step: number): Promise<void> {
+    for (const left of await this.#folder.list()) {
+      if (UNFINISHED.test(left)) await this.#folder.remove(left);
+    }
     const name = (await this.#names()).at(-1);
     if (name === undefined || Number(NAME.exec(name)?.[1]) <= step) return;
     throw new ArgumentError(
