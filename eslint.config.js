@@ -98,6 +98,7 @@ export default tseslint.config(
             "Blob",
             "OffscreenCanvas",
             "PerformanceObserver",
+            "ReadableStream",
             "Worker",
             "atob",
             "caches",

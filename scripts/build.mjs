@@ -70,7 +70,7 @@ const built = await Promise.all([
     platform: "node",
     format: "esm",
     splitting: true,
-    external: ["pyodide", "webgpu", "@huggingface/*"],
+    external: ["pyodide", "webgpu", "@huggingface/*", "papaparse"],
   }),
   build({
     ...common,
@@ -78,7 +78,7 @@ const built = await Promise.all([
     outdir: path("node/dist/cjs"),
     platform: "node",
     format: "cjs",
-    external: ["pyodide", "webgpu"],
+    external: ["pyodide", "webgpu", "papaparse"],
     // Files are found from where the modules lie, which are one folder up.
     define: { ...common.define, "import.meta.url": "__url", "import.meta.resolve": "__resolve" },
     banner: { js: COMMONJS },
@@ -96,6 +96,7 @@ const built = await Promise.all([
     ...common,
     entryPoints: {
       "polygrad-runtime": path("web/src/runtime.ts"),
+      "polygrad-csv": path("loader/src/csv.ts"),
       "polygrad-hub": path("loader/src/hub.ts"),
       "polygrad-tokenizers": path("loader/src/tokenizers.ts"),
     },

@@ -21,6 +21,7 @@ import {
 } from "../../wasm_runtime/src/api/index";
 import type { FileCache } from "../../wasm_runtime/src/cache/file_cache";
 import { cacheIn } from "./file_cache";
+import { diskFolder } from "./disk_folder";
 import { loadPolygrad, type LoadOptions } from "./index";
 
 export interface CreateOptions extends LoadOptions {
@@ -50,6 +51,8 @@ function hostOn(cache: FileCache): Host {
       });
       return cache.verified({ pieces: piecesOf(path), length: size }, what, path, options);
     },
+    folder: diskFolder,
+    loadCSV: async () => (await import("../../loader/src/csv")).parseCSV,
   };
 }
 

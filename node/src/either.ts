@@ -3,13 +3,20 @@
  * knows no host. `polygrad/web` and `polygrad/node` have the types of one host alone. There is no such module at run time.
  */
 
-import type { DirectPolygrad, FileCache, Polygrad, SharedPipeline } from "../../wasm_runtime/src/api/public";
+import type {
+  DirectPolygrad,
+  FileCache,
+  OnProgress,
+  Polygrad,
+  SharedPipeline,
+} from "../../wasm_runtime/src/api/public";
 import type { CreateOptions as WebCreateOptions } from "../../web/src/create";
 import type { LoadOptions as WebLoadOptions } from "../../web/src/load";
 import type { RemotePolygrad } from "../../web/src/remote";
 import type { Polygrad as PolygradPython } from "../../loader/src/polygrad";
 import type { CreateOptions as NodeCreateOptions } from "./create";
 import type { LoadOptions as NodeLoadOptions } from "./load";
+import type { ProgressStream } from "./progress_bar";
 
 export * from "../../wasm_runtime/src/index";
 export * from "../../wasm_runtime/src/api/public";
@@ -17,6 +24,7 @@ export type { DirectPolygrad, DType, Polygrad, TensorData } from "../../wasm_run
 export type { Polygrad as PolygradPython, Python } from "../../loader/src/polygrad";
 export type { RemotePolygrad } from "../../web/src/remote";
 export { mountFolder } from "./mount";
+export type { ProgressStream } from "./progress_bar";
 
 /** The options of both hosts. Each ignores those of the other. */
 export interface CreateOptions extends WebCreateOptions, NodeCreateOptions {}
@@ -40,6 +48,9 @@ export declare const pipeline: SharedPipeline;
 
 /** The files at addresses that were kept: models, weights. */
 export declare const cache: FileCache;
+
+/** Shows progress in an element of a page, or in the terminal, where the default is standard error. */
+export declare const progressBar: (target?: Element | ProgressStream) => OnProgress;
 
 /** In a page: start Python with polygrad on this thread. */
 export declare const load: (options?: LoadOptions) => Promise<PolygradPython>;

@@ -9,6 +9,7 @@
 export { create, pipeline, type CreateOptions } from "./create";
 export { cache } from "./file_cache";
 export * from "./index";
+export { progressBar, type ProgressStream } from "./progress_bar";
 export * from "../../wasm_runtime/src/api/public";
 export type { DirectPolygrad, DType, Polygrad, TensorData } from "../../wasm_runtime/src/api/public";
 export type { Polygrad as PolygradPython } from "../../loader/src/polygrad";

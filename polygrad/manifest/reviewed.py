@@ -245,7 +245,7 @@ PYTHON_ONLY = {
     "nn.TransformerBlock.norm1": "a layer inside of another: `getStateDict` has its Tensors",
     "nn.TransformerBlock.norm2": "a layer inside of another: `getStateDict` has its Tensors",
     "nn.TransformerBlock.self_attn": "a layer inside of another: `getStateDict` has its Tensors",
-    "nn.data.batches": "`fit` makes batches; an iterator of Python's cannot be in a worker",
+    "nn.data.batches": "`batches` of the examples of `nn.data.fromExamples` and others",
     "nn.data.Batches": "what `nn.data.batches` returns",
     "nn.data.History": "`fit` resolves to the values and their curves",
     "nn.data.progress": "`onProgress`",

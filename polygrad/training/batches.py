@@ -8,7 +8,8 @@ checkpoint.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -48,8 +49,8 @@ class BatchSource(Protocol):
     def settings(self) -> dict[str, Any]:
         """The values on which the batches depend, by name: plain data."""
 
-    def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
-        """The batches of epoch `number`, from position `start` on."""
+    def epoch(self, number: int, start: int = 0) -> Iterator[Batch | None]:
+        """The batches of epoch `number`, from position `start` on. None: the next one is not there yet."""
 
 
 class RowBatches:
@@ -164,6 +165,32 @@ class LoaderBatches:
             yield pair_of(pair, f"data: batch {i}")
 
 
+class FedBatches:
+    """Batches of another program, which feeds them in order, from the position on at which the run begins.
+
+    `count`: the batches of an epoch, None if it is not known. `settings`: what they depend on.
+    """
+
+    def __init__(self, count: int | None, settings: Mapping[str, Any]) -> None:
+        self.count, self.settings = count, dict(settings)
+        self._fed: deque[Batch | None] = deque()
+
+    def feed(self, batch: Batch | None) -> None:
+        """Append a batch, or the end of an epoch."""
+        self._fed.append(batch)
+
+    def epoch(self, number: int, start: int = 0) -> Iterator[Batch | None]:
+        """The batches of an epoch. None: the next one has not been fed yet."""
+        while True:
+            if not self._fed:
+                yield None
+                continue
+            batch = self._fed.popleft()
+            if batch is None:
+                return
+            yield batch
+
+
 def sources_of(
     data: Any, validation: Any, size: int, seed: int, shuffle: bool, drop_last: bool
 ) -> tuple[BatchSource, BatchSource | None]:
@@ -188,6 +215,8 @@ def sources_of(
 
 
 def _source_of(data: Any, size: int, seed: int, shuffle: bool, drop_last: bool, what: str) -> BatchSource:
+    if isinstance(data, FedBatches):
+        return data
     if isinstance(data, tuple):
         return RowBatches(pair_of(data, what), size, seed, shuffle, drop_last)
     if isinstance(data, Iterator) or not isinstance(data, Iterable) or hasattr(data, "shape"):

@@ -26,9 +26,10 @@ _VERSION = "1"
 _NAMES = f"step-{'[0-9]' * 9}.safetensors"
 
 
-def seed_of(seed: int, step: int) -> int:
-    """The seed of the random numbers of one step."""
-    return int.from_bytes(hashlib.sha256(f"{seed}/{step}".encode()).digest()[:7], "little")
+def seed_of(seed: int, *position: int) -> int:
+    """The seed of the random numbers at a position of a run: a step, or an epoch and a batch."""
+    text = "/".join(map(str, (seed, *position)))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "little")
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -49,7 +50,7 @@ def check_folder(folder: Path, step: int) -> None:
     """Raises ArgumentError for a folder with checkpoints of later steps: a run that is at `step` would count
     them as its newest."""
     names = sorted(path.name for path in folder.glob(_NAMES))
-    if names and names[-1] > _name(step):
+    if names and names[-1] > checkpoint_name(step):
         raise ArgumentError(
             f"Checkpoints: expected a folder without checkpoints of steps after {step}, got {folder} with "
             f"{names[-1]}: go on from there by resume={str(folder)!r}, or choose another folder"
@@ -58,7 +59,7 @@ def check_folder(folder: Path, step: int) -> None:
 
 def save_checkpoint(folder: Path, run: TrainingRun, keep: int) -> Path:
     """Write the state of a run; of older files, the last keep - 1 stay. Raises OSError."""
-    path = folder / _name(run.step)
+    path = folder / checkpoint_name(run.step)
     write_whole(path, checkpoint_bytes(run))
     for old in sorted(folder.glob(_NAMES))[:-keep]:
         old.unlink(missing_ok=True)
@@ -154,7 +155,8 @@ def restore(source: Any, run: TrainingRun, where: str) -> None:
     run.history.values.update(history)
 
 
-def _name(step: int) -> str:
+def checkpoint_name(step: int) -> str:
+    """The name of the file of a step; names sort as steps do."""
     return f"step-{step:09d}.safetensors"
 
 

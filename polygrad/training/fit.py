@@ -80,7 +80,7 @@ def fit(
     if resume is not None:
         load_checkpoint(resume, run)
     remaining = None if run.total is None else run.total - run.step
-    steps_to_take: Iterable[int] = run.remaining_steps()
+    steps_to_take: Iterable[Any] = run.remaining_steps()
     for _ in nn.data.progress(steps_to_take, "training", remaining, run) if progress else steps_to_take:
         pass
     return run.history

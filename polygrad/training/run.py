@@ -80,13 +80,18 @@ class TrainingRun:
         """End the run after the present step."""
         self.stop_reason = reason
 
-    def remaining_steps(self) -> Iterator[int]:
+    def remaining_steps(self) -> Iterator[int | None]:
         """Take the steps that remain; the number of steps so far after each, of an epoch's last one when its
-        values are in the history."""
+        values are in the history. None: the run waits for a batch (`BatchSource.epoch`)."""
         self._call("on_begin")
         while self._goes_on():
             before = self.step
             for batch in self.data.epoch(self.epoch, self.position):
+                if batch is None:
+                    if not self._goes_on():
+                        break
+                    yield None
+                    continue
                 if self.step > before:
                     yield self.step
                 with generator.restored():
@@ -100,7 +105,7 @@ class TrainingRun:
                 if not self._goes_on():
                     break
             else:
-                self._end_epoch()
+                yield from self._end_epoch()
             if self.step > before:
                 yield self.step
         self._call("on_end")
@@ -110,21 +115,19 @@ class TrainingRun:
     def _goes_on(self) -> bool:
         return self.epoch < self.epochs and not self.stop_reason
 
-    def _end_epoch(self) -> None:
+    def _end_epoch(self) -> Iterator[None]:
         if not self.steps.trained.rows:
             raise ArgumentError(
                 f"data: expected at least one batch in each epoch, got none in epoch {self.epoch}"
             )
         measured = dict(zip(self.steps.names, self.steps.trained.means(), strict=True))
-        self.steps.trained.clear()
         if self.validation is not None:
-            self.steps.evaluated.clear()
-            with generator.restored():
-                Tensor.manual_seed(seed_of(self.seed, -1 - self.epoch))  # steps have those from 0 on
-                for batch in self.validation.epoch(0):
-                    self.steps.evaluate(batch)
+            yield from self._validate(self.validation)
+            if not self._goes_on():
+                return  # it was stopped while it waited
             means = self.steps.evaluated.means()
             measured |= {f"val_{name}": mean for name, mean in zip(self.steps.names, means, strict=True)}
+        self.steps.trained.clear()
         self.history.add(**measured)
         self.epoch, self.position = self.epoch + 1, 0
         if self.scheduler is not None and self.interval == "epoch":
@@ -133,6 +136,23 @@ class TrainingRun:
             else:
                 self.scheduler.step()
         self._call("on_epoch")
+
+    def _validate(self, data: BatchSource) -> Iterator[None]:
+        """Measure on all batches. None: it waits for one."""
+        self.steps.evaluated.clear()
+        position = 0
+        for batch in data.epoch(0):
+            if batch is None:
+                if not self._goes_on():
+                    return
+                yield None
+                continue
+            with generator.restored():
+                Tensor.manual_seed(seed_of(self.seed, -1 - self.epoch, position))  # steps: from 0 on
+                self.steps.evaluate(batch)
+            position += 1
+        if position == 0:
+            raise ArgumentError("validation: expected at least one batch, got none")
 
     def _call(self, event: str) -> None:
         for callback in self.callbacks:

@@ -46,7 +46,17 @@ try {
       const pg = await globalThis.polygrad.create({ worker });
       const chosen = names.length > 0 ? { ...cases, ...onnxCases, ...pipelineCases } : cases;
       const picture = hasPipelines ? await (await fetch("/models/picture.json")).json() : [];
-      return runCases(chosen, names, pg, { worker, url: "/data", onnx, models: "/models", picture });
+      const files = async (path) => {
+        let folder = await navigator.storage.getDirectory();
+        for (const name of path.split("/")) folder = await folder.getDirectoryHandle(name, { create: true });
+        const found = [];
+        for await (const name of folder.keys()) found.push(name);
+        return found.sort();
+      };
+      const folder = (name) => `test/${name}`;
+      const { progressBar } = globalThis.polygrad;
+      const given = { worker, url: "/data", onnx, models: "/models", picture, folder, files, progressBar };
+      return runCases(chosen, names, pg, given);
     },
     [mode === "worker", names, JSON.parse(models), pipelines !== undefined],
   );

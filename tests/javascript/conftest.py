@@ -13,7 +13,14 @@ from javascript_hosts import API_HOSTS, ROOT, made_once, run_cases
 from polygrad import Device, Tensor, TinyJit
 
 # What the package depends on, and what those do.
-DEPENDENCIES = ("pyodide", "ws", "@types/emscripten", "@huggingface/jinja", "@huggingface/tokenizers")
+DEPENDENCIES = (
+    "pyodide",
+    "ws",
+    "@types/emscripten",
+    "@huggingface/jinja",
+    "@huggingface/tokenizers",
+    "papaparse",
+)
 
 
 @pytest.fixture(scope="session")

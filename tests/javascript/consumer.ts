@@ -4,10 +4,12 @@ import {
   create,
   FetchError,
   pipeline,
+  progressBar,
   ShapeError,
   type CompiledStep,
   type Completion,
   type DType,
+  type Examples,
   type LabelScore,
   type Linear,
   type ModelOutput,
@@ -15,8 +17,21 @@ import {
   type Tensor,
 } from "polygrad";
 async function main(): Promise<void> {
-  const { Tensor, nn, optim, load, compileStep, TinyJit, Variable, state, scope, dispose, slice, Device } =
-    await create({ device: "auto", threads: 1, worker: false });
+  const {
+    Tensor,
+    nn,
+    optim,
+    load,
+    compileStep,
+    fit,
+    TinyJit,
+    Variable,
+    state,
+    scope,
+    dispose,
+    slice,
+    Device,
+  } = await create({ device: "auto", threads: 1, worker: false });
   const x = new Tensor(
     [
       [1, 2],
@@ -24,6 +39,14 @@ async function main(): Promise<void> {
     ],
     { dtype: "float32", requiresGrad: true },
   );
+  const examples: Examples = nn.data.fromExamples([[[1, 2], 0]], { dtypes: [undefined, "int32"] });
+  const table = nn.data.fromCSV(new Blob(["a,b\n1,2\n"]), { targets: "b" });
+  for await (const [batch] of table.batches({ batchSize: 4 })) batch.sum() satisfies Tensor;
+  const run = { loss: "crossEntropy", checkpoints: { folder: "run" }, resume: true } as const;
+  await fit(new nn.Linear(2, 2), examples, { ...run, validation: 0.5, onProgress: progressBar() });
+  await fit(new nn.Linear(2, 2), (epoch) => [[[[epoch, 2]], new Int32Array(1)]], { ...run, resume: false });
+  // @ts-expect-error: every column of inputs is named by a text
+  nn.data.fromCSV("a.csv", { targets: "b", inputs: [1] });
   const y = x.matmul(x).sum(1, { keepdim: true }).reshape(-1).logSoftmax(0);
   const z: Tensor = Tensor.zeros(2, 3)
     .add(Tensor.rand([2, 3], { device: "WASM" }))

@@ -126,6 +126,7 @@ FILES = {
     "polygrad-thread.mjs": "dist/browser/polygrad-thread.mjs",
     "polygrad-runtime.mjs": "dist/browser/polygrad-runtime.mjs",
     "polygrad-tokenizers.mjs": "dist/browser/polygrad-tokenizers.mjs",
+    "polygrad-csv.mjs": "dist/browser/polygrad-csv.mjs",
     "polygrad-hub.mjs": "dist/browser/polygrad-hub.mjs",
     "polygrad-service-worker.js": "dist/browser/polygrad-service-worker.js",
     "python/polygrad-*.zip": "dist/browser/python/polygrad-*.zip",

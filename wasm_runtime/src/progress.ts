@@ -24,3 +24,13 @@ export interface Progress {
 }
 
 export type OnProgress = (progress: Progress) => void;
+
+/** Progress in words: what is done of what, and what was measured. */
+export function describeProgress({ stage, loaded, total, values = {} }: Progress): string {
+  const isFile = stage === "download" || stage === "files";
+  const amount = (x: number): string => (isFile ? (x / 1e6).toFixed(1) : String(x));
+  const counts = [loaded, total].filter((x) => x !== undefined).map(amount);
+  const measured = Object.entries(values).map(([name, value]) => `${name} ${Number(value.toPrecision(4))}`);
+  const done = `${counts.join("/")}${isFile ? " MB" : ""}`;
+  return [counts.length > 0 ? `${stage} ${done}` : stage, ...measured].join(", ");
+}

@@ -114,7 +114,7 @@ async function* withFailures(
 }
 
 /** The pieces of a stream. Whoever stops reading cancels it. */
-export async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+export async function* piecesOf<T = Uint8Array>(stream: ReadableStream<T>): AsyncGenerator<T> {
   const reader = stream.getReader();
   try {
     for (;;) {

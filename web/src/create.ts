@@ -1,6 +1,7 @@
 /** `create`: polygrad for JavaScript, in a page. */
 
 import { startBridge } from "../../loader/src/bridge";
+import type * as CSV from "../../loader/src/csv";
 import {
   createApi,
   createDirectApi,
@@ -14,7 +15,9 @@ import { connectWorker, loadOptions, type SessionOptions } from "./connect";
 import { cache, noCache } from "./file_store";
 import { installFormatter } from "./formatter";
 import { decodeImage, pixelsOf } from "./image";
+import { importServed } from "./import_served";
 import { load } from "./load";
+import { opfsFolder } from "./opfs_folder";
 import { folderAt, folderOf } from "./places";
 import { decodeSound } from "./sound";
 
@@ -58,8 +61,16 @@ export function creator(script: string | undefined): Create {
     tellOneThread(options);
     installFormatter();
     const files = options.cache === false ? noCache : cache;
-    const open: Host["open"] = (source, what, reading) => files.open(source, what, reading);
-    const host: Host = { cache: files, open, pixels: pixelsOf, decodeImage, decodeSound };
+    const parser = new URL("polygrad-csv.mjs", base).href;
+    const host: Host = {
+      cache: files,
+      open: (source, what, reading) => files.open(source, what, reading),
+      pixels: pixelsOf,
+      decodeImage,
+      decodeSound,
+      folder: opfsFolder,
+      loadCSV: async () => ((await importServed(parser)) as typeof CSV).parseCSV,
+    };
     if (worker) return createApi(await connectWorker(options, base), host);
     return createDirectApi(await onThisThread(options, base), host);
   };

@@ -17,6 +17,7 @@ export type { Polygrad as PolygradPython, Python } from "../../loader/src/polygr
 export { cache } from "./file_store";
 export type { CreateOptions } from "./create";
 export type { LoadOptions } from "./load";
+export { progressBar } from "./progress_bar";
 export type { RemotePolygrad } from "./remote";
 
 export const create = creator(import.meta.url);

@@ -16,6 +16,8 @@ export * from "../../wasm_runtime/src/index";
 export * from "../../wasm_runtime/src/api/public";
 export type { DType, TensorData } from "../../wasm_runtime/src/api/public";
 
+export { progressBar } from "./progress_bar";
+
 const tag = document.currentScript;
 const base = tag instanceof HTMLScriptElement && tag.src ? tag.src : document.baseURI;
 

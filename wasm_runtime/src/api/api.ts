@@ -5,7 +5,10 @@ import { callValue, split } from "./calls";
 import { compileStep, tinyJit, type AsTensors, type CapturedFunction, type CompiledStep } from "./capture";
 import type { DTypeName } from "./dtypes";
 import { NotImplementedError, PythonError } from "./errors";
-import { fit, type FitData, type FitModel, type FitOptions, type FitResult } from "./fit";
+import { datasetsOf, type Datasets } from "./datasets/datasets";
+import { fit, type FitOptions, type FitResult } from "./fit";
+import type { FitData } from "./fit_batches";
+import type { FitModel } from "./fit_steps";
 import { functionTransforms, type FunctionTransforms } from "./functional";
 import * as generated from "./generated/errors";
 import {
@@ -65,6 +68,7 @@ export interface Devices {
 export interface Polygrad extends FunctionTransforms {
   readonly Tensor: TensorClass;
   readonly nn: Layers & {
+    readonly data: Datasets;
     readonly init: Initialisation;
     readonly optim: Optimizers & OptimizerFunctions;
     readonly state: State;
@@ -130,6 +134,7 @@ export interface Polygrad extends FunctionTransforms {
   TinyJit<A extends unknown[], R extends Captured>(fn: (...args: A) => R): CapturedFunction<A, R>;
   /**
    * Train a model: batches, captured steps, validation, early stopping, progress, checkpoints.
+   * `data`: [inputs, targets], examples of `nn.data`, or an iterable of batches.
    *
    *     const { history } = await fit(model, [images, labels], { loss: "crossEntropy", metrics: ["accuracy"], epochs: 5 });
    *     console.log(history.accuracy);
@@ -232,7 +237,7 @@ export function createApi({ transport, info }: Connection, host: Host): Polygrad
   const state = stateOf(session, host);
   return {
     Tensor: bindTensor(session),
-    nn: { ...layers, init: initialisation(session), optim, state },
+    nn: { ...layers, data: datasetsOf(session, host), init: initialisation(session), optim, state },
     optim,
     state,
     Device: {

@@ -1,10 +1,30 @@
 /** JavaScript data as the bytes of a tensor: numbers, booleans, bigints, arrays of them nested, typed arrays. */
 
 import { flatten, itemSize, type NestedData } from "../arrays";
-import { dtypeOfArray, isTypedArray, type DType, type Scalar, type TypedArray } from "./dtypes";
+import {
+  dtypeOfArray,
+  isTypedArray,
+  type DType,
+  type DTypeName,
+  type Scalar,
+  type TypedArray,
+} from "./dtypes";
+import { isOptions } from "./encode";
 import { DTypeError, OverflowError, ShapeError } from "./generated/errors";
 
 export type { NestedData } from "../arrays";
+
+/** Elements in row-major order, with their shape. */
+export interface ShapedData {
+  readonly data: TypedArray | ArrayBuffer | DataView;
+  readonly shape: readonly number[];
+  /** The elements' dtype; that of the array unless given. */
+  readonly dtype?: DTypeName;
+}
+
+export function isShaped(x: unknown): x is ShapedData {
+  return isOptions(x) && "data" in x && "shape" in x;
+}
 
 /** Elements in memory, as they are sent. `cast`: the dtype that Python converts them to. */
 export interface Packed {
@@ -109,4 +129,15 @@ export function packArray(data: TypedArray | ArrayBuffer | DataView, requested?:
     throw new ShapeError(`data: expected a multiple of ${size} bytes for ${dtype}, got ${view.length}`);
   }
   return { bytes: view, dtype, shape: [view.length / size] };
+}
+
+/** Data of any kind as bytes. Throws ShapeError, DTypeError, OverflowError. */
+export function packAny(
+  data: NestedData | TypedArray | ArrayBuffer | DataView,
+  dtype: DType | undefined,
+): Packed {
+  if (isTypedArray(data) || data instanceof ArrayBuffer || data instanceof DataView) {
+    return packArray(data, dtype);
+  }
+  return pack(data, dtype);
 }

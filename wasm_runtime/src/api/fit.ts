@@ -1,32 +1,21 @@
 /**
- * `fit`: a training run. The functions of loss and metrics are captured here, for each shape of batches; Python runs the
- * loop over them (polygrad/training/binding.py), a slice of time after the other.
+ * `fit`: a training run. The functions of loss and metrics are captured here, for each shape of batches (`fit_steps.ts`);
+ * Python runs the loop over them (polygrad/training/binding.py), a slice of time after the other. Data that are not rows in
+ * memory are fed (`fit_batches.ts`), and checkpoints are written here (`fit_checkpoints.ts`).
  */
 
-import { callContext, callTensor, unpack } from "./calls";
-import { compileStep, jitOf, tinyJit } from "./capture";
+import { Feed, sourcesOf, type Batching, type FitData, type Source } from "./fit_batches";
+import { CheckpointFolder, type CheckpointOptions } from "./fit_checkpoints";
+import { measuresOf, StepCapture, type FitModel, type Keep, type Kind, type Measures } from "./fit_steps";
 import { ArgumentError } from "./generated/errors";
 import type { Optimizer, OptimizerGroup } from "./generated/nn";
-import type { Tensor } from "./generated/tensor";
-import { Handle } from "./handle";
-import { tensorOf, type TensorData } from "./make";
+import type { Handle } from "./handle";
 import { getStateDict } from "./models";
 import { PythonObject } from "./object";
 import { checkOptions, withOptionNames, type OptionNames } from "./options";
 import type { Session } from "./session";
 import { readAll, type FileSource, type Host } from "./sources";
 import type { OnProgress } from "../progress";
-
-/** A function of a prediction and targets: the mean over rows, a tensor of one element. */
-export type Measure = (prediction: never, ...targets: Tensor[]) => Tensor;
-export type LossName = "crossEntropy" | "binaryCrossEntropy" | "mse" | "mae" | "huber";
-export type MetricName = "accuracy" | "mse" | "mae";
-
-/** Inputs and targets: tensors or arrays with as many rows each; either may be an array of several tensors. */
-export type FitData = readonly [
-  inputs: TensorData | readonly Tensor[],
-  targets: TensorData | readonly Tensor[],
-];
 
 /** Where a run stands after an epoch. */
 export interface FitState {
@@ -54,13 +43,9 @@ export interface EarlyStopping {
   readonly restore?: boolean;
 }
 
-export interface FitOptions {
-  /** A function of (prediction, ...targets), or the name of one. */
-  readonly loss: Measure | LossName;
-  /** Functions by name, or names. */
-  readonly metrics?: Readonly<Record<string, Measure | MetricName>> | readonly MetricName[];
+export interface FitOptions extends Measures {
   readonly epochs?: number;
-  /** Rows of a batch: 32 unless given. */
+  /** Rows of a batch: 32 unless given. Data that are batches already stay as they are. */
   readonly batchSize?: number;
   /** By default Adam, with a learning rate of 0.001. */
   readonly optimizer?: Optimizer | OptimizerGroup;
@@ -78,13 +63,18 @@ export interface FitOptions {
   readonly dropLast?: boolean;
   /** Of the order, and of what is random in the model. */
   readonly seed?: number;
-  /** A checkpoint to go on from, with the results that the run would have had without the interruption. */
-  readonly resume?: FileSource;
+  /** Writes the state of the run into a folder, from which a run with `resume` goes on. */
+  readonly checkpoints?: CheckpointOptions;
+  /**
+   * A checkpoint to go on from, with the results that the run would have had without the interruption; true: the newest in
+   * the folder of `checkpoints`, or the beginning where there is none.
+   */
+  readonly resume?: FileSource | boolean;
   /** Is called every few hundredths of a second. */
   readonly onProgress?: OnProgress;
   /** Is called after each epoch, and awaited; `false` ends the run. */
   readonly onEpoch?: (state: FitState) => unknown;
-  /** Ends the run after the present step: `fit` rejects with its reason. */
+  /** Ends the run after the present step, with a last checkpoint: `fit` rejects with its reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -96,11 +86,6 @@ export interface FitResult {
   readonly stopReason: string;
   /** The history as curves: SVG text. */
   readonly svg: string;
-}
-
-/** A model: an object with a method `forward`, in whose properties its tensors and layers are. */
-export interface FitModel {
-  forward(...inputs: never[]): unknown;
 }
 
 /** The names of all options. */
@@ -117,6 +102,7 @@ const OPTIONS: OptionNames<FitOptions> = {
   shuffle: true,
   dropLast: true,
   seed: true,
+  checkpoints: true,
   resume: true,
   onProgress: true,
   onEpoch: true,
@@ -133,26 +119,22 @@ const EARLY_STOPPING: OptionNames<EarlyStopping> = {
 
 interface Advance {
   readonly done: boolean;
+  /** Whether it waits for a batch. */
+  readonly waiting: boolean;
   readonly epoch: number;
   readonly step: number;
-  readonly steps: number;
-  readonly values: Readonly<Record<string, number>>;
+  /** Of all epochs; null: it is not known. */
+  readonly steps: number | null;
+  /** Null: they were not read. */
+  readonly values: Readonly<Record<string, number>> | null;
   readonly history: Readonly<Record<string, readonly number[]>>;
   readonly reason: string;
+  /** The name of a checkpoint that is to be written. */
+  readonly checkpoint: string | null;
 }
 
 /** Seconds between two reports. Meanwhile a page of a session on this thread does not respond. */
 const SLICE = 0.04;
-
-/** Python's names of losses and of metrics. */
-const LOSSES: Readonly<Record<LossName, string>> = {
-  crossEntropy: "cross_entropy",
-  binaryCrossEntropy: "binary_cross_entropy",
-  mse: "mse",
-  mae: "mae",
-  huber: "huber",
-};
-const METRICS: Readonly<Record<MetricName, string>> = { accuracy: "accuracy", mse: "mse", mae: "mae" };
 
 /** `Polygrad.fit`. */
 export async function fit(
@@ -163,33 +145,55 @@ export async function fit(
   options: FitOptions,
 ): Promise<FitResult> {
   checkArguments(model, options);
-  const { resume, signal, onProgress, onEpoch } = options;
+  const { signal, onProgress, onEpoch, epochs = 1 } = options;
   signal?.throwIfAborted();
-  const checkpoint = resume === undefined ? null : await readAll(host, resume, "fit: resume", { signal });
+  const folder = options.checkpoints && new CheckpointFolder(host, options.checkpoints);
+  const checkpoint = await startOf(host, folder, options);
   let hasEnded = false;
   const temporary: Handle[] = [];
   const keep = <T extends Handle>(handle: T): T => {
     temporary.push(handle);
     return handle;
   };
+  let feed: Feed | undefined;
   try {
-    const training = keep(prepare(session, model, data, options, keep));
+    const { training, sources } = prepare(session, model, data, options, keep);
     const { scheduler, earlyStopping } = options;
-    const started = [training, scheduler ?? null, earlyStopping ?? null];
-    const bytes = checkpoint === null ? null : session.bytes(checkpoint);
-    let epoch = (await session.value("$fit.Training.start", [...started, bytes])) as number;
-    await capture(session, training, model, options, keep); // of the state that a checkpoint has brought
+    const started = [training, scheduler ?? null, earlyStopping ?? null, folder?.options ?? null];
+    const bytes = checkpoint === undefined ? null : session.bytes(checkpoint);
+    const at = await session.value("$fit.Training.start", [...started, bytes]);
+    const [first, position, firstStep] = at as [number, number, number];
+    await folder?.begin(firstStep);
+    const capture = new StepCapture(session, training, model, options, keep);
+    feed = await open(session, training, capture, sources, [epochs, first, position]);
+    let [epoch, isWaiting, hasStopped] = [first, false, false];
+    let [rested, reported] = [performance.now(), 0];
+    const stop = (reason: string): void => {
+      session.run("$fit.Training.stop", [training, reason]);
+      hasStopped = true;
+    };
     for (;;) {
-      if (signal?.aborted) session.run("$fit.Training.stop", [training, "it was aborted"]);
-      const state = await advance(session, training);
+      if (signal?.aborted) stop("it was aborted");
+      if (!hasStopped && (await isAborted(feed?.fill(isWaiting, signal), signal))) continue;
+      const isDue = performance.now() - reported >= 1000 * SLICE;
+      const state = (await session.valueWaiting("$fit.Training.advance", [
+        training,
+        SLICE,
+        isDue,
+      ])) as Advance;
+      isWaiting = state.waiting;
       const { step, steps, values } = state;
-      onProgress?.({
-        stage: "training",
-        fraction: steps ? step / steps : 1,
-        loaded: step,
-        total: steps,
-        values,
-      });
+      if (values !== null && (state.done || step !== steps)) {
+        reported = performance.now();
+        const fraction = state.done ? 1 : steps === null ? state.epoch / epochs : step / steps;
+        onProgress?.({ stage: "training", fraction, loaded: step, total: steps ?? undefined, values });
+      }
+      if (state.checkpoint !== null) {
+        await folder?.write(
+          state.checkpoint,
+          await session.fileOf("$fit.Training.take_checkpoint", [training]),
+        );
+      }
       if (state.epoch > epoch && onEpoch !== undefined) {
         const goesOn = await onEpoch({
           epoch: state.epoch,
@@ -200,7 +204,7 @@ export async function fit(
             throw new ArgumentError("checkpoint: expected a run that goes on, got one that has ended");
           },
         });
-        if (goesOn === false) session.run("$fit.Training.stop", [training, "onEpoch stopped it"]);
+        if (goesOn === false) stop("onEpoch stopped it");
       }
       epoch = state.epoch;
       if (state.done) {
@@ -208,13 +212,41 @@ export async function fit(
         const svg = (await session.value("$fit.Training.svg", [training])) as string;
         return { history: state.history, stopReason: state.reason, svg };
       }
+      if (performance.now() - rested < 1000 * SLICE) continue;
       await new Promise((resolve) => setTimeout(resolve, 0)); // a page draws
+      rested = performance.now();
     }
   } catch (error) {
     throw withOptionNames(error, OPTIONS);
   } finally {
     hasEnded = true;
+    feed?.close();
     for (const handle of temporary) handle.dispose();
+  }
+}
+
+/** The checkpoint to go on from; undefined: from the beginning. */
+async function startOf(
+  host: Host,
+  folder: CheckpointFolder | undefined,
+  { resume = false, signal }: FitOptions,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  if (resume === false) return undefined;
+  if (resume !== true) return readAll(host, resume, "fit: resume", { signal });
+  if (folder !== undefined) return folder.newest();
+  throw new ArgumentError(
+    "fit: resume: expected the option checkpoints with a folder, or a file to go on from",
+  );
+}
+
+/** Waits for `work`; whether `signal` has ended it. Rejects with what else it rejects with. */
+async function isAborted(work: Promise<void> | undefined, signal: AbortSignal | undefined): Promise<boolean> {
+  try {
+    await work;
+    return false;
+  } catch (error) {
+    if (signal?.aborted) return true;
+    throw error;
   }
 }
 
@@ -237,27 +269,17 @@ function checkArguments(model: unknown, options: unknown): void {
   }
 }
 
-/** The run, before anything was captured. */
+/** The run, before anything was captured, and its data. */
 function prepare(
   session: Session,
   model: FitModel,
   data: FitData,
   options: FitOptions,
-  keep: <T extends Handle>(handle: T) => T,
-): PythonObject {
-  const tensors = (part: TensorData | readonly Tensor[]): Handle[] => {
-    if (Array.isArray(part) && part.every((x) => x instanceof Handle)) return part as Handle[];
-    if (part instanceof Handle) return [part];
-    return [keep(tensorOf(session, part as TensorData))];
-  };
-  const pair = (given: FitData, what: string): [Handle[], Handle[]] => {
-    const parts: unknown = given;
-    if (!Array.isArray(parts) || parts.length !== 2) {
-      throw new ArgumentError(`fit: ${what}: expected [inputs, targets]`);
-    }
-    return [tensors(given[0]), tensors(given[1])];
-  };
-  const { validation, epochs = 1, batchSize = 32, shuffle = true, dropLast = false, seed = 0 } = options;
+  keep: Keep,
+): { training: PythonObject; sources: Partial<Record<Kind, Source>> } {
+  const { epochs = 1, batchSize = 32, shuffle = true, dropLast = false, seed = 0 } = options;
+  const batching: Batching = { batchSize, shuffle, dropLast, seed };
+  const { data: trained, validation } = sourcesOf(session, data, options.validation, batching, keep);
   const settings = {
     epochs,
     batch_size: batchSize,
@@ -266,105 +288,36 @@ function prepare(
     drop_last: dropLast,
     seed,
   };
-  const held = typeof validation === "number" ? validation : validation && pair(validation, "validation");
-  const state = getStateDict(model);
-  const args = [state, options.optimizer ?? null, measures(session, options).map(([name]) => name)];
-  const number = session.call("$fit.Training", [...args, ...pair(data, "data"), held ?? null, settings]);
-  return new PythonObject(session, number);
+  const names = measuresOf(session, options).map(([name]) => name);
+  const args = [getStateDict(model), options.optimizer ?? null, names];
+  const measured = typeof validation === "number" || validation === null ? validation : told(validation);
+  const number = session.call("$fit.Training", [...args, told(trained), measured, settings]);
+  const training = keep(new PythonObject(session, number));
+  // A fraction of rows is of the same kind as they are.
+  const sources = { step: trained, ...(validation !== null && { evaluation: trained }) };
+  if (typeof validation === "object" && validation !== null) sources.evaluation = validation;
+  return { training, sources };
 }
 
-/** The loss and the metrics by name, in order. Throws ArgumentError. */
-function measures(session: Session, { loss, metrics = [] }: FitOptions): [name: string, measure: Measure][] {
-  if (typeof metrics !== "object") {
-    throw new ArgumentError("fit: metrics: expected an array of names, or an object of functions");
-  }
-  const named = Array.isArray(metrics)
-    ? (metrics as readonly string[]).map((name) => [name, name] as const)
-    : Object.entries(metrics as Readonly<Record<string, Measure | MetricName>>);
-  return [
-    ["loss", measureOf(session, "loss", loss, LOSSES)],
-    ...named.map(([name, metric]): [string, Measure] => [
-      name,
-      measureOf(session, `metrics: ${name}`, metric, METRICS),
-    ]),
-  ];
+/** What Python is told of data. */
+function told(source: Source): unknown {
+  if ("rows" in source) return source.rows;
+  const { count, settings } = source.stream;
+  return { count, settings };
 }
 
-/** The function that is given, or that has the given name. */
-function measureOf(
-  session: Session,
-  what: string,
-  given: Measure | string,
-  names: Readonly<Record<string, string>>,
-): Measure {
-  if (typeof given === "function") return given;
-  const name = Object.hasOwn(names, given) ? names[given] : undefined;
-  if (name === undefined) {
-    const expected = Object.keys(names).join(", ");
-    throw new ArgumentError(`fit: ${what}: expected a function or one of ${expected}, got ${given}`);
-  }
-  const kind = names === LOSSES ? "loss" : "metrics";
-  return (prediction, ...targets) =>
-    callTensor(session, "$fit.measure", [kind, name, prediction, ...targets]);
-}
-
-/** Capture a step, and an evaluation, for each shape of batches, and hand them to the run. */
-async function capture(
+/** Capture what is known before the run, and begin to read what is fed. */
+async function open(
   session: Session,
   training: PythonObject,
-  model: FitModel,
-  options: FitOptions,
-  keep: <T extends Handle>(handle: T) => T,
-): Promise<void> {
-  const predict = model.forward.bind(model);
-  const inputs = (await session.value("$get", [training, "inputs"])) as number;
-  const optimizer = keep(new PythonObject(session, session.call("$get", [training, "optimizer"])));
-  const [trained, evaluated] = unpack(session, session.call("$fit.Training.sums", [training]), 2).map(keep);
-  const functions = measures(session, options);
-  /** Measure a batch of `rows` rows and add to `sums`. */
-  const measure = (sums: Tensor | undefined, rows: number, tensors: readonly Tensor[]): Tensor[] => {
-    const prediction = predict(...(tensors.slice(0, inputs) as never[])) as never;
-    const targets = tensors.slice(inputs);
-    const measured = functions.map(([name, measure]) => [name, measure(prediction, ...targets)] as const);
-    session.run("$fit.add", [sums, Object.fromEntries(measured), rows]);
-    return measured.map(([, value]) => value);
-  };
-  for (const kind of ["step", "evaluation"] as const) {
-    const sizes = (await session.value("$fit.Training.sizes", [training, kind])) as number[];
-    for (const rows of sizes) {
-      const source = session.call("$fit.Training.example", [training, kind, rows]);
-      const count = (await session.ask({ kind: "length", handle: source })) as number;
-      const tensors = unpack(session, source, count).map(keep);
-      let captured: Handle;
-      if (kind === "step") {
-        const step = (_: unknown, ...xs: Tensor[]): Tensor[] => measure(trained, rows, xs);
-        captured = compileStep(session, step, model, optimizer, ...tensors);
-      } else {
-        const evaluate = tinyJit(session, (...xs: Tensor[]) => measure(evaluated, rows, xs));
-        for (let i = 0; i < 2; i++)
-          outsideOfTraining(session, () => {
-            session.disposeIn(evaluate(...tensors));
-          });
-        captured = jitOf(evaluate);
-      }
-      session.run("$fit.Training.add", [training, kind, keep(captured), tensors]);
-    }
+  capture: StepCapture,
+  sources: Partial<Record<Kind, Source>>,
+  at: readonly [epochs: number, epoch: number, position: number],
+): Promise<Feed | undefined> {
+  const streams: ConstructorParameters<typeof Feed>[3] = {};
+  for (const [kind, source] of Object.entries(sources) as [Kind, Source][]) {
+    if ("rows" in source) await capture.ofRows(kind, source.rows[0].length);
+    else Object.assign(streams, { [kind]: source.stream });
   }
-}
-
-function outsideOfTraining(session: Session, run: () => void): void {
-  const evaluate = (): void => {
-    callContext(session, "Tensor.train", run, [false]);
-  };
-  const { training } = session;
-  session.training = false; // as Python sets it
-  try {
-    callContext(session, "Tensor.no_grad", evaluate, []);
-  } finally {
-    session.training = training;
-  }
-}
-
-async function advance(session: Session, training: PythonObject): Promise<Advance> {
-  return (await session.valueWaiting("$fit.Training.advance", [training, SLICE])) as Advance;
+  return Object.keys(streams).length === 0 ? undefined : new Feed(session, training, capture, streams, at);
 }

@@ -11,22 +11,22 @@ export {
 export type { CachedFile, FileCache } from "../cache/file_cache";
 export type { CapturedFunction, CompiledStep, StepProfile } from "./capture";
 export { WorkerTransport, type FromWorker, type Port, type ToWorker } from "./client";
-export type { NestedData } from "./data";
+export type { NestedData, ShapedData } from "./data";
+export type { ParseCSV } from "./datasets/csv_records";
+export type { Datasets } from "./datasets/datasets";
+export type { BatchOptions, Examples } from "./datasets/examples";
+export type { CSVOptions, CSVSource } from "./datasets/from_csv";
+export type { Example, ExampleData, ExampleOptions } from "./datasets/from_examples";
+export type { ImagesOptions, LabelledImage } from "./datasets/from_images";
+export type { Items, ItemsOf } from "./datasets/item_source";
 export { DirectTransport } from "./direct";
 export type { DType, DTypeName, Nested, Scalar, TypedArray } from "./dtypes";
 export { NotImplementedError, PythonError } from "./errors";
 export { inspect } from "./format";
-export type {
-  EarlyStopping,
-  FitData,
-  FitModel,
-  FitOptions,
-  FitResult,
-  FitState,
-  LossName,
-  Measure,
-  MetricName,
-} from "./fit";
+export type { EarlyStopping, FitOptions, FitResult, FitState } from "./fit";
+export type { FitData, FitRows } from "./fit_batches";
+export type { CheckpointOptions } from "./fit_checkpoints";
+export type { FitModel, LossName, Measure, MetricName } from "./fit_steps";
 export type {
   BatchAxis,
   DerivativeOptions,
@@ -63,7 +63,6 @@ export type {
   NodeTimes,
   OnnxModel,
   RunnableModel,
-  ShapedData,
   SizeBounds,
 } from "./onnx";
 export type { ImageInput } from "./pictures";
@@ -103,6 +102,6 @@ export type { OnProgress, Progress } from "../progress";
 export type { OpenedFile, ReadOptions } from "../source";
 export type { DecodedSound, SoundInput } from "./sounds";
 export type { FileLoadOptions, GgufFile, State } from "./state";
-export type { FileSource, Host } from "./sources";
+export type { FileSource, Folder, Host } from "./sources";
 export type { ImageSource, Index, Layer, Operand, Size } from "./tensor_base";
 export type { Variable } from "./variable";

@@ -1,8 +1,8 @@
 /** Tensors from JavaScript data. */
 
 import { wrap } from "./calls";
-import { pack, packArray, type NestedData, type Packed } from "./data";
-import { isTypedArray, toDType, type DType, type DTypeName, type TypedArray } from "./dtypes";
+import { packAny, type NestedData, type Packed } from "./data";
+import { toDType, type DTypeName, type TypedArray } from "./dtypes";
 import { ArgumentError } from "./generated/errors";
 import type { Tensor } from "./generated/tensor";
 import { Handle, handlesIn } from "./handle";
@@ -25,13 +25,6 @@ export interface TensorOptions<N extends DTypeName = DTypeName> {
   readonly shape?: readonly number[] | undefined;
   /** Whether gradients flow to it; by default an optimizer decides. */
   readonly requiresGrad?: boolean | undefined;
-}
-
-function packed(data: NestedData | TypedArray | ArrayBuffer | DataView, dtype: DType | undefined): Packed {
-  if (isTypedArray(data) || data instanceof ArrayBuffer || data instanceof DataView) {
-    return packArray(data, dtype);
-  }
-  return pack(data, dtype);
 }
 
 /** A new tensor: its number, and what is known of it. */
@@ -59,7 +52,7 @@ export function makeTensor(session: Session, data: TensorData, options: TensorOp
       properties: { ...(source?.shape && { shape: source.shape }), ...(copied && { dtype: copied }) },
     };
   }
-  const made = packed(data as NestedData, dtype);
+  const made = packAny(data as NestedData, dtype);
   const given = shape ?? made.shape;
   const number = session.make(made.bytes, made.dtype, given, {
     ...(device !== undefined && { device }),
@@ -72,6 +65,13 @@ export function makeTensor(session: Session, data: TensorData, options: TensorOp
     ...(device === undefined && { device: session.device }),
   };
   return { number, properties: session.transport.synchronous ? UNKNOWN : properties };
+}
+
+/** A tensor of elements. */
+export function tensorOfPacked(session: Session, { bytes, dtype, shape, cast }: Packed): Tensor {
+  const number = session.make(bytes, dtype, shape, cast === undefined ? {} : { cast });
+  const properties = { shape, dtype: cast ?? dtype, device: session.device };
+  return wrap(session, number, session.transport.synchronous ? UNKNOWN : properties);
 }
 
 /** A tensor of data. Throws ShapeError, DTypeError, OverflowError, DeviceError. */

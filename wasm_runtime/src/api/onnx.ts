@@ -2,8 +2,8 @@
 
 import type { ReadOptions } from "../source";
 import { unpack } from "./calls";
-import type { NestedData } from "./data";
-import { isTypedArray, type DType, type DTypeName, type Nested, type TypedArray } from "./dtypes";
+import { isShaped, type NestedData, type ShapedData } from "./data";
+import { isTypedArray, type DType, type Nested, type TypedArray } from "./dtypes";
 import { Bytes, isOptions, Tuple, type Options } from "./encode";
 import { ArgumentError, OnnxError } from "./generated/errors";
 import type { Tensor } from "./generated/tensor";
@@ -35,14 +35,6 @@ export interface ModelPort {
   readonly shape: readonly (number | string | null)[] | null;
   /** The elements of a sequence, or the value of an optional. */
   readonly inner: ModelPort | null;
-}
-
-/** Elements in row-major order, with their shape. */
-export interface ShapedData {
-  readonly data: TypedArray | ArrayBuffer | DataView;
-  readonly shape: readonly number[];
-  /** The elements' dtype; that of the array unless given. */
-  readonly dtype?: DTypeName;
 }
 
 /** Text, or nested arrays of texts. */
@@ -109,10 +101,6 @@ export interface NodeTimes {
 
 /** An int64 vector of at most this length may be a shape, and stays on the host. */
 const MAX_SHAPE_LENGTH = 64;
-
-function isShaped(x: unknown): x is ShapedData {
-  return isOptions(x) && "data" in x && "shape" in x;
-}
 
 /** The base of the models of `load` and of `capture`. */
 export class RunnableModel extends PythonObject {

@@ -21,22 +21,28 @@ export async function pictureOf(
   image: ImageInput,
 ): Promise<{ tensor: Tensor; isOwn: boolean }> {
   if (image instanceof Tensor) return { tensor: image, isOwn: false };
-  const pixels = await pixelsOf(session, host, image);
+  const pixels = await pixelsOf(session, host, image, "pipeline");
   return { tensor: tensorOfPixels(session, pixels, 3), isOwn: true };
 }
 
-async function pixelsOf(session: Session, host: Host, image: Exclude<ImageInput, Tensor>): Promise<Pixels> {
+/** The pixels of a picture. `what`: the name of the calling function, for errors. Rejects with ArgumentError. */
+export async function pixelsOf(
+  session: Session,
+  host: Host,
+  image: Exclude<ImageInput, Tensor>,
+  what: string,
+): Promise<Pixels> {
   if (typeof image === "string" || image instanceof URL || image instanceof Blob) {
     if (host.decodeImage === undefined) {
       throw new ArgumentError(
-        "pipeline: image: expected pixels ({ data, width, height }) or a tensor, as only pages decode pictures",
+        `${what}: image: expected pixels ({ data, width, height }) or a tensor, as only pages decode pictures`,
       );
     }
-    const file = image instanceof Blob ? image : new Blob([await readAll(host, image, "pipeline")]);
+    const file = image instanceof Blob ? image : new Blob([await readAll(host, image, what)]);
     return host.decodeImage(file);
   }
   if (Object(image) !== image) {
-    throw new ArgumentError(`pipeline: image: expected a picture, got a ${typeof image}`);
+    throw new ArgumentError(`${what}: image: expected a picture, got a ${typeof image}`);
   }
   return "data" in image ? image : session.pixels(image);
 }

@@ -4,12 +4,24 @@ import type { FileCache, OpenOptions } from "../cache/file_cache";
 import { once } from "../pieces";
 import { collect, piecesOf, type OpenedFile, type ReadOptions } from "../source";
 import { ArgumentError } from "./generated/errors";
+import type { ParseCSV } from "./datasets/csv_records";
 import type { Pixels } from "./make";
 import type { Session } from "./session";
 import type { DecodedSound } from "./sounds";
 
 /** The source of a file: its bytes, or an address (in Node also a path). */
 export type FileSource = ArrayBuffer | Uint8Array | Blob | URL | string;
+
+/** A folder of the host. */
+export interface Folder {
+  /** The names of its files; none where there is no such folder. */
+  list(): Promise<string[]>;
+  /** The bytes of a file. */
+  read(name: string): Promise<Uint8Array<ArrayBuffer>>;
+  /** Write a file, which is there whole or not at all, and make the folder. */
+  write(name: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
+  remove(name: string): Promise<void>;
+}
 
 /** What the API needs of its host. */
 export interface Host {
@@ -23,6 +35,10 @@ export interface Host {
   readonly decodeImage?: (file: Blob) => Promise<Pixels>;
   /** The samples of a file of sound at a rate, where the host can decode it. */
   readonly decodeSound?: (file: ArrayBuffer, rate: number) => Promise<DecodedSound>;
+  /** The parser of CSV, which is loaded when it is first needed. */
+  readonly loadCSV?: () => Promise<ParseCSV>;
+  /** A folder that lasts, by its path. Throws ArgumentError where there is none. */
+  readonly folder?: (path: string) => Folder;
 }
 
 /** Open a file, wherever it is. */
