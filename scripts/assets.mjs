@@ -37,7 +37,7 @@ const NATIVE = new RegExp(
 
 /** What calls of users' programs do not lead to when they are wrong, and tables: tracebacks need not quote it. */
 const UNQUOTED =
-  /^polygrad\/((codegen|engine|manifest|renderer|runtime|schedule|uop|wasm)\/|(bridge|missing_names)\.py$)/;
+  /^polygrad\/((codegen|engine|manifest|renderer|runtime|schedule|uop|wasm)\/|(bridge|missing_names|tensor\/origins)\.py$)/;
 
 /** Packages that a page fetches when one of them is imported. */
 const APPLICATIONS = ["export", "generation", "hf", "models", "onnx", "pipelines", "training", "tuning"];
