@@ -1,9 +1,8 @@
 """Records which line of a program made which nodes, so that a kernel can be traced back to lines.
 
     with recorded_origins():
-        loss = model(x).cross_entropy(y)                          # line 12
-        result = profile(TinyJit(lambda: model(x).cross_entropy(y)))
-    result.launches[0].places                                     # (Place("train.py", 12, False), ...)
+        result = profile(TinyJit(lambda: model(x).cross_entropy(y)))    # line 12
+    result.launches[0].places                                           # (Place("train.py", 12, False),)
 
 While lines are recorded, every Program is made anew. Otherwise nothing is recorded, and nothing costs time.
 """
