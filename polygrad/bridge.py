@@ -16,6 +16,7 @@ import functools
 import importlib
 import inspect
 import json
+import keyword
 import os
 import sys
 import tempfile
@@ -451,6 +452,14 @@ def _profiled(step: CompiledStep, seconds: float) -> dict[str, Any]:
     }
 
 
+def _set_globals(values: dict[str, Any]) -> None:
+    """Give values names in the source that the other side runs."""
+    for name in values:
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise errors.ArgumentError(f"python: expected names of Python's variables, got {name!r}")
+    vars(sys.modules["__main__"]).update(values)
+
+
 def _get(x: Any, name: str) -> Any:
     return getattr(x, name)
 
@@ -503,6 +512,7 @@ _OWN: dict[str, Callable[..., Any]] = {
     # the bridge's own
     "$make": _make,
     "$tensor": Tensor,
+    "$globals": _set_globals,
     "$get": _get,
     "$set": _set,
     "$index": _index,

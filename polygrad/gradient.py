@@ -22,10 +22,10 @@ Grads = tuple[UOp | None, ...]  # one per source of the node
 
 
 class _Watch:
-    """`observer(node, source, gradient)` is called for every gradient that a node's rule computes for one of
-    its sources."""
+    """Each of `observers` is called, as `observer(node, source, gradient)`, for every gradient that a node's
+    rule computes for one of its sources."""
 
-    observer: Callable[[UOp, UOp, UOp], None] | None = None
+    observers: tuple[Callable[[UOp, UOp, UOp], None], ...] = ()
 
 
 watch = _Watch()
@@ -70,8 +70,8 @@ def gradient(root: UOp, root_grad: UOp, targets: list[UOp], order: list[UOp] | N
         if len(src) == 1 and src[0].op is not Ops.CONST:
             (ds,) = rule(g, node)
             if ds is not None:
-                if watch.observer is not None:
-                    watch.observer(node, src[0], ds)
+                for observer in watch.observers:
+                    observer(node, src[0], ds)
                 grads[src[0]] = _add(grads.get(src[0]), ds)
             if node not in target_set:
                 del grads[node]
@@ -81,8 +81,8 @@ def gradient(root: UOp, root_grad: UOp, targets: list[UOp], order: list[UOp] | N
             if ds is not None and s in ancestors_of_targets:
                 if s.op is Ops.CONST and ds.shape:  # the constant was broadcast
                     ds = _sum(ds, tuple(range(ds.ndim))).reshape(())
-                if watch.observer is not None:
-                    watch.observer(node, s, ds)
+                for observer in watch.observers:
+                    observer(node, s, ds)
                 contributions[s] = _add(contributions.get(s), ds)
         for s, ds in contributions.items():
             grads[s] = _add(grads.get(s), ds)

@@ -193,9 +193,12 @@ def debug_level() -> int:
     return env_int("DEBUG", 0)
 
 
+_BETWEEN = frozenset({"polygrad", "contextlib", "functools"})  # these two call what polygrad decorates
+
+
 def caller() -> tuple[str, int] | None:
     """The file and line of the innermost call that is not polygrad's own; None where there is none."""
     frame = sys._getframe(1)
-    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "polygrad":
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _BETWEEN:
         frame = frame.f_back  # type: ignore[assignment]
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)

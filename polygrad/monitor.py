@@ -28,6 +28,9 @@ R = TypeVar("R")
 # Of a function, its arguments and its error: what the call was to give; or raises what explains it.
 Recover: TypeAlias = Callable[[Callable[..., Any], Any, Any, Exception], Any]
 
+# Calls a function with its arguments.
+Observer: TypeAlias = Callable[[Callable[..., Any], Any, Any], Any]
+
 HAS_THREADS = sys.platform != "emscripten"
 
 
@@ -36,8 +39,8 @@ class _LockState:
     computing = 0  # how many `computing` functions the one thread that is inside of any is inside of
     exclusive = 0  # how many `exclusive` blocks it is inside of
     overdue = False  # a thread has waited for the lock for long: who wants it now lets it pass
-    # what calls the methods of `synchronize_methods`, while somebody watches what they do
-    observer: Callable[[Callable[..., Any], Any, Any], Any] | None = None
+    observers: tuple[Observer, ...] = ()
+    observer: Observer | None = None  # all of them; calls the methods of `synchronize_methods`
 
 
 _PATIENCE = 5e-3  # seconds: as long as the interpreter lets a thread run by default
@@ -155,10 +158,31 @@ def _method(
     return locked
 
 
-def observe(observer: Callable[[Callable[..., Any], Any, Any], Any] | None) -> None:
-    """From now on `observer(function, args, kwargs)` calls the methods of `synchronize_methods`; None:
-    nothing stands between."""
-    _LockState.observer = observer
+def observe(observer: Observer) -> None:
+    """From now on `observer(function, args, kwargs)` calls the methods of `synchronize_methods`. Where there
+    is one already, that calls the new one."""
+    _set_observers((*_LockState.observers, observer))
+
+
+def stop_observing(observer: Observer) -> None:
+    """Take an observer away, if it is there."""
+    _set_observers(tuple(x for x in _LockState.observers if x is not observer))
+
+
+def _set_observers(observers: tuple[Observer, ...]) -> None:
+    _LockState.observers = observers
+    _LockState.observer = functools.reduce(_within, observers) if observers else None
+
+
+def _within(outer: Observer, inner: Observer) -> Observer:
+    def observer(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        @functools.wraps(function)
+        def observed(*args: Any, **kwargs: Any) -> Any:
+            return inner(function, args, kwargs)
+
+        return outer(observed, args, kwargs)
+
+    return observer
 
 
 def wait_until_idle() -> None:

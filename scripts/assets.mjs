@@ -37,7 +37,7 @@ const NATIVE = new RegExp(
 
 /** What calls of users' programs rarely lead to when they are wrong, and tables: tracebacks need not quote it. */
 const UNQUOTED =
-  /^polygrad\/((capture|codegen|engine|manifest|pictures|renderer|runtime|schedule|uop|wasm)\/|(bridge|bridge_functions|missing_names)\.py$)/;
+  /^polygrad\/((capture|codegen|engine|manifest|pictures|renderer|runtime|schedule|uop|wasm)\/|(bridge|bridge_functions|missing_names|tensor\/origins)\.py$)/;
 
 /** Packages that a page fetches when one of them is imported. */
 const APPLICATIONS = ["export", "generation", "hf", "models", "onnx", "pipelines", "training", "tuning"];

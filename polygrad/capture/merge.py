@@ -256,7 +256,7 @@ def _gather(records: Iterable[RecordedRun | Transfer], memory: _Memory, live: se
         for launch in program.launches:
             pointers = tuple((keys[b.buffer], b.offset) for b in launch.bindings)
             kernel = program.kernels[launch.kernel]
-            items.append(_Launch(kernel, pointers, launch.grid, device=program.device))
+            items.append(_Launch(kernel, pointers, launch.grid, launch.places, device=program.device))
     return items
 
 

@@ -15,15 +15,18 @@ from polygrad.engine.devices import Device
 from polygrad.runtime.grid import Grid
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
 from polygrad.schedule.memory import Lifetime, lower_bound, plan
+from polygrad.uop.origins import Place
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One launch of `kernel`. `pointers`: the key of the buffer and the byte offset of each pointer."""
+    """One launch of `kernel`. `pointers`: the key of the buffer and the byte offset of each pointer.
+    `places`: see `Launch`."""
 
     kernel: Kernel
     pointers: tuple[tuple[Hashable, int], ...]
     grid: Grid | None = None
+    places: tuple[Place, ...] = field(default=(), compare=False)
 
     @property
     def used(self) -> list[Hashable]:
@@ -98,6 +101,7 @@ def assemble(
             kernel_number[call.kernel],
             tuple(Binding(number[key], offset) for key, offset in call.pointers),
             call.grid,
+            places=call.places,
         )
         for call in calls
     ]

@@ -25,6 +25,7 @@ from polygrad.schedule.kernel_info import forget_kernels
 from polygrad.schedule.schedule import Schedule
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.origins import watch
 from polygrad.uop.printer import render
 from polygrad.uop.shapes import max_numel
 
@@ -62,7 +63,8 @@ def compile_graph(sink: UOp, device: str, n_slots: int) -> Compiled:
     backend = Device.backend(device)
     optimized = backend.optimized and optimizing()
     key = _program_key(sink, device, backend, optimized, n_slots)
-    compiled = None if key is None or _is_observed() else read_program(key, backend.target, optimized)
+    is_new = key is None or _is_observed() or watch.origins is not None
+    compiled = None if key is None or is_new else read_program(key, backend.target, optimized)
     stats.schedule_seconds += time.perf_counter() - started
     if compiled is None:
         backend.prepare()
@@ -246,7 +248,7 @@ def _program(
         for n, nbytes in enumerate(artefact.local):
             buffers[i, n] = BufferSpec(nbytes, "uint8", "scratch")
             pointers.append(((i, n), 0))
-        calls.append(Call(artefact.kernel, tuple(pointers), artefact.grid))
+        calls.append(Call(artefact.kernel, tuple(pointers), artefact.grid, call.places))
     arena = plan_arena(device, buffers, [call.used for call in calls])
     variables = sorted({v for call in schedule.calls for v in call.ast.variables()}, key=lambda v: v.arg)
     program = assemble(device, buffers, calls, arena, [Variable(*v.arg[:3]) for v in variables])

@@ -15,6 +15,7 @@ from polygrad.runtime.buffer import Allocation
 from polygrad.uop.args import Shear
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.origins import watch
 
 
 class Slot(NamedTuple):
@@ -187,4 +188,6 @@ def normalize(sink: UOp, first: Sequence[UOp] = (), arguments: Mapping[UOp, UOp]
             new[node] = rebuild(node, tuple([operand(s, node) for s in node.src]))
         else:
             new[node] = rebuild(node, tuple([new[s] for s in node.src]))
+        if watch.origins is not None and new[node].op is not Ops.BUFFER:
+            watch.origins.pass_on(node, new[node])
     return Normalized(new[sink], buffers, bindings.variables)

@@ -25,6 +25,7 @@ from polygrad.errors import ArgumentError, CaptureError
 from polygrad.monitor import exclusive
 from polygrad.runtime.interface import Executable, Handle
 from polygrad.runtime.program import BufferSpec, Launch, Program
+from polygrad.uop.origins import Place
 
 _HEAD = ("kernel", "device", "launches", "time", "share", "operations", "memory")
 _UNITS = ("FLOP/s", "B/s")
@@ -49,6 +50,12 @@ class ProfiledLaunch:
     def buffers(self) -> tuple[BufferSpec, ...]:
         """Its buffers, in the order of the kernel's pointers; the first one is written."""
         return tuple(self.program.buffers[b.buffer] for b in self.program.launches[0].bindings)
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The lines of the program that made what it computes, that of its result first; none unless
+        `recorded_origins` recorded them."""
+        return self.program.launches[0].places
 
 
 @dataclass(frozen=True, slots=True, repr=False)

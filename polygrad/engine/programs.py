@@ -26,6 +26,7 @@ from polygrad.helpers import LRU, Context, debug_level, env_text
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.runtime.interface import Executable, Handle
 from polygrad.runtime.program import Program
+from polygrad.uop import origins
 from polygrad.uop.alu import bytes_of
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -74,6 +75,8 @@ def run(roots: list[UOp], pending: PendingGraph, device: str) -> None:
 def _find_program(roots: list[UOp], pending: PendingGraph, device: str) -> tuple[_Ready, Mapping[str, int]]:
     """The Program that computes `roots`, with its varying constants set, and the values of its Variables."""
     order, constants = pending.order, pending.constants
+    if origins.watch.origins is not None:  # a Program that is kept has the lines of its first graph
+        return _make_program(roots, pending, [], device), pending.unbound_key()[1]
     ends = (*[order[root] for root in roots], device, optimizing(), *map(env_text, Context.TEXTS))
     family, variables = _family(pending, ends)
     varying = family.arguments(constants) if family.varying and watch.recording is None else ()

@@ -9,7 +9,7 @@ kept on disk, so a graph or a kernel is searched for once on a machine, until th
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 
@@ -28,30 +28,23 @@ from polygrad.codegen.lower.passes import (
     UNOPTIMIZED,
     LoweringContext,
     lower,
-    parameters,
     run_passes,
     signature,
 )
 from polygrad.codegen.opts.heuristics import optimize
 from polygrad.codegen.opts.opt import Opt, parse_opts, render_opts
 from polygrad.codegen.opts.search_space import neighbours
-from polygrad.dtype import to_dtype
-from polygrad.engine.assembler import Call, assemble, plan_arena
 from polygrad.engine.cache import DiskCache
-from polygrad.engine.compiled_kernels import describe_kernel
 from polygrad.engine.devices import Backend
-from polygrad.errors import ArgumentError, CompileError, InternalError, OptError, OutOfMemoryError
+from polygrad.engine.timing import time_kernel, time_program
+from polygrad.errors import ArgumentError, CompileError, InternalError, OptError
 from polygrad.helpers import debug_level
-from polygrad.runtime.interface import Handle, Runtime
-from polygrad.runtime.program import BufferSpec, Program
+from polygrad.runtime.program import Program
 from polygrad.schedule.schedule import Schedule
-from polygrad.uop.args import AddrSpace
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import render
 
-_RUNS = 5
-_LONG = 0.05  # seconds: what takes this long is timed twice, the first time touches new memory
 _FASTER = 0.97  # of the time so far: a step that is worth it
 _MAX_STEPS = 12
 
@@ -137,57 +130,13 @@ class _Beam:
 
 
 def _seconds(kernel: UOp, device: str, backend: Backend) -> float:
-    runtime = backend.open()
     context = LoweringContext(backend.target)
     try:
         linear = run_passes(kernel, context, after="optimize")
         assert isinstance(linear, list)
-        artefact = describe_kernel(linear, context, backend)
-        artefact = artefact.with_code(backend.compile(artefact.kernel.name, linear)())
+        return time_kernel(linear, context, device, backend)
     except (CompileError, InternalError, OptError):  # OptError: more than a workgroup has
         return float("inf")
-    buffers: dict[Hashable, BufferSpec] = {}
-    for n in parameters(linear):
-        role = "scratch" if n.arg.space is AddrSpace.LOCAL else "input"
-        buffers[n] = BufferSpec(n.arg.size, n.dtype.name, role)
-    call = Call(artefact.kernel, tuple((key, 0) for key in buffers), artefact.grid)
-    program = assemble(device, buffers, [call], plan_arena(device, buffers, [buffers]))
-    return _time_program(program, runtime)
-
-
-def _time_program(program: Program, runtime: Runtime) -> float:
-    """The least seconds of some runs of a Program without Variables, in memory of its own; infinite where
-    that is more than there is."""
-    executable = runtime.load(program)
-    handles: list[Handle | None] = []
-    arena = None
-    try:
-        for spec in program.buffers:
-            handles.append(None if spec.role == "scratch" else _fill(runtime, spec))
-        arena = runtime.allocate(program.arena) if program.arena else None
-        best = float("inf")
-        for i in range(_RUNS):
-            best = min(best, executable.measure(handles, arena, {}))
-            if i and best > _LONG:
-                break
-        return best
-    except OutOfMemoryError:
-        return float("inf")
-    finally:
-        for handle in (*handles, arena):
-            if handle is not None:
-                runtime.free(handle)
-
-
-def _fill(runtime: Runtime, spec: BufferSpec) -> Handle:
-    """Memory for a buffer with ordinary numbers in it: halves, and zeros for integers (safe indices)."""
-    dtype = to_dtype(spec.dtype)
-    handle = runtime.allocate(max(spec.size * dtype.itemsize, 1))
-    half = {2: b"\x00\x38", 4: b"\x00\x00\x00\x3f", 8: b"\x00\x00\x00\x00\x00\x00\xe0\x3f"}
-    unit = half.get(dtype.itemsize, bytes(1)) if dtype.is_float else bytes(dtype.itemsize)
-    if spec.size:
-        runtime.write(handle, 0, memoryview(unit * spec.size))
-    return handle
 
 
 # --- a graph's KernelOpts
@@ -280,7 +229,7 @@ class _GraphBeam:
     def _time(self, opts: KernelOpts, choices: _Choices, chosen: _Choices, calls: Calls) -> float:
         self.made[opts] = choices, chosen
         program = self.build(replace(self.plan, calls=tuple(calls)))
-        self.times[opts] = _time_program(program, self.backend.open())
+        self.times[opts] = time_program(program, self.backend.open())
         return self.times[opts]
 
 

@@ -119,12 +119,15 @@ class Binding:
 @dataclass(frozen=True)
 class Launch:
     """Run kernel number `kernel` once with these buffers, in the order of its pointers; on a GPU, `grid`
-    workgroups of it. `barrier`: after all threads have completed all launches before it."""
+    workgroups of it. `barrier`: after all threads have completed all launches before it. `places`: the lines
+    of a program that it comes from, if they were recorded; the bytes of a Program have none.
+    """
 
     kernel: int
     bindings: tuple[Binding, ...]
     grid: Grid | None = None
     barrier: bool = False
+    places: tuple[Any, ...] = field(default=(), kw_only=True, compare=False)
 
 
 @dataclass(frozen=True)
@@ -210,6 +213,8 @@ class Program:
         header = dataclasses.asdict(self)
         for kernel in header["kernels"]:
             kernel["code"] = len(kernel["code"])
+        for launch in header["launches"]:
+            del launch["places"]
         header["driver"], header["values"] = len(self.driver), len(values)
         text = json.dumps(header, separators=(",", ":"), sort_keys=True).encode()
         codes = [*(k.code for k in self.kernels), self.driver, values]
@@ -291,7 +296,8 @@ def _tuple(value: Any) -> tuple[Any, ...]:
 
 @functools.cache
 def _field_names(cls: Any) -> frozenset[str]:
-    return frozenset(f.name for f in dataclasses.fields(cls))
+    """The fields that bytes have: all but those that two objects are not compared by."""
+    return frozenset(f.name for f in dataclasses.fields(cls) if f.compare)
 
 
 def _read(cls: Any, fields: dict[str, Any], **replacements: Any) -> Any:

@@ -52,6 +52,6 @@ def unroll_trips(node: UOp, body: Sequence[KernelCall], roots: Sequence[UOp]) ->
                 if arg not in names:  # a value inside the body, in this trip
                     names[arg] = UOp(Ops.NOOP, arg.dtype, (arg, results[0]))
                 args.append(names[arg])
-            calls.append(KernelCall(call.ast, tuple(args)))
+            calls.append(KernelCall(call.ast, tuple(args), places=call.places))
         operands[: len(results)] = results
     return calls

@@ -7,7 +7,7 @@ computations (a network's equal layers) are the same node.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
@@ -16,6 +16,7 @@ from polygrad.schedule.index_maps import TRUE, Indices, flat_index, input_indice
 from polygrad.uop.args import AxisKind, Param
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.origins import Place
 from polygrad.uop.path_conditions import conjuncts
 from polygrad.uop.shapes import sint_max
 
@@ -24,11 +25,18 @@ from polygrad.uop.shapes import sint_max
 class KernelCall:
     """A kernel and the nodes that its PARAMs stand for: the stored node (or the BUFFER written), then the
     nodes that it reads. `offsets`: the byte at which each PARAM begins in its node's memory; empty: all at
-    0."""
+    0. `places`: the lines of the program that it comes from, while they are recorded; that of its result
+    first."""
 
     ast: UOp
     args: tuple[UOp, ...]
     offsets: tuple[int, ...] = ()
+    places: tuple[Place, ...] = field(default=(), compare=False)
+
+
+def join_places(reader: KernelCall, producer: KernelCall) -> tuple[Place, ...]:
+    """The places of a kernel that does what both do."""
+    return tuple(dict.fromkeys((*reader.places, *producer.places)))
 
 
 def storage_of(node: UOp) -> UOp:

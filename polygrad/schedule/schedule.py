@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from polygrad.errors import InternalError
@@ -23,6 +23,7 @@ from polygrad.schedule.split_scan import CORES, SideBySide, split_scans
 from polygrad.uop.alu import identity_element
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.origins import watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +88,31 @@ def _kernels(
             if loop not in done:  # its results come together
                 done.add(loop)
                 body = schedule_body(loop_body(node))
-                calls += unroll_trips(node, body.calls, body.roots)
+                calls += _placed(unroll_trips(node, body.calls, body.roots), node, stored)
                 apart |= {c.args[0] for c in calls if c.args[0].src and c.args[0].src[0] in body.apart}
             continue
-        call = make_kernel(node, stored)
+        (call,) = _placed([make_kernel(node, stored)], node, stored)
         calls.append(call)
         if _is_hazard(node, call):
             hazards.add(node)
     return calls, hazards
+
+
+def _placed(calls: list[KernelCall], node: UOp, stored: set[UOp]) -> list[KernelCall]:
+    """Kernels of `node` with the lines that made what they compute, if lines are recorded: of operations
+    that are more than an index, where there are any."""
+    if watch.origins is None:
+        return calls
+    computed, todo = dict.fromkeys([node]), [node]
+    while todo:
+        for s in todo.pop().src:
+            if s not in computed and s not in stored and s.op not in GroupOp.Memory:
+                computed[s] = None
+                todo.append(s)
+    movements = GroupOp.Movement | {Ops.CONST}
+    operations = [n for n in computed if n.op not in movements] or computed
+    places = tuple(dict.fromkeys(filter(None, map(watch.origins.of, operations))))
+    return [replace(call, places=places) for call in calls]
 
 
 _MERGED = frozenset({Ops.RESHAPE, Ops.EXPAND})

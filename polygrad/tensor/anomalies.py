@@ -15,12 +15,14 @@ from polygrad import gradient
 from polygrad.engine.realize import realize
 from polygrad.errors import AnomalyError
 from polygrad.helpers import Context, env_int
-from polygrad.monitor import observe
+from polygrad.monitor import observe, stop_observing
 from polygrad.tensor.core.base import TensorBase
 from polygrad.tensor.core.checks import Explain, at_line, has_value, is_immediate, position_text, require
 from polygrad.tensor.core.registry import live_tensors
+from polygrad.tensor.origins import tensors_in
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp
+from polygrad.uop.origins import Origins
 
 _NODES_KEPT = 1 << 13
 
@@ -34,40 +36,26 @@ class _Depth(threading.local):
 _depth = _Depth()
 
 
-class _Origins:
-    """Records which call made which nodes."""
+class _Calls(Origins[str]):
+    """Which call made which nodes, those of Tensors that are alive; "": no call made it."""
 
     def __init__(self) -> None:
-        self._calls: dict[UOp, str] = {}
+        super().__init__()
         self._limit = _NODES_KEPT
 
-    def note(self, root: UOp, call: str) -> bool:
-        """Record `call` for the node and all its ancestors without a record; return whether there were
-        any."""
-        new = root.toposort(lambda n: n not in self._calls)
-        before = len(self._calls)
-        for node in new:
-            self._calls.setdefault(node, call)
-        is_new = len(self._calls) > before
-        if len(self._calls) > self._limit:
+    def note(self, root: UOp, origin: str) -> bool:
+        is_new = super().note(root, origin)
+        if len(self._origins) > self._limit:
             self._forget()
         return is_new
 
-    def of(self, node: UOp) -> str | None:
-        """The call that made a node; "" if no call made it, None if that was not recorded."""
-        return self._calls.get(node)
-
-    def clear(self) -> None:
-        """Forget all of them."""
-        self._calls.clear()
-
     def _forget(self) -> None:
         alive = UOp.sink(*[t.uop for t in live_tensors()]).toposort()
-        self._calls = {n: self._calls[n] for n in alive if n in self._calls}
-        self._limit = 2 * len(self._calls) + _NODES_KEPT
+        self._origins = {n: self._origins[n] for n in alive if n in self._origins}
+        self._limit = 2 * len(self._origins) + _NODES_KEPT
 
 
-_origins = _Origins()
+_origins = _Calls()
 
 
 def _call_watched(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -78,26 +66,17 @@ def _call_watched(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     try:
         if function.__name__ == "__init__":  # data, which no operation made
             return function(*args, **kwargs)
-        operands = _tensors((args, kwargs))
+        operands = tensors_in((args, kwargs))
         for x in operands:
             _origins.note(x.uop, "")
         out = function(*args, **kwargs)
         call = f"{function.__name__.strip('_')}{at_line()}"
-        for t in _tensors(args[:1] if out is None else out):
+        for t in tensors_in(args[:1] if out is None else out):
             if t.dtype.is_float and 0 not in t.shape and _origins.note(t.uop, call):
                 _require_numbers(t, call, operands)
         return out
     finally:
         _depth.is_inside = False
-
-
-def _tensors(x: Any) -> list[Any]:
-    """The Tensors among arguments or results."""
-    if isinstance(x, TensorBase):
-        return [x]
-    if isinstance(x, dict):
-        x = list(x.values())
-    return [t for part in x for t in _tensors(part)] if isinstance(x, (list, tuple)) else []
 
 
 def _require_numbers(t: Any, call: str, operands: list[Any]) -> None:
@@ -147,18 +126,19 @@ def _look_at_gradient(tensor_class: type[TensorBase], node: UOp, source: UOp, g:
 def follow_mode(tensor_class: type[TensorBase]) -> None:
     """From now on, while `ANOMALY=1`, watch the methods of `tensor_class`, and gradients."""
 
+    look = functools.partial(_look_at_gradient, tensor_class)
+
     def follow() -> None:
-        _watch(tensor_class if env_int("ANOMALY", 0) > 0 else None)
+        is_on = env_int("ANOMALY", 0) > 0
+        if is_on is (look in gradient.watch.observers):
+            return
+        if is_on:
+            observe(_call_watched)
+            gradient.watch.observers += (look,)
+        else:
+            _origins.clear()
+            stop_observing(_call_watched)
+            gradient.watch.observers = tuple(x for x in gradient.watch.observers if x is not look)
 
     Context.listeners.append(follow)
     follow()
-
-
-def _watch(tensor_class: type[TensorBase] | None) -> None:
-    if tensor_class is None:
-        _origins.clear()
-        observe(None)
-        gradient.watch.observer = None
-    else:
-        observe(_call_watched)
-        gradient.watch.observer = functools.partial(_look_at_gradient, tensor_class)

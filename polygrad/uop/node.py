@@ -26,6 +26,7 @@ from polygrad.uop.args import Axis, AxisKind, ExactFloat, Hooks, Leaf, Reduction
 from polygrad.uop.bounds import bounds_of
 from polygrad.uop.intern import collect_young, generations, table
 from polygrad.uop.ops import GroupOp, Ops
+from polygrad.uop.origins import watch
 from polygrad.uop.shapes import SHAPE_OF_FIRST, Shape, shape_of
 from polygrad.uop.sizes import SIZES, Sint, canonical, canonical_shape, size_text
 
@@ -189,7 +190,12 @@ class UOp:
 
     def over(self, src: tuple[UOp, ...]) -> UOp:
         """This op over other sources; this node if they are its own."""
-        return self if src == self.src else UOp(self.op, self.dtype, src, self.arg)
+        if src == self.src:
+            return self
+        node = UOp(self.op, self.dtype, src, self.arg)
+        if watch.origins is not None:
+            watch.origins.pass_on(self, node)
+        return node
 
     # --- constants and variables ----------------------------------------------------------------------
 

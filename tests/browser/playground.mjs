@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { launchChromium } from "../../web/chromium.mjs";
 import { startServer } from "../../web/serve.mjs";
-import { open, runProgram, WAIT } from "./playground_page.mjs";
+import { forbidEval, open, runProgram, WAIT } from "./playground_page.mjs";
 
 const [folder] = process.argv.slice(2);
 
@@ -42,98 +42,6 @@ async function guessOf(page, draw) {
   await page.locator("#guess", { hasText: /\d/ }).waitFor(WAIT);
   await page.waitForTimeout(300); // the last movement's guess
   return page.locator("#guess").innerText();
-}
-
-/** What the inspector says of a matrix product and of a training step, walked through with the keyboard. */
-async function inspect(page) {
-  const inspected = async () => {
-    await page.locator("#inspect:enabled").waitFor(WAIT);
-    await page
-      .locator('#kernels .graph[aria-busy="false"] svg, #kernel-failure .failure')
-      .first()
-      .waitFor(WAIT);
-  };
-  const facts = () =>
-    page
-      .locator("#kernel-facts > div")
-      .evaluateAll((rows) =>
-        Object.fromEntries(rows.map((row) => [...row.children].map((x) => x.innerText))),
-      );
-  await inspected();
-  const product = {
-    note: await page.locator("#kernel-note").innerText(),
-    facts: await facts(),
-    launches: await page.locator(".timeline label").evaluateAll((all) => all.map((x) => x.title)),
-    passes: await page.locator(".pass-name").allInnerTexts(),
-    sizes: await page.locator(".pass-list .size").allInnerTexts(),
-    nodes: await page
-      .locator("#kernels .node")
-      .evaluateAll((all) => all.map((x) => x.getAttribute("aria-label"))),
-  };
-  await shoot(page, "kernels");
-
-  // down the passes: each is drawn anew, and says what it did
-  await page.locator(".pass-list input").first().focus();
-  product.steps = [];
-  for (let i = 1; i < product.passes.length; i++) {
-    await page.keyboard.press("ArrowDown");
-    await page.locator('#kernels .graph[aria-busy="false"]').waitFor(WAIT);
-    product.steps.push({
-      note: await page.locator(".pass-view > p").innerText(),
-      marked: await page.locator("#kernels .node.new").count(),
-    });
-  }
-  const changed = product.sizes.findIndex((size) => size.includes("→"));
-  await page.locator(".pass-list label").nth(changed).click();
-  await page.getByLabel("Before", { exact: true }).check({ force: true });
-  await page.locator('#kernels .graph[aria-busy="false"]').waitFor(WAIT);
-  product.before = {
-    note: await page.locator(".pass-view > p").innerText(),
-    marked: await page.locator("#kernels .node.gone").count(),
-    nodes: await page.locator("#kernels .node").count(),
-  };
-  await page.getByLabel("index arithmetic").check();
-  await page.locator('#kernels .graph[aria-busy="false"]').waitFor(WAIT);
-  product.before.withIndices = await page.locator("#kernels .node").count();
-
-  // from the end of the graph up to a source
-  await page.locator('#kernels .node[tabindex="0"]').focus();
-  product.walk = [await page.locator("#kernels .graph .readout").innerText()];
-  for (let i = 0; i < 3; i++) {
-    await page.keyboard.press("ArrowUp");
-    product.walk.push(await page.locator("#kernels .graph .readout").innerText());
-  }
-  await page.getByLabel("Text", { exact: true }).check({ force: true });
-  product.listing = await page.locator(".listing").innerText();
-  await page.getByLabel("WebAssembly", { exact: true }).check({ force: true });
-  product.wat = await page.locator(".listing").innerText();
-  await page.getByLabel("Graph", { exact: true }).check({ force: true });
-
-  await page.locator("#expression-choice").selectOption("training step");
-  await inspected();
-  const step = {
-    note: await page.locator("#kernel-note").innerText(),
-    bars: await page
-      .locator(".launch-bar")
-      .evaluateAll((all) => all.map(({ style }) => [parseFloat(style.left), parseFloat(style.width)])),
-  };
-  await page.locator(".timeline label").nth(1).hover();
-  step.hovered = await page.locator(".timeline .readout").innerText();
-  await page.locator(".timeline label").nth(2).click();
-  step.chosen = await page.locator(".timeline .readout").innerText();
-  step.kernel = (await facts()).Kernel;
-  await page.locator('#kernels .graph[aria-busy="false"]').waitFor(WAIT);
-  await shoot(page, "step");
-
-  await page.locator("#expression").fill("3 + 4");
-  await page.locator("#expression").press("Control+Enter");
-  await page.locator("#kernel-failure .failure").waitFor(WAIT);
-  const failure = await page.locator("#kernel-failure .failure").innerText();
-  await page.locator("#expression").fill("x = Tensor.rand(5, 5)\nx * 2");
-  await page.locator("#expression").press("Control+Enter");
-  await inspected();
-  const after = await page.locator("#kernel-note").innerText();
-  return { product, step, failure, after };
 }
 
 /** The ONNX tab: the example, a file that is opened, one that is dropped, and one that is damaged. */
@@ -265,8 +173,6 @@ try {
 
   await page.locator("#tab-onnx").click();
   const onnx = await runOnnx(page);
-  await page.locator("#tab-kernels").click();
-  const inspector = await inspect(page);
 
   const phone = { viewport: { width: 375, height: 740 }, colorScheme: "dark", hasTouch: true };
   const small = await open(browser, `${address}#digits`, phone);
@@ -284,13 +190,7 @@ try {
 
   // a host whose policy forbids eval everywhere; it starts from what the first page has stored
   const strict = await page.context().newPage();
-  await strict.route("**/runner.mjs", async (route) => {
-    const response = await route.fetch();
-    const headers = response.headers();
-    for (const name of ["content-encoding", "content-length"]) delete headers[name];
-    headers["content-security-policy"] = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'";
-    await route.fulfill({ response, headers });
-  });
+  await forbidEval(strict);
   await strict.goto(address);
   const forbidden = await runProgram(strict, "tensor.js");
   const allowed = await runProgram(strict, "tensor.py");
@@ -311,7 +211,7 @@ try {
         bars,
         cleared,
       },
-      ...{ written, learnt, onnx, inspector, widths, forbidden, allowed },
+      ...{ written, learnt, onnx, widths, forbidden, allowed },
       complaints: [...complaints, ...small.complaints],
     }),
   );

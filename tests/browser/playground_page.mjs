@@ -14,6 +14,17 @@ export async function open(browser, url, options) {
   return { page, complaints };
 }
 
+/** Serve the worker of programs with a policy that forbids eval, as a host may do. */
+export async function forbidEval(page) {
+  await page.route("**/runner.mjs", async (route) => {
+    const response = await route.fetch();
+    const headers = response.headers();
+    for (const name of ["content-encoding", "content-length"]) delete headers[name];
+    headers["content-security-policy"] = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'";
+    await route.fulfill({ response, headers });
+  });
+}
+
 /** The output of a program, run with the keyboard; `source` in place of the example's where given. */
 export async function runProgram(page, name, source) {
   await page.locator("#program").selectOption(name);

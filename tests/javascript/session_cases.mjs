@@ -47,7 +47,23 @@ export const sessionCases = {
       await t.sum().item();
     });
     found.defaultDevice = await thrown(() => (Device.default = "TPU"));
+    found.names = await thrown(() => python("1", { "a-b": 1 }));
     return { ...found, classes, silent: silent.name, then: await t.sum().item() };
+  },
+
+  async pythonValues({ Tensor, TinyJit, nn, python }) {
+    const x = new Tensor([1, 2]);
+    const layer = new nn.Linear(2, 3);
+    const doubled = TinyJit((t) => t.mul(2));
+    await doubled(x).tolist();
+    await doubled(x).tolist();
+    return {
+      tensor: await python("(x * 10).tolist()", { x: x.add(1) }),
+      object: await python("[*layer.weight.shape]", { layer }),
+      plain: await python("[n + 1, text, list(more['a'])]", { n: 1, text: "é", more: { a: [1, 2.5] } }),
+      captured: await python("captured.captured", { captured: doubled }),
+      later: await python("n + 1"),
+    };
   },
 
   async memory({ Tensor, errors, python, Device }) {

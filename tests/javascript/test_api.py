@@ -56,6 +56,9 @@ def test_errors_have_classes_the_message_of_python_and_its_traceback_as_cause(
     assert is_error(found["defaultDevice"], "DeviceError", 'got "TPU"')
     assert is_error(found["item"], "ShapeError", "item: expected one element, got shape [2]")
     assert is_error(found["python"], "PythonError", "No module named 'nowhere'")
+    assert is_error(
+        found["names"], "ArgumentError", "python: expected names of Python's variables, got 'a-b'"
+    )
     own = {"zero": "RangeError", "key": "RangeError", "kind": "TypeError", "todo": "NotImplementedError"}
     assert {name: found[name]["name"] for name in own} == own
     assert found["key"]["message"] == "expected a key that is there, got 'b'"
@@ -65,6 +68,17 @@ def test_errors_have_classes_the_message_of_python_and_its_traceback_as_cause(
     assert not any("Traceback" in e["message"] for e in found.values() if isinstance(e, dict))
     assert found["classes"] == [True, True, False]
     assert (found["silent"], found["then"], found["afterwards"]) == ("ArgumentError", 3, 3)
+
+
+def test_source_in_python_takes_values_of_javascript(results: dict[str, Any]) -> None:
+    found = results["pythonValues"]
+    assert found == {
+        "tensor": [20, 30],
+        "object": [3, 2],
+        "plain": [2, "é", [1, 2.5]],
+        "captured": True,
+        "later": 2,
+    }
 
 
 def test_views_see_what_is_written_through_any_of_them(results: dict[str, Any]) -> None:

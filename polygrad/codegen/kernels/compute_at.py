@@ -17,6 +17,7 @@ whole batch.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from polygrad.codegen.kernels.division import is_temporary
@@ -30,7 +31,7 @@ from polygrad.errors import OptError
 from polygrad.schedule.cost import MIN_REUSE
 from polygrad.schedule.index_maps import flat_index
 from polygrad.schedule.kernel_info import Access, kernel_info, rounds
-from polygrad.schedule.kernels import KernelCall
+from polygrad.schedule.kernels import KernelCall, join_places
 from polygrad.uop.args import AddrSpace, AxisKind, Memory
 from polygrad.uop.linear import linear_terms, sum_of
 from polygrad.uop.node import UOp
@@ -131,7 +132,7 @@ def _divide_last_loop(
     last = shared[-1]
     ast = split_loop(reader.ast, last.reader, rows)
     blocks = next(r for r in ast.src[0].src[1:] if r.arg == last.reader.arg.child(0))
-    return [*shared[:-1], _SharedLoop(blocks, last.producer, rows)], KernelCall(ast, reader.args)
+    return [*shared[:-1], _SharedLoop(blocks, last.producer, rows)], replace(reader, ast=ast)
 
 
 def _size(call: KernelCall) -> int:
@@ -247,4 +248,5 @@ def _add_stage(producer: KernelCall, reader: KernelCall, shared: list[_SharedLoo
         own_terms = {a: f for a, f in n.terms.items() if a not in rows.values()}
         at = UOp(Ops.INDEX, dtype, (stage, UOp.index(sum_of(own_terms, n.offset))))
         changes[n.node] = UOp(Ops.LOAD, dtype, (at,))
-    return KernelCall(renumber(reader.ast.substitute(changes), reader, args), tuple(args))
+    ast = renumber(reader.ast.substitute(changes), reader, args)
+    return KernelCall(ast, tuple(args), places=join_places(reader, producer))

@@ -31,7 +31,7 @@ from polygrad.codegen.kernels.kernel_opt import (
 from polygrad.errors import OptError
 from polygrad.schedule import cost
 from polygrad.schedule.kernel_info import Access, NestInfo, kernel_info, rounds
-from polygrad.schedule.kernels import KernelCall
+from polygrad.schedule.kernels import KernelCall, join_places
 from polygrad.schedule.operation_limit import exceeds_limit
 from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp
@@ -128,7 +128,8 @@ def fuse(calls: Calls, opt: KernelOpt, context: KernelContext) -> Calls:
     args = join_args(producer, reader)
     value = move_value(rows.value, rows.loops, producer.args, args)
     ast = renumber(reader.ast.substitute({rows.load: value}), reader, args)
-    return [*calls[:i], *calls[i + 1 : j], KernelCall(ast, tuple(args)), *calls[j + 1 :]]
+    joined = KernelCall(ast, tuple(args), places=join_places(reader, producer))
+    return [*calls[:i], *calls[i + 1 : j], joined, *calls[j + 1 :]]
 
 
 def join_args(producer: KernelCall, reader: KernelCall) -> list[UOp]:

@@ -119,4 +119,4 @@ def _narrow_call(call: KernelCall, narrower: dict[UOp, UOp]) -> KernelCall:
             new[n] = UOp(n.op, src[0].dtype, (src[0], *others), n.arg).cast(n.dtype)
         else:
             new[n] = n if src == n.src else UOp(n.op, n.dtype, src, n.arg)
-    return KernelCall(new[call.ast], args)
+    return KernelCall(new[call.ast], args, places=call.places)

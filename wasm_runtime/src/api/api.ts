@@ -2,7 +2,14 @@
 
 import type { FileCache } from "../cache/file_cache";
 import { callValue, split } from "./calls";
-import { compileStep, tinyJit, type AsTensors, type CapturedFunction, type CompiledStep } from "./capture";
+import {
+  capturedObject,
+  compileStep,
+  tinyJit,
+  type AsTensors,
+  type CapturedFunction,
+  type CompiledStep,
+} from "./capture";
 import type { DTypeName } from "./dtypes";
 import { NotImplementedError, PythonError } from "./errors";
 import { datasetsOf, type Datasets } from "./datasets/datasets";
@@ -165,8 +172,13 @@ export interface Polygrad extends FunctionTransforms {
    * Rejects with polygrad's errors as they are. Python's TypeError, SyntaxError and NotImplementedError keep their
    * names; its ValueError, IndexError, KeyError and ZeroDivisionError become a RangeError; every other exception becomes
    * a PythonError, whose `type` is the exception's name. The traceback is the error's `cause`.
+   *
+   *     await python("print(x.code())", { x: new Tensor([1, 2]).exp() });
+   *
+   * `values` become global variables of the source, by their names: tensors, layers, optimizers, captured steps and functions,
+   * and plain data. They stay until others take their names.
    */
-  python(code: string): Promise<unknown>;
+  python(code: string, values?: Readonly<Record<string, unknown>>): Promise<unknown>;
   /** The classes of the errors that polygrad throws. */
   readonly errors: typeof errors;
   /** End this session, and free all that it holds: nothing of it can be used afterwards. A worker is stopped at once. */
@@ -280,7 +292,11 @@ export function createApi({ transport, info }: Connection, host: Host): Polygrad
     setNumThreads(n) {
       session.run("set_num_threads", [n]);
     },
-    python: (code) => session.ask({ kind: "python", code }),
+    async python(code, values = {}) {
+      const given = Object.entries(values).map(([name, value]) => [name, capturedObject(value)]);
+      if (given.length > 0) session.run("$globals", [Object.fromEntries(given)]);
+      return session.ask({ kind: "python", code });
+    },
     errors,
     close() {
       session.close();

@@ -226,6 +226,11 @@ export function tinyJit<A extends unknown[], R>(
 
 const jit: unique symbol = Symbol("jit");
 
+/** The Python object of a captured function; any other value as it is. */
+export function capturedObject(value: unknown): unknown {
+  return typeof value === "function" && jit in value ? jitOf(value) : value;
+}
+
 /** The Python object behind a captured function. */
 export function jitOf(captured: object): PythonObject {
   return (captured as { [jit]: PythonObject })[jit];

@@ -99,7 +99,7 @@ class Editor {
   readonly #revertButton = button("revert");
   readonly #note = html("editor-note");
   readonly #output = new Output();
-  readonly #source = new SourceView({
+  readonly #source = new SourceView(html("source"), "program", {
     run: () => {
       this.#run();
     },
@@ -238,7 +238,7 @@ class Editor {
     this.#output.clear();
     this.#setRunning(file);
     const data = isExample(example) ? dataOf(example) : [];
-    this.#runner.run({ language: languageOf(file), source: this.#source.text, file, data });
+    this.#runner.send({ kind: "run", language: languageOf(file), source: this.#source.text, file, data });
   }
 
   #showFailure(failure: Failure): void {
@@ -273,6 +273,10 @@ class Editor {
         if (event.failure) this.#showFailure(event.failure);
         else this.#output.print(`finished in ${event.seconds.toFixed(2)} s\n`, "note");
         this.#setRunning(undefined);
+        break;
+      case "answer":
+      case "refused":
+        throw new Error("internal: an answer about kernels came to the editor");
     }
   }
 }

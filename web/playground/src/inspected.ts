@@ -9,12 +9,20 @@ export interface Kernel {
   readonly bytes: number;
 }
 
+/** A line of the program; `gradient`: the gradient of what the line computes. */
+export interface Place {
+  readonly line: number;
+  readonly gradient: boolean;
+}
+
 export interface Launch {
   /** Its place among the kernels. */
   readonly kernel: number;
   readonly seconds: number;
   /** Role, dtype and size of each; the first is written. */
   readonly buffers: readonly string[];
+  /** The lines that made what it computes, that of its result first. */
+  readonly places: readonly Place[];
 }
 
 export interface Launched {
@@ -22,8 +30,8 @@ export interface Launched {
   readonly rounds: number;
   /** The time of a whole call, all launches together. */
   readonly seconds: number;
-  /** The most operations on float32 that the device does in a second. */
-  readonly peak: number;
+  /** The most operations on float32 that the device does in a second; null: not measured. */
+  readonly peak: number | null;
   readonly kernels: readonly Kernel[];
   readonly launches: readonly Launch[];
 }
@@ -55,7 +63,17 @@ export type Stage =
 export interface Explained {
   readonly nodes: readonly Node[];
   readonly stages: readonly Stage[];
-  readonly wat: string;
+  readonly device: string;
+  /** Its code in the language of that device. */
+  readonly source: string;
+}
+
+/** A kernel as some Opts, or some device, make it. */
+export interface Variant {
+  readonly opts: string;
+  readonly source: string;
+  /** Of the fastest of some runs; null on a device that is not here. */
+  readonly seconds: number | null;
 }
 
 /** A kernel at one point of its way. */

@@ -1,41 +1,19 @@
-/** The kernel inspector: what a program launches, when, and what its kernels are made of, pass by pass. */
+/**
+ * The kernel inspector: what a program launches, when, which lines made each kernel, what it is made of pass by pass, and
+ * what other Opts or another device make of it.
+ */
 
-import type { Polygrad } from "polygrad";
-
+import { Comparison } from "./comparison";
+import { DeviceChoice } from "./devices";
 import { button, element, html, make } from "./dom";
 import { messageOf } from "./failures";
 import type { Explained, Launched } from "./inspected";
-import inspector from "./kernels.py";
+import { KERNEL_PROGRAMS, type KernelProgram } from "./kernel_programs";
+import { KernelWorker, ProgramError, Stopped } from "./kernel_worker";
 import { Passes } from "./passes";
-import { session } from "./session";
+import { supportOf } from "./programs";
+import { SourceView } from "./source_view";
 import { rateOf, countOf, Timeline, timeOf } from "./timeline";
-
-const PROGRAMS: Readonly<Record<string, string>> = {
-  "matrix product": "a, b = Tensor.rand(256, 256), Tensor.rand(256, 256)\n(a @ b).relu()",
-  softmax: "x = Tensor.rand(256, 1000)\nx.softmax(axis=1)",
-  "layer normalisation": "x = Tensor.rand(64, 512)\nx.layernorm()",
-  convolution:
-    "image, weight = Tensor.rand(1, 8, 32, 32), Tensor.rand(16, 8, 3, 3)\nimage.conv2d(weight).relu()",
-  attention:
-    "q, k, v = (Tensor.rand(4, 64, 32).realize() for _ in range(3))\nq.scaled_dot_product_attention(k, v)",
-  "training step": `from polygrad import compile_step, nn
-
-layers = [nn.Linear(64, 128), Tensor.relu, nn.Linear(128, 10)]
-optimizer = nn.optim.Adam(nn.state.get_parameters(layers), lr=0.002)
-x, y = Tensor.rand(64, 64), Tensor.randint(64, low=0, high=10)
-step = compile_step(lambda m, x, y: x.sequential(m).cross_entropy(y), layers, optimizer, x, y)
-step`,
-};
-
-/** The sessions that know the inspector's functions. */
-const prepared = new WeakSet<Polygrad>();
-
-async function ask(call: string): Promise<unknown> {
-  const pg = await session();
-  if (!prepared.has(pg)) await pg.python(inspector);
-  prepared.add(pg);
-  return JSON.parse(String(await pg.python(call)));
-}
 
 /** The facts of a launch, named. */
 function factsOf({ kernels, launches, peak }: Launched, i: number): [name: string, value: string][] {
@@ -43,13 +21,13 @@ function factsOf({ kernels, launches, peak }: Launched, i: number): [name: strin
   const kernel = launch && kernels[launch.kernel];
   if (!launch || !kernel) return [];
   const { seconds } = launch;
-  const share = (100 * kernel.flops) / seconds / peak;
+  const share = peak === null ? 0 : (100 * kernel.flops) / seconds / peak;
   const percent = `${share < 10 ? share.toPrecision(2) : share.toFixed(0)} %`;
   return [
     ["Kernel", kernel.name],
     ["Time", timeOf(seconds)],
     ["Arithmetic", kernel.flops > 0 ? rateOf(kernel.flops, seconds, "FLOP") : "none on floats"],
-    ["Share of the peak", kernel.flops > 0 ? percent : "–"],
+    ["Share of the peak", share > 0 ? percent : "–"],
     ["Memory", rateOf(kernel.bytes, seconds, "B")],
     ["Code", `${countOf(kernel.codeBytes)}B, ${kernel.parallel ? "for several threads" : "for one thread"}`],
   ];
@@ -61,37 +39,76 @@ function summaryOf({ launches, seconds, what, peak, rounds }: Launched): string 
   const count = launches.length === 1 ? "1 launch" : `${launches.length} launches`;
   return (
     `${what}: ${count}, ${timeOf(total)} one by one, ${timeOf(seconds)} in one call ` +
-    `(means of ${rounds}). Measured peak: ${rateOf(peak, 1, "FLOP")}.`
+    `(means of ${rounds}).${peak === null ? "" : ` Measured peak: ${rateOf(peak, 1, "FLOP")}.`}`
   );
 }
 
 /** The program: examples to choose from, and a text to change. */
 class ProgramInput {
-  readonly #source = element("expression", HTMLTextAreaElement);
-  readonly #choice = element("expression-choice", HTMLSelectElement);
+  readonly #choice = element("kernel-program", HTMLSelectElement);
+  readonly #source: SourceView;
+  readonly #submit: () => void;
 
-  /** `submit` is called when an example is chosen, and for Ctrl-Enter. */
-  constructor(submit: () => void) {
-    for (const name of Object.keys(PROGRAMS)) this.#choice.append(new Option(name, name));
-    this.#choice.addEventListener("change", () => {
-      this.#show();
-      submit();
-    });
-    this.#source.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
-      event.preventDefault();
-      submit();
-    });
-    this.#show();
+  /** `submit` is called when an example is chosen, and for Ctrl-Enter; `edited` when the text was changed. */
+  constructor(submit: () => void, edited: () => void) {
+    this.#submit = submit;
+    this.#source = new SourceView(html("kernel-source"), "program", { run: submit, edited });
+    for (const [label, programs] of Object.entries(KERNEL_PROGRAMS)) {
+      const group = document.createElement("optgroup");
+      group.label = label;
+      group.append(...programs.map(({ file, title }) => new Option(title, file)));
+      this.#choice.append(group);
+    }
+    this.#choice.addEventListener("change", () => void this.open());
   }
 
-  get text(): string {
-    return this.#source.value;
+  /** The program that is chosen. */
+  get program(): KernelProgram {
+    const all = Object.values(KERNEL_PROGRAMS).flat();
+    const chosen = all.find(({ file }) => file === this.#choice.value);
+    if (chosen === undefined) throw new Error(`internal: no program ${this.#choice.value}`);
+    return chosen;
   }
 
-  #show(): void {
-    this.#source.value = PROGRAMS[this.#choice.value] ?? "";
-    this.#source.rows = this.#source.value.split("\n").length + 1;
+  get view(): SourceView {
+    return this.#source;
+  }
+
+  /** Open the program that is chosen, and submit it. */
+  async open(): Promise<void> {
+    const { file, language, source } = this.program;
+    const support = await supportOf(language);
+    if (this.program.file !== file) return; // another was chosen meanwhile
+    this.#source.open(file, source, support);
+    this.#submit();
+  }
+}
+
+/** The lines that made a kernel, to go to. */
+class Lines {
+  readonly #source: SourceView;
+
+  constructor(source: SourceView) {
+    this.#source = source;
+  }
+
+  /** The lines of a launch as buttons, marked in the source. */
+  show({ launches }: Launched, i: number): HTMLElement {
+    const places = launches[i]?.places ?? [];
+    this.#source.mark(places.map(({ line }) => line));
+    const seen = new Set<string>();
+    const buttons = places.flatMap(({ line, gradient }) => {
+      const words = `${gradient ? "gradient of line" : "line"} ${line}`;
+      if (seen.has(words)) return [];
+      seen.add(words);
+      const go = make("button", "line-link", words, make("code", "", this.#source.textOf(line).trim()));
+      go.addEventListener("click", () => {
+        this.#source.goToLine(line);
+        this.#source.focus();
+      });
+      return [go];
+    });
+    return make("div", "line-links", ...(buttons.length > 0 ? buttons : ["none of this program"]));
   }
 }
 
@@ -100,45 +117,88 @@ class Kernels {
   readonly #note = html("kernel-note");
   readonly #found = html("kernel-found");
   readonly #facts = html("kernel-facts");
+  readonly #lines = html("kernel-lines");
   readonly #failure = html("kernel-failure");
   readonly #go = button("inspect");
-  readonly #input = new ProgramInput(() => void this.inspect());
+  readonly #stop = button("stop-inspecting");
+  readonly #device = new DeviceChoice(element("kernel-device", HTMLSelectElement), () => {
+    this.#restart();
+    void this.inspect();
+  });
+  readonly #worker = new KernelWorker(this.#device.device);
+  readonly #input = new ProgramInput(
+    () => void this.inspect(),
+    () => {
+      this.#note.textContent = "Edited. Compile it to see its kernels.";
+    },
+  );
+  readonly #links = new Lines(this.#input.view);
   readonly #passes = new Passes();
   readonly #timeline = new Timeline((i) => void this.#explain(i));
+  readonly #comparison = new Comparison((...of) => this.#worker.variant(...of));
   #launched: Launched | undefined;
   #explained = new Map<number, Explained>(); // by the kernel's number
+  #runs = 0;
   #asked = 0;
 
   constructor() {
     html("timeline").append(this.#timeline.element);
     html("passes").append(this.#passes.element);
     this.#go.addEventListener("click", () => void this.inspect());
+    this.#stop.addEventListener("click", () => {
+      this.#restart();
+    });
+    void this.#input.open();
   }
 
   /** Run the program, and show what it launches. */
   async inspect(): Promise<void> {
     if (this.#go.disabled) return;
-    this.#go.disabled = true;
+    const run = ++this.#runs;
+    this.#setRunning(true);
     this.#note.textContent = "compiling and timing…";
     this.#failure.replaceChildren();
+    this.#comparison.clear();
     try {
-      const launched = (await ask(`launched(${JSON.stringify(this.#input.text)})`)) as Launched;
+      const { language } = this.#input.program;
+      const launched = await this.#worker.inspect(language, this.#input.view.text);
+      if (run !== this.#runs) return;
       this.#launched = launched;
       this.#explained = new Map();
       this.#note.textContent = summaryOf(launched);
       this.#found.hidden = launched.launches.length === 0;
       this.#timeline.show(launched);
     } catch (error) {
+      if (run !== this.#runs) return;
       this.#found.hidden = true;
       this.#fail(error);
     } finally {
-      this.#go.disabled = false;
+      if (run === this.#runs) this.#setRunning(false);
     }
+  }
+
+  #setRunning(isRunning: boolean): void {
+    this.#go.disabled = isRunning;
+    this.#stop.disabled = !isRunning;
+  }
+
+  /** Start a fresh worker on the chosen device. */
+  #restart(): void {
+    this.#runs++;
+    this.#asked++;
+    this.#worker.restart(this.#device.device);
+    this.#setRunning(false);
+    this.#found.hidden = true;
+    this.#note.textContent = "stopped";
   }
 
   #fail(error: unknown): void {
     this.#note.textContent = "";
-    this.#failure.replaceChildren(make("div", "failure", messageOf(error)));
+    if (error instanceof Stopped) return;
+    const line = error instanceof ProgramError ? error.failure.line : undefined;
+    const where = line === undefined ? "" : ` (line ${line})`;
+    this.#failure.replaceChildren(make("div", "failure", `${messageOf(error)}${where}`));
+    if (line !== undefined) this.#input.view.mark([line]);
   }
 
   /** Show the kernel of launch number `i`. */
@@ -150,9 +210,11 @@ class Kernels {
     this.#showFacts(launched, i);
     try {
       const known = this.#explained;
-      const kernel = known.get(launch.kernel) ?? ((await ask(`explained(${launch.kernel})`)) as Explained);
+      const kernel = known.get(launch.kernel) ?? (await this.#worker.explained(launch.kernel));
       known.set(launch.kernel, kernel);
-      if (turn === this.#asked) this.#passes.show(kernel);
+      if (turn !== this.#asked) return;
+      this.#passes.show(kernel);
+      this.#comparison.show(launch.kernel, kernel.device);
     } catch (error) {
       if (turn === this.#asked) this.#fail(error);
     }
@@ -163,9 +225,10 @@ class Kernels {
       make("div", "", make("dt", "", name), make("dd", "", value)),
     );
     this.#facts.replaceChildren(...rows);
+    this.#lines.replaceChildren(this.#links.show(launched, i));
   }
 }
 
 export function startKernels(): void {
-  void new Kernels().inspect();
+  new Kernels();
 }

@@ -1,15 +1,34 @@
-/** The messages between the page and the worker that runs the editor's programs. */
+/** The messages between the page and a worker that runs programs, those of the editor or one whose kernels are shown. */
 
 export type Language = "javascript" | "python";
 
-/** From the page. */
+/** From the page: run a program. */
 export interface RunRequest {
+  readonly kind: "run";
   readonly language: Language;
   readonly source: string;
   /** The name of the program, and the files beside it that it reads. */
   readonly file: string;
   readonly data: readonly string[];
 }
+
+/** From the page: find the kernels of a program. */
+export interface InspectRequest {
+  readonly kind: "inspect";
+  readonly language: Language;
+  readonly source: string;
+  /** Where the expression that is looked at begins and ends in a source in JavaScript. */
+  readonly result: readonly [from: number, to: number];
+}
+
+/** From the page: call a function of `kernels.py`, which answers in JSON. */
+export interface AskRequest {
+  readonly kind: "ask";
+  readonly function: "explained" | "variant";
+  readonly args: readonly (string | number | null)[];
+}
+
+export type Request = RunRequest | InspectRequest | AskRequest;
 
 /** An error of a program: `line` where it is known, counted from 1. */
 export interface Failure {
@@ -27,4 +46,6 @@ export type RunnerEvent =
   | { readonly kind: "output"; readonly text: string; readonly error: boolean }
   | { readonly kind: "point"; readonly value: number }
   | { readonly kind: "picture"; readonly name: string; readonly svg: string }
-  | { readonly kind: "done"; readonly seconds: number; readonly failure?: Failure };
+  | { readonly kind: "done"; readonly seconds: number; readonly failure?: Failure }
+  | { readonly kind: "answer"; readonly value: unknown }
+  | { readonly kind: "refused"; readonly failure: Failure };

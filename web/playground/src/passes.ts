@@ -4,7 +4,7 @@ import { Choice, make } from "./dom";
 import { GraphView } from "./graph";
 import { graphAt, KINDS, type Explained } from "./inspected";
 
-const [GRAPH, TEXT, WASM] = [0, 1, 2];
+const [GRAPH, TEXT, CODE] = [0, 1, 2];
 const [BEFORE, AFTER] = [0, 1];
 
 export class Passes {
@@ -25,7 +25,7 @@ export class Passes {
     const changed = (): void => {
       this.#update();
     };
-    this.#views = new Choice("segments", "what to show", [["Graph"], ["Text"], ["WebAssembly"]], changed);
+    this.#views = new Choice("segments", "what to show", [["Graph"], ["Text"], ["Code"]], changed);
     this.#sides = new Choice("segments", "before or after the pass", [["Before"], ["After"]], changed);
     this.#views.choose(GRAPH);
     this.#sides.choose(AFTER);
@@ -74,16 +74,16 @@ export class Passes {
     const side = at === 0 ? AFTER : this.#sides.chosen;
     const [before, after] = [graphAt(explained, Math.max(at - 1, 0)), graphAt(explained, at)];
     const graph = side === BEFORE ? before : after;
-    this.#list.hidden = view === WASM;
-    this.#note.hidden = view === WASM;
-    this.#sides.element.disabled = view === WASM || at === 0 || stage?.changed === false;
+    this.#list.hidden = view === CODE;
+    this.#note.hidden = view === CODE;
+    this.#sides.element.disabled = view === CODE || at === 0 || stage?.changed === false;
     this.#indicesLabel.hidden = view !== GRAPH;
     for (const shown of [this.#graph.element, this.#graph.tools, this.#legend]) shown.hidden = view !== GRAPH;
     this.#listing.hidden = view === GRAPH;
     if (at === 0) this.#note.textContent = "The kernel as the scheduler made it.";
     else if (stage?.changed === false) this.#note.textContent = `${stage.name} finds nothing to change here.`;
     else this.#note.textContent = `${side === BEFORE ? "Before" : "After"} ${stage?.name ?? ""}.`;
-    if (view === WASM) this.#listing.textContent = explained.wat;
+    if (view === CODE) this.#listing.textContent = explained.source;
     if (view === TEXT) this.#listing.textContent = graph.listing;
     if (view === GRAPH) {
       const other = new Set((side === BEFORE ? after : before).order);

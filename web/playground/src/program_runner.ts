@@ -1,7 +1,7 @@
 /** The page's side of the worker that runs programs. */
 
 import type { DeviceName } from "./devices";
-import type { RunnerEvent, RunRequest } from "./messages";
+import type { Request, RunnerEvent } from "./messages";
 
 /** The worker that runs programs, on one device. */
 export class ProgramRunner {
@@ -29,7 +29,8 @@ export class ProgramRunner {
     return worker;
   }
 
-  run(request: RunRequest): void {
+  /** Send a request; the answer is an event. */
+  send(request: Request): void {
     this.#worker.postMessage(request);
   }
 

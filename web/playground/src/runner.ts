@@ -8,20 +8,12 @@
 import { create, type Polygrad } from "polygrad";
 
 import type { DeviceName } from "./devices";
-import { described } from "./failures";
 import { formatAll } from "./format";
-import type { Failure, RunnerEvent, RunRequest } from "./messages";
+import { ask, inspect, PROGRAM } from "./inspection";
+import { runProgram } from "./javascript_program";
+import type { Request, RunnerEvent, RunRequest } from "./messages";
+import { failureOf } from "./program_failure";
 import surroundings from "./surroundings.py";
-
-type Compiled = (...args: unknown[]) => Promise<unknown>;
-type Compile = new (...namesAndBody: string[]) => Compiled;
-
-/** A program's import of polygrad, which is replaced by the session that is already open. */
-const IMPORT = /^[ \t]*import\s*\{[^}]*\}\s*from\s*["']polygrad["'];?/gm;
-
-const NAMES = ["create", "console", "plot"];
-
-const CompileAsync = Object.getPrototypeOf(async () => Promise.resolve()) as { constructor: Compile };
 
 function tell(event: RunnerEvent): void {
   postMessage(event);
@@ -52,12 +44,12 @@ function plot(value: unknown): void {
 // Python has it by `from js import plot`.
 Object.assign(globalThis, { plot });
 
-async function runJavaScript(pg: Polygrad, source: string): Promise<void> {
-  // Lines keep their numbers. The block lets a program use the parameters' names for its own.
-  const body = source.replace(IMPORT, (text) => text.replace(/[^\n]/g, " "));
-  const compiled = new CompileAsync.constructor(...NAMES, `"use strict";{${body}\n}`);
-  await compiled(() => Promise.resolve(pg), shown, plot);
-}
+/** What a program in JavaScript finds, by the names of its variables. */
+const namesFor = (pg: Polygrad): Readonly<Record<string, unknown>> => ({
+  create: () => Promise.resolve(pg),
+  console: shown,
+  plot,
+});
 
 /** A file beside the programs. */
 async function fetched(name: string): Promise<{ name: string; bytes: Uint8Array }> {
@@ -72,36 +64,6 @@ async function runPython(pg: Polygrad, { source, file, data }: RunRequest): Prom
   await pg.python(source);
   const pictures = JSON.parse((await pg.python("_playground_pictures()")) as string) as [string, string][];
   for (const [name, svg] of pictures) tell({ kind: "picture", name, svg });
-}
-
-/** Where in the program: engines put two lines before the body of a function made of text. */
-function lineOf(stack: string): number | undefined {
-  const found = /(?:<anonymous>|AsyncFunction):(\d+):\d+/.exec(stack);
-  return found ? Number(found[1]) - 2 : undefined;
-}
-
-/** The part of a Python traceback that is about the program, and the line it ended in. */
-function ofPython(traceback: string): { trace: string; line?: number } {
-  const lines = [...traceback.matchAll(/File "<exec>", line (\d+)/g)];
-  const last = lines.at(-1)?.[1];
-  return { trace: traceback, ...(last !== undefined && { line: Number(last) }) };
-}
-
-function failureOf(error: unknown): Failure {
-  const { name, message } = described(error);
-  if (!(error instanceof Error)) return { name, message };
-  const { cause, stack = "" } = error;
-  if (typeof cause === "string") {
-    const found = ofPython(cause);
-    const line = found.line ?? lineOf(stack);
-    return { name, message, trace: found.trace, ...(line !== undefined && { line }) };
-  }
-  if (error instanceof EvalError) {
-    const remedy = "JavaScript needs 'unsafe-eval' in the policy of runner.mjs alone; Python runs without";
-    return { name, message: `the server's Content-Security-Policy forbids it: ${remedy}` };
-  }
-  const line = lineOf(stack);
-  return { name, message, ...(line !== undefined && { line }) };
 }
 
 /** The device that programs run on: the page names the worker by it. */
@@ -128,21 +90,39 @@ starting
     tell({ kind: "unusable", message: String(error) });
   });
 
+/** polygrad, as a program finds it. */
+async function session(): Promise<Polygrad> {
+  const pg = await starting;
+  pg.Tensor.training = false; // the last program may have left it true
+  pg.Device.default = device; // or chosen another device
+  return pg;
+}
+
 async function run(request: RunRequest): Promise<void> {
   let started = performance.now();
   const seconds = (): number => (performance.now() - started) / 1e3;
   try {
-    const pg = await starting;
+    const pg = await session();
     started = performance.now();
-    pg.Tensor.training = false; // the last program may have left it true
-    pg.Device.default = device; // or chosen another device
-    await (request.language === "python" ? runPython(pg, request) : runJavaScript(pg, request.source));
+    if (request.language === "python") await runPython(pg, request);
+    else await runProgram(request.source, namesFor(pg));
     tell({ kind: "done", seconds: seconds() });
   } catch (error) {
-    tell({ kind: "done", seconds: seconds(), failure: failureOf(error) });
+    tell({ kind: "done", seconds: seconds(), failure: failureOf(error, "<exec>") });
   }
 }
 
-addEventListener("message", (event: MessageEvent<RunRequest>) => {
-  void run(event.data);
+/** Answer a question about kernels. */
+async function answer(find: (pg: Polygrad) => Promise<unknown>): Promise<void> {
+  try {
+    tell({ kind: "answer", value: await find(await session()) });
+  } catch (error) {
+    tell({ kind: "refused", failure: failureOf(error, PROGRAM) });
+  }
+}
+
+addEventListener("message", ({ data }: MessageEvent<Request>) => {
+  if (data.kind === "run") void run(data);
+  else if (data.kind === "inspect") void answer((pg) => inspect(pg, data, namesFor(pg)));
+  else void answer((pg) => ask(pg, data));
 });

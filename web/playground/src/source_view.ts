@@ -2,19 +2,19 @@
 
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { bracketMatching, indentOnInput, syntaxHighlighting } from "@codemirror/language";
-import { EditorState, type Extension } from "@codemirror/state";
+import { EditorState, StateEffect, StateField, type Extension } from "@codemirror/state";
 import {
+  Decoration,
   drawSelection,
   EditorView,
   highlightActiveLine,
   highlightActiveLineGutter,
   keymap,
   lineNumbers,
+  type DecorationSet,
   type KeyBinding,
 } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
-
-import { html } from "./dom";
 
 export interface SourceEvents {
   /** Ctrl-Enter. */
@@ -23,7 +23,28 @@ export interface SourceEvents {
   readonly edited: (text: string) => void;
 }
 
-function extensionsFor({ run, edited }: SourceEvents): Extension {
+/** Marks these lines, and no others. */
+const markLines = StateEffect.define<readonly number[]>();
+const MARK = Decoration.line({ class: "marked-line" });
+
+/** The lines that are marked. An edit takes the marks away. */
+const markedLines = StateField.define<DecorationSet>({
+  create: () => Decoration.none,
+  update(marks, { effects, docChanged, state: { doc } }) {
+    for (const effect of effects) {
+      if (!effect.is(markLines)) continue;
+      const known = effect.value.filter((line) => line >= 1 && line <= doc.lines);
+      return Decoration.set(
+        known.map((line) => MARK.range(doc.line(line).from)),
+        true,
+      );
+    }
+    return docChanged ? Decoration.none : marks;
+  },
+  provide: (field) => EditorView.decorations.from(field),
+});
+
+function extensionsFor(label: string, { run, edited }: SourceEvents): Extension {
   const runKey: KeyBinding = {
     key: "Mod-Enter",
     run: () => {
@@ -42,7 +63,8 @@ function extensionsFor({ run, edited }: SourceEvents): Extension {
     bracketMatching(),
     syntaxHighlighting(classHighlighter),
     EditorView.lineWrapping,
-    EditorView.contentAttributes.of({ "aria-label": "program" }),
+    EditorView.contentAttributes.of({ "aria-label": label }),
+    markedLines,
     EditorView.updateListener.of(({ docChanged, state }) => {
       if (docChanged) edited(state.doc.toString());
     }),
@@ -51,12 +73,14 @@ function extensionsFor({ run, edited }: SourceEvents): Extension {
 }
 
 export class SourceView {
-  readonly #host = html("source");
+  readonly #host: HTMLElement;
   #view: EditorView;
   readonly #extensions: Extension;
 
-  constructor(events: SourceEvents) {
-    this.#extensions = extensionsFor(events);
+  /** `label`: what it is called to those who do not see it. */
+  constructor(host: HTMLElement, label: string, events: SourceEvents) {
+    this.#host = host;
+    this.#extensions = extensionsFor(label, events);
     this.#view = this.#viewOf("", []);
   }
 
@@ -89,6 +113,21 @@ export class SourceView {
   /** Replace the text by another, as an edit that can be undone. */
   replace(text: string): void {
     this.#view.dispatch({ changes: { from: 0, to: this.#view.state.doc.length, insert: text } });
+  }
+
+  /** Mark lines, and no others; those that the text does not have are left out. */
+  mark(lines: readonly number[]): void {
+    this.#view.dispatch({ effects: markLines.of(lines) });
+  }
+
+  /** The text of a line; empty where there is none. */
+  textOf(line: number): string {
+    const { doc } = this.#view.state;
+    return line < 1 || line > doc.lines ? "" : doc.line(line).text;
+  }
+
+  focus(): void {
+    this.#view.focus();
   }
 
   /** Put the cursor on a line, if the text has it. */
