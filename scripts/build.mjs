@@ -39,6 +39,15 @@ const SERVED = {
     }));
   },
 };
+/** What keeps files of models is a file beside those that import it, so that most pages load it late or never. */
+const CACHE = {
+  name: "file-cache",
+  setup({ onResolve }) {
+    onResolve({ filter: /^\.\/file_store$/ }, ({ kind }) =>
+      kind === "dynamic-import" ? { path: "./polygrad-cache.mjs", external: true } : undefined,
+    );
+  },
+};
 const IMPORT =
   "const __import=(u)=>import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ u);";
 
@@ -96,6 +105,7 @@ const built = await Promise.all([
     ...common,
     entryPoints: {
       "polygrad-runtime": path("web/src/runtime.ts"),
+      "polygrad-cache": path("web/src/file_store.ts"),
       "polygrad-csv": path("loader/src/csv.ts"),
       "polygrad-hub": path("loader/src/hub.ts"),
       "polygrad-tokenizers": path("loader/src/tokenizers.ts"),
@@ -103,6 +113,7 @@ const built = await Promise.all([
     outdir: path("web/dist"),
     format: "esm",
     keepNames: false, // the runtime's size counts, and it names no classes
+    plugins: [CACHE],
     outExtension: { ".js": ".mjs" },
   }),
   build({
@@ -120,7 +131,7 @@ const built = await Promise.all([
     entryPoints: { polygrad: path("web/src/index.ts") },
     outdir: path("web/dist"),
     format: "esm",
-    plugins: [SERVED],
+    plugins: [SERVED, CACHE],
     banner: { js: IMPORT },
     outExtension: { ".js": ".mjs" },
   }),
@@ -129,6 +140,7 @@ const built = await Promise.all([
     entryPoints: { polygrad: path("web/src/script.ts") },
     outdir: path("web/dist"),
     format: "iife",
+    plugins: [CACHE],
     globalName: "polygrad",
   }),
   build({

@@ -11,7 +11,7 @@
 import type { loadPyodide as LoadPyodide, PyodideAPI } from "pyodide";
 
 import { abortable } from "../../wasm_runtime/src/abort";
-import { digestOf } from "../../wasm_runtime/src/cache/sha256";
+import { digestOf } from "../../wasm_runtime/src/digest";
 import { WasmHost } from "../../wasm_runtime/src/host";
 import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
 import { ASSETS } from "./assets";

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 
 import { FileCache } from "../../wasm_runtime/src/cache/file_cache";
+import { StoredFiles } from "../../wasm_runtime/src/cache/stored_files";
 import type { FileStore } from "../../wasm_runtime/src/cache/store";
 import { cacheFolder } from "./disk_store";
 import { fileStore } from "./file_store";
@@ -24,10 +25,11 @@ function openStore(folder: string | false | undefined): FileStore | undefined {
 export function cacheIn(folder: string | false | undefined): FileCache {
   let cache = caches.get(folder);
   if (cache === undefined) {
-    cache = new FileCache(
+    const files = new StoredFiles(
       () => Promise.resolve(openStore(folder)),
       () => createHash("sha256"),
     );
+    cache = new FileCache(() => Promise.resolve(files));
     caches.set(folder, cache);
   }
   return cache;

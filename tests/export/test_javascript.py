@@ -177,7 +177,9 @@ def test_a_page_runs_an_exported_classifier_from_script(options: tuple[str, ...]
     assert seen["refused"][0] == "FetchError" and "got status 404" in seen["refused"][1]
     assert 0 < seen["loaded"] <= seen["milliseconds"]
     own = {"/model/index.html", "/model/main.mjs", "/model/model.pgrd", "/nowhere.pgrd"}
-    assert set(seen["requests"]) - own <= {"/dist/polygrad-runtime.mjs", "/favicon.ico"}
+    assert set(seen["requests"]) - own <= {
+        *("/dist/polygrad-runtime.mjs", "/dist/polygrad-cache.mjs", "/favicon.ico")
+    }
 
 
 def bundle(path: Path) -> bytes:

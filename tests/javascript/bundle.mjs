@@ -24,8 +24,6 @@ const BUNDLERS = {
       entry: join(folder, "app.mjs"),
       output,
       experiments: { outputModule: true },
-      // In bytes; webpack's own limits are 250,000. The app has polygrad and its runtime, which share no file.
-      performance: { maxAssetSize: 290_000, maxEntrypointSize: 290_000 },
     };
     const stats = await new Promise((resolve, reject) => {
       webpack(options, (error, found) => (error ? reject(error) : resolve(found)));

@@ -29,6 +29,7 @@ import { readTensors } from "../src/api/safetensors";
 import { SessionServer } from "../src/api/server";
 import { parseSlice, slice } from "../src/api/slice";
 import { FileCache } from "../src/cache/file_cache";
+import { StoredFiles } from "../src/cache/stored_files";
 import type { Bridge, Operation, TableQuestion } from "../src/api/transport";
 
 const refuse = (): never => {
@@ -237,7 +238,7 @@ test("a damaged file is an error that says where", async () => {
 // --- downloads
 
 /** A cache on a host without a store: files come from the network. */
-const network = new FileCache(() => Promise.resolve(undefined));
+const network = new FileCache(() => Promise.resolve(new StoredFiles(() => Promise.resolve(undefined))));
 
 /** The address of a server that answers with these, one a request. It ends with the test. */
 async function served(t: TestContext, ...answers: RequestListener[]): Promise<string> {

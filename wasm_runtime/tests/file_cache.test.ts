@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 
 import { FileCache, type OpenOptions } from "../src/cache/file_cache";
+import { StoredFiles } from "../src/cache/stored_files";
 import { Sha256 } from "../src/cache/sha256";
 import type { FileStore } from "../src/cache/store";
 import { FetchError } from "../src/errors";
@@ -119,7 +120,10 @@ interface Setup {
   readonly read: (options?: OpenOptions, cache?: FileCache) => Promise<[Buffer, number, string[]]>;
 }
 
-const onStore = (store: FileStore): FileCache => new FileCache(() => Promise.resolve(store));
+const cacheOf = (openStore: () => Promise<FileStore | undefined>): FileCache =>
+  new FileCache(() => Promise.resolve(new StoredFiles(openStore)));
+
+const onStore = (store: FileStore): FileCache => cacheOf(() => Promise.resolve(store));
 
 async function setUp(t: TestContext, body: Uint8Array = randomBytes(100)): Promise<Setup> {
   const server = new Server();
@@ -480,7 +484,7 @@ test("a store without room, or that cannot be written, costs time alone", async 
   store.refusal = new Error("read-only");
   assert.deepEqual(await read(), [server.body, 100, ['"1"']]);
   for (const open of [() => Promise.resolve(undefined), () => Promise.reject(new Error("denied"))]) {
-    const none = new FileCache(open);
+    const none = cacheOf(open);
     assert.deepEqual(await read({}, none), [server.body, 0, ["GET"]]);
     assert.deepEqual([await none.list(), await none.delete(url)], [[], false]);
     await none.clear();

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { CheckpointFolder } from "../src/api/fit_checkpoints";
 import type { Host } from "../src/api/sources";
 import { FileCache } from "../src/cache/file_cache";
+import { StoredFiles } from "../src/cache/stored_files";
 
 const nameOf = (step: number): string => `step-${String(step).padStart(9, "0")}.safetensors`;
 
@@ -14,7 +15,7 @@ function folderOf(
 ): { folder: CheckpointFolder; files: Map<string, Uint8Array> } {
   const files = new Map(names.map((name) => [name, new Uint8Array([1])]));
   const host: Host = {
-    cache: new FileCache(() => Promise.resolve(undefined)),
+    cache: new FileCache(() => Promise.resolve(new StoredFiles(() => Promise.resolve(undefined)))),
     open: () => Promise.reject(new Error("no files")),
     folder: () => ({
       list: () => Promise.resolve([...files.keys()]),

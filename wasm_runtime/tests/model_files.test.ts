@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { FileCache } from "../src/cache/file_cache";
+import { StoredFiles } from "../src/cache/stored_files";
 import { piecesOf, type OpenedFile } from "../src/source";
 import { ArgumentError, FetchError } from "../src/api/generated/errors";
 import { readModel } from "../src/api/model_files";
@@ -40,7 +41,7 @@ test("a damaged index, or one that names files elsewhere, is an error that says 
 
 /** A host that has some files, of which each has no end; `unclosed` are those that nobody has closed. */
 class EndlessFiles implements Host {
-  readonly cache = new FileCache(() => Promise.resolve(undefined));
+  readonly cache = new FileCache(() => Promise.resolve(new StoredFiles(() => Promise.resolve(undefined))));
   readonly unclosed = new Set<object>();
   opened = 0;
   readonly #names: RegExp;

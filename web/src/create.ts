@@ -12,7 +12,7 @@ import {
   type Polygrad,
 } from "../../wasm_runtime/src/api/index";
 import { connectWorker, loadOptions, type SessionOptions } from "./connect";
-import { cache, noCache } from "./file_store";
+import { cache } from "./file_cache";
 import { installFormatter } from "./formatter";
 import { decodeImage, pixelsOf } from "./image";
 import { importServed } from "./import_served";
@@ -60,11 +60,11 @@ export function creator(script: string | undefined): Create {
     const base = baseURL === undefined ? folderOf(script) : folderAt(baseURL);
     tellOneThread(options);
     installFormatter();
-    const files = options.cache === false ? noCache : cache;
+    const stored = options.cache === false ? { cache: false } : {};
     const parser = new URL("polygrad-csv.mjs", base).href;
     const host: Host = {
-      cache: files,
-      open: (source, what, reading) => files.open(source, what, reading),
+      cache,
+      open: (source, what, reading) => cache.open(source, what, { ...reading, ...stored }),
       pixels: pixelsOf,
       decodeImage,
       decodeSound,

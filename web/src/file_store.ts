@@ -3,8 +3,8 @@
  * windows, the browser's cache storage.
  */
 
-import { FileCache } from "../../wasm_runtime/src/cache/file_cache";
 import type { FileStore } from "../../wasm_runtime/src/cache/store";
+import { StoredFiles } from "../../wasm_runtime/src/cache/stored_files";
 
 const ROOT = "polygrad-files";
 
@@ -117,8 +117,5 @@ async function openStore(): Promise<FileStore | undefined> {
   }
 }
 
-/** The cache of sessions that store nothing. */
-export const noCache = new FileCache(() => Promise.resolve(undefined));
-
-/** The files at addresses that were kept: models, weights. */
-export const cache = new FileCache(openStore);
+/** The files of this origin's store. */
+export const openFiles = (): StoredFiles => new StoredFiles(openStore);

@@ -14,7 +14,7 @@ export * from "../../wasm_runtime/src/index";
 export * from "../../wasm_runtime/src/api/public";
 export type { DirectPolygrad, DType, Polygrad, TensorData } from "../../wasm_runtime/src/api/public";
 export type { Polygrad as PolygradPython, Python } from "../../loader/src/polygrad";
-export { cache } from "./file_store";
+export { cache } from "./file_cache";
 export type { CreateOptions } from "./create";
 export type { LoadOptions } from "./load";
 export { progressBar } from "./progress_bar";

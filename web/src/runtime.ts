@@ -25,7 +25,7 @@ import {
 } from "../../wasm_runtime/src/source";
 import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
 import { sharedDevice } from "../../wasm_runtime/src/webgpu/shared";
-import { cache } from "./file_store";
+import { cache } from "./file_cache";
 import { folderAt, folderOf } from "./places";
 import { startThread } from "./start_worker";
 

@@ -8,7 +8,7 @@
 import { sharedPipeline } from "../../wasm_runtime/src/api/index";
 import { api } from "./api";
 import { creator } from "./create";
-import { cache } from "./file_store";
+import { cache } from "./file_cache";
 import { runPythonTags } from "./python_tags";
 
 export * from "../../wasm_runtime/src/index";

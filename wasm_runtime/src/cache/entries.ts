@@ -6,7 +6,7 @@
  */
 
 import type { Version } from "./request";
-import { digestOf } from "./sha256";
+import { digestOf } from "../digest";
 import type { FileStore } from "./store";
 
 /** The most bytes of a block. */

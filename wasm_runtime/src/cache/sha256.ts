@@ -98,9 +98,3 @@ export class Sha256 implements Hash {
     for (let i = 0; i < 8; i++) state[i] = ((state[i] ?? 0) + (added[i] ?? 0)) | 0;
   }
 }
-
-/** The SHA-256 of bytes in hexadecimal. */
-export async function digestOf(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
