@@ -7,7 +7,7 @@ import inspect
 
 import pytest
 
-from polygrad import Tensor, nn
+from polygrad import Device, Tensor, nn
 
 CLASSES = {
     f"{where}{name}": member
@@ -18,7 +18,8 @@ CLASSES = {
 
 
 @pytest.mark.parametrize("name", sorted(CLASSES))
-def test_its_example_runs_and_prints_what_it_says(name: str) -> None:
+def test_its_example_runs_and_prints_what_it_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Device, "DEFAULT", "CPU")  # as examples print
     text = inspect.cleandoc(CLASSES[name].__doc__ or "")
     test = doctest.DocTestParser().get_doctest(text, {"Tensor": Tensor, "nn": nn}, name, None, 0)
     assert test.examples, f"{name} has no example"

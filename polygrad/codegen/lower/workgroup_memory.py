@@ -132,9 +132,11 @@ class WorkgroupMemory:
         own = {r: r.replace(arg=r.arg.copy(self.slots)) for r in inside}
         first = UOp(Ops.END, dtypes.void, (first.substitute(own), ahead))
         ready = UOp(Ops.BARRIER, dtypes.void, (first, loop), Pending(depth - 2))
-        later = loop + (depth - 1)
-        at = (later < count).where(later, UOp.index(count - 1))
-        next_one = filled(ready, at, later % depth, later < count)
+        later, last = loop + (depth - 1), UOp.index(count - 1)
+        if count == depth:  # only the first round fills a buffer. NVRTC before 13.4 takes (0 + 1) % 2 for 0
+            next_one = filled(ready, last, last, later < count)
+        else:
+            next_one = filled(ready, (later < count).where(later, last), later % depth, later < count)
         for node, item in found:
             self.new[node] = UOp(Ops.AFTER, item.memory.dtype, (item.memory, ready, next_one))
             self.starts[node] = (loop % depth) * node.arg.size
