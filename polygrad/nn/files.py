@@ -262,6 +262,6 @@ def fs_load(
     if len(digest) != 64 or not all(c in "0123456789abcdef" for c in digest):
         raise ArgumentError(f"fs_load: expected a SHA-256 as 64 hexadecimal digits, got {digest[:80]!r}")
     raw = bytes(file_bytes(os.path.join(folder, digest[:2], digest), "fs_load"))
-    if hashlib.sha256(raw).hexdigest() != digest:
-        raise ArgumentError(f"fs_load: expected bytes of SHA-256 {digest}, got others: the file is damaged")
+    if (own := hashlib.sha256(raw).hexdigest()) != digest:
+        raise ArgumentError(f"fs_load: the file is damaged: expected SHA-256 {digest}, got {own}")
     return Tensor(raw, device, dtype)

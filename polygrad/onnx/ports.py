@@ -116,8 +116,9 @@ def _small_integers(value: Any) -> Constant | None:
 def _strings(port: Port, value: Any, sizes: dict[str, Any]) -> Strings:
     value = value.tolist() if hasattr(value, "tolist") else value
     flat, shape = flatten(value) if isinstance(value, (list, tuple)) else ([value], ())
-    if not all(isinstance(text, str) for text in flat):
-        raise DTypeError(f"forward: input {port.name!r} is text, got other elements")
+    other = next((x for x in flat if not isinstance(x, str)), None)
+    if other is not None:
+        raise DTypeError(f"forward: input {port.name!r}: expected text, got {other!r}")
     _check_shape(port, shape, sizes)
     return Strings(shape, flat)
 

@@ -96,8 +96,8 @@ class DLPackMixin(ProtocolsMixin):
             return out
         if copy is False:
             raise BufferError(
-                "from_dlpack: expected writable memory in order, with 64 bytes around it on the same pages, "
-                "got other: let it be copied"
+                "from_dlpack: the memory has to be copied: expected it writable, in order, and with 64 bytes "
+                "around it on the same pages"
             )
         return cls._copy(imported)
 

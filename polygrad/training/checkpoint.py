@@ -117,8 +117,10 @@ def restore(source: Any, run: TrainingRun, where: str) -> None:
     except (PolygradError, OSError) as e:
         raise ArgumentError(f"resume: {where}: {e}") from e
     metadata = header.get("__metadata__")
-    if not isinstance(metadata, dict) or metadata.get("polygrad_training") != _VERSION:
-        raise ArgumentError(f"resume: {where}: expected a checkpoint of version {_VERSION}, got another file")
+    if not isinstance(metadata, dict) or "polygrad_training" not in metadata:
+        raise ArgumentError(f"resume: {where}: the file is no checkpoint of a training")
+    if (version := metadata["polygrad_training"]) != _VERSION:
+        raise ArgumentError(f"resume: {where}: expected a checkpoint of version {_VERSION}, got {version!r}")
     try:
         state = json.loads(metadata["state"])
         settings, plain = dict(state["settings"]), dict(state["plain"])
@@ -136,9 +138,11 @@ def restore(source: Any, run: TrainingRun, where: str) -> None:
             )
     weights = _part(tensors, "weights")
     for name, t in nn.state.get_state_dict(run.model).items():
-        if name not in weights or weights[name].shape != t.shape:
+        if name not in weights:
+            raise ArgumentError(f"resume: {where}: it has no weights.{name}: it is of another model")
+        if weights[name].shape != t.shape:
             raise ArgumentError(
-                f"resume: {where}: weights.{name}: expected shape {t.shape}, got another model"
+                f"resume: {where}: weights.{name}: expected shape {t.shape}, got {weights[name].shape}"
             )
     try:
         for owner, stateful in _owners(run).items():

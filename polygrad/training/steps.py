@@ -130,9 +130,10 @@ def _by_shape(made: dict[Any, Any], batch: Batch, make: Callable[[Batch], Any]) 
     key = shapes_of(batch.tensors)
     if key not in made:
         if len(made) == _MAX_SHAPES:
+            shapes = ", ".join(str(t.shape) for t in batch.tensors)
             raise ArgumentError(
-                f"data: expected batches of at most {_MAX_SHAPES} shapes, as each is compiled: pad them to a "
-                f"few, got another one: {', '.join(str(t.shape) for t in batch.tensors)}"
+                f"data: expected batches of at most {_MAX_SHAPES} shapes, as each is compiled, got also "
+                f"{shapes}: pad them to a few"
             )
         made[key] = make(batch)
     return made[key]

@@ -41,7 +41,7 @@ def gradient(
     """
     names = [*xs, *(zs or [])]
     if len(values) != len(names) or any(find(n) is not v for n, v in zip(names, values)):
-        raise OnnxError("expected as inputs the values that xs and zs name, got others")
+        raise OnnxError(f"the inputs are not the values that xs and zs name: expected {', '.join(names)}")
     return tuple(tensor_of(find(y), device).sum().gradient(*values[: len(xs)]))
 
 

@@ -33,7 +33,7 @@ export async function install(script: HTMLScriptElement | undefined): Promise<vo
     }
     const settings = settingsOf(script.dataset);
     if (!("serviceWorker" in navigator)) {
-      warn("expected a page of https: or localhost, which may have a service worker, got another");
+      warn(`the page ${location.origin} may have no service worker: expected one of https: or localhost`);
       return;
     }
     const isComplete =
