@@ -6,21 +6,14 @@
  *     const { logits } = await model.run({ x: pixels });
  */
 
-import { openLanguageModel, type LanguageModel } from "../../wasm_runtime/src/generation/language_model";
-import {
-  openClassifier,
-  openEncoder,
-  type Classifier,
-  type Encoder,
-} from "../../wasm_runtime/src/generation/text_readers";
+import { loadersOf } from "../../wasm_runtime/src/loaders";
 import type { ModelHost } from "../../wasm_runtime/src/loading";
-import { loadModel, type Model } from "../../wasm_runtime/src/model";
 import { sharedPool, threadCount } from "../../wasm_runtime/src/pools";
 import {
-  measured,
   openSource,
   type ByteSource,
   type ModelOptions,
+  type OpenedFile,
   type TextModelOptions,
 } from "../../wasm_runtime/src/source";
 import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
@@ -55,57 +48,31 @@ const openGpu = sharedDevice(() =>
   Promise.resolve({ gpu: navigator.gpu, options: { nudge: navigator.userAgent.includes("Firefox") } }),
 );
 
+const loaders = loadersOf<ModelSource, PageModelOptions>({ hostOf, open });
+
 /**
  * The exported step in `source`. Rejects with ProgramError when it is damaged, of another version or kind, or for neither
  * WebAssembly nor WebGPU; with DeviceError when it needs a GPU and there is none; FetchError, CompileError,
  * OutOfMemoryError.
  */
-export async function load(source: ModelSource, options: PageModelOptions = {}): Promise<Model> {
-  const host = hostOf(options);
-  return loadModel(await open(source, "load", options), host);
-}
+export const load = loaders.load;
 
 /** The exported model that generates text in `source`. Rejects as `load` does. */
-export async function loadLanguageModel(
-  source: ModelSource,
-  options: PageTextModelOptions = {},
-): Promise<LanguageModel> {
-  const host = hostOf(options);
-  return openLanguageModel(await open(source, "loadLanguageModel", options), host, options.tokenizers);
-}
+export const loadLanguageModel = loaders.loadLanguageModel;
 
 /** The exported model that gives vectors of texts in `source`. Rejects as `load` does. */
-export async function loadTextEncoder(
-  source: ModelSource,
-  options: PageTextModelOptions = {},
-): Promise<Encoder> {
-  const host = hostOf(options);
-  return openEncoder(await open(source, "loadTextEncoder", options), host, options.tokenizers);
-}
+export const loadTextEncoder = loaders.loadTextEncoder;
 
 /** The exported model that gives labels of texts in `source`. Rejects as `load` does. */
-export async function loadTextClassifier(
-  source: ModelSource,
-  options: PageTextModelOptions = {},
-): Promise<Classifier> {
-  const host = hostOf(options);
-  return openClassifier(await open(source, "loadTextClassifier", options), host, options.tokenizers);
-}
+export const loadTextClassifier = loaders.loadTextClassifier;
 
-/** What a model gets of this host. Throws RangeError for a wrong option, so it comes before a file is opened. */
 function hostOf({ threads, baseURL }: PageModelOptions): ModelHost {
   const count = threadCount(threads, navigator.hardwareConcurrency);
   return { pool: () => poolOf(count, baseURL), gpu: openGpu };
 }
 
-async function open(
-  source: ModelSource,
-  what: string,
-  options: ModelOptions,
-): Promise<AsyncIterable<Uint8Array>> {
+async function open(source: ModelSource, what: string, options: ModelOptions): Promise<OpenedFile> {
   const isAddress = typeof source === "string" || source instanceof URL;
-  const file = isAddress
-    ? await cache.open(source, what, options)
-    : cache.verified(openSource(source, what, options.signal), what, "model", options);
-  return measured(file, options);
+  if (isAddress) return cache.open(source, what, options);
+  return cache.verified(openSource(source, what, options.signal), what, "model", options);
 }
