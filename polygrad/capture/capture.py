@@ -1,7 +1,7 @@
 """Capturing a call: what it does on the device is recorded instead of done.
 
-Placeholders replace the arguments' memory during the call, and all other stored values get new nodes, so that
-no value computed earlier is mistaken for part of the call.
+Placeholders replace the arguments' memory during the call. Other Tensors that are older than the call become
+part of it when it meets them.
 """
 
 from __future__ import annotations
@@ -12,18 +12,15 @@ from typing import Any
 from polygrad.capture.arguments import Spec, replace_arguments, tensors_in, unbind_shape
 from polygrad.capture.gradients import LeftGradients
 from polygrad.capture.merge import Merged, merge
-from polygrad.capture.placeholders import LazyPlaceholders, Placeholders, memory_of
+from polygrad.capture.placeholders import OlderTensors, Placeholders, memory_of
 from polygrad.capture.replay import BufferReference, CapturedStep, UsedTensor
 from polygrad.engine.normalize import is_uncomputed
 from polygrad.engine.realize import realize
 from polygrad.engine.recording import Recording, record, watch
-from polygrad.engine.write_hazards import stored_node
 from polygrad.monitor import exclusive
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.tensor.core.aliasing import (
     Storage,
-    is_constant,
-    is_derived,
     memory_under,
     realize_tensors,
     rename,
@@ -56,32 +53,15 @@ def capture(
     """
     unique = list({id(t): t for t in arguments}.values())
     realize_tensors([*unique, *tensors_with_writes()])
-    storages = dict.fromkeys(storage_of(t) for t in live_tensors())
-    lazy = [s for s in storages if s.node.op not in GroupOp.Memory and 0 not in s.node.shape]
-    without_placeholder = [
-        s for s in lazy if is_derived(s) or (written is not None and s not in written and _is_arange(s.node))
-    ]
-    for storage in storages:
-        settle(storage)
-        if storage.node.op is Ops.BUFFER:
-            rename(storage)
-    lazy_values = frozenset(
-        n for s in lazy if not is_constant(s.node) for n in (s.node, stored_node(s.node))
-    )  # a write to a view of a lazy value, as gradients are, computes the value under the view
-    recording = Recording(lazy_values, frozenset(storages), frozenset(without_placeholder), newest())
+    recording = Recording(newest())
+    older = OlderTensors(unique, recording, written)
     if gradients is not None:
         gradients.begin(recording, arguments)
     specs = []
     for name, t in zip(names, arguments, strict=True):
         specs.append(Spec(name, unbind_shape(t.shape, {}), t.dtype, memory_of(t).device))
     placeholders = Placeholders(unique, written)
-    lazy_placeholders = LazyPlaceholders(s for s in lazy if s not in without_placeholder)
-    with (
-        placeholders,
-        lazy_placeholders,
-        generator.captured() as draws,
-        record(recording, lazy_placeholders.fill),
-    ):
+    with placeholders, older, generator.captured() as draws, record(recording, older.fill):
         result = call()
         places = {id(t): i for i, t in reversed(list(enumerate(arguments)))}
         result_tensors = [t for t in tensors_in(result) if id(t) not in places]
@@ -99,11 +79,13 @@ def capture(
         if forget is not None:
             forget()
         with watch.pause():
-            lazy_placeholders.fill(recording)
+            older.fill(recording)
         inputs = [part for b in placeholders.buffers for part in b.parts]
         captured = merge(
             recording, inputs, [part for b in buffers for part in b.parts], prune, returns_arguments
         )
+        live = live_tensors()
+        youngest = 0 if older.have_new_values() else recording.since
     nodes: dict[Buffer, UOp] = {}  # results in one buffer share its node
     for t, buffer in zip(outputs, buffers, strict=True):
         if t._derived:
@@ -111,7 +93,7 @@ def capture(
             t.uop, t._storage = node.reshape(t.shape), None
             t._requires_grad, t._derived = False, False
         storage_of(t)
-    for storage in dict.fromkeys(storage_of(t) for t in live_tensors()):
+    for storage in dict.fromkeys(storage_of(t) for t in live):
         settle(storage)
         if storage.node.op is Ops.BUFFER:  # its contents are recorded, not computed yet
             rename(storage)
@@ -121,9 +103,10 @@ def capture(
         specs,
         [memory_of_tensor[id(t)] for t in arguments],
         placeholders.buffers,
-        _used_tensors(captured, len(inputs)),
+        _used_tensors(captured, len(inputs), live),
         draws,
         recording.guards,
+        youngest,
         result,
         checks,
         returns_arguments,
@@ -139,13 +122,6 @@ def tensors_with_writes() -> list[Any]:
     ]
 
 
-def _is_arange(uop: UOp) -> bool:
-    """Whether a node is a view of an ARANGE: kernels compute it more cheaply than they would load it."""
-    while uop.op in GroupOp.Movement or uop.op is Ops.CAST:
-        uop = uop.src[0]
-    return uop.op is Ops.ARANGE
-
-
 def _give_own_memory(outputs: list[Any], placeholders: set[Allocation]) -> None:
     """Results that are views of an argument become copies."""
     for t in outputs:
@@ -154,8 +130,8 @@ def _give_own_memory(outputs: list[Any], placeholders: set[Allocation]) -> None:
             t.uop, t._storage = t.uop.clone(), None
 
 
-def _used_tensors(captured: Merged, n_inputs: int) -> list[UsedTensor]:
-    """A Tensor over each memory that the Programs use and that is older than the capture."""
+def _used_tensors(captured: Merged, n_inputs: int, live: list[Any]) -> list[UsedTensor]:
+    """One of the `live` Tensors over each memory that the Programs use and that is older than the capture."""
     places: dict[Allocation, list[BufferReference]] = {}
     for program, first in ((captured.program, n_inputs), (captured.once, 0)):
         if program is not None:
@@ -163,7 +139,7 @@ def _used_tensors(captured: Merged, n_inputs: int) -> list[UsedTensor]:
                 if buffer is not None and role in ("param", "state") and i >= first:
                     places.setdefault(buffer.allocation, []).append(BufferReference(program, i))
     used_tensors: dict[Allocation, UsedTensor] = {}
-    for t in live_tensors():
+    for t in live:
         memory = memory_under(t.uop)
         if memory is not None and memory.op in GroupOp.Memory:
             buffer = memory.buffer.arg

@@ -15,7 +15,7 @@ from typing import Any
 from polygrad.capture.guards import Change
 from polygrad.engine.recording import Recording
 from polygrad.tensor.core.aliasing import memory_under
-from polygrad.tensor.core.registry import live_tensors
+from polygrad.tensor.core.registry import is_set_aside, live_tensors
 
 _REMEDY = (
     "call zero_grad() and step() in the function too, or keep one gradient: zero_grad(set_to_none=False)"
@@ -49,7 +49,7 @@ class LeftGradients:
         """Note the gradients of all leaves other than `arguments`, which differ from call to call. A backward
         adds to these gradients in place."""
         argument_ids = set(map(id, arguments))
-        leaves = [t for t in live_tensors() if t.requires_grad and t.is_leaf and id(t) not in argument_ids]
+        leaves = [t for t in live_tensors() if t._requires_grad and t.is_leaf and id(t) not in argument_ids]
         self._before = [(t, t.grad) for t in leaves]
         recording.gradients.update((id(t), g) for t, g in self._before if g is not None)
 
@@ -61,7 +61,7 @@ class LeftGradients:
         """Note the gradients after the call, when everything is recorded."""
         used_memory = recording.memory()
         for t, before in self._before:
-            memory = None if before is None else memory_under(t.grad.uop if t.grad is before else before.uop)
+            memory = None if before is None or is_set_aside(before) else memory_under(before.uop)
             is_used = memory is not None and memory.buffer.arg.allocation in used_memory
             if t.grad is not before:
                 self._left.append(Gradient(weakref.ref(t), t.grad))

@@ -20,11 +20,11 @@ from polygrad.engine.assembler import Call, assemble, plan_arena
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import is_uncomputed, stored_value
 from polygrad.engine.recording import RecordedRun, Recording, Transfer
-from polygrad.engine.write_hazards import live_roots
 from polygrad.errors import CaptureError
 from polygrad.helpers import THREAD_VARIABLES
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.runtime.program import BufferSpec, Variable
+from polygrad.tensor.core.aliasing import live_values
 from polygrad.uop.node import UOp
 
 
@@ -99,9 +99,8 @@ class Merged(NamedTuple):
 
 def live_memory() -> set[Allocation]:
     """The memory that live Tensors hold or read."""
-    roots = [uop for hook in live_roots for uop in hook(0)]
     allocations: set[Allocation] = set()
-    for node in UOp.sink(*roots).toposort(is_uncomputed):
+    for node in UOp.sink(*live_values()).toposort(is_uncomputed):
         value = stored_value(node)
         if value is not None:
             allocations.update(part.allocation for part in value.arg.parts)

@@ -10,7 +10,7 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,18 +26,23 @@ from polygrad.runtime.sharded import ShardedBuffer
 from polygrad.tensor.core.aliasing import (
     Storage,
     device_of,
+    is_constant,
+    is_derived,
     is_whole,
+    lazy_root,
     memory_under,
     realize_tensors,
     rebase,
     rename,
     set_owner,
+    settle,
     storage_of,
     view_ops,
     write,
 )
+from polygrad.tensor.core.registry import SetAside
 from polygrad.uop.node import UOp
-from polygrad.uop.ops import Ops
+from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.shapes import sint_max
 
 ViewOps = tuple[tuple[Ops, Any], ...]
@@ -160,24 +165,80 @@ def _memory_for(storage: Storage) -> Buffer:
     return Buffer(Device[device], int(prod(shape)), node.dtype)
 
 
-class LazyPlaceholders:
-    """Placeholders for lazy values. Values that the call uses get memory, the others stay lazy."""
+class OlderTensors:
+    """The Tensors that are older than a captured call. Those that it meets, by reading their nodes, become part
+    of it; the others cost nothing.
 
-    def __init__(self, storages: Iterable[Storage]) -> None:
-        self._values: dict[Storage, tuple[UOp, Buffer]] = {}
-        for storage in storages:
-            node = storage.node
-            self._values[storage] = node, _memory_for(storage)
+    Stored values get new nodes, so that no value computed from them earlier is mistaken for part of the call.
+    Lazy values get placeholders: values that the call uses then get memory, the others stay lazy. Lazy values
+    that may be differentiated keep their nodes, and so do aranges that the call does not write to, which
+    kernels compute more cheaply than they would load them.
 
-    def __enter__(self) -> LazyPlaceholders:
-        for storage, (node, buffer) in self._values.items():
-            set_owner(buffer.allocation, storage)
-            storage.update(UOp.buffer_of(buffer, node.dtype))
+    `arguments` are part of the call from the beginning. `written`: as of `Placeholders`.
+    """
+
+    def __init__(
+        self, arguments: Sequence[Any], recording: Recording, written: Container[Storage] | None
+    ) -> None:
+        self._recording, self._written = recording, written
+        self._values: dict[Storage, tuple[UOp, Buffer]] = {}  # of lazy values: the node, the placeholder
+        self._meets_all = False
+        for t in arguments:
+            self._add(storage_of(t))
+        present = [t for s in recording.storages for t in s.tensors()]
+        self._aside = SetAside(present, self._meet)
+
+    def _add(self, storage: Storage) -> None:
+        """Make a Storage part of the call."""
+        if storage in self._recording.storages:
+            return
+        self._recording.storages.add(storage)
+        settle(storage)
+        if storage.node.op is Ops.BUFFER:
+            rename(storage)
+        elif storage.node.op is not Ops.AFTER and 0 not in storage.node.shape:
+            self._add_lazy(storage, storage.node)
+
+    def _add_lazy(self, storage: Storage, node: UOp) -> None:
+        written = self._written
+        self._note([node])
+        if is_derived(storage) or (written is not None and storage not in written and _is_arange(node)):
+            self._recording.lazy_storages.add(storage)
+            return
+        buffer = _memory_for(storage)
+        set_owner(buffer.allocation, storage)
+        self._values[storage] = node, buffer
+        storage.update(UOp.buffer_of(buffer, node.dtype))
+
+    def _note(self, nodes: list[UOp]) -> None:
+        """Note that these nodes are older than the call."""
+        # a write to a view of a lazy value, as gradients are, computes the value under the view
+        nodes = [n for n in nodes if n.op not in GroupOp.Memory and not is_constant(n)]
+        self._recording.lazy_values.update(nodes, map(stored_node, nodes))
+
+    def _meet(self, tensor: Any) -> None:
+        storage = storage_of(tensor)
+        self._add(storage)
+        if is_derived(storage) and not self._meets_all:  # its graph, and so a gradient, may lead to any other
+            self._meets_all = True
+            for t in self._aside.tensors():
+                if t in self._aside:  # meeting a Tensor meets others
+                    self._aside.meet(t)
+
+    def __enter__(self) -> OlderTensors:
+        self._aside.__enter__()
         live_roots.append(self._nodes)
         return self
 
     def _nodes(self, since: int) -> list[UOp]:
-        return [node for node, _ in self._values.values()]
+        """The lazy values whose nodes no listed Tensor has."""
+        aside = self._aside
+        unmet = [
+            t._storage.node if t._storage is not None else aside.node_of(t)
+            for t in (aside.tensors() if since < aside.newest else ())
+        ]
+        self._note(unmet)
+        return [*unmet, *[node for node, _ in self._values.values()]]
 
     def fill(self, recording: Recording) -> None:
         """Compute the values that the recorded runs use, into the memory that they use for them."""
@@ -188,7 +249,25 @@ class LazyPlaceholders:
                 buffer.copy_from(result.base.arg)
                 del self._values[storage]
 
+    def have_new_values(self) -> bool:
+        """Whether the call has left an older Tensor lazy, with another value."""
+        values = self._recording.lazy_values
+        return any(
+            memory_under(t.uop) is None and lazy_root(t.uop) not in values
+            for r in self._aside.met
+            if (t := r()) is not None
+        )
+
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         live_roots.remove(self._nodes)
+        self._aside.__exit__()
         for storage, (node, _) in self._values.items():
             storage.update(node)
+        self._values.clear()
+
+
+def _is_arange(uop: UOp) -> bool:
+    """Whether a node is a view of an ARANGE."""
+    while uop.op in GroupOp.Movement or uop.op is Ops.CAST:
+        uop = uop.src[0]
+    return uop.op is Ops.ARANGE

@@ -66,6 +66,7 @@ class CapturedStep:
 
     `once`: the constant work, which runs before the first replay. `draws`: the state of its random numbers.
     `guards`: symbolic sizes whose sign the capture has relied on; it must be the same in every run.
+    `youngest`: Tensors up to this serial number do not read memory that the capture has made.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class CapturedStep:
         used_tensors: list[UsedTensor],
         draws: CapturedDraws,
         guards: dict[UOp, bool],
+        youngest: int,
         result: Any,
         checks: Sequence[Check] = (),
         returns_arguments: bool = False,
@@ -109,7 +111,9 @@ class CapturedStep:
         self._state: set[Allocation] = set()  # older than the capture, and written
         self._note_memory()
         self._seen = watch.executed
-        self._youngest, self._changes = 0, -1  # older lazy values do not read memory that a run writes
+        # Older lazy values do not read memory that a run writes. -1: before the first run, they do not read
+        # what the capture has made.
+        self._youngest, self._changes = youngest, -1
         self.guards = guards
         self._values = self.captured.variables  # the values of Variables in `_symbolic_results`
         self._symbolic_results = [
@@ -137,11 +141,14 @@ class CapturedStep:
                 self._follow(used_tensor)
         if self._written_inputs:
             self._before_writing_arguments(tensors)
-        if changes.count != self._changes or newest() > self._youngest:
-            preserve(self._written, self._youngest if changes.count == self._changes else 0)
-            self._youngest, self._changes = newest(), changes.count
+        is_first = self._changes < 0
+        if is_first:  # memory that the capture has made has no contents yet
+            if self._state:
+                preserve(self._state)
+        elif changes.count != self._changes or newest() > self._youngest:
+            self._preserve(self._youngest if changes.count == self._changes else 0)
         if watch.executed != self._seen:
-            self._rename()
+            self._rename(self._state if is_first else self._written)
         self.draws.begin_run()
         captured = self.captured
         values = {**captured.variables, **variables} if variables else captured.variables
@@ -150,6 +157,8 @@ class CapturedStep:
         if self.once is not None:
             self._run_once(self.once)
         captured.run(values)
+        if is_first:
+            self._preserve(self._youngest)
         if self._state or self._written_inputs:
             watch.replays += 1
         if self.once is not None:
@@ -163,6 +172,11 @@ class CapturedStep:
         for check in self._checks:
             check.raise_if_violated()
         return restore_arguments(self.result, tensors) if self.returns_arguments else self.result
+
+    def _preserve(self, since: int) -> None:
+        """Compute the lazy values of Tensors above this serial number that read memory that a run writes."""
+        preserve(self._written, since)
+        self._youngest, self._changes = newest(), changes.count
 
     def _bind(
         self, i: int, tensors: Sequence[Any], variables: dict[str, int] | None
@@ -293,10 +307,10 @@ class CapturedStep:
         if any(count[a] > 1 for a in self._written):
             self.captured.order_shared_memory()
 
-    def _rename(self) -> None:
+    def _rename(self, written: set[Allocation]) -> None:
         """Give written memory new nodes, because other Programs have run: values that they computed from its
         old contents must not count as values of the new contents."""
-        for allocation in self._written:
+        for allocation in written:
             storage = owner_of(allocation)
             if storage is not None:
                 rename(storage, contents_change=True)

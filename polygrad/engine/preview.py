@@ -22,8 +22,7 @@ def preview(uops: Sequence[UOp], device: str | None = None) -> list[RecordedRun 
     the same expression with other constants, they are arguments from the second round on.
     """
     watch.forbid("a preview of what it runs", "ask before or after the call")
-    nothing: frozenset[UOp] = frozenset()
-    recording = Recording(nothing, frozenset(), frozenset(), preview=True)
+    recording = Recording(preview=True)
     with _restore_afterwards():
         watch.recording = recording
         try:

@@ -50,9 +50,10 @@ class Transfer:
 class Recording:
     """The runs of a capture, in order.
 
-    Values that existed when it began are not part of it. `lazy_values`: those that are not computed; they are
-    computed when they are needed. `storages`: the owners of memory and values. `lazy_storages`: the storages
-    without memory. `since`: the serial number of the youngest Tensor that is older than the recording.
+    Values that existed when it began are not part of it. `since`: the serial number of the youngest Tensor
+    that is older than the recording. Of what the call has met, `lazy_values`: older values that are not
+    computed; they are computed when they are needed. `storages`: the older owners of memory and values.
+    `lazy_storages`: the storages without memory.
     `guards`: symbolic sizes, and whether each is negative, as it must be in every replay. `constants`: nodes
     over no memory that got a value in the recording; the value is removed at its end, because an equal
     expression elsewhere is the same node. `checks`: made after every run (`tensor/core/checks.py`).
@@ -60,10 +61,10 @@ class Recording:
     the recording is undone at its end, so nothing may run before.
     """
 
-    lazy_values: frozenset[UOp]
-    storages: frozenset[object]
-    lazy_storages: frozenset[object]
     since: int = 0
+    lazy_values: set[UOp] = field(default_factory=set)
+    storages: set[Any] = field(default_factory=set)
+    lazy_storages: set[Any] = field(default_factory=set)
     runs: list[RecordedRun | Transfer] = field(default_factory=list)
     guards: dict[UOp, bool] = field(default_factory=dict)
     constants: list[UOp] = field(default_factory=list)

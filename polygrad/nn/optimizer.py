@@ -482,7 +482,7 @@ def write(p: Tensor, value: Tensor) -> None:
 def keep_in_memory(state: Tensor) -> Tensor:
     """`state`, made during a capture, as memory that persists between calls."""
     if watch.recording is not None:
-        watch.recording.storages |= {storage_of(state)}
+        watch.recording.storages.add(storage_of(state))
     return state
 
 

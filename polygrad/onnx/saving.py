@@ -117,7 +117,7 @@ def _placeholder(name: str, value: Any) -> Tensor:
 def _trace(call: Callable[..., Any], inputs: dict[str, Tensor], by_name: bool) -> list[tuple[str, Tensor]]:
     """What the function returns for these inputs, by name; nothing of it is computed."""
     before = {storage: storage.node for storage in map(storage_of, live_tensors())}
-    recording = Recording(frozenset(), frozenset(), frozenset())
+    recording = Recording()
     with record(recording, lambda recording: None), channels_first():
         result = call(**inputs) if by_name else call(*inputs.values())
         named = result_names(result)

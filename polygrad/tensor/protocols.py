@@ -20,6 +20,7 @@ from polygrad.monitor import computing
 from polygrad.runtime.buffer import Buffer
 from polygrad.tensor.core.convert import unpack
 from polygrad.tensor.core.formatting import SHORTENED, printed_positions, text_of
+from polygrad.tensor.core.registry import node_set_aside
 from polygrad.tensor.storage import StorageMixin
 
 # numpy's functions for operators between an array and a Tensor; these return Tensors
@@ -53,7 +54,10 @@ class ProtocolsMixin(StorageMixin):
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        """Raises AttributeError, which names a replacement: called only for names that do not exist."""
+        """Raises AttributeError, which names a replacement: called only for names that do not exist, and for
+        `uop` while the Tensor is set aside (`registry.SetAside`)."""
+        if name == "uop":
+            return node_set_aside(self)
         raise AttributeError(missing("Tensor", repr(type(self).__name__), name), name=name, obj=self)
 
     # --- numbers

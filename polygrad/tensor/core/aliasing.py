@@ -79,12 +79,13 @@ class Storage:
 
     def update(self, node: UOp) -> None:
         """Make `node`, with as many elements, the newest version."""
+        views = [(tensor, tensor.uop) for tensor in self.tensors()]  # may bring them into a capture
         old, self.node = self.node, node.base
         if node is not old:
             new = node.reshape(old.shape)
             replacements, is_stored = {old: new}, memory_under(new) is not None
-            for tensor in self.tensors():
-                tensor.uop = _rebase(tensor.uop, replacements, is_stored)
+            for tensor, uop in views:
+                tensor.uop = _rebase(uop, replacements, is_stored)
 
 
 def storage_of(tensor: Any) -> Storage:

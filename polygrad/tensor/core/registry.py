@@ -1,12 +1,15 @@
 """The live Tensors, in the order in which they were made.
 
-Before memory is overwritten, the engine looks here for lazy values that still read it.
+Before memory is overwritten, the engine looks here for lazy values that still read it. While a function is
+captured, the Tensors that it has not used yet are set aside.
 """
 
 from __future__ import annotations
 
 import itertools
+import threading
 import weakref
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +43,11 @@ def newest() -> int:
 
 
 def live_tensors(since: int = 0) -> list[Any]:
-    """Every Tensor alive with a serial number above `since`."""
+    """Every Tensor alive with a serial number above `since`, except those that are set aside."""
+    aside = _Aside.current
+    if aside is not None and since < aside.newest:
+        met = sorted((serial, r) for r in aside.met if (serial := _alive.get(r, 0)) > since)
+        return [t for _, r in met if (t := r()) is not None] + live_tensors(aside.newest)
     if not since:
         return [t for r in list(_alive) if (t := r()) is not None]
     while True:
@@ -49,3 +56,90 @@ def live_tensors(since: int = 0) -> list[Any]:
         except RuntimeError:  # a Tensor of another thread went in between
             continue
         return [t for r, _ in entries if (t := r()) is not None]
+
+
+class SetAside:
+    """`with SetAside(present, meet):` all live Tensors but `present` are set aside.
+
+    The `uop` of a Tensor that is set aside is empty. When this thread reads it, the Tensor gets its node
+    back, is listed among the live Tensors from then on, and `meet` is called with it. So what the block does
+    not use costs nothing but this. At the end all others get their nodes back.
+
+    `newest`: the serial number of the youngest Tensor that is older than the block. `met`: references to the
+    older ones that are not set aside.
+    """
+
+    def __init__(self, present: Iterable[Any], meet: Callable[[Any], None]) -> None:
+        self.newest = newest()
+        self.met: list[weakref.ref[Any]] = []
+        self._nodes: dict[int, Any] = {}  # of the Tensors that are set aside, by id
+        self._references: dict[int, weakref.ref[Any]] = {}
+        self._present, self._meet, self._thread = list(present), meet, threading.get_ident()
+        self._outer: SetAside | None = None
+
+    def __enter__(self) -> SetAside:
+        references = list(_alive)
+        tensors = [t for r in references if (t := r()) is not None]
+        ids = list(map(id, tensors))
+        self._references = dict(zip(ids, [r for r in references if r() is not None], strict=True))
+        self._nodes = dict(zip(ids, [t.uop for t in tensors], strict=True))
+        self._outer, _Aside.current = _Aside.current, self
+        try:
+            for tensor in tensors:
+                del tensor.uop
+            for tensor in self._present:
+                self._bring_back(tensor)
+        except BaseException:
+            self.__exit__()
+            raise
+        self._present.clear()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for tensor in self.tensors():
+            tensor.uop = self._nodes[id(tensor)]
+        _Aside.current = self._outer
+        self._nodes.clear()
+        self._references.clear()
+        del self._meet  # which may refer to this object
+
+    def __contains__(self, tensor: Any) -> bool:
+        reference = self._references.get(id(tensor))
+        return reference is not None and reference() is tensor
+
+    def tensors(self) -> list[Any]:
+        """The Tensors that are set aside."""
+        return [t for r in self._references.values() if (t := r()) is not None]
+
+    def node_of(self, tensor: Any) -> Any:
+        """The node of a Tensor that is set aside."""
+        return self._nodes[id(tensor)]
+
+    def meet(self, tensor: Any) -> Any:
+        """The node of a Tensor that is set aside, and, on the thread of the block, no longer is."""
+        if threading.get_ident() != self._thread:
+            return self.node_of(tensor)
+        self._bring_back(tensor)
+        self._meet(tensor)
+        return tensor.uop
+
+    def _bring_back(self, tensor: Any) -> None:
+        tensor.uop = self._nodes.pop(id(tensor))
+        self.met.append(self._references.pop(id(tensor)))
+
+
+class _Aside:
+    current: SetAside | None = None
+
+
+def node_set_aside(tensor: Any) -> Any:
+    """The node of a Tensor whose `uop` is empty. Raises AttributeError if it is not set aside."""
+    aside = _Aside.current
+    if aside is not None and tensor in aside:
+        return aside.meet(tensor)
+    return object.__getattribute__(tensor, "uop")  # another thread has put it back in the meantime
+
+
+def is_set_aside(tensor: Any) -> bool:
+    """Whether a Tensor is set aside."""
+    return _Aside.current is not None and tensor in _Aside.current
