@@ -8,7 +8,7 @@ This module knows nodes, not Tensors.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from polygrad.dtype import dtypes, sum_dtype
 from polygrad.errors import GradientError, InternalError
@@ -117,9 +117,9 @@ def is_leaf(node: UOp) -> bool:
     return node.op is Ops.DETACH and isinstance(node.arg, Leaf)
 
 
-def apply_hooks(g: UOp, mark: Leaf | Hooks) -> UOp:
-    """The gradient after the hooks of a mark were applied to it."""
-    for hook in list(mark.hooks):
+def apply_hooks(g: UOp, hooks: Sequence[Callable[[UOp], UOp]]) -> UOp:
+    """The gradient after `hooks` were applied to it."""
+    for hook in list(hooks):
         g = hook(g)
     return g
 
@@ -414,7 +414,7 @@ VJP: dict[Ops, Callable[[UOp, UOp], Grads]] = {
     Ops.FLIP: lambda g, n: (g.flip(n.arg),),
     Ops.SHEAR: _shear,
     # identities; a DETACH that a gradient reaches is a spent value, or has hooks
-    Ops.DETACH: lambda g, n: (apply_hooks(g, n.arg) if isinstance(n.arg, Hooks) else g,),
+    Ops.DETACH: lambda g, n: (apply_hooks(g, n.arg.hooks) if isinstance(n.arg, Hooks) else g,),
     Ops.CONTIGUOUS: lambda g, n: (g,),
     Ops.NOOP: lambda g, n: (g,) if n.arg is None else (None, *n.arg(g, n)),
     Ops.COPY: _copy,

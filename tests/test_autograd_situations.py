@@ -411,6 +411,37 @@ def test_hooks_outlive_their_tensor():
     assert w.grad.tolist() == [300]
 
 
+@pytest.mark.parametrize("is_leaf", [True, False])
+@pytest.mark.parametrize("is_used", [True, False])
+def test_a_hook_that_refers_to_its_tensor_goes_with_it(is_leaf, is_used):
+    def references():
+        w = leaf(1.0, 2.0)
+        y = w if is_leaf else w * 3
+        y.register_hook(lambda g: g * y.detach())
+        out = y * 2
+        if is_used:
+            out.sum().backward()
+            assert w.grad.tolist() == ([2, 4] if is_leaf else [18, 36])
+        return [weakref.ref(t) for t in (w, y, out)]
+
+    tensors = references()
+    collect()  # nodes of results
+    gc.collect()
+    assert [r() for r in tensors] == [None] * 3
+
+
+def test_a_leaf_and_a_tensor_made_of_it_have_hooks_of_their_own():
+    w, seen = leaf(1.0, 2.0), []
+    w.register_hook(lambda g: seen.append("leaf") or g)
+    same = Tensor(w)
+    same.register_hook(lambda g: seen.append("same") or g * 2)
+    (w * 3).sum().backward()
+    assert seen == ["leaf"] and w.grad.tolist() == [3, 3]
+    w.grad = None
+    (same * 3).sum().backward()
+    assert seen == ["leaf", "same", "leaf"] and w.grad.tolist() == [6, 6]
+
+
 def test_hooks_are_checked():
     with pytest.raises(GradientError, match="requires a gradient"):
         Tensor([1.0]).register_hook(print)

@@ -166,8 +166,8 @@ def _memory_for(storage: Storage) -> Buffer:
 
 
 class OlderTensors:
-    """The Tensors that are older than a captured call. Those that it meets, by reading their nodes, become part
-    of it; the others cost nothing.
+    """The Tensors that are older than a captured call. Those that it meets, by reading their nodes, become
+    part of it; the others cost nothing.
 
     Stored values get new nodes, so that no value computed from them earlier is mistaken for part of the call.
     Lazy values get placeholders: values that the call uses then get memory, the others stay lazy. Lazy values

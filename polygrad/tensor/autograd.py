@@ -17,7 +17,7 @@ from polygrad.tensor.core.base import TensorBase, broadcast_constant
 from polygrad.tensor.core.leaves import above_leaves, check_versions, is_stored, leaves_of, positions, spend
 from polygrad.tensor.core.modes import GradMode, modes
 from polygrad.tensor.core.registry import changes, live_tensors
-from polygrad.uop.args import Hooks, Leaf
+from polygrad.uop.args import Hooks
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -178,7 +178,7 @@ class AutogradMixin(TensorBase):
                     out[i] = g if old is None or uniform_value(old) == 0 else UOp(Ops.ADD, g.dtype, (old, g))
         for i, t in enumerate(targets):
             if t._is_marked() and (g := out[i]) is not None:
-                out[i] = apply_hooks(g, t._role)
+                out[i] = apply_hooks(g, t._hooks or ())
         check_versions(order, [g for g in out if g is not None])
         return out
 
@@ -213,13 +213,17 @@ class AutogradMixin(TensorBase):
                 raise GradientError(f"hook: expected a Tensor of shape {shape} or None, got {actual}")
             return replacement.uop.cast(g.dtype)
 
-        mark = self.uop.arg
-        if not isinstance(mark, (Leaf, Hooks)):
-            mark = Hooks()
-            self.uop = self.uop.detach(mark)
-            changes.count += 1
-        mark.hooks.append(change)
-        return HookHandle(mark.hooks, change)
+        if self._is_marked():
+            hooks = self._hooks = self._hooks or []
+        else:
+            mark = self.uop.arg
+            if not isinstance(mark, Hooks):
+                mark = Hooks()
+                self.uop = self.uop.detach(mark)
+                changes.count += 1
+            hooks = mark.hooks
+        hooks.append(change)
+        return HookHandle(hooks, change)
 
     def retain_grad(self) -> Self:
         """Let `backward` fill `.grad` of this Tensor although it is not a leaf; returns self.

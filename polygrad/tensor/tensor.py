@@ -179,7 +179,7 @@ class Tensor(
 
     def _start(self, requires_grad: bool | None) -> None:
         self._requires_grad, self._derived, self.grad = requires_grad, False, None
-        self._role = self._storage = None
+        self._role = self._storage = self._hooks = None
 
     def _flow_to(self, data: Tensor, requires_grad: bool | None) -> None:
         """Let the gradient flow to `data`, which this Tensor was made from, unless `requires_grad` is

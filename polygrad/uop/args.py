@@ -181,13 +181,13 @@ class Reduction(NamedTuple):
 
 class Leaf:
     """DETACH: a leaf of autograd, at which gradients arrive. Leaves are compared by identity; all versions of
-    a Tensor's value share one. `tensor`: a weak reference to the Tensor; `hooks`: see `Hooks`."""
+    a Tensor's value share one. `tensor`: a weak reference to the Tensor, which has the leaf's hooks: the
+    intern table holds this object, and would hold a Tensor that a hook refers to for ever."""
 
-    __slots__ = ("hooks", "tensor")
+    __slots__ = ("tensor",)
 
     def __init__(self, tensor: Callable[[], Any]) -> None:
         self.tensor = tensor
-        self.hooks: list[Callable[[Any], Any]] = []  # from UOp to UOp
 
 
 class Spent(Enum):

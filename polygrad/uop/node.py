@@ -159,11 +159,17 @@ class UOp:
 
         It is not interned, for it has no sources: it goes, and its memory, with the last that holds it.
         """
+        shape = getattr(buffer, "shape", (buffer.size,))
+        bounds = None if dtype.is_float else (dtype.min, dtype.max)
+        return UOp._apart(Ops.BUFFER, dtype, (), buffer, shape, bounds)
+
+    @staticmethod
+    def _apart(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any, shape: Shape, bounds: Any) -> UOp:
+        """A node that is not interned."""
         node = object.__new__(UOp)
-        node.op, node.dtype, node.src, node.arg = Ops.BUFFER, dtype, (), buffer
+        node.op, node.dtype, node.src, node.arg = op, dtype, src, arg
         node.value = node._ranges = node._below = node._buffer = None
-        node._shape = getattr(buffer, "shape", (buffer.size,))
-        node.bounds = None if dtype.is_float else (dtype.min, dtype.max)
+        node._shape, node.bounds = shape, bounds
         return node
 
     def __copy__(self) -> UOp:
@@ -494,7 +500,13 @@ class UOp:
         return UOp(Ops.CONTIGUOUS, self.dtype, (self,))
 
     def detach(self, arg: Leaf | Spent | Hooks | None = None) -> UOp:
-        """This value, cut from gradients; or marked as what `arg` is."""
+        """This value, cut from gradients; or marked as what `arg` is.
+
+        Marks with hooks, and marks over them, are not interned: the intern table would hold a Tensor with
+        these nodes that a hook refers to for ever.
+        """
+        if isinstance(arg, Hooks) or isinstance(self.arg, Hooks):
+            return UOp._apart(Ops.DETACH, self.dtype, (self,), arg, self.shape, self.bounds)
         return UOp(Ops.DETACH, self.dtype, (self,), arg)
 
     def copy_to(self, device: str | Sharding) -> UOp:

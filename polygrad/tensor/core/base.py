@@ -92,12 +92,23 @@ class BufferRole(NamedTuple):
 class TensorBase(metaclass=TensorType):
     """The slots of a Tensor, and what its mixins share."""
 
-    __slots__ = ("__weakref__", "_derived", "_device", "_requires_grad", "_role", "_storage", "grad", "uop")
+    __slots__ = (
+        "__weakref__",
+        "_derived",
+        "_device",
+        "_hooks",
+        "_requires_grad",
+        "_role",
+        "_storage",
+        "grad",
+        "uop",
+    )
 
     uop: UOp
     grad: Self | None
     _requires_grad: bool | None
     _derived: bool  # computed from a tensor that requires a gradient
+    _hooks: list[Callable[[UOp], UOp]] | None  # those of a leaf
     _role: Leaf | BufferRole | None  # the mark of its nodes while it is a leaf; a buffer of a model
     _device: Any  # its name, or a tuple of several; None: a constant, which is computed on any device
     _storage: Storage | None  # what it shares with its views; None: not determined yet
@@ -118,7 +129,7 @@ class TensorBase(metaclass=TensorType):
             False,
             None,
         )
-        out._storage = out._role = None
+        out._storage = out._role = out._hooks = None
         _alive[_ref(out, _forget)] = _serial()
         if requires_grad:
             out._mark_leaf()
@@ -156,7 +167,7 @@ class TensorBase(metaclass=TensorType):
         out.uop, out._device, out.grad = uop, self._device, None
         out._requires_grad = needs
         out._derived = needs is True
-        out._storage = out._role = None
+        out._storage = out._role = out._hooks = None
         _alive[_ref(out, _forget)] = _serial()
         return out
 
@@ -189,7 +200,7 @@ class TensorBase(metaclass=TensorType):
             needs,
             needs is True,
         )
-        out._storage = out._role = None
+        out._storage = out._role = out._hooks = None
         _alive[_ref(out, _forget)] = _serial()
         return out
 
