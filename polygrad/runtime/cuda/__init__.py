@@ -4,6 +4,9 @@
 Kernels are CUDA C++, which NVRTC compiles (`renderer/cstyle/cuda_compile.py`), all kernels of a Program at
 once; results are cached on disk. An NVRTC that is older than the GPU emits PTX.
 
+NVRTC before 13.4 has a fault: where a branch says that `i` is 0, `(i + 1) % 2` times a number that is no
+power of two is 0. `codegen/lower/workgroup_memory.py` avoids that expression.
+
 - *Streams.* Written data goes through pinned memory on a separate stream, so a batch arrives while the
   previous step is computed. A write waits for the last run that used the memory, a run for the writes
   before it. Only a read makes the processor wait.
