@@ -1,14 +1,15 @@
 /** What a program sees of the cache of files, in Node and in a page. */
 
 /** Load the model at `url`: how often it was told of progress from the cache, an output, or the error's name. */
-async function loadModel({ load }, url, options = {}) {
+async function loadModel({ load, FetchError }, url, options = {}) {
   let last;
   try {
     const model = await load(url, { ...options, onProgress: (progress) => (last = progress) });
     const { y } = await model.run({ x: new Float32Array(4).fill(1) });
     return { y: Array.from(y.data), cached: last.cached ?? 0, total: last.total };
   } catch (error) {
-    return { error: error.name, message: error.message };
+    const isOfThisModule = error instanceof FetchError;
+    return { error: isOfThisModule ? error.name : `another ${error.name}`, message: error.message };
   }
 }
 
@@ -27,6 +28,7 @@ export const cases = {
     await note("uncached", loadModel(runtime, model, { cache: false }));
     await note("digest", loadModel(runtime, model, { sha256: digest }));
     await note("known", loadModel(runtime, model, { sha256: digest }));
+    await note("missing", loadModel(runtime, `${url}/missing.pgrd`));
     await note("wrong", loadModel(runtime, model, { sha256: digest.replace(/./g, "0") }));
     steps.deleted = [await runtime.cache.delete(model), await runtime.cache.list()];
     const together = [1, 2, 3].map(() => loadModel(runtime, model));

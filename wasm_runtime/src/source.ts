@@ -102,7 +102,8 @@ export function openResponse(response: Response, what: string, signal?: AbortSig
   };
 }
 
-async function* withFailures(
+/** `pieces`, whose error is replaced by another. */
+export async function* withFailures(
   pieces: AsyncIterable<Uint8Array>,
   errorOf: (error: unknown) => unknown,
 ): AsyncGenerator<Uint8Array> {

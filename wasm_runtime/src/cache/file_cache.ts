@@ -3,7 +3,8 @@
  * first use.
  */
 
-import { fetchFile, openResponse, type OpenedFile, type ReadOptions } from "../source";
+import { FetchError } from "../errors";
+import { fetchFile, openResponse, withFailures, type OpenedFile, type ReadOptions } from "../source";
 import type { CachedFile } from "./entries";
 import type { StoredFiles } from "./stored_files";
 
@@ -57,7 +58,11 @@ export class FileCache {
     const address = options.cache === false ? undefined : addressOf(url);
     if (address !== undefined) {
       const files = await this.#loaded();
-      return files.open({ url: address, what, signal, sha256 }, this.limit);
+      try {
+        return withOwnErrors(await files.open({ url: address, what, signal, sha256 }, this.limit));
+      } catch (error) {
+        throw ownError(error);
+      }
     }
     const response = await fetchFile(url, what, signal);
     return this.verified(openResponse(response, what, signal), what, url, options);
@@ -71,7 +76,7 @@ export class FileCache {
     async function* pieces(): AsyncGenerator<Uint8Array> {
       yield* (await load()).checked(file.pieces, sha256 ?? "", what, name);
     }
-    return { ...file, pieces: pieces() };
+    return { ...file, pieces: withFailures(pieces(), ownError) };
   }
 
   #loaded(): Promise<StoredFiles> {
@@ -81,6 +86,23 @@ export class FileCache {
     });
     return this.#files;
   }
+}
+
+/** `error`, of this bundle's class: what stores files may be a bundle of its own, with classes of its own. */
+function ownError(error: unknown): unknown {
+  const isOther = error instanceof Error && error.name === "FetchError" && !(error instanceof FetchError);
+  return isOther ? new FetchError(error.message, error) : error;
+}
+
+function withOwnErrors(file: OpenedFile): OpenedFile {
+  return {
+    pieces: withFailures(file.pieces, ownError),
+    length: file.length,
+    type: file.type,
+    get cached() {
+      return file.cached; // it changes while the file is read
+    },
+  };
 }
 
 /** An address by which a file is stored; undefined for others, such as those of Blobs. */
