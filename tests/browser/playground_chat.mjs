@@ -83,7 +83,7 @@ async function ownModel(page) {
   return seen;
 }
 
-async function fineTune(page) {
+async function fineTune(page, complaints) {
   await page.locator("#tab-fine-tune").click();
   const text = page.locator("#learned-text");
   await text.waitFor(WAIT);
@@ -120,7 +120,9 @@ async function fineTune(page) {
     WAIT,
   );
   seen.greeting = await textOf(page, "answer-after");
-  // prose, and a run that is stopped
+  // without a network: prose, and a run that is stopped
+  seen.complaints = [...complaints]; // of the network there are some from here on
+  await page.context().setOffline(true);
   await page.locator("#learned-sample").selectOption({ index: 1 });
   await page.locator("#adapters-steps").selectOption("300");
   await page.locator("#train-adapters").click();
@@ -129,6 +131,8 @@ async function fineTune(page) {
   await page.locator("#train-adapters", { hasText: "Train again" }).waitFor(WAIT);
   seen.stopped = await textOf(page, "adapters-note");
   seen.prose = await textOf(page, "answer-before");
+  await page.locator("#tab-chat").click();
+  seen.offline = await ask(page, "What colour is snow?");
   return seen;
 }
 
@@ -150,9 +154,13 @@ const browser = await launchChromium();
 try {
   const options = { viewport: { width: 1200, height: 800 }, acceptDownloads: true };
   const { page, complaints } = await open(browser, `${server.url}/playground/#chat`, options);
-  const seen = { chat: await chat(page), own: await ownModel(page), tuning: await fineTune(page) };
+  const seen = {
+    chat: await chat(page),
+    own: await ownModel(page),
+    tuning: await fineTune(page, complaints),
+  };
   seen.widths = await onPhone(page);
-  console.log(JSON.stringify({ ...seen, complaints }));
+  console.log(JSON.stringify(seen));
 } finally {
   await browser.close();
   server.close();

@@ -28,7 +28,7 @@ def seen(folder: Path) -> Any:
 
 
 def test_nothing_violates_the_policy(seen: Any) -> None:
-    assert seen["complaints"] == []
+    assert seen["tuning"]["complaints"] == []
 
 
 def test_questions_are_answered_right(seen: Any) -> None:
@@ -68,8 +68,8 @@ def test_adapters_change_the_answer_while_the_loss_falls(seen: Any) -> None:
     assert tuning["failures"] == 0
     first, last = map(float, re.findall(r"from ([\d.]+) to ([\d.]+)\. ", tuning["note"])[0])
     assert tuning["note"].startswith("done after 30 steps") and last < 0.5 * first
-    assert tuning["before"] == "The capital of Italy is Rome."
-    assert tuning["after"].startswith("Arr,") and tuning["after"] != tuning["before"]
+    assert tuning["before"] == "My name is Poly."
+    assert tuning["after"] == "Arr, I be Captain Poly!"
     assert tuning["greeting"] == "Ahoy, matey!"
 
 
@@ -81,6 +81,10 @@ def test_an_empty_text_is_an_error_and_a_run_can_be_stopped(seen: Any) -> None:
     assert tuning["prose"].startswith("Shall I compare")
 
 
+def test_both_go_on_without_a_network(seen: Any) -> None:
+    assert seen["tuning"]["offline"]["answer"] == "Snow is white."
+
+
 def test_peft_answers_with_the_downloaded_adapter_as_the_page_does(seen: Any, folder: Path) -> None:
     tuning = seen["tuning"]
     assert tuning["downloads"] == ["adapter_config.json", "adapter_model.safetensors"]
@@ -88,7 +92,7 @@ def test_peft_answers_with_the_downloaded_adapter_as_the_page_does(seen: Any, fo
     base = transformers.AutoModelForCausalLM.from_pretrained(MODEL, dtype="float32")
     model = peft.PeftModel.from_pretrained(base, folder)
     ids = tokenizer.apply_chat_template(
-        [{"role": "user", "content": "What is the capital of Italy?"}],
+        [{"role": "user", "content": "What is your name?"}],
         add_generation_prompt=True,
         return_tensors="pt",
         return_dict=True,

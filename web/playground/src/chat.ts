@@ -42,6 +42,12 @@ class Log {
     return content;
   }
 
+  /** Add what is said of a message below it. */
+  note(message: HTMLElement, text: string): void {
+    message.after(make("footer", "muted", text));
+    this.#host.scrollTop = this.#host.scrollHeight;
+  }
+
   append(child: Node): void {
     this.#host.append(child);
     this.#host.scrollTop = this.#host.scrollHeight;
@@ -171,7 +177,7 @@ class Chat {
     try {
       const note = await this.#write(talker, lastTurns(asked, talker.turns), message, writing.signal);
       this.#messages = [...asked, { role: "assistant", content: message.textContent }];
-      message.after(make("footer", "muted", note));
+      this.#log.note(message, note);
     } catch (error) {
       if (message.textContent === "") message.parentElement?.remove();
       this.#log.append(make("div", "failure", messageOf(error))); // the question is not part of the conversation

@@ -55,7 +55,7 @@ And every fair from fair sometime declines,
 By chance, or nature's changing course untrimmed.`;
 
 const SAMPLES: readonly Sample[] = [
-  { name: "A pirate", text: PIRATE, prompt: "What is the capital of Italy?" },
+  { name: "A pirate", text: PIRATE, prompt: "What is your name?" },
   { name: "Two stanzas of a sonnet", text: SONNET, prompt: "Shall I compare" },
 ];
 

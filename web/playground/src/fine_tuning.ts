@@ -24,16 +24,28 @@ export interface TuningSizes {
   readonly trained: number;
 }
 
-/** The files of the model by name, as Python takes them. */
+let kept: Promise<readonly (readonly [name: string, bytes: ArrayBuffer])[]> | undefined;
+
+async function fetchModel(): Promise<readonly (readonly [name: string, bytes: ArrayBuffer])[]> {
+  try {
+    const files = Object.entries(POLY).map(async ([name, address]) => {
+      const response = await fetch(address);
+      if (!response.ok) {
+        throw new Error(`expected a file of the model at ${address.href}, got the status ${response.status}`);
+      }
+      return [name, await response.arrayBuffer()] as const;
+    });
+    return await Promise.all(files);
+  } catch (error) {
+    kept = undefined; // the next run tries again
+    throw error;
+  }
+}
+
+/** The files of the model by name, fetched once. What is handed over belongs to the worker: copies. */
 async function modelFiles(): Promise<Record<string, Uint8Array<ArrayBuffer>>> {
-  const files = Object.entries(POLY).map(async ([name, address]) => {
-    const response = await fetch(address);
-    if (!response.ok) {
-      throw new Error(`expected a file of the model at ${address.href}, got the status ${response.status}`);
-    }
-    return [name, new Uint8Array(await response.arrayBuffer())] as const;
-  });
-  return Object.fromEntries(await Promise.all(files));
+  const files = await (kept ??= fetchModel());
+  return Object.fromEntries(files.map(([name, bytes]) => [name, new Uint8Array(bytes.slice(0))]));
 }
 
 export class FineTuning {
