@@ -16,6 +16,8 @@ const PANELS: Readonly<Record<string, () => Promise<Start>>> = {
   digits: async () => (await import("./digits")).startDigits,
   boundaries: async () => (await import("./boundaries")).startBoundaries,
   characters: async () => (await import("./characters")).startCharacters,
+  chat: async () => (await import("./chat")).startChat,
+  "fine-tune": async () => (await import("./fine_tune")).startFineTune,
   onnx: async () => (await import("./onnx")).startOnnx,
   kernels: async () => (await import("./kernels")).startKernels,
 };
