@@ -104,7 +104,6 @@ const built = await Promise.all([
   build({
     ...common,
     entryPoints: {
-      "polygrad-runtime": path("web/src/runtime.ts"),
       "polygrad-cache": path("web/src/file_store.ts"),
       "polygrad-csv": path("loader/src/csv.ts"),
       "polygrad-hub": path("loader/src/hub.ts"),
@@ -112,8 +111,7 @@ const built = await Promise.all([
     },
     outdir: path("web/dist"),
     format: "esm",
-    keepNames: false, // the runtime's size counts, and it names no classes
-    plugins: [CACHE],
+    keepNames: false, // they name no classes
     outExtension: { ".js": ".mjs" },
   }),
   build({
@@ -126,11 +124,17 @@ const built = await Promise.all([
     format: "esm",
     outExtension: { ".js": ".mjs" },
   }),
+  // What both have in common is one file, so that an app has it once.
   build({
     ...common,
-    entryPoints: { polygrad: path("web/src/index.ts") },
+    entryPoints: {
+      polygrad: path("web/src/index.ts"),
+      "polygrad-runtime": path("web/src/runtime.ts"),
+    },
     outdir: path("web/dist"),
     format: "esm",
+    splitting: true,
+    chunkNames: "polygrad-shared",
     plugins: [SERVED, CACHE],
     banner: { js: IMPORT },
     outExtension: { ".js": ".mjs" },

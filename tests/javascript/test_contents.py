@@ -125,6 +125,7 @@ FILES = {
     "polygrad-worker.mjs": "dist/browser/polygrad-worker.mjs",
     "polygrad-thread.mjs": "dist/browser/polygrad-thread.mjs",
     "polygrad-runtime.mjs": "dist/browser/polygrad-runtime.mjs",
+    "polygrad-shared.mjs": "dist/browser/polygrad-shared.mjs",
     "polygrad-cache.mjs": "dist/browser/polygrad-cache.mjs",
     "polygrad-tokenizers.mjs": "dist/browser/polygrad-tokenizers.mjs",
     "polygrad-csv.mjs": "dist/browser/polygrad-csv.mjs",
