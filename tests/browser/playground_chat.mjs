@@ -86,7 +86,7 @@ async function ownModel(page) {
 async function fineTune(page, complaints) {
   await page.locator("#tab-fine-tune").click();
   const text = page.locator("#learned-text");
-  await text.waitFor(WAIT);
+  await page.waitForFunction(() => globalThis.document.getElementById("learned-text").value, null, WAIT);
   const sample = await text.inputValue();
   await text.fill("  ");
   await page.locator("#train-adapters").click();
