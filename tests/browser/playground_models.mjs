@@ -87,7 +87,7 @@ async function nextCharacters(page) {
   seen.stopped = await page.locator("#train-characters").innerText();
   const temperature = async (value) => {
     const before = await textOf(page, "next-note");
-    await page.getByLabel("Temperature").fill(value);
+    await page.locator("#temperature").fill(value);
     await page.waitForFunction(
       (text) => globalThis.document.getElementById("next-note").innerText !== text,
       before,
