@@ -247,7 +247,7 @@ def test_bytes_are_kept_under_their_digest(tmp_path):
     [path] = [p for p in tmp_path.rglob("*") if p.is_file()]
     path.write_bytes(b"other")
     for bad in (digest, "0" * 64, "../" + digest, "x"):
-        with pytest.raises(ArgumentError, match="fs_load: (expected|the file is damaged: expected)"):
+        with pytest.raises(ArgumentError, match=r"fs_load: (expected|the file is damaged: expected)"):
             fs_load(bad, tmp_path)
 
 
