@@ -1,4 +1,4 @@
-"""Trains the small model of the playground's chat, examples/data/chat: about ten minutes on two cores.
+"""Trains the small model of the playground's chat, examples/data/chat, in minutes on two cores.
 
     python scripts/chat_model.py [FOLDER] [--dialogues N] [--steps N]
 

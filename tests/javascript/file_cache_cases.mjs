@@ -9,7 +9,11 @@ async function loadModel({ load, FetchError }, url, options = {}) {
     return { y: Array.from(y.data), cached: last.cached ?? 0, total: last.total };
   } catch (error) {
     const isOfThisModule = error instanceof FetchError;
-    return { error: isOfThisModule ? error.name : `another ${error.name}`, message: error.message };
+    return {
+      error: isOfThisModule ? error.name : `another ${error.name}`,
+      message: error.message,
+      status: error.status,
+    };
   }
 }
 

@@ -58,7 +58,8 @@ def test_files_are_stored_resumed_checked_and_removed(
     assert steps["cached"] == {**whole, "asked": [["GET", None, tag]]}
     assert steps["uncached"] == steps["digest"] == fresh
     assert steps["known"] == {**whole, "asked": []}
-    assert steps["missing"]["error"] == "FetchError" and "got status 404" in steps["missing"]["message"]
+    assert (steps["missing"]["error"], steps["missing"]["status"]) == ("FetchError", 404)
+    assert "got status 404" in steps["missing"]["message"]
     assert steps["wrong"]["error"] == "FetchError" and "SHA-256 000" in steps["wrong"]["message"]
     assert steps["deleted"][1] == []
     assert steps["together"] == [expected] * 3

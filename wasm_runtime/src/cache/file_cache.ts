@@ -3,7 +3,7 @@
  * first use.
  */
 
-import { FetchError } from "../errors";
+import { FetchError, type FetchFailure } from "../errors";
 import { fetchFile, openResponse, withFailures, type OpenedFile, type ReadOptions } from "../source";
 import type { CachedFile } from "./entries";
 import type { StoredFiles } from "./stored_files";
@@ -91,7 +91,9 @@ export class FileCache {
 /** `error`, of this bundle's class: what stores files may be a bundle of its own, with classes of its own. */
 function ownError(error: unknown): unknown {
   const isOther = error instanceof Error && error.name === "FetchError" && !(error instanceof FetchError);
-  return isOther ? new FetchError(error.message, error) : error;
+  if (!isOther) return error;
+  const { url, status } = error as Error & FetchFailure;
+  return new FetchError(error.message, { url, status, cause: error });
 }
 
 function withOwnErrors(file: OpenedFile): OpenedFile {

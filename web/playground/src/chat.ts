@@ -176,7 +176,9 @@ class Chat {
     this.#send.textContent = "Stop";
     try {
       const note = await this.#write(talker, lastTurns(asked, talker.turns), message, writing.signal);
-      this.#messages = [...asked, { role: "assistant", content: message.textContent }];
+      if (message.textContent !== "") {
+        this.#messages = [...asked, { role: "assistant", content: message.textContent }];
+      }
       this.#log.note(message, note);
     } catch (error) {
       if (message.textContent === "") message.parentElement?.remove();
