@@ -85,15 +85,17 @@ export const sessionCases = {
   },
 
   async lifetimes({ Tensor, nn, scope, dispose, python }) {
-    // Of this case alone: tensors with an axis of 7. Others may be freed at any time.
-    const count = () =>
-      python(
-        "from polygrad.tensor.core.registry import live_tensors; sum(7 in t.shape for t in live_tensors())",
-      );
+    // Of this case alone: tensors with an axis of 7 that were not there before. Earlier ones may be freed at any time.
+    await python(`
+import weakref
+from polygrad.tensor.core.registry import live_tensors
+earlier = {id(t): weakref.ref(t) for t in live_tensors()}
+def is_new(t):
+  return 7 in t.shape and (id(t) not in earlier or earlier[id(t)]() is not t)
+`);
+    const count = () => python("sum(is_new(t) for t in live_tensors())");
     const seven = () => new Tensor([1, 2, 3, 4, 5, 6, 7]);
     const settle = () => new Promise((resolve) => setTimeout(resolve, 20));
-    await settle();
-    const start = await count();
     const kept = scope(() => {
       const a = seven();
       const b = a.add(1).mul(2);
@@ -101,13 +103,13 @@ export const sessionCases = {
       return { b, list: [c] };
     });
     await settle();
-    const inScope = (await count()) - start;
+    const inScope = await count();
     const values = await kept.b.tolist();
     dispose(kept);
     await settle();
-    const afterwards = (await count()) - start;
+    const afterwards = await count();
     const layer = new nn.Linear(7, 7);
-    const withLayer = (await count()) - start;
+    const withLayer = await count();
     layer.dispose();
     await settle();
     const nested = scope(() => scope(seven).add(1));
@@ -120,7 +122,7 @@ export const sessionCases = {
       await tick();
       const b = scope(() => a.add(1).mul(2));
       await b.data();
-      during = (await count()) - start;
+      during = await count();
       return { b };
     });
     const failing = scope(async () => {
@@ -130,7 +132,7 @@ export const sessionCases = {
     });
     const failed = await thrown(() => failing);
     await settle();
-    const asynchronous = { during, after: (await count()) - start, failed, b: await result.b.tolist() };
+    const asynchronous = { during, after: await count(), failed, b: await result.b.tolist() };
     result.b.dispose();
     // A scope that ends while a later one goes on keeps what it returns.
     const first = scope(async () => (await tick(), [seven()]));
@@ -143,7 +145,7 @@ export const sessionCases = {
       t[Symbol.dispose ?? Symbol.for("Symbol.dispose")]();
     }
     await settle();
-    const end = (await count()) - start;
+    const end = await count();
     return { inScope, values, afterwards, withLayer, deep, asynchronous, overlapping, end };
   },
 
