@@ -51,6 +51,8 @@ def bits(t):
 
 
 def check(seed, device):
+    if device == "WEBGPU":
+        pytest.skip("compilers of WGSL multiply constants together: x * 1.3 * 0.9 becomes x * 1.17")
     shape = SHAPES[seed % len(SHAPES)]
     arrays = [np.random.default_rng(seed).normal(size=shape).astype(np.float32) for _ in range(2)]
 
