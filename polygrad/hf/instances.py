@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from polygrad import nn
+from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, ModelError
 from polygrad.generation.beams import BeamOptions, beam_search
 from polygrad.generation.engine import Engine
@@ -83,9 +85,9 @@ class HFInstance(Instance):
         return []
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the folder that `load_hf` and transformers read: config.json, model.safetensors, and the
-        tokenizer's files as they came. Packed weights are written as the floats that they stand for. Raises
-        ModelError for a model with adapters."""
+        """Write the folder that `load_hf` and transformers read: config.json, with the dtype of the weights,
+        model.safetensors, and the tokenizer's files as they came. Packed weights are written as the floats
+        that they stand for. Raises ModelError for a model with adapters."""
         if has_adapters(self.module):
             raise ModelError(
                 "save: the model has adapters, which its own files have no place for: "
@@ -96,9 +98,9 @@ class HFInstance(Instance):
         for name, data in self._files.items():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             (target / name).write_bytes(data)
-        text = json.dumps(dict(self.config.values), indent=2)
-        (target / "config.json").write_text(text + "\n", encoding="utf-8")
         all_weights = _unpack(self.weights(), self._packed())
+        text = json.dumps(_with_dtype(self.config.values, all_weights.values()), indent=2)
+        (target / "config.json").write_text(text + "\n", encoding="utf-8")
         weights = {name: t.detach() for name, t in self.architecture.names.to_file(all_weights).items()}
         nn.state.safe_save(weights, target / "model.safetensors", metadata={"format": "pt"})
 
@@ -116,6 +118,17 @@ def _unpack(weights: Mapping[str, Tensor], packed: Mapping[str, nn.PackedWeight]
     planes = {f"{name}.{plane}" for name, weight in packed.items() for plane in weight.planes}
     out = {name: t for name, t in weights.items() if name not in planes}
     return out | {name: weight.dense() for name, weight in packed.items()}
+
+
+def _with_dtype(config: Mapping[str, Any], weights: Iterable[Tensor]) -> dict[str, Any]:
+    """The configuration with the dtype that most of the weights have, where it names one: transformers loads
+    them in it."""
+    sizes: Counter[str] = Counter()
+    for t in weights:
+        if t.dtype.is_float and t.dtype not in dtypes.fp8s:
+            sizes[t.dtype.name] += t.numel()
+    named = [key for key in ("dtype", "torch_dtype") if config.get(key) is not None] if sizes else []
+    return {**config, **{key: sizes.most_common(1)[0][0] for key in named}}
 
 
 class LanguageModel(HFInstance):
