@@ -74,6 +74,7 @@ def test_16_bit_weights_are_trained_by_masters(tmp_path: Path) -> None:
     assert {t.dtype.name for t in model.weights().values()} == {"bfloat16"}
     saved = nn.state.safe_load(tmp_path / FILE)
     assert saved["optimizer.masters.0"].dtype.name == "float32"
+    assert transformers.LlamaForCausalLM.from_pretrained(tmp_path).dtype is torch.bfloat16
 
 
 @pytest.mark.parametrize(
@@ -134,6 +135,7 @@ def test_random_numbers_of_the_program_go_on() -> None:
     ("options", "message"),
     [
         ({"epochs": 0}, "epochs"),
+        ({"steps": 0}, "steps"),
         ({"lr": -1.0}, "lr"),
         ({"schedule": "steps"}, "schedule"),
         ({"max_length": 65}, "max_length: expected 2 to 64"),

@@ -24,7 +24,8 @@ from polygrad.hf.instances import LanguageModel
 from polygrad.hf.load import load_hf
 from polygrad.tensor.tensor import Tensor
 from polygrad.tuning.lora import add_lora, merge
-from polygrad.tuning.training import SCHEDULES, Report, train
+from polygrad.tuning.run import SCHEDULES
+from polygrad.tuning.training import Report, train
 
 NAME = "train"
 HELP = "fine-tune a language model on texts"
@@ -52,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     lora.add_argument("--dropout", type=float, default=0.0, metavar="P", help="of their inputs (0)")
     lora.add_argument("--merge", metavar="FOLDER", help="also write the whole model, with the adapters added")
     number("--epochs", int, 1, "how often all texts come")
+    number("--steps", int, None, "steps in all (as many as the epochs have)")
     number("--batch-size", int, 8, "rows of a batch")
     number("--accumulate", int, 1, "batches of a step")
     number("--lr", float, None, "the learning rate (5e-5, of adapters 2e-4)")
@@ -95,6 +97,7 @@ def run(options: argparse.Namespace) -> int:
             trained,
             options.data,
             epochs=options.epochs,
+            steps=options.steps,
             batch_size=options.batch_size,
             accumulate=options.accumulate,
             lr=options.lr,
