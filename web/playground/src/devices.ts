@@ -34,9 +34,3 @@ export class DeviceChoice {
     return this.#select.value === "WEBGPU" ? "WEBGPU" : "WASM";
   }
 }
-
-/** What the page's header says of a session that has started. */
-export function sessionText(device: string, threads: number): string {
-  if (device !== "WASM") return device;
-  return `${device} · ${threads} ${threads === 1 ? "thread" : "threads"}`;
-}

@@ -1,6 +1,6 @@
 /** The editor: programs in JavaScript and Python, run in a worker, with their output and a curve. */
 
-import { DeviceChoice, sessionText } from "./devices";
+import { DeviceChoice } from "./devices";
 import { button, element, html, nextTask } from "./dom";
 import {
   draftOf,
@@ -27,7 +27,6 @@ import {
 } from "./programs";
 import { fragmentOf, programIn, type SharedProgram } from "./sharing";
 import { SourceView } from "./source_view";
-import { showStatus } from "./status";
 
 /** The name of a shared program: equal programs have one name (FNV-1a). */
 function nameOf({ example, text }: SharedProgram): string {
@@ -227,7 +226,6 @@ class Editor {
   #restart(): void {
     if (this.#running !== undefined) this.#output.print("stopped\n", "note");
     this.#setRunning(undefined);
-    showStatus("busy", "starting");
     this.#runner.restart(this.#device.device);
   }
 
@@ -249,14 +247,7 @@ class Editor {
 
   #receive(event: RunnerEvent): void {
     switch (event.kind) {
-      case "progress":
-        showStatus("busy", `starting: ${event.stage} ${Math.round(event.fraction * 100)}%`);
-        break;
-      case "ready":
-        showStatus("ready", sessionText(event.device, event.threads));
-        break;
       case "unusable":
-        showStatus("failed", "not started");
         this.#showFailure({ name: "polygrad did not start", message: event.message });
         this.#setRunning(undefined);
         break;

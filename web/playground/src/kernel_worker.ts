@@ -1,11 +1,10 @@
 /** The worker that finds kernels, as functions that answer. It runs one request at a time. */
 
-import { sessionText, type DeviceName } from "./devices";
+import type { DeviceName } from "./devices";
 import type { Explained, Launched, Variant } from "./inspected";
 import type { Failure, Language, Request, RunnerEvent } from "./messages";
 import { ProgramRunner } from "./program_runner";
 import { lastExpression } from "./kernel_programs";
-import { showStatus } from "./status";
 
 /** A program failed, or another error of the worker. */
 export class ProgramError extends Error {
@@ -57,7 +56,6 @@ export class KernelWorker {
     this.#starts++;
     this.#unusable = undefined;
     this.#settle()?.reject(new Stopped("stopped"));
-    showStatus("busy", "starting");
     this.#runner.restart(device);
   }
 
@@ -86,14 +84,7 @@ export class KernelWorker {
 
   #receive(event: RunnerEvent): void {
     switch (event.kind) {
-      case "progress":
-        showStatus("busy", `starting: ${event.stage} ${Math.round(event.fraction * 100)}%`);
-        break;
-      case "ready":
-        showStatus("ready", sessionText(event.device, event.threads));
-        break;
       case "unusable":
-        showStatus("failed", "not started");
         this.#unusable = { name: "polygrad did not start", message: event.message };
         this.#settle()?.reject(new ProgramError(this.#unusable));
         break;

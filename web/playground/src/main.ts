@@ -6,7 +6,7 @@
 
 import { html, nextTask } from "./dom";
 import { messageOf } from "./failures";
-import { showStatus } from "./status";
+import { showFailed } from "./status";
 import { startTabs } from "./tabs";
 
 type Start = () => void;
@@ -31,7 +31,7 @@ async function open(id: string): Promise<void> {
     start?.();
     panel.inert = false;
   } catch (error) {
-    showStatus("failed", messageOf(error));
+    showFailed(messageOf(error));
   }
 }
 

@@ -38,10 +38,13 @@ export interface Failure {
   readonly trace?: string;
 }
 
-/** From the worker. */
-export type RunnerEvent =
+/** From the worker, while it starts. */
+export type StartEvent =
   | { readonly kind: "progress"; readonly stage: string; readonly fraction: number }
-  | { readonly kind: "ready"; readonly device: string; readonly threads: number }
+  | { readonly kind: "ready"; readonly device: string; readonly threads: number };
+
+/** From the worker: what became of a request, and of the start where it failed. */
+export type RunnerEvent =
   | { readonly kind: "unusable"; readonly message: string }
   | { readonly kind: "output"; readonly text: string; readonly error: boolean }
   | { readonly kind: "point"; readonly value: number }

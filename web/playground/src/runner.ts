@@ -11,11 +11,11 @@ import type { DeviceName } from "./devices";
 import { formatAll } from "./format";
 import { ask, inspect, PROGRAM } from "./inspection";
 import { runProgram } from "./javascript_program";
-import type { Request, RunnerEvent, RunRequest } from "./messages";
+import type { Request, RunnerEvent, RunRequest, StartEvent } from "./messages";
 import { failureOf } from "./program_failure";
 import surroundings from "./surroundings.py";
 
-function tell(event: RunnerEvent): void {
+function tell(event: StartEvent | RunnerEvent): void {
   postMessage(event);
 }
 

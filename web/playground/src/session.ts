@@ -2,9 +2,8 @@
 
 import type { Polygrad } from "polygrad";
 
-import { sessionText } from "./devices";
 import { messageOf } from "./failures";
-import { showStatus } from "./status";
+import { showFailed, showStarted, showStarting } from "./status";
 
 let started: Promise<Polygrad> | undefined;
 
@@ -15,13 +14,13 @@ async function start(): Promise<Polygrad> {
       worker: true,
       baseURL: "polygrad",
       onProgress: ({ stage, fraction }) => {
-        showStatus("busy", `starting: ${stage} ${Math.round(fraction * 100)}%`);
+        showStarting(stage, fraction);
       },
     });
-    showStatus("ready", sessionText(pg.Device.default, await pg.getNumThreads()));
+    showStarted(pg.Device.default, await pg.getNumThreads());
     return pg;
   } catch (error) {
-    showStatus("failed", messageOf(error));
+    showFailed(messageOf(error));
     started = undefined; // the next caller tries again
     throw error;
   }
