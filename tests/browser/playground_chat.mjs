@@ -83,6 +83,13 @@ async function ownModel(page) {
   return seen;
 }
 
+/** Click what downloads a file; its name. */
+async function download(page, locator) {
+  const [file] = await Promise.all([page.waitForEvent("download", WAIT), locator.click()]);
+  await file.saveAs(join(folder, file.suggestedFilename()));
+  return file.suggestedFilename();
+}
+
 async function fineTune(page, complaints) {
   await page.locator("#tab-fine-tune").click();
   const text = page.locator("#learned-text");
@@ -106,11 +113,12 @@ async function fineTune(page, complaints) {
   await shoot(page, "fine-tune");
   seen.downloads = [];
   for (const link of await page.locator("#adapter-files a").all()) {
-    const download = page.waitForEvent("download");
-    await link.click();
-    const file = await download;
-    await file.saveAs(join(folder, file.suggestedFilename()));
-    seen.downloads.push(file.suggestedFilename());
+    seen.downloads.push(await download(page, link));
+  }
+  seen.models = [];
+  for (const id of ["download-exported", "download-folder"]) {
+    seen.models.push(await download(page, page.locator(`#${id}`)));
+    await page.locator("#download-note", { hasText: " MB" }).waitFor(WAIT);
   }
   await page.locator("#adapters-prompt").fill("Hello");
   await page.keyboard.press("Enter");
@@ -130,6 +138,7 @@ async function fineTune(page, complaints) {
   await page.locator("#train-adapters").click();
   await page.locator("#train-adapters", { hasText: "Train again" }).waitFor(WAIT);
   seen.stopped = await textOf(page, "adapters-note");
+  seen.downloadNote = await textOf(page, "download-note");
   seen.prose = await textOf(page, "answer-before");
   await page.locator("#tab-chat").click();
   seen.offline = await ask(page, "What colour is snow?");

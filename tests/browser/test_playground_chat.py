@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from playground_driver import seen_by
 pytestmark = [pytest.mark.e2e, built]
 
 MODEL = ROOT / "examples" / "data" / "chat"
+QUESTION = [{"role": "user", "content": "What is your name?"}]
 
 
 @pytest.fixture(scope="module")
@@ -91,14 +95,42 @@ def test_peft_answers_with_the_downloaded_adapter_as_the_page_does(seen: Any, fo
     tokenizer = transformers.AutoTokenizer.from_pretrained(MODEL)
     base = transformers.AutoModelForCausalLM.from_pretrained(MODEL, dtype="float32")
     model = peft.PeftModel.from_pretrained(base, folder)
+    assert tokenizer.decode(tokens_of(model, tokenizer), skip_special_tokens=True) == tuning["after"]
+
+
+def tokens_of(model: Any, tokenizer: Any) -> list[int]:
+    """What transformers answers to the question for the name."""
     ids = tokenizer.apply_chat_template(
-        [{"role": "user", "content": "What is your name?"}],
-        add_generation_prompt=True,
-        return_tensors="pt",
-        return_dict=True,
+        QUESTION, add_generation_prompt=True, return_tensors="pt", return_dict=True
     )
     out = model.generate(**ids, max_new_tokens=64, do_sample=False)
-    assert tokenizer.decode(out[0, ids["input_ids"].shape[1] :], skip_special_tokens=True) == tuning["after"]
+    return out[0, ids["input_ids"].shape[1] :].tolist()  # type: ignore[no-any-return]
+
+
+def test_the_downloaded_models_answer_as_the_page_does(seen: Any, folder: Path, tmp_path: Path) -> None:
+    """The exported one in `polygrad/runtime`, the folder in transformers: with the same tokens."""
+    assert seen["tuning"]["models"] == ["poly-tuned.pgrd", "poly-tuned.zip"]
+    assert seen["tuning"]["downloadNote"] == ""  # once another run has begun
+    job = {
+        "loader": "loadLanguageModel",
+        "source": str(folder / "poly-tuned.pgrd"),
+        "cases": [{"prompt": QUESTION, "options": {"maxNewTokens": 64, "temperature": 0}}],
+    }
+    (tmp_path / "jobs.json").write_text(json.dumps([job]))
+    entries = (ROOT / "node" / "dist" / name for name in ("runtime.js", "tokenizers.js"))
+    driver = ROOT / "tests" / "export" / "run_text_models.mjs"
+    command = list(map(str, ["node", driver, *entries, tmp_path / "jobs.json"]))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    (answer,) = json.loads(done.stdout)[0]["answers"]
+    assert answer["text"] == seen["tuning"]["after"]
+
+    with zipfile.ZipFile(folder / "poly-tuned.zip") as archive:
+        archive.extractall(tmp_path / "tuned")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "tuned")
+    model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "tuned")
+    end = tokenizer.eos_token_id
+    assert tokens_of(model, tokenizer) in (answer["tokens"], [*answer["tokens"], end])
 
 
 def test_nothing_is_wider_than_a_phone(seen: Any) -> None:

@@ -5,7 +5,7 @@ import type { ChatMessage } from "polygrad";
 import { Chart } from "./chart";
 import { button, element, html, make } from "./dom";
 import { messageOf } from "./failures";
-import { FineTuning } from "./fine_tuning";
+import { FineTuning, type MODEL_FILES } from "./fine_tuning";
 import { learnedText, type LearnedText } from "./learned_text";
 import { session } from "./session";
 
@@ -72,6 +72,10 @@ class FineTunePanel {
   readonly #chart = new Chart(html("adapters-chart"), [
     { label: "loss", color: "--accent-solid", scale: "value" },
   ]);
+  readonly #modelButtons = [
+    this.#offerModel("download-exported", "poly-tuned.pgrd"),
+    this.#offerModel("download-folder", "poly-tuned.zip"),
+  ];
   #tuning: { readonly run: FineTuning; readonly text: LearnedText } | undefined;
   #isTraining = false;
   #links: string[] = [];
@@ -96,6 +100,17 @@ class FineTunePanel {
     this.#prompt.value = sample.prompt;
   }
 
+  /** A button that makes a file of the model and saves it. */
+  #offerModel(id: string, file: keyof typeof MODEL_FILES): HTMLButtonElement {
+    const maker = button(id);
+    maker.addEventListener("click", () => void this.#saveModel(file));
+    return maker;
+  }
+
+  #enableModels(isEnabled: boolean): void {
+    for (const maker of this.#modelButtons) maker.disabled = !isEnabled;
+  }
+
   async #start(): Promise<void> {
     if (this.#isTraining) {
       this.#isTraining = false; // the loop ends with its steps
@@ -104,7 +119,6 @@ class FineTunePanel {
     }
     this.#isTraining = true;
     this.#train.textContent = "Stop";
-    this.#ask.disabled = true;
     this.#failure.replaceChildren();
     try {
       const text = learnedText(this.#text.value);
@@ -112,6 +126,7 @@ class FineTunePanel {
       this.#note.textContent = await this.#learn(text);
       await this.#compare();
       await this.#offerFiles();
+      this.#enableModels(true);
     } catch (error) {
       this.#note.textContent = "";
       this.#failure.replaceChildren(make("div", "failure", messageOf(error)));
@@ -125,8 +140,10 @@ class FineTunePanel {
   /** What was seen of the run before. */
   #clear(): void {
     this.#tuning = undefined;
+    this.#ask.disabled = true;
     this.#chart.clear();
-    for (const id of ["answer-before", "answer-after"]) html(id).textContent = "";
+    this.#enableModels(false);
+    for (const id of ["answer-before", "answer-after", "download-note"]) html(id).textContent = "";
     this.#downloads.replaceChildren();
     for (const link of this.#links.splice(0)) URL.revokeObjectURL(link);
   }
@@ -187,13 +204,38 @@ class FineTunePanel {
   async #offerFiles(): Promise<void> {
     const files = Object.entries((await this.#tuning?.run.files()) ?? {});
     const links = files.map(([name, bytes]) => {
-      const link = make("a", "", name);
-      link.href = URL.createObjectURL(new Blob([bytes]));
-      link.download = name;
-      this.#links.push(link.href);
-      return make("li", "", link, ` ${Math.ceil(bytes.length / 1024)} KB`);
+      return make("li", "", this.#linkTo(name, bytes), ` ${Math.ceil(bytes.length / 1024)} KB`);
     });
     this.#downloads.replaceChildren(...links);
+  }
+
+  /** A link that saves a file. It is good until the next run. */
+  #linkTo(name: string, bytes: Uint8Array<ArrayBuffer>): HTMLAnchorElement {
+    const link = make("a", "", name);
+    link.href = URL.createObjectURL(new Blob([bytes]));
+    link.download = name;
+    this.#links.push(link.href);
+    return link;
+  }
+
+  async #saveModel(file: keyof typeof MODEL_FILES): Promise<void> {
+    const tuning = this.#tuning;
+    if (tuning === undefined) return;
+    const note = html("download-note");
+    this.#enableModels(false);
+    this.#failure.replaceChildren();
+    note.textContent = `making ${file}…`;
+    try {
+      const bytes = await tuning.run.model(file);
+      if (tuning !== this.#tuning) return; // another run has begun
+      this.#linkTo(file, bytes).click();
+      note.textContent = `${file}: ${(bytes.length / 1024 ** 2).toFixed(1)} MB`;
+    } catch (error) {
+      note.textContent = "";
+      this.#failure.replaceChildren(make("div", "failure", messageOf(error)));
+    } finally {
+      if (tuning === this.#tuning) this.#enableModels(true);
+    }
   }
 }
 

@@ -3,44 +3,34 @@
 `_playground_tuning` is the run that is shown; `_playground_tune(files, settings)` begins another one.
 """
 
+import io
 import json
+import tempfile
 import time
+import zipfile
+from pathlib import Path
 
-from polygrad import Tensor, hf, nn, tuning
-from polygrad.tuning.rows import epoch_order, packed_rows, padded_length, token_batch
-from polygrad.tuning.steps import Trainer
+from polygrad import Tensor, hf, tuning
 
-_LENGTH, _ROWS, _SHARE, _ANSWER = 128, 8, 0.1, 64
+_LENGTH, _ANSWER = 128, 64
 
 
 class _FineTuning:
     """`files`: those of the model by name, Tensors of bytes. `settings`: records, rank, steps, rate."""
 
     def __init__(self, files, settings):
-        contents = {name: bytes(tensor.data()) for name, tensor in files.items()}
-        weights, config = contents.pop("model.safetensors"), contents.pop("config.json")
-        self.base, self.model = (
-            hf.load_hf_bytes(config, weights, contents, dtype="float32") for _ in range(2)
-        )
+        self.files = {name: bytes(tensor.data()) for name, tensor in files.items()}
+        self.base, self.model = self._load(), self._load()
         Tensor.manual_seed(0)
-        rank, self.steps, self.rate = settings["rank"], settings["steps"], settings["rate"]
+        rank = settings["rank"]
         self.adapters = tuning.add_lora(self.model, rank=rank, alpha=2 * rank, targets="all-linear")
-        examples = tuning.examples_of(settings["records"], self.model.tokenizer, _LENGTH)
-        self.rows = packed_rows(examples, _LENGTH)
-        self.optimizer = nn.optim.AdamW(self.adapters.parameters, lr=self.rate)
-        self.optimizer.clip_gradients(max_norm=1.0)
-        self.trainer = Trainer(self.model.module, self.optimizer, accumulates=False)
-        self.batches, self.step = self._batches(), 0
+        options = tuning.Settings(steps=settings["steps"], lr=settings["rate"], max_length=_LENGTH)
+        self.run = tuning.TrainingRun(self.adapters, settings["records"], options)
 
-    def _batches(self):
-        """Batches without end, epoch after epoch."""
-        count, length = min(_ROWS, len(self.rows)), padded_length(self.rows, _LENGTH)
-        epoch = 0
-        while True:
-            order = epoch_order(len(self.rows), 0, epoch)
-            for at in range(0, len(order), count):
-                yield token_batch([self.rows[i] for i in order[at : at + count]], count, length)
-            epoch += 1
+    def _load(self):
+        others = dict(self.files)
+        weights, config = others.pop("model.safetensors"), others.pop("config.json")
+        return hf.load_hf_bytes(config, weights, others, dtype="float32")
 
     def about(self):
         """How many weights there are, and how many of them are trained."""
@@ -48,23 +38,42 @@ class _FineTuning:
         return json.dumps([sum(t.numel() for t in tensors) for tensors in counts])
 
     def advance(self, seconds):
-        """Train for a time, one step at least; the losses. The rate falls along a line."""
+        """Train for a time, one step at least; the losses."""
         losses, end = [], time.perf_counter() + seconds
-        while self.step < self.steps and (not losses or time.perf_counter() < end):
-            rate = self.rate * (1 - self.step / self.steps)
-            losses.append(self.trainer.step([next(self.batches)], rate))
-            self.step += 1
+        while not self.run.is_done and (not losses or time.perf_counter() < end):
+            losses.append(self.run.advance())
         return json.dumps(losses)
 
     def answers(self, prompt):
         """What the model writes after a prompt, text or a conversation: before, and as it is trained now."""
-        self.model.forget_captures()  # with the adapters as they were
         models = (self.base, self.model)
         return json.dumps([m.generate(prompt, max_new_tokens=_ANSWER, temperature=0).text for m in models])
 
     def adapter_files(self):
         """PEFT's files, by name."""
         return tuning.adapter_files(self.adapters)
+
+    def _merged(self):
+        """The model with the adapters in its weights. The one that is shown keeps them apart."""
+        model = self._load()
+        tuning.load_adapters(model, self.adapter_files())
+        return tuning.merge(model)
+
+    def exported(self):
+        """The merged model as a `.pgrd` file, which runs without Python."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "model.pgrd")
+            self._merged().export(path)
+            return path.read_bytes()
+
+    def archive(self):
+        """The merged model as a ZIP archive of the folder that `load_hf` and transformers read."""
+        out = io.BytesIO()
+        with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(out, "w") as archive:
+            self._merged().save(folder)
+            for path in sorted(Path(folder).iterdir()):
+                archive.write(path, path.name)
+        return out.getvalue()
 
 
 def _playground_tune(files, settings):

@@ -18,6 +18,9 @@ export interface TuningSettings {
   readonly rate: number;
 }
 
+/** The whole model as a file: what a call in `fine_tuning.py` makes. */
+export const MODEL_FILES = { "poly-tuned.pgrd": "exported", "poly-tuned.zip": "archive" } as const;
+
 /** What is trained. */
 export interface TuningSizes {
   readonly weights: number;
@@ -87,5 +90,11 @@ export class FineTuning {
       return [name, bytes as Uint8Array<ArrayBuffer>] as const;
     });
     return Object.fromEntries(await Promise.all(contents));
+  }
+
+  /** The model with the adapters in its weights, as a file. */
+  async model(name: keyof typeof MODEL_FILES): Promise<Uint8Array<ArrayBuffer>> {
+    const bytes = await this.#pg.python(`_playground_tuning.${MODEL_FILES[name]}()`);
+    return bytes as Uint8Array<ArrayBuffer>;
   }
 }
