@@ -45,10 +45,11 @@ def test_a_concatenation_has_no_conditions() -> None:
     assert sum(n.op is Ops.STORE for n in nodes) >= 3
 
 
-def test_narrow_borders_are_not_cut_off() -> None:
-    """A part of a few elements is not worth a loop of its own."""
-    nodes = linear(empty(64, 64).pad(((0, 0), (1, 1))))
-    assert sum(n.op is Ops.STORE for n in nodes) == 1
+@pytest.mark.parametrize(("width", "loops"), [(20, 1), (64, 3)])
+def test_narrow_borders_are_cut_off_long_rows(width: int, loops: int) -> None:
+    """A condition for each lane of a long row costs more than loops of their own for a few elements."""
+    nodes = linear(empty(64, width).pad(((0, 0), (1, 1))))
+    assert sum(n.op is Ops.STORE for n in nodes) == loops
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -43,6 +43,7 @@ LONG_EPILOGUE = 6  # a longer one, after a sum, takes the registers of the regis
 
 # PARTITION
 MIN_PART, MAX_PARTS = 16, 4  # elements of the smallest part; number of parts
+MIN_COPIED_ROW = 40  # elements: a longer row without sums is divided, however small a part is
 
 # SIMD, UPCAST, UNROLL
 ROWS, VECTORS = 6, 4  # of the register tile that is assumed before one is chosen

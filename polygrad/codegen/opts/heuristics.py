@@ -98,7 +98,8 @@ def _partition(nest: UOp, max_new_nests: int) -> tuple[UOp, tuple[int, ...]] | N
         if not (bounds := changes(nest, r)):
             continue
         sizes = [b - a for a, b in itertools.pairwise((0, *bounds, r.src[0].arg))]
-        smallest = max(sizes) if _looks_beyond(nest, r) else min(sizes)
+        is_copied_row = not info.sums and r.src[0].arg >= cost.MIN_COPIED_ROW
+        smallest = max(sizes) if is_copied_row or _looks_beyond(nest, r) else min(sizes)
         if len(sizes) <= min(cost.MAX_PARTS, max_new_nests + 1) and smallest >= cost.MIN_PART:
             return r, bounds
     return None
