@@ -57,6 +57,11 @@ test-all: python javascript chromium ## every test, more examples for each, then
 	$(PYTEST) -n $(JOBS) --dist loadfile -m e2e
 	$(BIN)/python examples/demo.py
 
+MINUTES ?= 10
+.PHONY: soak
+soak: $(STAMPS)/packages $(STAMPS)/wheel ## random programs on several devices, judged by torch (MINUTES=10)
+	PYTHONPATH=tests $(BIN)/python -m soak --minutes $(MINUTES)
+
 .PHONY: check
 check: $(STAMPS)/wheel node_modules/.stamp ## formatting, lint and types, Python and TypeScript
 	$(BIN)/ruff format --check .
