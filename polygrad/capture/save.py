@@ -49,7 +49,9 @@ def save_step(
     check.
     """
     named = _named(SavedStep(step, inputs, outputs), values, {})
-    data = named.program().to_bytes(write_entries(_entries(named.buffers())))
+    program = named.program()
+    program.check()
+    data = program.to_bytes(write_entries(_entries(named.buffers())))
     with open(path, "wb") as f:
         f.write(data)
 
@@ -87,15 +89,16 @@ def save_steps(
     buffers = {key: value for x in all_named.values() for key, value in x.buffers().items()}
     zeros = tuple(name for name in buffers if name in steps.zeros)
     programs = {name: x.program() for name, x in all_named.items()}
+    for program in programs.values():
+        program.check()
     bundle = Bundle(kind, settings, programs, files or {}, zeros)
     entries = _entries({name: value for name, value in buffers.items() if name not in zeros})
-    header = entries_header(entries)
-    length = len(header) + sum(len(entry.data) for entry in entries.values())
+    values = [entries_header(entries), *(entry.data for entry in entries.values())]
+    head = bundle.head(values)
     with open(path, "wb") as f:
-        f.write(bundle.head(length))
-        f.write(header)
-        for entry in entries.values():
-            f.write(entry.data)
+        f.write(head)
+        for piece in values:
+            f.write(piece)
 
 
 def _named(saved: SavedStep, values: Mapping[str, Any], unnamed: dict[Allocation, str]) -> _Named:

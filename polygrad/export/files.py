@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from polygrad.errors import ProgramError
+from polygrad.nn.safetensors import TensorEntry, read_entries, read_header
 from polygrad.runtime.bundle import (
     FEATURE_EXTRACTION,
     TEXT_CLASSIFICATION,
@@ -44,6 +45,16 @@ def open_bundle(source: Any, kind: str) -> tuple[Bundle, memoryview]:
     if bundle.kind != kind:
         raise wrong_kind(LOADERS[kind], kind, bundle.kind)
     return bundle, values
+
+
+def read_values(values: memoryview) -> dict[str, TensorEntry]:
+    """The values in a file, by name. Raises ArgumentError for damaged ones, ProgramError for metadata, which
+    no writer of these files writes."""
+    if not values:
+        return {}
+    if "__metadata__" in read_header(values)[1]:
+        raise ProgramError("values: expected tensors alone, got metadata too: export it again")
+    return read_entries(values)
 
 
 def wrong_kind(function: str, expected: str, kind: str) -> ProgramError:

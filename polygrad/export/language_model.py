@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from polygrad.errors import ArgumentError
-from polygrad.export.files import open_bundle
+from polygrad.export.files import open_bundle, read_values
 from polygrad.export.programs import Programs
 from polygrad.generation.engine import chunks_of
 from polygrad.generation.exporting import draw_name
@@ -22,7 +22,6 @@ from polygrad.hf.tokenizer import Tokenizer
 from polygrad.hf.tokenizer_export import FILE, read_tokenizer
 from polygrad.models.fields import Fields
 from polygrad.monitor import computing
-from polygrad.nn.safetensors import read_entries
 from polygrad.runtime.bundle import TEXT_GENERATION, Bundle
 from polygrad.tensor.tensor import Tensor
 
@@ -38,7 +37,7 @@ class LanguageModel:
     def __init__(self, bundle: Bundle, values: memoryview) -> None:
         settings = Fields(bundle.settings, "settings")
         programs = Programs(bundle.programs)
-        programs.set_values(read_entries(values), bundle.zeros)
+        programs.set_values(read_values(values), bundle.zeros)
         self.tokenizer: Tokenizer | None = (
             read_tokenizer(bundle.files[FILE]) if FILE in bundle.files else None
         )

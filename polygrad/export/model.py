@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
-from polygrad.export.files import read_source, wrong_kind
+from polygrad.export.files import read_source, read_values, wrong_kind
 from polygrad.export.programs import Programs, TensorSpec
 from polygrad.helpers import prod
 from polygrad.monitor import computing
@@ -130,7 +130,7 @@ def load(source: Any) -> Model:
     if is_bundle(data):
         raise wrong_kind("load", "an exported step", read_bundle(data)[0].kind)
     program, values = read_program(data)
-    return Model(program, read_entries(values) if values else {})
+    return Model(program, read_values(values))
 
 
 def _elements(spec: TensorSpec, value: Any, variables: dict[str, int]) -> memoryview:

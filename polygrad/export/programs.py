@@ -101,7 +101,8 @@ class Programs:
     def set_values(self, values: Mapping[str, TensorEntry], zeros: Collection[str] = ()) -> None:
         """Let parameters and state be these, and the `zeros` zero. Raises ProgramError, and changes nothing,
         for values that are not of these Programs."""
-        wanted = {x.name: (x.dtype, x.shape) for x in self.kept if x.name not in zeros}
+        zero_names = frozenset(zeros)
+        wanted = {x.name: (x.dtype, x.shape) for x in self.kept if x.name not in zero_names}
         got = {name: (x.dtype, x.shape) for name, x in values.items()}
         for name in [*wanted, *got]:
             if wanted.get(name) != got.get(name):

@@ -10,13 +10,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from polygrad.errors import ArgumentError, ModelError
-from polygrad.export.files import open_bundle
+from polygrad.export.files import open_bundle, read_values
 from polygrad.export.programs import Programs
 from polygrad.hf.tokenizer import Tokenizer
 from polygrad.hf.tokenizer_export import FILE, read_tokenizer
 from polygrad.models.fields import Fields
 from polygrad.monitor import computing
-from polygrad.nn.safetensors import read_entries
 from polygrad.runtime.bundle import FEATURE_EXTRACTION, TEXT_CLASSIFICATION, Bundle
 from polygrad.tensor.tensor import Tensor
 
@@ -28,7 +27,7 @@ class _TextReader:
     def __init__(self, bundle: Bundle, values: memoryview) -> None:
         settings = Fields(bundle.settings, "settings")
         self._programs = Programs(bundle.programs)
-        self._programs.set_values(read_entries(values), bundle.zeros)
+        self._programs.set_values(read_values(values), bundle.zeros)
         self.tokenizer: Tokenizer | None = (
             read_tokenizer(bundle.files[FILE]) if FILE in bundle.files else None
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import reprlib
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import ArgumentError
 from polygrad.helpers import prod
+from polygrad.runtime.strict_json import parse_json
 
 _NAMES: dict[DType, str] = {
     dtypes.bool: "BOOL", dtypes.int8: "I8", dtypes.uint8: "U8", dtypes.int16: "I16", dtypes.uint16: "U16",
@@ -93,12 +95,12 @@ def _fields(name: str, entry: Any) -> tuple[DType, tuple[int, ...], int, int]:
         lo, hi = entry["data_offsets"]
     except (KeyError, TypeError, ValueError) as e:
         raise ArgumentError(
-            f"safe_load: {name}: expected dtype, shape and data_offsets, got {entry!r:.200}"
+            f"safe_load: {name}: expected dtype, shape and data_offsets, got {reprlib.repr(entry)}"
         ) from e
     sizes = [*shape, lo, hi] if isinstance(shape, list) else [None]
     if len(sizes) > 66 or not all(type(n) is int and 0 <= n < 1 << 62 for n in sizes):
         raise ArgumentError(
-            f"safe_load: {name}: expected a shape and offsets of integers >= 0, got {entry!r:.200}"
+            f"safe_load: {name}: expected a shape and offsets of integers >= 0, got {reprlib.repr(entry)}"
         )
     return dtype, tuple(shape), lo, hi
 
@@ -165,16 +167,9 @@ def write_index(files: Mapping[str, str], total_size: int) -> bytes:
 
 def _json_object(raw: memoryview, what: str) -> dict[str, Any]:
     try:
-        value = json.loads(bytes(raw), object_pairs_hook=_without_duplicates)
+        value = parse_json(raw, floats=what == "index")
     except (ValueError, RecursionError) as e:
         raise ArgumentError(f"safetensors: expected a JSON {what}, got damaged bytes ({e})") from e
     if not isinstance(value, dict):
         raise ArgumentError(f"safetensors: expected a JSON object as {what}, got {type(value).__name__}")
     return value
-
-
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    out = dict(pairs)
-    if len(out) != len(pairs):
-        raise ArgumentError("safetensors: a name occurs twice in a JSON object")
-    return out

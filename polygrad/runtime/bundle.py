@@ -2,36 +2,41 @@
 
 A model that generates text is one: its Programs take prompts of several lengths, and draw tokens. A file is
 
-    b"PGRB" | u32 version | u32 header length | header (UTF-8 JSON) | the Programs | the files | values
+    b"PGRB" | u32 version | u32 header length | SHA-256 of the header | header (UTF-8 JSON) | settings
+    | the Programs | the files | values
 
-(little-endian). The values are a safetensors file. The header is
+(little-endian; `runtime/parts.py` says more). The settings are JSON, the values a safetensors file without
+metadata. The header is
 
-    {"kind", "settings", "programs": [{"name", "length"}], "files": [{"name", "length"}], "values": length,
+    {"kind", "settings": part, "programs": [{"name", part}], "files": [{"name", part}], "values": part,
      "zeros": [name]}
 
-with lengths in bytes. `kind` says what the Programs are for, and so what their names and the settings mean.
-Each Program is as `Program.to_bytes` writes it, without values of its own (see `runtime/program.py`); all
-are for one device. Parameters and states of one name are one memory in all Programs. The values have all
-of them but the `zeros`, which are zero at first. They come last, so that a reader can give the Programs their
-memory before, and write what arrives to where it stays.
+where a part has the fields `bytes` and `sha256`. `kind` says what the Programs are for, and so what their
+names and the settings mean. Each Program is as `Program.to_bytes` writes it, without values of its own (see
+`runtime/program.py`); all are for one device. Parameters and states of one name are one memory in all
+Programs. The values have all of them but the `zeros`, which are zero at first. They come last, so that a
+reader can give the Programs their memory before, and write what arrives to where it stays.
 """
 
 from __future__ import annotations
 
 import json
-import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from polygrad.errors import ProgramError
+from polygrad.runtime.parts import part_of, read_header, read_parts, write_header
 from polygrad.runtime.program import Program, read_program
+from polygrad.runtime.strict_json import parse_json
 
-MAGIC, VERSION = b"PGRB", 1
+MAGIC, VERSION = b"PGRB", 2
 TEXT_GENERATION = "text-generation"
 FEATURE_EXTRACTION = "feature-extraction"
 TEXT_CLASSIFICATION = "text-classification"
 _SHARED = ("param", "state")
+_FIELDS = frozenset({"kind", "settings", "programs", "files", "values", "zeros"})
+_SECTION = frozenset({"name", "bytes", "sha256"})
 
 
 @dataclass(frozen=True)
@@ -59,20 +64,25 @@ class Bundle:
         """The device of all Programs."""
         return next(iter(self.programs.values())).device
 
-    def head(self, values_length: int) -> bytes:
-        """The file up to the values, which are so long."""
+    def head(self, values: Iterable[Any] = ()) -> bytes:
+        """The file up to the values, which consist of these pieces. Raises ProgramError for settings that a
+        file cannot have."""
+        settings = json.dumps(self.settings, separators=(",", ":")).encode()
+        try:
+            parse_json(settings, floats=True)
+        except ValueError as e:
+            raise ProgramError(f"Bundle: expected settings that a file can have, got {e}") from e
         programs = {name: program.to_bytes() for name, program in self.programs.items()}
         header = {
             "kind": self.kind,
-            "settings": self.settings,
-            "programs": [{"name": name, "length": len(data)} for name, data in programs.items()],
-            "files": [{"name": name, "length": len(data)} for name, data in self.files.items()],
-            "values": values_length,
+            "settings": part_of([settings]),
+            "programs": [{"name": name, **part_of([data])} for name, data in programs.items()],
+            "files": [{"name": name, **part_of([data])} for name, data in self.files.items()],
+            "values": part_of(values),
             "zeros": self.zeros,
         }
-        text = json.dumps(header, separators=(",", ":")).encode()
-        start = MAGIC + struct.pack("<II", VERSION, len(text)) + text
-        return b"".join((start, *programs.values(), *self.files.values()))
+        start = write_header(MAGIC, VERSION, header)
+        return b"".join((start, settings, *programs.values(), *self.files.values()))
 
 
 def is_bundle(data: Any) -> bool:
@@ -82,55 +92,48 @@ def is_bundle(data: Any) -> bool:
 
 def read_bundle(data: Any) -> tuple[Bundle, memoryview]:
     """The Bundle in `data`, bytes or a buffer, and its values, which are not copied. Raises ProgramError."""
-    raw = memoryview(data).cast("B")
-    if not is_bundle(raw) or len(raw) < 12:
-        raise ProgramError(f"Bundle: expected bytes starting {MAGIC!r}, got {bytes(raw[:4])!r}")
-    version, length = struct.unpack_from("<II", raw, 4)
-    if version != VERSION:
-        raise ProgramError(f"Bundle: expected version {VERSION}, got {version}: export it again")
     try:
-        header = json.loads(bytes(raw[12 : 12 + length]))
-        sections = [*header["programs"], *header["files"], {"name": "", "length": header["values"]}]
-        parts = _divide(raw[12 + length :], sections)
-        programs, files, values = _grouped(header, parts)
-        kind, settings, zeros = header["kind"], header["settings"], header["zeros"]
-        if not isinstance(kind, str) or not isinstance(settings, dict):
-            raise ValueError(f"no kind and settings: {kind!r:.80}")
+        header, raw = read_header(memoryview(data).cast("B"), MAGIC, VERSION, "Bundle")
+        if header.keys() != _FIELDS:
+            raise ValueError(f"a header with the fields {sorted(header)}")
+        kind, zeros = header["kind"], header["zeros"]
+        if not isinstance(kind, str):
+            raise ValueError(f"no kind: {kind!r:.80}")
         if not isinstance(zeros, list) or not all(isinstance(name, str) for name in zeros):
             raise ValueError(f"no names of zeros: {zeros!r:.80}")
+        programs, files = _names(header["programs"]), _names(header["files"])
+        sections = [*zip(programs, header["programs"]), *zip(files, header["files"])]
+        described = [("the settings", header["settings"]), *sections, ("the values", header["values"])]
+        settings_text, *parts, values = read_parts(raw, described)
+        settings = parse_json(settings_text, floats=True)
+        if not isinstance(settings, dict):
+            raise ValueError(f"no settings: {settings!r:.80}")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
         raise ProgramError(f"Bundle: expected a whole file, got damaged bytes ({e})") from e
-    named = {name: read_program(part)[0] for name, part in programs.items()}
-    copies = {name: bytes(part) for name, part in files.items()}
+    named = {name: _read_program(name, part) for name, part in zip(programs, parts)}
+    copies = {name: bytes(part) for name, part in zip(files, parts[len(programs) :], strict=True)}
     return Bundle(kind, settings, named, copies, tuple(zeros)), values
 
 
-def _divide(raw: memoryview, sections: list[dict[str, Any]]) -> list[memoryview]:
-    lengths = [section["length"] for section in sections]
-    if any(type(n) is not int or n < 0 for n in lengths) or sum(lengths) != len(raw):
-        raise ValueError(f"sections of {lengths} bytes, {len(raw)} are there")
-    parts, end = [], 0
-    for n in lengths:
-        parts.append(raw[end : end + n])
-        end += n
-    return parts
+def _names(sections: Any) -> list[str]:
+    """The names of sections, which are different. Raises ValueError and others for what is no list of
+    sections."""
+    if not isinstance(sections, list):
+        raise ValueError(f"no list: {sections!r:.80}")
+    for section in sections:
+        if section.keys() != _SECTION or not isinstance(section["name"], str):
+            raise ValueError(f"no section: {section!r:.80}")
+    names = [section["name"] for section in sections]
+    if len(set(names)) != len(names):
+        raise ValueError(f"names that occur twice: {names!r:.80}")
+    return names
 
 
-def _grouped(
-    header: dict[str, Any], parts: list[memoryview]
-) -> tuple[dict[str, memoryview], dict[str, memoryview], memoryview]:
-    """The Programs and the files by name, and the values."""
-    groups: list[dict[str, memoryview]] = []
-    *named_parts, values = parts
-    remaining = iter(named_parts)
-    for kind in ("programs", "files"):
-        group: dict[str, memoryview] = {}
-        for section in header[kind]:
-            if not isinstance(section["name"], str) or section["name"] in group:
-                raise ValueError(f"no name of its own: {section!r}")
-            group[section["name"]] = next(remaining)
-        groups.append(group)
-    return groups[0], groups[1], values
+def _read_program(name: str, part: memoryview) -> Program:
+    program, values = read_program(part)
+    if values:
+        raise ProgramError(f"Bundle: {name}: expected a Program without values, got {len(values)} bytes")
+    return program
 
 
 def _check(bundle: Bundle) -> None:

@@ -2,13 +2,15 @@
 
 Plain, immutable, versioned data: no UOps, no devices' objects. `to_bytes` writes
 
-    b"PGRD" | u32 version | u32 header length | header (UTF-8 JSON) | the code of each kernel | the driver
-    | values
+    b"PGRD" | u32 version | u32 header length | SHA-256 of the header | header (UTF-8 JSON)
+    | the code of each kernel | the driver | values
 
-(little-endian), so any language can read it. `values` is empty, or a safetensors file with the contents of
-every buffer of the role `param` or `state`, by name. The header is this Program's fields, with lengths in
-bytes in the place of code and values. Names are unique among the inputs, among the outputs, and among
-parameters and state together. An element of a `shape` is an int, or the name of a Variable; null: unknown.
+(little-endian), so any language can read it. `values` is empty, or a safetensors file without metadata, with
+the contents of every buffer of the role `param` or `state`, by name. The header is this Program's fields. In
+the place of code and values it describes these parts, with their SHA-256 (`runtime/parts.py`). It is strict
+JSON (`runtime/strict_json.py`) with integers alone, and `_check` below says what a reader refuses.
+Names are unique among the inputs, among the outputs, and among parameters and state together. An element of a
+`shape` is an int, or the name of a Variable; null: unknown.
 
 The language of a kernel is the format of its `code`: `wasm` a module, `object` an object file for the target,
 `library` a shared object for it (which other kernels may share), `linear` INTERP's list of UOps as JSON,
@@ -47,22 +49,30 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
-import json
-import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from polygrad.dtype import to_dtype
+from polygrad.dtype import dtypes, to_dtype
 from polygrad.errors import ProgramError
 from polygrad.helpers import THREAD_VARIABLES, prod
-from polygrad.runtime.grid import Grid, as_tuples, is_grid_size
+from polygrad.runtime.grid import Grid, as_tuples, is_grid
+from polygrad.runtime.limits import (
+    MAX_ARGUMENTS,
+    MAX_BYTES,
+    MAX_INTEGER,
+    MAX_INVOCATIONS,
+    MAX_RANK,
+    MAX_SUBGROUP,
+    MAX_THREADS,
+)
+from polygrad.runtime.parts import part_of, read_header, read_parts, write_header
 
-MAGIC, VERSION = b"PGRD", 8
+MAGIC, VERSION = b"PGRD", 9
 ROLES = ("input", "output", "param", "state", "scratch")
 LANGUAGES = ("wasm", "object", "library", "linear", "wgsl", "cuda", "msl")
 GRID_LANGUAGES = frozenset({"wgsl", "cuda", "msl"})  # of kernels that are launched on grids
+_ITEM_SIZES = {dtype.name: dtype.itemsize for dtype in (*dtypes.all, *dtypes.fp8s)}
 
 
 @dataclass(frozen=True)
@@ -208,17 +218,23 @@ class Program:
                     f"{kernel.language}: export the step for another device, or use a newer polygrad"
                 )
 
+    def check(self) -> None:
+        """Raises ProgramError for a Program that readers of its bytes would refuse."""
+        try:
+            _check(self)
+        except (ValueError, KeyError, TypeError) as e:
+            raise ProgramError(f"Program: expected what a file can have, got {e}") from e
+
     def to_bytes(self, values: bytes = b"") -> bytes:
         """This Program, and `values` (see above), as bytes. The result is deterministic."""
         header = dataclasses.asdict(self)
         for kernel in header["kernels"]:
-            kernel["code"] = len(kernel["code"])
+            kernel["code"] = part_of([kernel["code"]])
         for launch in header["launches"]:
             del launch["places"]
-        header["driver"], header["values"] = len(self.driver), len(values)
-        text = json.dumps(header, separators=(",", ":"), sort_keys=True).encode()
+        header["driver"], header["values"] = part_of([self.driver]), part_of([values])
         codes = [*(k.code for k in self.kernels), self.driver, values]
-        return b"".join((MAGIC, struct.pack("<II", VERSION, len(text)), text, *codes))
+        return b"".join((write_header(MAGIC, VERSION, header), *codes))
 
     @staticmethod
     def from_bytes(data: bytes) -> Program:
@@ -229,26 +245,19 @@ class Program:
 def read_program(data: Any) -> tuple[Program, memoryview]:
     """Read the Program and the values that `Program.to_bytes` wrote, from bytes or a buffer. The values are
     not copied. Raises ProgramError for other data."""
-    raw = memoryview(data).cast("B")
-    if raw[:4] != MAGIC or len(raw) < 12:
-        raise ProgramError(f"Program.from_bytes: expected bytes starting {MAGIC!r}, got {bytes(raw[:4])!r}")
-    version, length = struct.unpack_from("<II", raw, 4)
-    if version != VERSION:
-        raise ProgramError(f"Program.from_bytes: expected version {VERSION}, got {version}: export it again")
     try:
-        program, values = _parse(json.loads(bytes(raw[12 : 12 + length])), raw[12 + length :])
+        header, raw = read_header(memoryview(data).cast("B"), MAGIC, VERSION, "Program.from_bytes")
+        program, values = _parse(header, raw)
         _check(program)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as e:
         raise ProgramError(f"Program.from_bytes: expected a whole Program, got damaged bytes ({e})") from e
     return program, values
 
 
-def _parse(header: dict[str, Any], blob: memoryview) -> tuple[Program, memoryview]:
-    lengths = [*(k["code"] for k in header["kernels"]), header["driver"], header["values"]]
-    if any(type(n) is not int or n < 0 for n in lengths) or sum(lengths) != len(blob):
-        raise ValueError(f"code and values of {lengths} bytes, {len(blob)} are there")
-    ends = list(itertools.accumulate(lengths))
-    *codes, driver, values = (blob[end - n : end] for n, end in zip(lengths, ends, strict=True))
+def _parse(header: dict[str, Any], raw: memoryview) -> tuple[Program, memoryview]:
+    described = [(f"the code of kernel {k['name']!r:.80}", k["code"]) for k in _tuple(header["kernels"])]
+    described += [("the driver", header["driver"]), ("the values", header["values"])]
+    *codes, driver, values = read_parts(raw, described)
     kernels = (
         _read(
             Kernel,
@@ -273,24 +282,22 @@ def _parse(header: dict[str, Any], blob: memoryview) -> tuple[Program, memoryvie
         _read(BufferSpec, b, shape=None if b["shape"] is None else _tuple(b["shape"]))
         for b in _tuple(header["buffers"])
     )
-    program = Program(
-        device=header["device"],
-        target=header["target"],
+    others = {name: value for name, value in header.items() if name != "values"}
+    program = _read(
+        Program,
+        others,
         buffers=tuple(buffers),
         kernels=tuple(kernels),
         launches=tuple(launches),
         variables=tuple(_read(Variable, v) for v in _tuple(header["variables"])),
-        arena=header["arena"],
         driver=bytes(driver),
-        threads=header["threads"],
-        shared_memory=header["shared_memory"],
     )
     return program, values
 
 
 def _tuple(value: Any) -> tuple[Any, ...]:
     if not isinstance(value, list):
-        raise ValueError(f"no list: {value!r}")
+        raise ValueError(f"no list: {value!r:.80}")
     return tuple(value)
 
 
@@ -307,68 +314,104 @@ def _read(cls: Any, fields: dict[str, Any], **replacements: Any) -> Any:
     return cls(**{**fields, **replacements})
 
 
-def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _expect(condition: bool, what: str, got: object) -> None:
-    if not condition:
-        raise ValueError(f"no {what}: {got}")
-
-
 def _check(program: Program) -> None:
-    """Raises ValueError for an inconsistent Program."""
+    """Raises ValueError, TypeError or KeyError for a Program that contradicts itself or exceeds a limit.
+    `checkHeader` of `wasm_runtime/src/program_checks.ts` refuses the same Programs."""
     names = (program.device, program.target)
     _expect(all(isinstance(name, str) for name in names), "device and target", names)
-    _expect(_is_count(program.arena), "size of an arena", program.arena)
-    _expect(_is_count(program.threads) and program.threads > 0, "number of threads", program.threads)
+    _expect(_is_count(program.arena, MAX_BYTES), "size of an arena", program.arena)
+    _expect(_is_count(program.threads, MAX_THREADS) and program.threads > 0, "threads", program.threads)
     parallel = any(kernel.parallel for kernel in program.kernels)
     _expect(program.threads == 1 or parallel, "parallel kernel for its threads", program.threads)
     _expect(type(program.shared_memory) is bool, "kind of memory", program.shared_memory)
     for v in program.variables:
-        numbers = type(v.lo) is int and type(v.hi) is int and v.lo <= v.hi
-        _expect(isinstance(v.name, str) and numbers, "Variable", v)
-    _check_buffers(program)
-    variables = {v.name for v in program.variables} | THREAD_VARIABLES
-    for k in program.kernels:
-        _expect(isinstance(k.name, str) and k.language in LANGUAGES, "kernel", k.name)
-        _expect(_is_count(k.n_buffers), "number of buffers", k.n_buffers)
-        _expect(variables.issuperset(k.variables), "variables of the Program", k.variables)
-        _expect(all(_is_count(n) and n < k.n_buffers for n in k.writes), "pointers of the kernel", k.writes)
-        _expect(type(k.parallel) is bool, "parallel kernel or serial one", k.parallel)
-        _expect(_is_count(k.subgroup), "size of a subgroup", k.subgroup)
-        size = k.workgroup
-        is_size = size is not None and len(size) == 3 and all(_is_count(n) and n > 0 for n in size)
-        _expect(is_size if k.language in GRID_LANGUAGES else size is None, "size of a workgroup", size)
-    sizes = frozenset(v.name for v in program.variables)
-    for launch in program.launches:
-        _expect(_is_count(launch.kernel) and launch.kernel < len(program.kernels), "kernel", launch)
-        kernel, grid = program.kernels[launch.kernel], launch.grid
-        _expect(len(launch.bindings) == kernel.n_buffers, "binding for each pointer", launch)
-        for b in launch.bindings:
-            within = _is_count(b.buffer) and b.buffer < len(program.buffers)
-            _expect(within and _is_count(b.offset), "buffer", b)
-        _expect(_is_grid(grid, sizes) if kernel.language in GRID_LANGUAGES else grid is None, "grid", launch)
-        _expect(type(launch.barrier) is bool, "barrier", launch)
-
-
-def _is_grid(grid: Any, variables: frozenset[str]) -> bool:
-    if grid is None or len(grid) != 3:
-        return False
-    return all(n > 0 if type(n) is int else is_grid_size(n, variables) for n in grid)
-
-
-def _check_buffers(program: Program) -> None:
+        _check_variable(v)
     bounds = {v.name: v.hi for v in program.variables}
+    _expect(len(bounds) == len(program.variables), "names of their own of Variables", program.variables)
+    nbytes = [_check_buffer(spec, bounds, program.arena) for spec in program.buffers]
+    _check_names(program.buffers)
+    variables = frozenset(bounds)
+    known = variables | THREAD_VARIABLES
+    for kernel in program.kernels:
+        _check_kernel(kernel, known)
+    for launch in program.launches:
+        _expect(_is_count(launch.kernel, len(program.kernels) - 1), "kernel", launch)
+        _check_launch(launch, program.kernels[launch.kernel], nbytes, variables)
+
+
+def _expect(condition: bool, what: str, got: object) -> None:
+    if not condition:
+        raise ValueError(f"no {what}: {got!r:.200}")
+
+
+def _is_count(value: Any, most: int = MAX_INTEGER) -> bool:
+    return type(value) is int and 0 <= value <= most
+
+
+def _check_variable(v: Variable) -> None:
+    is_range = all(type(n) is int and abs(n) <= MAX_INTEGER for n in (v.lo, v.hi)) and v.lo <= v.hi
+    _expect(isinstance(v.name, str) and v.name not in THREAD_VARIABLES and is_range, "Variable", v)
+
+
+def _check_buffer(spec: BufferSpec, bounds: Mapping[str, int], arena: int) -> int:
+    """The bytes of a buffer. `bounds`: the greatest value of each Variable."""
+    _expect(spec.role in ROLES and isinstance(spec.name, str), "buffer", spec)
+    _expect(isinstance(spec.dtype, str) and spec.dtype in _ITEM_SIZES, "dtype of memory", spec)
+    _expect(_is_count(spec.size), "size of a buffer", spec)
+    nbytes = spec.size * _ITEM_SIZES[spec.dtype]
+    _expect(nbytes <= MAX_BYTES, "size of a buffer", spec)
+    if spec.role == "scratch":
+        _expect(_is_count(spec.offset) and spec.offset + nbytes <= arena, "place in the arena", spec)
+    else:
+        _expect(type(spec.offset) is int and spec.offset == -1, "place", spec)
+    if spec.shape is not None:
+        sizes = [bounds[n] if isinstance(n, str) else n for n in spec.shape]
+        _expect(_product(sizes) == spec.size, "shape", spec)
+    return nbytes
+
+
+def _product(sizes: list[Any]) -> int | None:
+    """The number of elements; None for no shape."""
+    product = 1
+    for n in sizes:
+        if not _is_count(n) or product * n > MAX_BYTES:
+            return None
+        product *= n
+    return product if len(sizes) <= MAX_RANK else None
+
+
+def _check_names(buffers: Iterable[BufferSpec]) -> None:
     names: set[tuple[str, str]] = set()
-    for spec in program.buffers:
-        texts = isinstance(spec.dtype, str) and isinstance(spec.name, str)
-        _expect(spec.role in ROLES and _is_count(spec.size) and texts, "buffer", spec)
-        in_arena = _is_count(spec.offset) and spec.offset <= program.arena
-        _expect(in_arena if spec.role == "scratch" else spec.offset == -1, "place", spec)
+    for spec in buffers:
         key = ("value" if spec.role in ("param", "state") else spec.role, spec.name)
         _expect(not spec.name or key not in names, "name of its own", spec)
         names.add(key)
-        if spec.shape is not None:
-            sizes = [bounds[n] if isinstance(n, str) else n for n in spec.shape]
-            _expect(all(_is_count(n) for n in sizes) and prod(sizes) == spec.size, "shape", spec)
+
+
+def _check_kernel(k: Kernel, variables: frozenset[str]) -> None:
+    _expect(isinstance(k.name, str) and k.language in LANGUAGES, "kernel", (k.name, k.language))
+    _expect(_is_count(k.n_buffers, MAX_ARGUMENTS - len(k.variables)), "number of arguments", k.n_buffers)
+    _expect(variables.issuperset(k.variables), "variables of the Program", k.variables)
+    _expect(all(_is_count(n, k.n_buffers - 1) for n in k.writes), "pointers of the kernel", k.writes)
+    _expect(type(k.parallel) is bool, "parallel kernel or serial one", k.parallel)
+    _expect(_is_count(k.subgroup, MAX_SUBGROUP), "size of a subgroup", k.subgroup)
+    is_size = k.workgroup is not None and _is_workgroup(k.workgroup)
+    _expect(
+        is_size if k.language in GRID_LANGUAGES else k.workgroup is None, "size of a workgroup", k.workgroup
+    )
+
+
+def _is_workgroup(size: tuple[int, int, int]) -> bool:
+    is_triple = len(size) == 3 and all(_is_count(n, MAX_INVOCATIONS) for n in size)
+    return is_triple and 0 < prod(size) <= MAX_INVOCATIONS
+
+
+def _check_launch(launch: Launch, kernel: Kernel, nbytes: list[int], variables: frozenset[str]) -> None:
+    """`nbytes`: the size of each buffer."""
+    _expect(len(launch.bindings) == kernel.n_buffers, "binding for each pointer", launch)
+    for b in launch.bindings:
+        _expect(_is_count(b.buffer, len(nbytes) - 1), "buffer", b)
+        _expect(_is_count(b.offset, nbytes[b.buffer]), "offset in a buffer", b)
+    has_grid = is_grid(launch.grid, variables)
+    _expect(has_grid if kernel.language in GRID_LANGUAGES else launch.grid is None, "grid", launch)
+    _expect(type(launch.barrier) is bool, "barrier", launch)

@@ -18,6 +18,7 @@ from javascript_hosts import ROOT, built, run
 
 from polygrad import Device, Tensor, TinyJit, compile_step, nn, quantize
 from polygrad.nn.state import get_state_dict, safe_load
+from polygrad.runtime.program import read_program
 from polygrad.runtime.wasm.device import WasmRuntime
 from polygrad.wasm.opcodes import opcode
 
@@ -146,16 +147,17 @@ def test_products_of_bytes_are_right_from_the_first_run(where: str, tmp_path: Pa
     assert seen == {"y": hexes(jit(Tensor(x))["y"])}
 
 
-@pytest.mark.parametrize("damage", ["cut", "version", "values"])
+@pytest.mark.parametrize("damage", ["cut", "version", "values", "byte"])
 def test_a_damaged_file_is_refused_in_node(damage: str, tmp_path: Path) -> None:
     path = tmp_path / "c.pgrd"
     classifier(path)
     good = path.read_bytes()
-    at = good.rindex(b'"dtype":"F32"')
+    program, values = read_program(good)
     bad, text = {
         "cut": (good[:-7], "the file is damaged"),
-        "version": (good[:4] + b"\2" + good[5:], "expected version 8, got 2"),
-        "values": (good[:at] + b'"dtype":"F99"' + good[at + 13 :], "safetensors: .*F99"),
+        "version": (good[:4] + b"\2" + good[5:], "expected version 9, got 2"),
+        "values": (program.to_bytes(bytes(values).replace(b"F32", b"F99")), "safetensors: .*F99"),
+        "byte": (good[:-1] + bytes([good[-1] ^ 1]), "values: expected bytes of SHA-256"),
     }[damage]
     path.write_bytes(bad)
     command = ["node", str(HERE / "run_exported.mjs"), str(ENTRIES["esm"]), str(path), "none"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from polygrad.dtype import DType, dtypes
 from polygrad.errors import CompileError, InternalError, OutOfMemoryError, ProgramError
 from polygrad.renderer.interp_json import render_interp
 from polygrad.runtime.interp.device import InterpRuntime
+from polygrad.runtime.interp.python import load_kernel
 from polygrad.runtime.interp.scalar import round_float
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, Variable
 from polygrad.uop.args import Param, Reg
@@ -415,3 +417,20 @@ def test_rounding_by_fractions_is_the_machines(dtype: DType) -> None:
         narrow = x.astype(np.float32)
         expected = round_bfloat16(narrow) if dtype is dtypes.bfloat16 else narrow.astype(numpy_dtype(dtype))
     assert_same(np.array([round_float(dtype, float(v)) for v in x]), expected.astype(np.float64))
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        ["PARAM", "float32", [], ["0):\n import os\n os._exit(3)\n#", 4, 0]],
+        ["PARAM", "float32", [], [0, "4", 0]],
+        ["PARAM", "float32", [], [0, True, 0]],
+        ["DEFINE_REG", "float32", [], ["0\n import os; os._exit(3)"]],
+        ["CONST", "int32", [], "1; import os; os._exit(3)"],
+        ["CONST", "int32", [], [1]],
+    ],
+)
+def test_text_of_a_kernel_never_becomes_source(instruction: list[Any]) -> None:
+    code = json.dumps({"name": "f", "instructions": [instruction]}).encode()
+    with pytest.raises(CompileError, match="expected an integer in an instruction, got"):
+        load_kernel(code)

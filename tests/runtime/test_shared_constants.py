@@ -13,7 +13,7 @@ import pytest
 
 from polygrad.helpers import THREAD_VARIABLES
 from polygrad.nn import safetensors
-from polygrad.runtime import program
+from polygrad.runtime import bundle, limits, parts, program
 from polygrad.runtime.webgpu import device, host
 
 ROOT = Path(__file__).parents[2]
@@ -32,10 +32,20 @@ def constant(file: str, name: str) -> Any:
 def test_the_format_of_a_program_is_the_same() -> None:
     assert constant("program.ts", "MAGIC").encode() == program.MAGIC
     assert constant("program.ts", "VERSION") == program.VERSION
-    assert constant("program.ts", "ROLES") == list(program.ROLES)
-    assert constant("program.ts", "LANGUAGES") == list(program.LANGUAGES)
-    assert set(constant("program.ts", "GRID_LANGUAGES")) == program.GRID_LANGUAGES
-    assert set(constant("program.ts", "THREAD_VARIABLES")) == THREAD_VARIABLES
+    assert constant("program_checks.ts", "ROLES") == list(program.ROLES)
+    assert constant("program_checks.ts", "LANGUAGES") == list(program.LANGUAGES)
+    assert set(constant("program_checks.ts", "GRID_LANGUAGES")) == program.GRID_LANGUAGES
+    assert set(constant("program_checks.ts", "THREAD_VARIABLES")) == THREAD_VARIABLES
+    assert constant("files.ts", "MAGIC").encode() == bundle.MAGIC
+    assert constant("files.ts", "VERSION") == bundle.VERSION
+    assert constant("files.ts", "FIELDS") == sorted(bundle._FIELDS)
+    assert constant("parts.ts", "BLOCK") == parts.BLOCK
+    assert constant("parts.ts", "PREFIX") == parts._PREFIX.size
+
+
+@pytest.mark.parametrize("name", [name for name in vars(limits) if name.startswith("MAX_")])
+def test_the_limits_of_a_file_are_the_same(name: str) -> None:
+    assert constant("limits.ts", name) == getattr(limits, name)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +59,7 @@ def test_the_format_of_a_program_is_the_same() -> None:
     ],
 )
 def test_the_fields_of_a_programs_parts_are_the_same(name: str, record: type) -> None:
-    assert constant("program.ts", "FIELDS")[name] == sorted(
+    assert constant("program_checks.ts", "FIELDS")[name] == sorted(
         field.name for field in fields(record) if field.compare
     )
 

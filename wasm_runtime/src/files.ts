@@ -4,11 +4,15 @@
  */
 
 import { ProgramError } from "./errors";
+import { hasMagic, isPart, PREFIX, readHeader, takeParts, type Part } from "./parts";
 import type { PieceReader } from "./pieces";
-import { PREFIX, readProgram, readProgramLater, type Program } from "./program";
+import { readProgram, readProgramLater, type Program } from "./program";
+import { parseJson } from "./strict_json";
 
 const MAGIC = "PGRB";
-const VERSION = 1;
+const VERSION = 2;
+const FIELDS = ["files", "kind", "programs", "settings", "values", "zeros"];
+const FORMAT = { what: "bundle", magic: MAGIC, version: VERSION };
 
 /** The kind of a file that is one Program. */
 export const STEP = "an exported step";
@@ -21,22 +25,20 @@ const LOADERS: Readonly<Record<string, string>> = {
   "text-classification": "loadTextClassifier",
 };
 
-/** An exported file without its values. `values`: their length in bytes. `zeros`: the values that are zero at first. */
+/** An exported file without its values. `values`: what there is to know of them. `zeros`: the values that are zero at first. */
 export interface Head {
   readonly kind: string;
   readonly programs: ReadonlyMap<string, Program>;
   readonly files: ReadonlyMap<string, Uint8Array>;
   readonly settings: Readonly<Record<string, unknown>>;
   readonly zeros: readonly string[];
-  readonly values: number;
+  readonly values: Part;
 }
 
-interface Section {
-  readonly name: string;
-  readonly length: number;
-}
+type Section = Part & { readonly name: string };
 
-type Header = Omit<Head, "programs" | "files"> & {
+type Header = Pick<Head, "kind" | "zeros" | "values"> & {
+  readonly settings: Part;
   readonly programs: readonly Section[];
   readonly files: readonly Section[];
 };
@@ -45,7 +47,7 @@ type Header = Omit<Head, "programs" | "files"> & {
 export async function readHead(reader: PieceReader, kind: string): Promise<Head> {
   const head = await readAnyHead(reader);
   if (head.kind === kind) return head;
-  const loader = LOADERS[head.kind];
+  const loader = Object.hasOwn(LOADERS, head.kind) ? LOADERS[head.kind] : undefined;
   throw new ProgramError(
     `${LOADERS[kind] ?? "load"}: expected ${kind}, got a file for ${head.kind}: ` +
       (loader === undefined ? "use a newer polygrad" : `use ${loader}`),
@@ -55,8 +57,7 @@ export async function readHead(reader: PieceReader, kind: string): Promise<Head>
 /** The start of a file. Rejects with ProgramError for a damaged one. */
 export async function readAnyHead(reader: PieceReader): Promise<Head> {
   const prefix = await reader.take(PREFIX);
-  const isBundle = prefix.length === PREFIX && String.fromCharCode(...prefix.subarray(0, 4)) === MAGIC;
-  return isBundle ? readBundle(prefix, reader) : readStep(prefix, reader);
+  return hasMagic(prefix, MAGIC) ? readBundle(prefix, reader) : readStep(prefix, reader);
 }
 
 async function readStep(prefix: Uint8Array, reader: PieceReader): Promise<Head> {
@@ -66,48 +67,38 @@ async function readStep(prefix: Uint8Array, reader: PieceReader): Promise<Head> 
 }
 
 async function readBundle(prefix: Uint8Array, reader: PieceReader): Promise<Head> {
-  const view = new DataView(prefix.buffer, prefix.byteOffset, prefix.byteLength);
-  const version = view.getUint32(4, true);
-  if (version !== VERSION) {
-    throw new ProgramError(`bundle: expected version ${VERSION}, got ${version}: export it again`);
-  }
-  const header = parsed(await reader.take(view.getUint32(8, true)));
-  const read = async ({ name, length }: Section): Promise<Uint8Array> => {
-    const bytes = await reader.take(length);
-    if (bytes.length === length) return bytes;
-    throw new ProgramError(`${name}: expected ${length} bytes, got ${bytes.length}: the file is damaged`);
-  };
+  const { kind, zeros, values, ...header } = await readHeader<Header>(prefix, reader, FORMAT, checkHeader);
+  const sections = [...header.programs, ...header.files];
+  const names = sections.map(({ name }) => name);
+  const [text = new Uint8Array(), ...parts] = await takeParts(
+    reader,
+    [header.settings, ...sections],
+    ["settings", ...names],
+  );
+  const settings = settingsOf(text);
   const programs = new Map<string, Program>();
-  for (const section of header.programs) programs.set(section.name, readProgram(await read(section)));
   const files = new Map<string, Uint8Array>();
-  for (const section of header.files) files.set(section.name, await read(section));
-  checkShared([...programs.values()], header.zeros);
-  return { ...header, programs, files };
+  for (const [i, name] of names.entries()) {
+    const bytes = parts[i] ?? new Uint8Array();
+    if (i >= header.programs.length) files.set(name, bytes);
+    else programs.set(name, await readProgram(bytes));
+  }
+  checkShared(programs, zeros);
+  return { kind, programs, files, settings, zeros, values };
 }
 
-function parsed(bytes: Uint8Array): Header {
-  let header: Partial<Header>;
-  try {
-    header = (JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)) ?? {}) as Header;
-  } catch (cause) {
-    throw new ProgramError(`bundle: expected a whole header, got damaged bytes (${String(cause)})`, {
-      cause,
-    });
-  }
+/** Throws TypeError for a header that contradicts itself. */
+function checkHeader(header: Header): void {
   const { kind, settings, programs, files, zeros, values } = header;
   const isGood =
+    Object.keys(header).sort().join() === FIELDS.join() &&
     typeof kind === "string" &&
-    isObject(settings) &&
     [programs, files].every(areSections) &&
     Array.isArray(zeros) &&
     zeros.every((name) => typeof name === "string") &&
-    isCount(values);
-  if (!isGood) throw new ProgramError("bundle: expected a header with programs and files, got a damaged one");
-  return header as Header;
+    [settings, values].every((part) => isPart(part));
+  if (!isGood) throw new TypeError("no header with programs and files");
 }
-
-const isObject = (x: unknown): boolean => typeof x === "object" && x !== null && !Array.isArray(x);
-const isCount = (n: unknown): boolean => Number.isSafeInteger(n) && (n as number) >= 0;
 
 /** Whether this is a list of sections with names of their own. */
 function areSections(list: unknown): boolean {
@@ -116,12 +107,34 @@ function areSections(list: unknown): boolean {
   const names = new Set(sections.map(({ name }) => name));
   return (
     names.size === list.length &&
-    sections.every(({ name, length }) => typeof name === "string" && isCount(length))
+    sections.every((section) => typeof section.name === "string" && isPart(section, "name"))
   );
 }
 
+function settingsOf(text: Uint8Array): Head["settings"] {
+  let settings: unknown;
+  try {
+    settings = parseJson(text, true);
+  } catch (cause) {
+    throw new ProgramError(`bundle: expected settings of JSON, got damaged bytes (${String(cause)})`, {
+      cause,
+    });
+  }
+  if (typeof settings === "object" && settings !== null && !Array.isArray(settings)) {
+    return settings as Head["settings"];
+  }
+  throw new ProgramError("bundle: expected an object of settings, got other JSON: the file is damaged");
+}
+
 /** Throws ProgramError unless the Programs agree on what they share. */
-function checkShared(programs: readonly Program[], zeros: readonly string[]): void {
+function checkShared(named: ReadonlyMap<string, Program>, zeros: readonly string[]): void {
+  const programs = [...named.values()];
+  const withValues = [...named].find(([, { values }]) => values.length > 0);
+  if (withValues !== undefined) {
+    throw new ProgramError(
+      `bundle: ${withValues[0]}: expected a Program without values, got one with values`,
+    );
+  }
   if (new Set(programs.map(({ device }) => device)).size !== 1) {
     throw new ProgramError("bundle: expected Programs for one device");
   }

@@ -1,22 +1,14 @@
 /** Reads the bytes of a Program; the format is described in `polygrad/runtime/program.py`. */
 
 import { ProgramError } from "./errors";
-import type { PieceReader } from "./pieces";
+import type { GridSize } from "./grid";
+import { PREFIX, readHeader, takeParts, type Part } from "./parts";
+import { PieceReader } from "./pieces";
+import { checkHeader, type Header, type LANGUAGES, type ROLES } from "./program_checks";
 
 const MAGIC = "PGRD";
-const VERSION = 8;
-/** The bytes before the header. */
-export const PREFIX = 12;
-
-const ROLES = ["input", "output", "param", "state", "scratch"] as const;
-const LANGUAGES = ["wasm", "object", "library", "linear", "wgsl", "cuda", "msl"] as const;
-const GRID_LANGUAGES: readonly string[] = ["wgsl", "cuda", "msl"];
-
-/**
- * The variables of a parallel kernel: the number of the thread that runs it, the number of threads, the number of the
- * part of its work that a call does, and the number of parts. This is their order in a `LaunchList`.
- */
-export const THREAD_VARIABLES: readonly string[] = ["thread", "threads", "part", "parts"];
+const VERSION = 9;
+const FORMAT = { what: "Program", magic: MAGIC, version: VERSION };
 
 export type Role = (typeof ROLES)[number];
 
@@ -52,9 +44,6 @@ export interface KernelSpec {
   readonly workgroup: readonly [number, number, number] | null;
   readonly subgroup: number;
 }
-
-/** A number of workgroups: a number, the name of a Variable, or an operation on sizes (see `gridSize`). */
-export type GridSize = number | string | readonly [string, GridSize] | readonly [string, GridSize, GridSize];
 
 /**
  * `grid`: the workgroups along x, y and z, for kernels that are source text of GPUs, else null. `barrier`: all threads
@@ -92,119 +81,31 @@ export interface Program {
   readonly values: Uint8Array;
 }
 
-type Header = Omit<Program, "kernels" | "driver" | "values"> & {
-  readonly driver: number;
-  readonly values: number;
-  readonly kernels: readonly (Omit<KernelSpec, "code"> & { readonly code: number })[];
-};
-
-/** The Program in `data`, whose code and values are parts of `data`. Throws ProgramError for anything else. */
-export function readProgram(data: Uint8Array): Program {
-  const codeStart = PREFIX + headerLength(data.subarray(0, PREFIX));
-  const header = readHeader(data.subarray(PREFIX, codeStart));
-  const end = codeStart + codeLength(header) + header.values;
-  if (end !== data.length) {
-    throw new ProgramError(`Program: expected ${end} bytes, got ${data.length}: the file is damaged`);
-  }
-  return withCode(header, data.subarray(codeStart));
+/** The Program in `data`. Rejects with ProgramError for anything else. */
+export async function readProgram(data: Uint8Array): Promise<Program> {
+  const reader = new PieceReader(data);
+  const { program, values } = await readProgramLater(await reader.take(PREFIX), reader);
+  const [bytes = new Uint8Array()] = await takeParts(reader, [values], ["values"]);
+  await reader.end();
+  return { ...program, values: bytes };
 }
 
-/** Whether a file that begins with these bytes is a Program. */
-export function isProgram(prefix: Uint8Array): boolean {
-  return prefix.length === PREFIX && String.fromCharCode(...prefix.subarray(0, 4)) === MAGIC;
-}
-
-/** A Program without its values, and their length, from a file whose first `PREFIX` bytes are known. Rejects with ProgramError. */
+/**
+ * A Program without its values, and what its header says of them, from a file whose first `PREFIX` bytes are known.
+ * Rejects with ProgramError.
+ */
 export async function readProgramLater(
   prefix: Uint8Array,
   reader: PieceReader,
-): Promise<{ readonly program: Program; readonly values: number }> {
-  const header = readHeader(await reader.take(headerLength(prefix)));
-  const code = await reader.take(codeLength(header));
-  if (code.length < codeLength(header)) {
-    throw new ProgramError(
-      `Program: expected code of ${codeLength(header)} bytes, got ${code.length}: the file is damaged`,
-    );
-  }
-  return { program: withCode({ ...header, values: 0 }, code), values: header.values };
-}
-
-/** The length of the header, by the first `PREFIX` bytes of a file. */
-function headerLength(prefix: Uint8Array): number {
-  if (!isProgram(prefix)) {
-    const magic = String.fromCharCode(...prefix.subarray(0, 4));
-    throw new ProgramError(`Program: expected bytes starting ${MAGIC}, got ${JSON.stringify(magic)}`);
-  }
-  const view = new DataView(prefix.buffer, prefix.byteOffset, prefix.byteLength);
-  const version = view.getUint32(4, true);
-  if (version !== VERSION) {
-    throw new ProgramError(`Program: expected version ${VERSION}, got ${version}: export it again`);
-  }
-  return view.getUint32(8, true);
-}
-
-function codeLength({ kernels, driver }: Header): number {
-  return kernels.reduce((sum, { code }) => sum + code, driver);
-}
-
-/** A Program of its header and the bytes that follow it. */
-function withCode(header: Header, bytes: Uint8Array): Program {
-  let end = 0;
-  const take = (length: number): Uint8Array => bytes.subarray(end, (end += length));
-  const kernels = header.kernels.map((kernel) => ({ ...kernel, code: take(kernel.code) }));
-  return { ...header, kernels, driver: take(header.driver), values: take(header.values) };
-}
-
-function readHeader(bytes: Uint8Array): Header {
-  try {
-    const header = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)) as Header;
-    checkHeader(header);
-    return header;
-  } catch (cause) {
-    throw new ProgramError(`Program: expected a whole header, got damaged bytes (${String(cause)})`, {
-      cause,
-    });
-  }
-}
-
-function check(holds: boolean, what: string, got: unknown): void {
-  if (!holds) throw new TypeError(`${what}: ${JSON.stringify(got)}`);
-}
-
-const isCount = (n: unknown): n is number => Number.isSafeInteger(n) && (n as number) >= 0;
-const isText = (text: unknown): text is string => typeof text === "string";
-
-const isTriple = (list: unknown): list is readonly unknown[] => Array.isArray(list) && list.length === 3;
-
-/** Integer operations of grids' sizes. IDIV and MOD round to minus infinity. */
-const UNARY: Readonly<Record<string, (a: number) => number>> = { NEG: (a) => -a };
-const BINARY: Readonly<Record<string, (a: number, b: number) => number>> = {
-  ADD: (a, b) => a + b,
-  SUB: (a, b) => a - b,
-  MUL: (a, b) => a * b,
-  IDIV: (a, b) => Math.floor(a / b),
-  MOD: (a, b) => a - b * Math.floor(a / b),
-  MAX: Math.max,
-  SHL: (a, b) => a * 2 ** b,
-  SHR: (a, b) => Math.floor(a / 2 ** b),
-  AND: (a, b) => Number(BigInt(a) & BigInt(b)),
-};
-
-/** The value of a grid's size for these values of the Variables. */
-export function gridSize(size: GridSize, variables: Readonly<Record<string, number>>): number {
-  if (typeof size === "number") return size;
-  let made: number | undefined;
-  if (typeof size === "string") {
-    made = variables[size];
-  } else {
-    const [op, ...operands] = size;
-    const [a = NaN, b = NaN] = operands.map((x) => gridSize(x, variables));
-    made = operands.length === 1 ? UNARY[op]?.(a) : BINARY[op]?.(a, b);
-  }
-  if (made === undefined) {
-    throw new ProgramError(`Program: expected a size of a grid, got ${JSON.stringify(size)}`);
-  }
-  return made;
+): Promise<{ readonly program: Program; readonly values: Part }> {
+  const header = await readHeader<Header>(prefix, reader, FORMAT, checkHeader);
+  const parts = [...header.kernels.map(({ code }) => code), header.driver];
+  const names = [...header.kernels.map(({ name }) => `code of kernel ${name}`), "driver"];
+  const codes = await takeParts(reader, parts, names);
+  const none = new Uint8Array();
+  const kernels = header.kernels.map((kernel, i) => ({ ...kernel, code: codes[i] ?? none }));
+  const driver = codes.at(-1) ?? none;
+  return { program: { ...header, kernels, driver, values: none }, values: header.values };
 }
 
 /** Throws ProgramError unless `variables` has all of the Program's, in their bounds. */
@@ -214,96 +115,5 @@ export function checkVariables(program: Program, variables: Readonly<Record<stri
     if (value === undefined || !Number.isInteger(value) || value < lo || value > hi) {
       throw new ProgramError(`run: expected variable ${name} from ${lo} to ${hi}, got ${value ?? "none"}`);
     }
-  }
-}
-
-/** Whether this is a size of a grid over these Variables. A size that is a plain number must be positive. */
-function isGridSize(size: unknown, variables: ReadonlyMap<string, number>, top = true): boolean {
-  if (typeof size === "string") return variables.has(size);
-  if (!Array.isArray(size)) return Number.isSafeInteger(size) && (!top || (size as number) > 0);
-  const [op, ...operands] = size as readonly unknown[];
-  const operations = operands.length === 1 ? UNARY : operands.length === 2 ? BINARY : {};
-  return (
-    isText(op) && Object.hasOwn(operations, op) && operands.every((x) => isGridSize(x, variables, false))
-  );
-}
-
-/** The fields of the objects in a header; all are required, and there are no others. */
-const FIELDS = {
-  buffer: ["dtype", "name", "offset", "role", "shape", "size"],
-  kernel: [
-    "code",
-    "language",
-    "n_buffers",
-    "name",
-    "parallel",
-    "subgroup",
-    "variables",
-    "workgroup",
-    "writes",
-  ],
-  launch: ["barrier", "bindings", "grid", "kernel"],
-  binding: ["buffer", "offset"],
-  variable: ["hi", "lo", "name"],
-} as const;
-
-function checkFields(kind: keyof typeof FIELDS, value: object): void {
-  check(Object.keys(value).sort().join() === FIELDS[kind].join(), `no ${kind}`, value);
-}
-
-/** Throws TypeError for a header that contradicts itself. */
-function checkHeader(header: Header): void {
-  for (const part of [header.buffers, header.kernels, header.launches, header.variables]) {
-    check(Array.isArray(part), "no list", part);
-  }
-  check([header.device, header.target].every(isText), "no device and target", header.device);
-  check([header.arena, header.driver, header.values].every(isCount), "no lengths", header.arena);
-  check(isCount(header.threads) && header.threads > 0, "no number of threads", header.threads);
-  check(typeof header.shared_memory === "boolean", "no kind of memory", header.shared_memory);
-  for (const variable of header.variables) {
-    checkFields("variable", variable);
-    const { name, lo, hi } = variable;
-    check(isText(name) && [lo, hi].every(Number.isSafeInteger) && lo <= hi, "no Variable", variable);
-  }
-  const bounds = new Map(header.variables.map(({ name, hi }) => [name, hi]));
-  const names = new Set<string>();
-  for (const spec of header.buffers) {
-    checkFields("buffer", spec);
-    const { role, size, offset, name, shape } = spec;
-    check(ROLES.includes(role) && isCount(size) && isText(name) && isText(spec.dtype), "no buffer", spec);
-    check(role === "scratch" ? isCount(offset) && offset <= header.arena : offset === -1, "no place", spec);
-    const key = `${role === "param" || role === "state" ? "value" : role} ${name}`;
-    check(name === "" || !names.has(key), "a name used twice", spec);
-    names.add(key);
-    if (shape === null) continue;
-    const sizes = shape.map((n) => (typeof n === "string" ? bounds.get(n) : n));
-    check(sizes.every(isCount) && sizes.reduce((a, b) => a * b, 1) === size, "no shape", spec);
-  }
-  for (const kernel of header.kernels) {
-    checkFields("kernel", kernel);
-    const { code, language, n_buffers: count, name, parallel, variables, workgroup, writes } = kernel;
-    check(LANGUAGES.includes(language) && isText(name) && isCount(code), "no kernel", kernel);
-    const isKnown = (variable: string): boolean =>
-      bounds.has(variable) || THREAD_VARIABLES.includes(variable);
-    check(isCount(kernel.subgroup), "no size of a subgroup", kernel);
-    check(isCount(count) && Array.isArray(variables) && variables.every(isKnown), "no variables", kernel);
-    check(Array.isArray(writes) && writes.every((i) => isCount(i) && i < count), "no pointers", kernel);
-    const isSize = isTriple(workgroup) && workgroup.every((n) => isCount(n) && n > 0);
-    check(GRID_LANGUAGES.includes(language) ? isSize : workgroup === null, "no workgroup", kernel);
-    check(parallel === variables.some((variable) => THREAD_VARIABLES.includes(variable)), "parallel", kernel);
-  }
-  const isParallel = header.kernels.some(({ parallel }) => parallel);
-  check(header.threads === 1 || isParallel, "threads and no parallel kernel", header.threads);
-  for (const launch of header.launches) {
-    checkFields("launch", launch);
-    for (const binding of launch.bindings) checkFields("binding", binding);
-    const kernel = isCount(launch.kernel) ? header.kernels[launch.kernel] : undefined;
-    check(kernel?.n_buffers === launch.bindings.length, "no launch", launch);
-    const isBound = ({ buffer, offset }: Launch["bindings"][number]): boolean =>
-      isCount(buffer) && buffer < header.buffers.length && isCount(offset);
-    check(launch.bindings.every(isBound), "no buffers", launch);
-    const isGrid = isTriple(launch.grid) && launch.grid.every((size) => isGridSize(size, bounds));
-    check(GRID_LANGUAGES.includes(kernel?.language ?? "") ? isGrid : launch.grid === null, "no grid", launch);
-    check(typeof launch.barrier === "boolean", "no barrier", launch);
   }
 }

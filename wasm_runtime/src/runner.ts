@@ -11,7 +11,8 @@ import { requireDots } from "./features";
 import { WasmHost } from "./host";
 import { BARRIER, PARALLEL, type LaunchList } from "./launches";
 import { compileModuleLater } from "./modules";
-import { checkVariables, readProgram, THREAD_VARIABLES, type BufferSpec, type Program } from "./program";
+import { checkVariables, readProgram, type BufferSpec, type Program } from "./program";
+import { THREAD_VARIABLES } from "./program_checks";
 import { FIRST_BUFFER } from "./shared_words";
 import type { ThreadPool } from "./thread_pool";
 
@@ -280,7 +281,7 @@ export async function loadProgramLater(program: Program, memory: WasmMemory): Pr
   return new LoadedProgram(program, undefined, memory); // it finds the compiled modules by their bytes
 }
 
-/** Load the serialized Program `data`. Throws ProgramError, CompileError, OutOfMemoryError. */
-export function loadProgram(data: Uint8Array): LoadedProgram {
-  return new LoadedProgram(readProgram(data));
+/** Load the serialized Program `data`. Rejects with ProgramError, CompileError, OutOfMemoryError. */
+export async function loadProgram(data: Uint8Array): Promise<LoadedProgram> {
+  return new LoadedProgram(await readProgram(data));
 }

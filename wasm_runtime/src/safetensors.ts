@@ -5,6 +5,7 @@
 
 import { itemSize, type DType } from "./arrays";
 import { ProgramError } from "./errors";
+import { parseJson } from "./strict_json";
 
 const DTYPES: Readonly<Record<string, DType>> = {
   BOOL: "bool",
@@ -71,17 +72,20 @@ export function headerLength(prefix: Uint8Array): number {
   return Number(new DataView(prefix.buffer, prefix.byteOffset).getBigUint64(0, true));
 }
 
-/** The tensors of a header, in its order. Throws `Failure` for a damaged header. */
-export function parseHeader(bytes: Uint8Array, Failure: Damage): Place[] {
+/** The tensors of a header, in its order. Throws `Failure` for a damaged header, and for metadata where there may be none. */
+export function parseHeader(bytes: Uint8Array, Failure: Damage, mayHaveMetadata = true): Place[] {
   let header: unknown;
   try {
-    header = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    header = parseJson(bytes);
   } catch (cause) {
     throw new Failure("safetensors: expected a JSON header, got damaged bytes", { cause });
   }
   if (typeof header !== "object" || header === null || Array.isArray(header)) {
     const got = JSON.stringify(header).slice(0, 40);
     throw new Failure(`safetensors: expected a JSON object as header, got ${got}`);
+  }
+  if (!mayHaveMetadata && Object.hasOwn(header, "__metadata__")) {
+    throw new Failure("safetensors: expected tensors alone, got metadata too: export it again");
   }
   const entries = Object.entries(header).filter(([name]) => name !== "__metadata__");
   return entries.map(([name, entry]) => placeOf(name, entry, Failure));
@@ -93,7 +97,8 @@ function isCounts(list: unknown): list is number[] {
 
 function placeOf(name: string, value: unknown, Failure: Damage): Place {
   const entry = (value ?? {}) as { dtype?: unknown; shape?: unknown; data_offsets?: unknown };
-  const dtype = typeof entry.dtype === "string" ? DTYPES[entry.dtype] : undefined;
+  const { dtype: key } = entry;
+  const dtype = typeof key === "string" && Object.hasOwn(DTYPES, key) ? DTYPES[key] : undefined;
   const { shape, data_offsets: offsets } = entry;
   if (dtype === undefined || !isCounts(shape) || !isCounts(offsets) || offsets.length !== 2) {
     throw new Failure(

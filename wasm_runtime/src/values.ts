@@ -1,7 +1,8 @@
 /** Values of parameters and state, written to where they stay while they arrive. */
 
 import { ProgramError } from "./errors";
-import type { PieceReader } from "./pieces";
+import { checkedBlocks, type Part } from "./parts";
+import { PieceReader } from "./pieces";
 import type { Program, Size } from "./program";
 import { headerLength, parseHeader, PREFIX, type Place } from "./safetensors";
 
@@ -16,9 +17,10 @@ const WORD = 4; // bytes: a GPU's writes are multiples
 /** The parameters and states of Programs, by name, without those that are zero at first. */
 export function valueSpecs(programs: Iterable<Program>, zeros: readonly string[]): Map<string, ValueSpec> {
   const specs = new Map<string, ValueSpec>();
+  const zero = new Set(zeros);
   for (const { buffers } of programs) {
     for (const { role, name, dtype, shape } of buffers) {
-      if ((role === "param" || role === "state") && !zeros.includes(name)) {
+      if ((role === "param" || role === "state") && !zero.has(name)) {
         specs.set(name, { dtype, shape: shape ?? [] });
       }
     }
@@ -44,16 +46,17 @@ export function checkValues(
 }
 
 /**
- * Read the rest of a file, its values of `length` bytes. `write` gets each piece of a value with its byte offset.
- * Rejects with ProgramError for a damaged file, and for values that are not of the model.
+ * Read the rest of a file, its values. `write` gets each piece of a value with its byte offset, after its SHA-256 was
+ * checked. Rejects with ProgramError for a damaged file, and for values that are not of the model.
  */
 export async function readValues(
-  reader: PieceReader,
-  length: number,
+  file: PieceReader,
+  values: Part,
   expected: ReadonlyMap<string, ValueSpec>,
   write: (name: string, piece: Uint8Array, offset: number) => void,
 ): Promise<void> {
-  const places = length > 0 ? await readPlaces(reader, length) : [];
+  const reader = new PieceReader(checkedBlocks(file, values, "values"));
+  const places = values.bytes > 0 ? await readPlaces(reader, values.bytes) : [];
   checkValues(expected, new Map(places.map((place) => [place.name, place])));
   for (const { name, start, end } of places) {
     let offset = 0;
@@ -63,6 +66,7 @@ export async function readValues(
     }
   }
   await reader.end();
+  await file.end();
 }
 
 /** The places of all values in their order. Rejects with ProgramError for gaps, and for values beyond the end. */
@@ -72,7 +76,7 @@ async function readPlaces(reader: PieceReader, length: number): Promise<Place[]>
   if (PREFIX + size > length) {
     throw new ProgramError(`safetensors: expected a header of ${size} bytes, got values of ${length}`);
   }
-  const places = parseHeader(await reader.take(size), ProgramError).sort((a, b) => a.start - b.start);
+  const places = parseHeader(await reader.take(size), ProgramError, false).sort((a, b) => a.start - b.start);
   let end = 0;
   for (const place of places) {
     if (place.start !== end) {

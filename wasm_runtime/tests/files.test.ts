@@ -4,9 +4,10 @@ import { test } from "node:test";
 
 import { ProgramError } from "../src/errors";
 import { readAnyHead } from "../src/files";
+import { checkedBlocks } from "../src/parts";
 import { PieceReader } from "../src/pieces";
 import { checkVerdicts } from "./headers";
-import { CHAIN, programBytes } from "./modules";
+import { CHAIN, concatenated, headerBytes, headerText, partOf, programBytes, withHeader } from "./modules";
 
 const GOLDEN = new URL("../../../../tests/golden/bundle_header.txt", import.meta.url);
 const [HEX = ""] = readFileSync(GOLDEN, "utf-8").split("\n");
@@ -16,24 +17,19 @@ const BUNDLE = Uint8Array.from(HEX.match(/../g) ?? [], (byte) => Number.parseInt
 async function read(data: Uint8Array): Promise<Awaited<ReturnType<typeof readAnyHead>>> {
   const reader = new PieceReader(data);
   const head = await readAnyHead(reader);
-  for await (const { length } of reader.stream(head.values, 4)) assert.ok(length > 0);
+  for await (const { length } of checkedBlocks(reader, head.values, "values")) assert.ok(length > 0);
   await reader.end();
   return head;
 }
 
-/** The bundle with another header, text of JSON. */
-function withHeader(change: (text: string) => string): Uint8Array {
-  const length = new DataView(BUNDLE.buffer).getUint32(8, true);
-  const text = new TextEncoder().encode(change(new TextDecoder().decode(BUNDLE.subarray(12, 12 + length))));
-  const prefix = BUNDLE.slice(0, 12);
-  new DataView(prefix.buffer).setUint32(8, text.length, true);
-  return Uint8Array.from([...prefix, ...text, ...BUNDLE.subarray(12 + length)]);
-}
+/** The bundle with another text of its header. */
+const changed = (change: (text: string) => string): Uint8Array =>
+  withHeader(BUNDLE, change(headerText(BUNDLE)));
 
 test("a bundle is read as Python wrote it", async () => {
   const { kind, programs, files, settings, zeros, values } = await read(BUNDLE);
   assert.deepEqual([kind, [...programs.keys()], [...files.keys()]], ["a-kind", ["a", "b"], ["f.json"]]);
-  assert.deepEqual([settings, zeros, values], [{ n: 3 }, ["cache"], 6]);
+  assert.deepEqual([settings, zeros, values.bytes], [{ n: 3 }, ["cache"], 6]);
 });
 
 test("this reader accepts and refuses the same headers of bundles as Python's", async () => {
@@ -41,8 +37,14 @@ test("this reader accepts and refuses the same headers of bundles as Python's", 
 });
 
 test("what a header says of sizes is believed when the bytes arrive", async () => {
-  for (const length of ["4294967296", "9007199254740991"]) {
-    const data = withHeader((text) => text.replace(/"length":\d+/, `"length":${length}`));
+  for (const bytes of [2 ** 31, 2 ** 40]) {
+    const sha256 = JSON.stringify(Array(bytes / 2 ** 22).fill("0".repeat(64)));
+    const data = changed((text) =>
+      text.replace(
+        /"bytes":\d+,("name":"f.json"),"sha256":[^\]]*\]/,
+        `"bytes":${bytes},$1,"sha256":${sha256}`,
+      ),
+    );
     await assert.rejects(
       read(data),
       (e) => e instanceof ProgramError && e.message.includes("file is damaged"),
@@ -54,8 +56,8 @@ test("what a header says of sizes is believed when the bytes arrive", async () =
 });
 
 test("names are used once", async () => {
-  const data = withHeader((text) => text.replace('"name":"b"', '"name":"a"'));
-  await assert.rejects(read(data), /expected a header with programs and files/);
+  const data = changed((text) => text.replace('"name":"b"', '"name":"a"'));
+  await assert.rejects(read(data), /no header with programs and files/);
 });
 
 test("memory of one name has one size, whatever its Variables are", async () => {
@@ -68,12 +70,16 @@ test("memory of one name has one size, whatever its Variables are", async () => 
     });
   };
   const bundle = (...programs: Uint8Array[]): Uint8Array => {
-    const sections = programs.map(({ length }, i) => ({ name: String(i), length }));
-    const header = { kind: "k", settings: {}, programs: sections, files: [], values: 0, zeros: ["x"] };
-    const text = new TextEncoder().encode(JSON.stringify(header));
-    const prefix = BUNDLE.slice(0, 12);
-    new DataView(prefix.buffer).setUint32(8, text.length, true);
-    return Uint8Array.from([prefix, text, ...programs].flatMap((part) => [...part]));
+    const settings = new TextEncoder().encode("{}");
+    const header = {
+      kind: "k",
+      settings: partOf(settings),
+      programs: programs.map((bytes, i) => ({ name: String(i), ...partOf(bytes) })),
+      files: [],
+      values: partOf(new Uint8Array()),
+      zeros: ["x"],
+    };
+    return concatenated([headerBytes("PGRB", 2, header), settings, ...programs]);
   };
   assert.equal((await read(bundle(program(4), program(4)))).programs.size, 2);
   await assert.rejects(

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 
 import { ProgramError } from "../src/errors";
+import { headerText, withHeader } from "./modules";
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 interface Verdict {
@@ -12,7 +13,7 @@ interface Verdict {
   readonly optional: boolean;
 }
 
-const JUNK: readonly Json[] = [null, true, -1, 0, 1, 1.5, "x", "", [], [1], {}];
+const JUNK: readonly Json[] = [null, true, -1, 0, 1, 1.5, 2 ** 60, "x", "", [], [1], {}];
 
 /** The bytes of a file with its header changed; `change` gets the parent of the part at `path`, and its key. */
 function changedHeader(
@@ -20,14 +21,10 @@ function changedHeader(
   path: readonly string[],
   change: (parent: Record<string, Json>, key: string) => void,
 ): Uint8Array {
-  const length = new DataView(good.buffer, good.byteOffset).getUint32(8, true);
-  const header = JSON.parse(new TextDecoder().decode(good.subarray(12, 12 + length))) as Json;
+  const header = JSON.parse(headerText(good)) as Json;
   const parent = path.slice(0, -1).reduce((h, key) => (h as Record<string, Json>)[key] ?? null, header);
   change(parent as Record<string, Json>, path.at(-1) ?? "");
-  const text = new TextEncoder().encode(JSON.stringify(header));
-  const prefix = good.slice(0, 12);
-  new DataView(prefix.buffer).setUint32(8, text.length, true);
-  return Uint8Array.from([...prefix, ...text, ...good.subarray(12 + length)]);
+  return withHeader(good, JSON.stringify(header));
 }
 
 /** Check a reader with a golden file that `tests/header_verdicts.py` wrote. What it refuses is a ProgramError. */

@@ -229,7 +229,7 @@ test("a model that is too large is refused before its values arrive, and its sou
 });
 
 test("a Program whose code the engine refuses is compiled again when it is asked for again", async (t) => {
-  const program = readProgram(programBytes({ driver: CHAIN_DRIVER }));
+  const program = await readProgram(programBytes({ driver: CHAIN_DRIVER }));
   const programs = await LoadedPrograms.open(new Map([["step", program]]), {});
   const compile = t.mock.method(WebAssembly, "compile", () => Promise.reject(new Error("no memory")));
   const first = programs.get("step");

@@ -1,5 +1,8 @@
 /** Small kernels and Programs, written by hand. */
 
+import { createHash } from "node:crypto";
+
+import type { Part } from "../src/parts";
 import type { BufferSpec, KernelSpec, Launch, Variable } from "../src/program";
 
 const I32 = 0x7f;
@@ -116,18 +119,55 @@ export const CHAIN_DRIVER = kernelModule("run", 1, [
   ...[0x41, 2, 0x6c, 0x36, 2, 4],
 ]);
 
+const BLOCK = 4 << 20;
+
+/** What a header says of a part of a file. */
+export function partOf(bytes: Uint8Array): Part {
+  const sha256: string[] = [];
+  for (let at = 0; at < bytes.length; at += BLOCK) {
+    sha256.push(
+      createHash("sha256")
+        .update(bytes.subarray(at, at + BLOCK))
+        .digest("hex"),
+    );
+  }
+  return { bytes: bytes.length, sha256 };
+}
+
+/** A file up to its parts. `header`: the text, or what it says. */
+export function headerBytes(magic: string, version: number, header: unknown): Uint8Array {
+  const text = new TextEncoder().encode(typeof header === "string" ? header : JSON.stringify(header));
+  const bytes = new Uint8Array(44 + text.length);
+  bytes.set(new TextEncoder().encode(magic));
+  new DataView(bytes.buffer).setUint32(4, version, true);
+  new DataView(bytes.buffer).setUint32(8, text.length, true);
+  bytes.set(createHash("sha256").update(text).digest(), 12);
+  bytes.set(text, 44);
+  return bytes;
+}
+
+/** The text of a file's header. */
+export function headerText(file: Uint8Array): string {
+  const length = new DataView(file.buffer, file.byteOffset).getUint32(8, true);
+  return new TextDecoder().decode(file.subarray(44, 44 + length));
+}
+
+/** A file with another text as header. */
+export function withHeader(file: Uint8Array, text: string): Uint8Array {
+  const view = new DataView(file.buffer, file.byteOffset);
+  const magic = String.fromCharCode(...file.subarray(0, 4));
+  const start = headerBytes(magic, view.getUint32(4, true), text);
+  return concatenated([start, file.subarray(44 + view.getUint32(8, true))]);
+}
+
+export const concatenated = (parts: readonly Uint8Array[]): Uint8Array =>
+  Uint8Array.from(parts.flatMap((part) => [...part]));
+
 /** The bytes of a Program, as `Program.to_bytes` of Python writes them. */
-export function programBytes(parts: Partial<Parts> = {}, version = 8): Uint8Array {
+export function programBytes(parts: Partial<Parts> = {}, version = 9): Uint8Array {
   const { kernels, driver = new Uint8Array(), values = new Uint8Array(), ...rest } = { ...CHAIN, ...parts };
-  const specs = kernels.map((kernel) => ({ ...kernel, code: kernel.code.length }));
-  const header = new TextEncoder().encode(
-    JSON.stringify({ target: "test", ...rest, kernels: specs, driver: driver.length, values: values.length }),
-  );
-  const prefix = new Uint8Array(12);
-  prefix.set(new TextEncoder().encode("PGRD"));
-  new DataView(prefix.buffer).setUint32(4, version, true);
-  new DataView(prefix.buffer).setUint32(8, header.length, true);
-  return Uint8Array.from(
-    [prefix, header, ...kernels.map(({ code }) => code), driver, values].flatMap((part) => [...part]),
-  );
+  const specs = kernels.map((kernel) => ({ ...kernel, code: partOf(kernel.code) }));
+  const described = { driver: partOf(driver), values: partOf(values) };
+  const start = headerBytes("PGRD", version, { target: "test", ...rest, kernels: specs, ...described });
+  return concatenated([start, ...kernels.map(({ code }) => code), driver, values]);
 }

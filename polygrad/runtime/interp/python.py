@@ -130,13 +130,14 @@ class _PythonWriter:
         if op == "CONST":
             return _literal(dtype, arg)
         if op == "PARAM":
-            self.pointers.append(PointerParameter(arg[0], dtype, arg[1]))
-            return f"p{arg[0]}"
+            slot, size = _integer(arg[0]), _integer(arg[1])
+            self.pointers.append(PointerParameter(slot, dtype, size))
+            return f"p{slot}"
         if op == "DEFINE_VAR":
             self.variables.append(arg[0])
             return f"n{len(self.variables) - 1}"
         if op == "DEFINE_REG":
-            return f"r{arg[0]}"
+            return f"r{_integer(arg[0])}"
         if op == "AFTER":
             return args[0]
         if op == "INDEX":
@@ -234,11 +235,19 @@ class _PythonWriter:
             self._line(f"{name} = reinterpret(t_{src.name}, t_{dst.name}, {text})")
 
 
+def _integer(value: Any) -> int:
+    """`value`, which becomes a part of the source: text of the file must not."""
+    if type(value) is not int:
+        raise CompileError(f"INTERP: expected an integer in an instruction, got {value!r:.80}")
+    return value
+
+
 def _literal(dtype: DType, arg: Any) -> str:
     if dtype.is_float:
         value = scalar.round_float(dtype, float.fromhex(arg))
         return f"({value!r})" if value < 0 or str(value)[0] == "-" else repr(value)
-    return repr(arg) if dtype.is_bool or arg >= 0 else f"({arg})"
+    value = bool(arg) if dtype.is_bool else _integer(arg)
+    return repr(value) if value >= 0 else f"({value})"
 
 
 def _cast(src: DType, dst: DType, text: str) -> str:

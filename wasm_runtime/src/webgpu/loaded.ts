@@ -8,7 +8,8 @@
 
 import { ARRAYS, dtypeOf, type TensorData } from "../arrays";
 import { OutOfMemoryError, ProgramError } from "../errors";
-import { checkVariables, gridSize, type BufferSpec, type KernelSpec, type Program } from "../program";
+import { gridSize } from "../grid";
+import { checkVariables, type BufferSpec, type KernelSpec, type Program } from "../program";
 import type { AdapterDescription, WebGPUDevice } from "./device";
 import { DISPATCH } from "./steps";
 
