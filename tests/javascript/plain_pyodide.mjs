@@ -1,6 +1,7 @@
 /**
  * A page with a Pyodide that polygrad's loader did not start, and an index of packages: `node plain_pyodide.mjs WHEEL
- * WHEELS CASE` prints what it saw. WHEELS: a folder with micropip.
+ * WHEELS CASE [SITE]` prints what it saw. WHEELS: a folder with micropip and what JupyterLite needs. SITE: that of
+ * JupyterLite, with `guide.ipynb`.
  */
 
 import { createHash } from "node:crypto";
@@ -11,7 +12,7 @@ import { basename, join } from "node:path";
 import { launchChromium } from "../../web/chromium.mjs";
 import { PYODIDE } from "./server.mjs";
 
-const [wheel, wheels, chosen] = process.argv.slice(2);
+const [wheel, wheels, chosen, site] = process.argv.slice(2);
 const ECOSYSTEM = join(wheels, "../node_modules");
 
 const TYPES = {
@@ -19,6 +20,7 @@ const TYPES = {
   js: "text/javascript",
   mjs: "text/javascript",
   css: "text/css",
+  json: "application/json",
   wasm: "application/wasm",
 };
 
@@ -36,22 +38,27 @@ display(f"{Device.DEFAULT} {(Tensor([1.0, 2.0]) @ Tensor([3.0, 4.0])).item()}", 
     <div id="out"></div>`,
 };
 
+/** Folders that are served whole. */
+const FOLDERS = { "/pyscript/": join(ECOSYSTEM, "@pyscript/core/dist"), "/lite/": site };
+
 /** The file for a path, or undefined. Pyodide looks for packages of its lock file beside itself. */
 function locate(path) {
   const name = basename(path);
-  const places = path.startsWith("/pyscript/")
-    ? [join(ECOSYSTEM, "@pyscript/core/dist", path.slice("/pyscript/".length))]
-    : [join(PYODIDE, name), join(wheels, name), ...(name === basename(wheel) ? [wheel] : [])];
+  for (const [start, folder] of Object.entries(FOLDERS)) {
+    if (path.startsWith(start))
+      return [join(folder, path.slice(start.length))].find((place) => existsSync(place));
+  }
+  const places = [join(PYODIDE, name), join(wheels, name), ...(name === basename(wheel) ? [wheel] : [])];
   return places.find((place) => existsSync(place));
 }
 
-/** Pyodide's lock file, but for the digest of the micropip that PyPI has: Pyodide's own is built anew. */
+/** Pyodide's lock file, but for the digests of the packages that PyPI has: Pyodide's own are built anew. */
 function lockFile() {
   const lock = JSON.parse(readFileSync(join(PYODIDE, "pyodide-lock.json"), "utf8"));
-  const { micropip } = lock.packages;
-  micropip.sha256 = createHash("sha256")
-    .update(readFileSync(join(wheels, micropip.file_name)))
-    .digest("hex");
+  for (const entry of Object.values(lock.packages)) {
+    const path = join(wheels, entry.file_name);
+    if (existsSync(path)) entry.sha256 = createHash("sha256").update(readFileSync(path)).digest("hex");
+  }
   return JSON.stringify(lock);
 }
 
@@ -118,10 +125,26 @@ const CASES = {
     });
     return (await page.locator("#out").textContent()).trim();
   },
+
+  /** Runs a notebook; the texts that its cells put out. */
+  async jupyterlite(page, url) {
+    await page.goto(`${url}/lite/notebooks/index.html?path=guide.ipynb`);
+    const cells = page.locator(".jp-CodeCell");
+    await cells.first().waitFor({ timeout: 60_000 });
+    await page.getByRole("menuitem", { name: "Run", exact: true }).click();
+    await page.getByRole("menuitem", { name: "Run All Cells", exact: true }).click();
+    await page.waitForFunction(
+      () => /\[\d+\]/.test([...document.querySelectorAll(".jp-CodeCell .jp-InputPrompt")].pop().textContent),
+      undefined,
+      { timeout: 120_000 },
+    );
+    const outputs = (cell) => cell.locator(".jp-OutputArea-output").allInnerTexts();
+    return Promise.all((await cells.all()).map(async (cell) => (await outputs(cell)).join("").trim()));
+  },
 };
 
 const policy = { "Content-Security-Policy": "script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'" };
-const site = await serve(chosen === "refused" ? policy : {});
+const server = await serve(chosen === "refused" ? policy : {});
 const browser = await launchChromium();
 try {
   const page = await browser.newPage();
@@ -129,8 +152,8 @@ try {
   page.on("console", (message) => {
     if (message.type() === "error") console.error(message.text());
   });
-  console.log(JSON.stringify(await CASES[chosen](page, site.url)));
+  console.log(JSON.stringify(await CASES[chosen](page, server.url)));
 } finally {
   await browser.close();
-  site.close();
+  server.close();
 }
