@@ -3,7 +3,7 @@
 - `POLYGRAD_TEST_WHEEL=1` (set by `make test`): fail at once unless `polygrad` is the installed wheel.
 - `DEVICE=WASM`: the device suite runs on that device alone; without it, on every device of this host (on CC
   and WEBGPU most of it is slow, and left to `make test-all`).
-- `HYPOTHESIS_PROFILE=thorough` (set by `make test-all`): ten times the examples, others in each run. Without
+- `HYPOTHESIS_PROFILE=thorough` (set by `make test-all`): four times the examples, others in each run. Without
   it every run has the same ones: a test that passes does so again.
 - `--bless`: rewrite the golden files instead of comparing with them.
 """
@@ -45,7 +45,7 @@ EMULATED_DRIVER = pytest.param("EMULATED_DRIVER", marks=[needs_gxx, needs_cuda_b
 EMULATED_METAL = pytest.param("EMULATED_METAL", marks=[needs_gxx, pytest.mark.slow])
 
 hypothesis.settings.register_profile("default", max_examples=50, deadline=None, derandomize=True)
-hypothesis.settings.register_profile("thorough", max_examples=500, deadline=None)
+hypothesis.settings.register_profile("thorough", max_examples=200, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 

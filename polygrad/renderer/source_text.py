@@ -3,7 +3,7 @@
 A builder adds expressions and statements in the order of execution. At the end, an expression that is used
 once becomes part of the expression that uses it. All others get a name and a line of their own:
 `float x3 = ...;`. An expression moves down to its use. So an expression that reads memory is not moved past a
-write, and no expression is moved into a loop. Unused expressions are not written.
+write, nor into one side of `? :`, and no expression is moved into a loop. Unused expressions are not written.
 
 Knows operator precedence, blocks and names; must not know dtypes, Builders, or the language: a function
 `declare` writes declarations.
@@ -59,8 +59,8 @@ class Expression:
     reads.
     """
 
-    __slots__ = ("args", "at", "block", "data", "hint", "inline", "needs", "place", "precedence", "reads",
-                 "template", "text", "type", "uses")  # fmt: skip
+    __slots__ = ("args", "at", "block", "data", "hint", "inline", "is_conditional", "needs", "place",
+                 "precedence", "reads", "template", "text", "type", "uses")  # fmt: skip
 
     def __init__(
         self,
@@ -80,6 +80,7 @@ class Expression:
         self.at = self.place = -1  # its item, and the item that it is written in
         self.block: Block | None = None  # of its item; None: an atom, which is written wherever it is used
         self.inline = False
+        self.is_conditional = False  # its use is on one side of `? :`
 
 
 class _Statement:
@@ -203,7 +204,10 @@ class SourceText:
                 item.inline = item.uses == 1 and self._can_move(item)
                 if item.inline:
                     place = item.place
-            for arg in item.args:
+            is_conditional = isinstance(item, Expression) and item.inline and item.is_conditional
+            is_choice = isinstance(item, Expression) and item.precedence == SELECT
+            for i, arg in enumerate(item.args):
+                arg.is_conditional = is_conditional or (is_choice and i > 0)
                 arg.uses += 1
                 if arg.block is not None:
                     # A use in another block counts twice: the value keeps a line of its own in its block.
@@ -211,9 +215,15 @@ class SourceText:
                     arg.place = place
 
     def _can_move(self, value: Expression) -> bool:
-        """Whether nothing between a value and its use changes what it reads."""
+        """Whether nothing between a value and its use changes what it reads.
+
+        A read of memory does not become conditional: GCC 12 vectorizes `for (...) y[i] = x[i] < (x[i] != 0 ?
+        z[i] : x[i]) * 2` wrongly.
+        """
         if value.reads is None:
             return True
+        if value.reads == "memory" and value.is_conditional:
+            return False
         writes = value.reads.writes if isinstance(value.reads, LocalVariable) else self._writes
         return bisect.bisect_right(writes, value.at) == bisect.bisect_left(writes, value.place)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from random import Random
 
 import pytest
 from plain import assert_equal, assert_same, dtypes_of, rounded, wrapped
@@ -186,3 +187,15 @@ def test_mixed_dtypes_in_one_kernel(device):
     out = (bytes_ > 0).where(words + bytes_, words - 1).cast(wide) + halves * 0.5 + floats
     expected = [(x * 1000 + x if x > 0 else x * 1000 - 1) + x * 0.5 + x for x in a]
     assert_same(out.tolist(), expected)
+
+
+def test_a_choice_of_what_it_is_compared_with(device, monkeypatch):
+    """GCC 12 vectorizes a load on one side of `? :` wrongly: a lane in a hundred."""
+    monkeypatch.setenv("NOOPT", "1")
+    random = Random(0)
+    for _ in range(30):
+        rows, others = ([[random.randint(-9, 9) for _ in range(8)] for _ in range(4)] for _ in range(2))
+        x, y = (Tensor(r, dtype="float32", device=device).realize() for r in (rows, others))
+        got = (x < (x != 0).where(y, x) * 2.0).tolist()
+        pairs = (zip(*p, strict=True) for p in zip(rows, others, strict=True))
+        assert got == [[a < (b if a else a) * 2 for a, b in p] for p in pairs]

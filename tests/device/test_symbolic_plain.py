@@ -12,7 +12,7 @@ from plain import Plain, assert_same
 from polygrad import Tensor, TinyJit, Variable
 
 BATCHES = 5
-COUNT = 20_000 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 120
+COUNT = 1_000 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 120
 pytestmark = pytest.mark.timeout(max(COUNT, 300))
 I, J = Variable("i", 1, 4), Variable("j", 1, 6)
 BASE = Plain((4, 6), [(k * 7) % 11 - 4 for k in range(24)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from polygrad.errors import InternalError
-from polygrad.renderer.source_text import PRODUCT, SUM, Expression, SourceText
+from polygrad.renderer.source_text import PRODUCT, SELECT, SUM, Expression, SourceText
 
 
 def declare(type_: str, name: str, value: str | None, mutable: bool) -> str:
@@ -73,6 +73,14 @@ def test_what_holds_a_load_is_not_moved_past_a_store_either() -> None:
     store(s, pure)
     store(s, whole)
     assert lines(s) == ["let x0 = data[1];", "data[0] = b * c;", "data[0] = x0 * a;"]
+
+
+def test_a_load_does_not_move_into_a_side_of_a_choice() -> None:
+    s = text()
+    x, y, c = load(s, "1"), load(s, "2"), load(s, "3")
+    total = add(s, x, s.atom("4", "int"))
+    store(s, s.value("{} ? {} : {}", [c, total, y], "int", needs=SELECT + 1, precedence=SELECT))
+    assert lines(s) == ["let x0 = data[1];", "let x1 = data[2];", "data[0] = data[3] ? x0 + 4 : x1;"]
 
 
 def test_nothing_moves_into_a_loop() -> None:
