@@ -166,7 +166,7 @@ class TinyJit:
         for those that the function uses; the others are `param0`, `state0` and so on.
 
             step.save("model.pgrd", model)
-            polygrad.export.load("model.pgrd").run(x=x)
+            polygrad.export.load("model.pgrd", native=True).run(x=x)
 
         Raises CaptureError before the second call, which captures; ArgumentError for what the file format
         cannot represent: results that are arguments or views, sizes computed from Variables.

@@ -105,7 +105,7 @@ class CompiledStep:
         on, or keys of a dict.
 
             step.save("model.pgrd")
-            polygrad.export.load("model.pgrd").run(x=x, y=y)["loss"]
+            polygrad.export.load("model.pgrd", native=True).run(x=x, y=y)["loss"]
 
         Raises ArgumentError for results that are views of memory, or state, and unless `inputs` has a name of
         its own for each input.

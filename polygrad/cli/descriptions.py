@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polygrad import export
 from polygrad.dtype import to_dtype
 from polygrad.engine.report import table_of
 from polygrad.helpers import prod
@@ -182,10 +181,11 @@ def describe_tensors(path: Path) -> Description:
 
 def describe_ports(path: str) -> str:
     """The inputs and outputs of a .pgrd file. Raises ProgramError."""
-    model = export.load(path)
+    program, _ = read_program(map_file(Path(path)))
     lines = []
-    for heading, specs in (("inputs", model.inputs), ("outputs", model.outputs)):
-        lines += [f"{heading}:", *(f"  {s.name}: {s.dtype.name} {s.shape}" for s in specs)]
+    for role in ("input", "output"):
+        specs = [b for b in program.buffers if b.role == role]
+        lines += [f"{role}s:", *(f"  {b.name}: {b.dtype} {b.shape}" for b in specs)]
     return "\n".join(lines)
 
 

@@ -25,6 +25,20 @@ LOADERS = {
 }
 
 
+# The devices whose code is confined: it reaches the memory that it is given, and nothing else.
+_CONFINED = frozenset({"WASM", "WEBGPU"})
+
+
+def check_trust(function: str, device: str, native: bool) -> None:
+    """Raises ProgramError for a file with code that is not confined, unless `native` allows it."""
+    if not native and device not in _CONFINED:
+        raise ProgramError(
+            f"{function}: expected code that is confined, for WASM or WEBGPU, got code for {device}, which "
+            "may do whatever this process may: pass native=True if you trust who made the file, or have it "
+            "exported on WASM"
+        )
+
+
 def read_source(source: Any) -> memoryview:
     """The bytes of a file: a path, bytes, or a buffer. A file is mapped where the host supports it."""
     if not isinstance(source, (str, os.PathLike)):
@@ -36,14 +50,16 @@ def read_source(source: Any) -> memoryview:
             return memoryview(f.read())
 
 
-def open_bundle(source: Any, kind: str) -> tuple[Bundle, memoryview]:
-    """The Bundle of a kind in a file, and its values. Raises ProgramError for other files."""
+def open_bundle(source: Any, kind: str, native: bool) -> tuple[Bundle, memoryview]:
+    """The Bundle of a kind in a file, and its values. Raises ProgramError for other files, and for code that
+    is not confined unless `native` allows it."""
     data = read_source(source)
     if not is_bundle(data) and bytes(data[:4]) == b"PGRD":
         raise ProgramError(f"{LOADERS[kind]}: expected {kind}, got an exported step: use load")
     bundle, values = read_bundle(data)
     if bundle.kind != kind:
         raise wrong_kind(LOADERS[kind], kind, bundle.kind)
+    check_trust(LOADERS[kind], bundle.device, native)
     return bundle, values
 
 

@@ -162,10 +162,11 @@ def _is_penalized(needs: Needs) -> bool:
     return needs.bias or needs.repetition or needs.counts
 
 
-def load_language_model(source: Any) -> LanguageModel:
-    """The exported model that generates text in the file `source`: a path, bytes, or a buffer.
+def load_language_model(source: Any, *, native: bool = False) -> LanguageModel:
+    """The exported model that generates text in the file `source`: a path, bytes, or a buffer. `native`: as
+    of `load`.
 
-    Raises ProgramError when it is damaged, of another version or kind, or not for a device of this host;
-    ArgumentError when the values in it are damaged, ModelError when the tokenizer is.
+    Raises ProgramError when it is damaged, of another version or kind, not for a device of this host, or
+    needs `native`; ArgumentError when the values in it are damaged, ModelError when the tokenizer is.
     """
-    return LanguageModel(*open_bundle(source, TEXT_GENERATION))
+    return LanguageModel(*open_bundle(source, TEXT_GENERATION, native))

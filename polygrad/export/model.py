@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
-from polygrad.export.files import read_source, read_values, wrong_kind
+from polygrad.export.files import check_trust, read_source, read_values, wrong_kind
 from polygrad.export.programs import Programs, TensorSpec
 from polygrad.helpers import prod
 from polygrad.monitor import computing
@@ -120,16 +120,20 @@ class Model:
         return Tensor(bytes(raw), self.program.device, spec.dtype).reshape(shape)
 
 
-def load(source: Any) -> Model:
+def load(source: Any, *, native: bool = False) -> Model:
     """The exported step in the file `source`: a path, bytes, or a buffer.
 
-    Raises ProgramError when it is damaged, of another version or kind, or not for a device of this host;
-    ArgumentError when the values in it are damaged.
+    native: whether the file may have code that is not confined, as that for every device but WASM and WEBGPU.
+    Such code may do whatever this process may: allow it for files that you trust.
+
+    Raises ProgramError when it is damaged, of another version or kind, not for a device of this host, or
+    needs `native`; ArgumentError when the values in it are damaged.
     """
     data = read_source(source)
     if is_bundle(data):
         raise wrong_kind("load", "an exported step", read_bundle(data)[0].kind)
     program, values = read_program(data)
+    check_trust("load", program.device, native)
     return Model(program, read_values(values))
 
 

@@ -89,13 +89,13 @@ class TextClassifier(_TextReader):
         return [dict(zip(self.labels, row, strict=True)) for row in self._read(texts).tolist()]
 
 
-def load_text_encoder(source: Any) -> TextEncoder:
-    """The exported model that gives vectors of texts in the file `source`: a path, bytes, or a buffer. Raises
-    as `load_language_model` does."""
-    return TextEncoder(*open_bundle(source, FEATURE_EXTRACTION))
+def load_text_encoder(source: Any, *, native: bool = False) -> TextEncoder:
+    """The exported model that gives vectors of texts in the file `source`: a path, bytes, or a buffer.
+    `native`: as of `load`. Raises as `load_language_model` does."""
+    return TextEncoder(*open_bundle(source, FEATURE_EXTRACTION, native))
 
 
-def load_text_classifier(source: Any) -> TextClassifier:
-    """The exported model that gives labels of texts in the file `source`: a path, bytes, or a buffer. Raises
-    as `load_language_model` does."""
-    return TextClassifier(*open_bundle(source, TEXT_CLASSIFICATION))
+def load_text_classifier(source: Any, *, native: bool = False) -> TextClassifier:
+    """The exported model that gives labels of texts in the file `source`: a path, bytes, or a buffer.
+    `native`: as of `load`. Raises as `load_language_model` does."""
+    return TextClassifier(*open_bundle(source, TEXT_CLASSIFICATION, native))

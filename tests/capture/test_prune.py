@@ -112,7 +112,7 @@ def test_a_saved_step_holds_what_was_done_once(tmp_path, device):
     jit, x = forward(w), t(3, 4)
     jit(x), jit(x)
     jit.save(tmp_path / "model.pgrd", {"w": w})
-    loaded = export.load(tmp_path / "model.pgrd")
+    loaded = export.load(tmp_path / "model.pgrd", native=True)
     (spec,) = loaded.parameters  # the weight itself is not needed any more
     np.testing.assert_allclose(loaded.parameter(spec.name).numpy(), np.exp([2, 4]), rtol=1e-5)
     (got,) = loaded.run(x=x).values()

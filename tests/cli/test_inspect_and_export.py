@@ -85,7 +85,7 @@ def test_export_writes_a_file_that_computes_the_same(capsys, tmp_path, device):
     out = capsys.readouterr().out
     assert out.startswith("inputs:\n  input_ids: int32 (2, 5)\n  attention_mask: int32 (2, 5)\noutputs:\n")
     ids, mask = np.int32([[2, 4, 5, 7, 3], [2, 4, 6, 3, 0]]), np.int32([[1] * 5, [1, 1, 1, 1, 0]])
-    got = export.load(path).run(input_ids=ids, attention_mask=mask)
+    got = export.load(path, native=True).run(input_ids=ids, attention_mask=mask)
     expected = hf.load_hf(folder).forward(input_ids=ids, attention_mask=mask)
     np.testing.assert_allclose(got["logits"].numpy(), expected["logits"].numpy(), atol=1e-6)
     assert status("inspect", path) == 0

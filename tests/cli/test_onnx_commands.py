@@ -172,7 +172,7 @@ def test_convert_writes_a_file_that_runs_alone(path, tmp_path, capsys):
     assert status("convert", path, str(target), "--size", "batch=1:8", "--device", "WASM") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == ["inputs:", "  x: float32 ('batch', 2)"] and lines[2] == "outputs:"
-    found = export.load(target).run(x=[[1.0, 2.0], [0.0, -1.0], [3.0, 0.0]])
+    found = export.load(target, native=True).run(x=[[1.0, 2.0], [0.0, -1.0], [3.0, 0.0]])
     assert found["y"].tolist() == [[5, 0], [0, 2], [3, 0]] and found["z"].tolist() == [3, 2]
 
 

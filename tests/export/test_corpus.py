@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from pgrd.corpus import FOLDER, corpus, large, verdict_text
 
-from polygrad import export
+from polygrad import Tensor, TinyJit, export
 from polygrad.errors import ArgumentError, CompileError, ProgramError
 from polygrad.export.files import read_values
 from polygrad.export.programs import Programs
 from polygrad.monitor import computing
-from polygrad.runtime.bundle import is_bundle, read_bundle
+from polygrad.runtime.bundle import Bundle, is_bundle, read_bundle
 from polygrad.runtime.parts import BLOCK
 from polygrad.runtime.program import read_program
 
@@ -113,3 +113,37 @@ def test_what_the_engine_refuses_is_an_error_of_ours(tmp_path: Path) -> None:
         model = export.load(changed.to_bytes(bytes(values)))
         with pytest.raises(CompileError):
             model.run(x=np.int32([1, 2]), n=1)
+
+
+@pytest.mark.parametrize("device", ["CPU", "CC", "CUDA", "METAL", "INTERP", "wasm", "WASM:1", "NPU"])
+def test_code_that_is_not_confined_needs_permission(device: str) -> None:
+    program, values = read_program((FOLDER / "good/captured.pgrd").read_bytes())
+    other = replace(program, device=device)
+    named = rf"load: expected code that is confined, .* got code for {device}, .* pass native=True"
+    with pytest.raises(ProgramError, match=named):
+        export.load(other.to_bytes(bytes(values)))
+    for kind, load in (
+        ("text-generation", export.load_language_model),
+        ("feature-extraction", export.load_text_encoder),
+        ("text-classification", export.load_text_classifier),
+    ):
+        with pytest.raises(ProgramError, match=f"{load.__name__}: expected code that is confined"):
+            load(Bundle(kind, {}, {"main": other}).head([values]) + bytes(values))
+
+
+def test_machine_code_of_another_device_is_no_way_around(tmp_path: Path) -> None:
+    program, values = read_program((FOLDER / "good/chain.pgrd").read_bytes())
+    kernels = tuple(replace(kernel, language="library") for kernel in program.kernels)
+    model = export.load(replace(program, kernels=kernels).to_bytes(bytes(values)))
+    with pytest.raises(ProgramError, match=r"kernel add: expected wasm, .* got library"):
+        model.run(x=np.int32([1, 2]), n=1)
+
+
+def test_permission_runs_native_code(tmp_path: Path) -> None:
+    jit = TinyJit(lambda x: x + 1)
+    for _ in range(2):
+        jit(Tensor([1.0], device="CPU").realize())
+    jit.save(tmp_path / "cpu.pgrd")
+    with pytest.raises(ProgramError, match="got code for CPU"):
+        export.load(tmp_path / "cpu.pgrd")
+    assert export.load(tmp_path / "cpu.pgrd", native=True).run(x=[1.0])["output0"].tolist() == [2.0]

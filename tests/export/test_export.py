@@ -72,7 +72,7 @@ def test_a_training_step_goes_on_from_its_file_bit_for_bit(device: str, tmp_path
         step.run(x, y)
     opt.lr.assign(opt.lr * 0.5)  # follows what was written since the last run
     step.save(tmp_path / "step.pgrd")
-    loaded = export.load(tmp_path / "step.pgrd")
+    loaded = export.load(tmp_path / "step.pgrd", native=True)
     assert specs(loaded.inputs) == [("x", "float32", (4, 6)), ("y", "int32", (4,))]
     assert specs(loaded.outputs) == [("loss", "float32", ())]
     names = {x.name for x in loaded.parameters}
@@ -92,9 +92,9 @@ def test_inputs_of_a_step_have_the_names_that_are_given_or_numbers(device: str, 
     step = compile_step(lambda model, *xs: model(xs[0]).cross_entropy(xs[1]), model, opt, x, y)
     path = tmp_path / "step.pgrd"
     step.save(path)
-    assert [i.name for i in export.load(path).inputs] == ["input0", "input1"]
+    assert [i.name for i in export.load(path, native=True).inputs] == ["input0", "input1"]
     step.save(path, inputs=["images", "labels"])
-    loaded = export.load(path)
+    loaded = export.load(path, native=True)
     assert [i.name for i in loaded.inputs] == ["images", "labels"]
     assert loaded.run(images=x, labels=y)["loss"].item() == step.run().item()
     for names in (["images"], ["x", "x"]):
@@ -130,7 +130,7 @@ def test_names_are_those_of_the_function_and_its_results(device: str, tmp_path: 
     for _ in range(2):
         jit(t[0], {"image": t[1]}, t[2], scale=t[3])
     jit.save(tmp_path / "f.pgrd")
-    loaded = export.load((tmp_path / "f.pgrd").read_bytes())
+    loaded = export.load((tmp_path / "f.pgrd").read_bytes(), native=True)
     assert [x.name for x in loaded.inputs] == ["a", "batch.image", "input2", "scale"]
     assert [x.name for x in loaded.outputs] == ["output0", "logits", "pair.low", "pair.high.0"]
     assert [x.name for x in loaded.parameters] == ["param0"]
@@ -140,7 +140,7 @@ def test_names_are_those_of_the_function_and_its_results(device: str, tmp_path: 
     np.testing.assert_allclose(out["output0"].numpy(), wanted, rtol=1e-6)
     np.testing.assert_allclose(out["pair.high.0"].numpy(), wanted + 1, rtol=1e-6)
     jit.save(tmp_path / "f.pgrd", {"scale": w})
-    assert [x.name for x in export.load(tmp_path / "f.pgrd").parameters] == ["scale"]
+    assert [x.name for x in export.load(tmp_path / "f.pgrd", native=True).parameters] == ["scale"]
 
 
 def test_an_argument_that_is_written_to_stays_as_state(device: str, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_an_argument_that_is_written_to_stays_as_state(device: str, tmp_path: Pa
     for _ in range(3):
         jit(total, Tensor([1.0, 1.0]))
     jit.save(tmp_path / "count.pgrd")
-    loaded = export.load(tmp_path / "count.pgrd")
+    loaded = export.load(tmp_path / "count.pgrd", native=True)
     assert [x.name for x in loaded.inputs] == ["x"]
     assert loaded.parameter("total").tolist() == [4.0, 5.0]
     assert loaded.run(x=[1.0, 2.0])["output0"].tolist() == [10.0, 14.0]
@@ -168,7 +168,7 @@ def test_variables_come_from_shapes_or_by_name(device: str, tmp_path: Path) -> N
     for size in (3, 4):
         jit(memory[: n.bind(size)])
     jit.save(tmp_path / "v.pgrd")
-    loaded = export.load(tmp_path / "v.pgrd")
+    loaded = export.load(tmp_path / "v.pgrd", native=True)
     assert specs(loaded.inputs) == [("x", "float32", ("n", 3))]
     assert specs(loaded.outputs) == [("twice", "float32", ("n", 3)), ("sum", "float32", (3,))]
     for size in (1, 5, 8):
@@ -189,7 +189,7 @@ def test_a_variable_that_no_kernel_needs_is_a_size_all_the_same(device: str, tmp
     for size in (3, 3):
         jit(Tensor(array(size * 3)).realize().reshape(n.bind(size), 3))
     jit.save(tmp_path / "v.pgrd")
-    loaded = export.load(tmp_path / "v.pgrd")
+    loaded = export.load(tmp_path / "v.pgrd", native=True)
     assert specs(loaded.inputs) == [("x", "float32", ("n", 3))]
     for size in (1, 8):
         x = array(size, 3)
@@ -202,7 +202,7 @@ def test_parameters_are_read_written_saved_and_loaded(device: str, tmp_path: Pat
     model = Network()
     jit = replayed(lambda x: model(x).softmax(-1), Tensor(array(2, 6)).realize())
     jit.save(tmp_path / "m.pgrd", model)
-    loaded = export.load(tmp_path / "m.pgrd")
+    loaded = export.load(tmp_path / "m.pgrd", native=True)
     assert {x.name for x in loaded.parameters} == set(get_state_dict(model))
     kept = loaded.save(tmp_path / "values.safetensors")
     for name, t in safe_load(tmp_path / "values.safetensors").items():
@@ -225,7 +225,7 @@ def test_parameters_are_read_written_saved_and_loaded(device: str, tmp_path: Pat
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     jit = replayed(lambda x: x + 1, Tensor(array(2, 3)).realize())
     jit.save(tmp_path / "x.pgrd")
-    loaded = export.load(tmp_path / "x.pgrd")
+    loaded = export.load(tmp_path / "x.pgrd", native=True)
     for inputs, error, text in (
         ({}, ArgumentError, r"expected the inputs \['x'\], got \[\]"),
         (Tensor(array(2, 3)), ArgumentError, r"expected the inputs by name, of \['x'\], got Tensor without"),
@@ -272,7 +272,7 @@ def test_clones_are_results_of_their_own(device: str, tmp_path: Path) -> None:
         return {"a": y, "b": y.clone(), "c": y.T.clone()}
 
     replayed(f, x).save(tmp_path / "x.pgrd")
-    out = export.load(tmp_path / "x.pgrd").run(x=x)
+    out = export.load(tmp_path / "x.pgrd", native=True).run(x=x)
     for name, wanted in (("a", x.numpy() + 1), ("b", x.numpy() + 1), ("c", x.numpy().T + 1)):
         np.testing.assert_array_equal(out[name].numpy(), wanted)
 
@@ -284,7 +284,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     good = (tmp_path / "m.pgrd").read_bytes()
     for bad in (good[:100], good[:-1], good + b"\0", b"", b"PGRD" + bytes([2]) + good[5:]):
         with pytest.raises(ProgramError):
-            export.load(bad)
+            export.load(bad, native=True)
     program, values = read_program(good)
     at = bytes(values).index(b'"dtype":"F32"')
 
@@ -292,9 +292,9 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
         return program.to_bytes(bytes(values[:at]) + b'"dtype":"' + name + b'"' + bytes(values[at + 13 :]))
 
     with pytest.raises(ArgumentError, match="expected dtype, shape and data_offsets"):
-        export.load(with_dtype(b"F99"))
+        export.load(with_dtype(b"F99"), native=True)
     with pytest.raises(ProgramError, match="values: expected"):
-        export.load(with_dtype(b"I32"))
+        export.load(with_dtype(b"I32"), native=True)
     program = jit.program
     with pytest.raises(ProgramError, match="expected every param to have a name"):
-        export.load(program.to_bytes())
+        export.load(program.to_bytes(), native=True)

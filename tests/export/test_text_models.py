@@ -30,7 +30,7 @@ def talker(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any, Path]:
     """The Instance, the exported model, and its file."""
     instance = model("talker")
     path = exported(instance, tmp_path_factory.mktemp("talker") / "talker.pgrd")
-    return instance, export.load_language_model(path), path
+    return instance, export.load_language_model(path, native=True), path
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)
@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_refused(
 @pytest.mark.parametrize("name", ["gpt2", "Q4_0", "Q8_0"])
 def test_other_models_draw_the_tokens_of_the_instance(name: str, tmp_path: Path) -> None:
     instance = model(name)
-    loaded = export.load_language_model(exported(instance, tmp_path / "m.pgrd"))
+    loaded = export.load_language_model(exported(instance, tmp_path / "m.pgrd"), native=True)
     for sampling in ("greedy", "top_k"):
         options = {"max_new_tokens": COUNT, "stop_tokens": (), **SAMPLINGS[sampling]}
         for prompt in ([5, 6, 7], list(range(3, 40))):
@@ -107,7 +107,7 @@ def test_packed_weights_stay_packed(tmp_path: Path) -> None:
 def test_on_cpu_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Device, "DEFAULT", "CPU")
     instance = model("talker")
-    loaded = export.load_language_model(exported(instance, tmp_path / "m.pgrd"))
+    loaded = export.load_language_model(exported(instance, tmp_path / "m.pgrd"), native=True)
     options = {"max_new_tokens": COUNT, "stop_tokens": (), **SAMPLINGS["top_k"]}
     assert loaded.generate("hello", **options) == instance.generate("hello", **options)
 
@@ -124,7 +124,7 @@ def test_texts_have_the_values_of_the_instance_within_1e_6(what: str, tmp_path: 
     instance = hf.load_hf(source()[0])
     instance.export(tmp_path / "m.pgrd")
     load = export.load_text_encoder if what == "embed" else export.load_text_classifier
-    loaded = load(tmp_path / "m.pgrd")
+    loaded = load(tmp_path / "m.pgrd", native=True)
     texts = [*TEXTS, [2, 4, 5, 3]]
     expected, got = getattr(instance, what)(texts), getattr(loaded, what)(texts)
     if what == "classify":
@@ -141,27 +141,27 @@ def test_each_loader_names_the_right_one_for_another_file(
     tmp_path: Path, talker: tuple[Any, Any, Path]
 ) -> None:
     with pytest.raises(ProgramError, match=r"load: expected an exported step, .*: use load_language_model"):
-        export.load(talker[2])
+        export.load(talker[2], native=True)
     with pytest.raises(ProgramError, match=r"load_text_encoder: .*text-generation: use load_language_model"):
-        export.load_text_encoder(talker[2])
+        export.load_text_encoder(talker[2], native=True)
     talker[0].export(tmp_path / "step.pgrd", input_ids=[[1, 2, 3]])  # an example: the forward pass
-    assert "logits" in export.load(tmp_path / "step.pgrd").run(input_ids=np.int32([[1, 2, 3]]))
+    assert "logits" in export.load(tmp_path / "step.pgrd", native=True).run(input_ids=np.int32([[1, 2, 3]]))
     with pytest.raises(ProgramError, match=r"load_language_model: .*got an exported step: use load"):
-        export.load_language_model(tmp_path / "step.pgrd")
+        export.load_language_model(tmp_path / "step.pgrd", native=True)
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path, talker: tuple[Any, Any, Path]) -> None:
     data = talker[2].read_bytes()
     for damaged in (data[:-7], data[:100], data + b"\0", b"", data[:-7] + b"\xff" * 8):
         with pytest.raises(ProgramError):
-            export.load_language_model(damaged)
+            export.load_language_model(damaged, native=True)
 
 
 def test_without_a_tokenizer_there_are_token_ids_alone(tmp_path: Path) -> None:
     instance = model("talker")
     expected = instance.generate([1, 2, 3], max_new_tokens=8, stop_tokens=()).tokens
     instance.tokenizer = None
-    loaded = export.load_language_model(exported(instance, tmp_path / "m.pgrd"))
+    loaded = export.load_language_model(exported(instance, tmp_path / "m.pgrd"), native=True)
     answer = loaded.generate([1, 2, 3], max_new_tokens=8, stop_tokens=())
     assert (answer.tokens, answer.text) == (expected, "")
     with pytest.raises(ModelError, match="prompt: text needs a tokenizer"):

@@ -66,7 +66,7 @@ def test_an_exported_model_gives_the_same(name: str, tmp_path: Path) -> None:
     expected = instance.forward(**own_inputs(inputs))
     path = tmp_path / "model.pgrd"
     instance.export(path, own_inputs(inputs))
-    found = polygrad.export.load(path).run(own_inputs(inputs))
+    found = polygrad.export.load(path, native=True).run(own_inputs(inputs))
     assert set(found) == set(expected)
     for key, value in expected.items():
         assert difference(found[key], torch.tensor(value.numpy())) < 1e-6

@@ -71,7 +71,7 @@ def test_what_depends_on_initializers_alone_is_computed_once_and_after_writes_wi
     check(w[::-1] * 3)
     assert len(step._jit.program.launches) == 1
     m.export(tmp_path / "m.pgrd", n=(1, 8))
-    assert {s.name for s in export.load(tmp_path / "m.pgrd").parameters} == {"w"}
+    assert {s.name for s in export.load(tmp_path / "m.pgrd", native=True).parameters} == {"w"}
 
 
 @pytest.mark.parametrize("by", ["scales", "sizes"])
@@ -162,7 +162,7 @@ def test_an_exported_model_runs_alone_within_1e_5(tmp_path, device):
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
     m = polygrad.onnx.load(data, device=device)
     m.export(tmp_path / "m.pgrd", **{"batch": (1, 8), "length.1": (1, 16)})
-    alone = export.load(tmp_path / "m.pgrd")
+    alone = export.load(tmp_path / "m.pgrd", native=True)
     shapes = {s.name: s.shape for s in alone.inputs}
     assert shapes == {"x": ("batch", "length_1", 4), "ids": ("batch", "length_1")}
     assert {s.name for s in alone.parameters} >= {"w", "table"}
@@ -183,7 +183,7 @@ def test_an_output_that_is_an_input_or_another_output_can_be_exported(tmp_path):
     ]
     w = numpy_helper.from_array(np.float32([4, 5]), "w")
     polygrad.onnx.load(model(nodes, [x], ["same", "y", "z", "weight"], [w])).export(tmp_path / "m.pgrd")
-    found = export.load(tmp_path / "m.pgrd").run(x=[-1.0, 0.0, 2.0])
+    found = export.load(tmp_path / "m.pgrd", native=True).run(x=[-1.0, 0.0, 2.0])
     assert {k: v.tolist() for k, v in found.items()} == {
         "same": [-1, 0, 2], "y": [0, 0, 2], "z": [0, 0, 2], "weight": [4, 5],
     }  # fmt: skip
@@ -213,5 +213,5 @@ def test_a_model_is_fine_tuned_captured_and_exported(tmp_path):
     assert all(np.abs(m.parameters[name].numpy() - old).max() > 1e-3 for name, old in before.items())
     trained = m(inputs)["pool"].numpy()
     m.export(tmp_path / "m.pgrd", **{"batch": (1, 2), "length.1": (1, 8)})
-    found = export.load(tmp_path / "m.pgrd").run(**inputs)["pool"]
+    found = export.load(tmp_path / "m.pgrd", native=True).run(**inputs)["pool"]
     np.testing.assert_allclose(found.tolist(), trained, rtol=1e-5, atol=1e-5)

@@ -68,7 +68,7 @@ def test_magika_captured_for_all_batches_and_exported_within_1e_3(tmp_path):
         want = judge({"bytes": rows[:n]})["target_label"]
         np.testing.assert_allclose(step(bytes=rows[:n])["target_label"].numpy(), want, rtol=1e-3, atol=1e-4)
     m.export(tmp_path / "m.pgrd", **{batch: 2})
-    found = export.load(tmp_path / "m.pgrd").run(bytes=rows[:2])["target_label"]
+    found = export.load(tmp_path / "m.pgrd", native=True).run(bytes=rows[:2])["target_label"]
     np.testing.assert_allclose(
         found.tolist(), judge({"bytes": rows[:2]})["target_label"], rtol=1e-3, atol=1e-4
     )
