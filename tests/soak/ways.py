@@ -86,7 +86,7 @@ def exported(p: Program, device: str, arrays: list[np.ndarray]) -> Result:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "step.pgrd")
         step.save(path)
-        results = export.load(path).run(dict(zip(names, arrays, strict=True)))
+        results = export.load(path, native=True).run(dict(zip(names, arrays, strict=True)))
     return [results[f"o{i}"].numpy() for i in range(len(p.outputs))], {}
 
 
