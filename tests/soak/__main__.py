@@ -17,22 +17,10 @@ from pathlib import Path
 from tqdm import tqdm
 
 from soak.program import Program
-from soak.suites import Failure, failure, run_seed
+from soak.suites import SEEDS, Failure, Report, failure, run_seed, run_seeds
 
 FOLDER = Path("build/soak")
-SEEDS = 10  # of a unit of work
 PATIENCE = 900.0  # seconds for one; more is a program that does not end
-
-Work = tuple[int, tuple[str, ...]]
-Report = tuple[int, set[str], list[Failure]]
-
-
-def unit(work: Work) -> Report:
-    """Run SEEDS seeds from a first one."""
-    first, devices = work
-    features: set[str] = set()
-    failures = [f for seed in range(first, first + SEEDS) for f in run_seed(seed, devices, features)]
-    return first, features, failures
 
 
 def keep(f: Failure, folder: Path) -> Path:
@@ -65,11 +53,11 @@ def soak(minutes: float, first: int | None, devices: tuple[str, ...], jobs: int)
         waiting: list[tuple[int, multiprocessing.pool.AsyncResult[Report]]] = []
         while waiting or time.monotonic() < end:
             while len(waiting) < jobs and time.monotonic() < end:
-                waiting.append((seed, pool.apply_async(unit, ((seed, devices),))))
+                waiting.append((seed, pool.apply_async(run_seeds, (seed, devices))))
                 seed += SEEDS
             number, result = waiting.pop(0)
             try:
-                _, new, failures = result.get(PATIENCE)
+                new, failures = result.get(PATIENCE)
             except multiprocessing.TimeoutError:
                 bar.write(f"seeds {number} to {number + SEEDS - 1}: not done after {PATIENCE:.0f} s")
                 return found + 1

@@ -27,7 +27,8 @@ class Input:
 
 @dataclass(frozen=True)
 class Drawn:
-    """An expression; `theirs` empty: the same text. `rough`: a result of few digits."""
+    """An expression; `theirs` empty: the same text. `rough`: a result of few digits. `differentiable`: False
+    for what chooses among equals, as every order of them is right."""
 
     ours: str
     theirs: str = ""
@@ -141,7 +142,7 @@ def along(random: Random, shape: Shape) -> Drawn | None:
             (f"x * x.softmax({a})", ""), (f"x.max({a}, keepdim=True) - x", f"x.amax({a}, keepdim=True) - x"),
         )
     )  # fmt: skip
-    return Drawn(text, theirs)
+    return Drawn(text, theirs, differentiable=not any(w in text for w in ("sort", "topk", "cummax")))
 
 
 def normalised(random: Random, shape: Shape) -> Drawn | None:

@@ -32,6 +32,7 @@ class Step:
     x: int
     inputs: tuple[int, ...] = ()
     rough: bool = False
+    differentiable: bool = True
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,10 @@ class Program:
     @property
     def rough(self) -> bool:
         return any(s.rough for s in self.steps)
+
+    @property
+    def differentiable(self) -> bool:
+        return all(s.differentiable for s in self.steps)
 
     @property
     def features(self) -> set[str]:
@@ -122,7 +127,7 @@ def generate(seed: int, most_steps: int = 7) -> Program:
             continue
         numbers = tuple(range(len(inputs), len(inputs) + len(drawn.inputs)))
         inputs += drawn.inputs
-        steps.append(Step(name, drawn.ours, drawn.theirs, at, numbers, drawn.rough))
+        steps.append(Step(name, drawn.ours, drawn.theirs, at, numbers, drawn.rough, drawn.differentiable))
         values.append(value)
     outputs = {len(values) - 1}
     while random.random() < 0.3:

@@ -16,6 +16,8 @@ from soak.program import Program, generate
 from soak.reduce import reduced
 from soak.ways import WAYS, check
 
+SEEDS = 10  # of a unit of work
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -27,6 +29,9 @@ class Failure:
     way: str
     message: str
     program: str = ""
+
+
+Report = tuple[set[str], list[Failure]]
 
 
 def message_of(error: Exception) -> str:
@@ -96,3 +101,10 @@ def run_seed(seed: int, devices: tuple[str, ...], features: set[str]) -> list[Fa
     for suite in ("states", "training", "writes", "captured writes"):
         failures += _others(suite, seed, devices)
     return failures
+
+
+def run_seeds(first: int, devices: tuple[str, ...]) -> Report:
+    """The programs of SEEDS seeds: which features they have, and what failed."""
+    features: set[str] = set()
+    failures = [f for seed in range(first, first + SEEDS) for f in run_seed(seed, devices, features)]
+    return features, failures

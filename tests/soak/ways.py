@@ -1,4 +1,5 @@
-"""The ways in which a program is run on Tensors. Each returns the outputs and the gradients, as arrays."""
+"""The ways in which a program is run on Tensors. Each returns the outputs as arrays, and the gradients by
+input, or None."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from polygrad import Tensor, TinyJit, export
 from soak.judge import Truth, weights
 from soak.program import NAMES, Program
 
-Result = tuple[list[np.ndarray], dict[int, np.ndarray]]
+Gradients = dict[int, np.ndarray]
+Result = tuple[list[np.ndarray], Gradients | None]
 Way = Callable[[Program, str, list[np.ndarray]], Result]
 PLAIN_SLACK = 10.0  # without Opts, a sum is added up in one variable
 OURS = {**NAMES, "Tensor": Tensor}
@@ -32,13 +34,13 @@ def _loss(outputs: list[Tensor]) -> Tensor:
 def eager(p: Program, device: str, arrays: list[np.ndarray]) -> Result:
     outputs = p.evaluate(_tensors(arrays, device), OURS, ours=True)
     outputs[0].realize(*outputs[1:])
-    return [o.numpy() for o in outputs], {}
+    return [o.numpy() for o in outputs], None
 
 
 def in_parts(p: Program, device: str, arrays: list[np.ndarray]) -> Result:
     """Every step computed before the next begins."""
     outputs = p.evaluate(_tensors(arrays, device), OURS, ours=True, after=lambda t: t.realize())
-    return [o.numpy() for o in outputs], {}
+    return [o.numpy() for o in outputs], None
 
 
 def gradients(p: Program, device: str, arrays: list[np.ndarray]) -> Result:
@@ -87,7 +89,7 @@ def exported(p: Program, device: str, arrays: list[np.ndarray]) -> Result:
         path = os.path.join(folder, "step.pgrd")
         step.save(path)
         results = export.load(path, native=True).run(dict(zip(names, arrays, strict=True)))
-    return [results[f"o{i}"].numpy() for i in range(len(p.outputs))], {}
+    return [results[f"o{i}"].numpy() for i in range(len(p.outputs))], None
 
 
 def _named_outputs(p: Program, inputs: list[Tensor]) -> dict[str, Tensor]:
@@ -134,11 +136,12 @@ def check(p: Program, way: str, device: str, judged: Truth, salt: int = 0) -> No
     slack = PLAIN_SLACK if way == "plain" else 1.0
     for i, (got, want, most) in enumerate(zip(outputs, judged.values, judged.tolerances, strict=True)):
         _same(f"output {i}", got, want, slack * most)
-    for i, got in found.items():
-        if i in judged.gradients:
-            _same(f"gradient of input {i}", got, judged.gradients[i], judged.gradient_tolerances[i])
-        else:
-            _same(f"gradient of input {i}, unused", got, np.zeros(got.shape), 0.0)
+    if found is None or not p.differentiable:
+        return
+    for i in found.keys() | judged.gradients.keys():
+        want = judged.gradients.get(i, np.zeros(p.inputs[i].shape))
+        got = found.get(i, np.zeros(p.inputs[i].shape))
+        _same(f"gradient of input {i}", got, want, slack * judged.gradient_tolerances.get(i, 0.0))
 
 
 def _same(what: str, got: np.ndarray, want: np.ndarray, most: float) -> None:
