@@ -138,7 +138,7 @@ $(STAMPS)/packages: pyproject.toml $(STAMPS)/venv
 $(STAMPS)/sources: FORCE | $(STAMPS)/venv
 	@printf '%s\n' $(sort $(PY_SOURCES)) | cmp -s - $@ || printf '%s\n' $(sort $(PY_SOURCES)) > $@
 
-$(WHEEL): $(PY_SOURCES) pyproject.toml README.md LICENSE $(STAMPS)/sources | $(STAMPS)/packages
+$(WHEEL): $(PY_SOURCES) pyproject.toml scripts/readme_of_wheel.py README.md LICENSE $(STAMPS)/sources | $(STAMPS)/packages
 	rm -rf dist
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 

@@ -4,9 +4,11 @@ block after a snippet is what it prints."""
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,3 +71,51 @@ def test_links_lead_to_files(name: str) -> None:
 )
 def test_a_snippet_is_paired_with_the_text_right_after_it(text: str, expected: list[object]) -> None:
     assert blocks(text) == expected
+
+
+def metadata_hook() -> Any:
+    path = ROOT / "scripts" / "readme_of_wheel.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def readme_in_metadata(urls: dict[str, str]) -> str:
+    metadata: dict[str, Any] = {"version": "1.2.3", "urls": urls}
+    metadata_hook().Readme(str(ROOT), {}).update(metadata)
+    text: str = metadata["readme"]["text"]
+    return text
+
+
+def test_the_readme_of_the_package_has_the_addresses_of_the_repository() -> None:
+    text = readme_in_metadata({"Repository": "https://example.org/polygrad/"})
+    links = re.findall(r"\]\(([^)#]+)", text)
+    ours = [x.removeprefix("https://example.org/polygrad/") for x in links if "example.org" in x]
+    assert all(link.startswith("https:") for link in links)
+    kinds = {(path.split("/")[0], Path(path).suffix) for path in ours}
+    assert {("raw", ".png"), ("raw", ".svg"), ("blob", ".md")} <= kinds
+    assert all((kind == "raw") == (suffix in (".png", ".svg")) for kind, suffix in kinds)
+    assert all((ROOT / path.split("/v1.2.3/")[1]).exists() for path in ours)
+
+
+def test_the_readme_of_a_package_without_a_repository_has_no_relative_links_and_its_code() -> None:
+    text, own = readme_in_metadata({}), (ROOT / "README.md").read_text(encoding="utf-8")
+    assert all(link.startswith(("https:", "#")) for link in re.findall(r"\]\(([^)]+)", text))
+    assert "![" not in text and "quick start, training" in text
+    assert re.findall("^```.*?^```", text, re.DOTALL | re.M) == re.findall(
+        "^```.*?^```", own, re.DOTALL | re.M
+    )
+
+
+def test_links_in_code_stay_as_they_are() -> None:
+    text = "[a](b) ![c](d)\n```js\nx[i](j)\n```\n[e](#f) [g](https://h)\n"
+    absolute = metadata_hook().absolute
+    assert absolute(text, None, "1") == "a \n```js\nx[i](j)\n```\n[e](#f) [g](https://h)\n"
+    assert absolute(text, "https://r", "1").startswith("[a](https://r/blob/v1/b) ![c](https://r/raw/v1/d)\n")
+
+
+def test_the_readme_of_the_npm_package_has_no_relative_links() -> None:
+    text = (ROOT / "node" / "README.md").read_text(encoding="utf-8")
+    assert all(link.startswith("https:") for link in re.findall(r"\]\(([^)]+)", text))

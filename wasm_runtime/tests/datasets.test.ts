@@ -195,9 +195,56 @@ test("texts are cut at the ends of records, wherever a file is cut", async () =>
     const pieces = async function* (): AsyncGenerator<string> {
       for (let i = 0; i < text.length; i += size) yield await Promise.resolve(text.slice(i, i + size));
     };
-    const found = await all(wholeRecords(pieces()));
+    const found = await all(wholeRecords(pieces(), () => undefined, "test"));
     assert.equal(found.join(""), text);
     const ends = ["a,b\r\n", '"x\n""y""",2\r\n', ",\n", '"z",3'];
     if (size === 1) assert.deepEqual(found, ends);
   }
+});
+
+/** The records of a text that arrives in pieces of a size; or why it has none. */
+async function recordsIn(
+  text: string,
+  size: number,
+  delimiter?: string,
+): Promise<readonly string[] | string> {
+  const pieces = async function* (): AsyncGenerator<string> {
+    for (let i = 0; i < text.length; i += size) yield await Promise.resolve(text.slice(i, i + size));
+  };
+  try {
+    return await all(wholeRecords(pieces(), () => delimiter, "test", 20));
+  } catch (error) {
+    return String(error);
+  }
+}
+
+test("a quote within a field is a character of it", async () => {
+  for (const [text, delimiter] of [
+    ['5" disk,1\n3" disk,2\n', undefined],
+    ['a\t",b\n', ","], // a tab is no delimiter here
+    ['a|"b\nc|"d\n', ";"],
+    ['a""b\nc\n', undefined],
+  ] as const) {
+    const lines = text.split(/(?<=\n)/).filter((line) => line !== "");
+    assert.deepEqual(await recordsIn(text, 1, delimiter), lines, text);
+    assert.equal(((await recordsIn(text, 7, delimiter)) as string[]).join(""), text);
+  }
+  assert.deepEqual(await recordsIn('a;"b\nc";d\ne\n', 1), ['a;"b\nc";d\n', "e\n"]);
+});
+
+test("a quote that is not closed is an error that names its line, however the text arrives", async () => {
+  const text = `a,b\n"x\ny",2\n3,"not closed\n${"4,5\n".repeat(20)}`;
+  const long = `a\n${"x".repeat(21)}\nb\n`;
+  for (const size of [1, 3, 50, 1000]) {
+    assert.equal(
+      await recordsIn(text, size),
+      "ArgumentError: test: line 4: expected the end of a field in quotes within 20 characters, got none",
+    );
+    assert.equal(
+      await recordsIn(long, size),
+      "ArgumentError: test: line 2: expected a record of at most 20 characters, got a longer one",
+    );
+    assert.equal((await recordsIn(`a\n${"x".repeat(20)}\nb\n`, size)).length > 0, true);
+  }
+  assert.deepEqual(await recordsIn('a\n"b\n', 1), ["a\n", '"b\n']); // the parser names it
 });
