@@ -79,7 +79,7 @@ VARIABLES = {
             "POLYGRAD_CACHE",
             "the folder of compiled kernels and Programs",
             "`$XDG_CACHE_HOME/polygrad`",
-            "a folder; 0 or empty for none on disk",
+            "a folder; off for none on disk",
         ),
         _text("POLYGRAD_DATA", "the folder of data sets", "`~/.cache/polygrad/datasets`", "a folder"),
         _text("POLYGRAD_API_KEY", "what clients of `polygrad serve` have to send", "no key", "a key"),

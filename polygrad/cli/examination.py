@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from polygrad.cli.hosts import default_device, package_version, python_version
-from polygrad.engine.cache import cache_directory
+from polygrad.engine.cache import cache_directory, why_not_private
 from polygrad.engine.devices import Device
 from polygrad.environment import VARIABLES, parse_integer
 from polygrad.errors import DeviceError, PolygradError
@@ -129,15 +129,19 @@ def _cache() -> Iterator[Finding]:
         remedy = "set POLYGRAD_CACHE to a folder, and later processes need not compile again"
         yield Finding("note", "cache", "compiled kernels are kept in memory alone", remedy)
         return
+    remedy = "set POLYGRAD_CACHE to a folder of yours, or to off for none"
     try:
-        os.makedirs(folder, exist_ok=True)
+        os.makedirs(folder, 0o700, exist_ok=True)
+        if reason := why_not_private(folder):
+            yield Finding(
+                "warning", "cache", f"{folder} is not used: {reason}", f"chmod 700 {folder}, or {remedy}"
+            )
+            return
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(b"polygrad")
     except OSError as e:
         message = f"expected a folder that can be written, got {folder}: {e.strerror or e}"
-        yield Finding(
-            "warning", "cache", message, "set POLYGRAD_CACHE to a folder of yours, or to 0 for none"
-        )
+        yield Finding("warning", "cache", message, remedy)
     else:
         yield Finding("ok", "cache", folder)
 

@@ -2,13 +2,16 @@
 
 An entry is a file `<directory>/<2 hex digits>/<62 hex digits>` of
 
-    b"PGC1" | u64 length (little-endian) | 16-byte BLAKE2b of key and payload | payload
+    b"PGC1" | u64 length (little-endian) | 16-byte BLAKE2b of user, key and payload | payload
 
 A file is written under another name and then renamed, so that a reader sees a whole entry or none, whichever
 processes write. A damaged entry is a miss, and is written again. An error of the file system is never an
 error here: an entry that cannot be written is only kept in memory. The directory is `$POLYGRAD_CACHE`, else
-`$XDG_CACHE_HOME/polygrad`, else `~/.cache/polygrad`; with `POLYGRAD_CACHE=0` (or set and empty) there is
+`$XDG_CACHE_HOME/polygrad`, else `~/.cache/polygrad`; with `POLYGRAD_CACHE=off` (or 0, or empty) there is
 none. In a page, which has no files, the host keeps the entries.
+
+Entries are code that runs. So a directory that other users may write to is not used, nor one that is another
+user's or a symbolic link: a RuntimeWarning says so.
 """
 
 from __future__ import annotations
@@ -16,14 +19,17 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import stat
 import struct
 import sys
 import threading
 import time
+import warnings
 import zipfile
 from collections import OrderedDict
 from typing import Any
 
+_HAS_USERS = hasattr(os, "geteuid") and sys.platform != "emscripten"
 _MAGIC = b"PGC1"
 _HEADER = struct.Struct("<4sQ16s")
 _MEMORY_BYTES = 16 << 20
@@ -60,9 +66,25 @@ def cache_directory() -> str | None:
     """The directory that the environment sets; None for no directory."""
     directory = os.environ.get("POLYGRAD_CACHE")
     if directory is not None:
-        return None if directory in ("", "0") else directory
+        return None if directory in ("", "0", "off") else directory
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return None if base.startswith("~") else os.path.join(base, "polygrad")
+
+
+def why_not_private(directory: str) -> str:
+    """Why a directory that is there is not used; empty if it is, or is not there yet."""
+    try:
+        status = os.lstat(directory)
+    except OSError:
+        return ""
+    if stat.S_ISLNK(status.st_mode):
+        return "it is a symbolic link"
+    if not _HAS_USERS or not stat.S_ISDIR(status.st_mode):
+        return ""
+    if status.st_uid != os.geteuid():
+        return f"it is that of user {status.st_uid}, not of {os.geteuid()}"
+    writers = stat.S_IMODE(status.st_mode) & (stat.S_IWGRP | stat.S_IWOTH)
+    return f"other users may write to it (mode {stat.S_IMODE(status.st_mode):o})" if writers else ""
 
 
 class DiskCache:
@@ -75,6 +97,7 @@ class DiskCache:
         self._memory: OrderedDict[str, bytes] = OrderedDict()  # least used first
         self._used = 0
         self._lock = threading.Lock()
+        self._is_checked = False
 
     @staticmethod
     @functools.cache
@@ -121,8 +144,22 @@ class DiskCache:
     def _path(self, key: str) -> str:
         return os.path.join(self.directory or "", key[:2], key[2:])
 
+    def _is_usable(self) -> bool:
+        """Whether there is a directory that nobody else writes to. One that is not is given up."""
+        if self.directory is None or self._is_checked:
+            return self.directory is not None
+        reason = why_not_private(self.directory)
+        if reason:
+            advice = f"chmod 700 {self.directory}, or set POLYGRAD_CACHE to a folder of yours, or to off"
+            warnings.warn(
+                f"the cache {self.directory} is not used: {reason}: {advice}", RuntimeWarning, stacklevel=2
+            )
+            self.directory = None
+        self._is_checked = os.path.isdir(self.directory or "")
+        return self.directory is not None
+
     def _read(self, key: str) -> bytes | None:
-        if self.directory is None:
+        if not self._is_usable():
             return None
         path = self._path(key)
         try:
@@ -140,7 +177,7 @@ class DiskCache:
         return data
 
     def _write(self, key: str, data: bytes) -> None:
-        if self.directory is None:
+        if not self._is_usable():
             return
         path = self._path(key)
         folder = os.path.dirname(path)
@@ -150,7 +187,7 @@ class DiskCache:
             try:
                 file = open(part, "wb")
             except FileNotFoundError:
-                os.makedirs(folder, exist_ok=True)
+                self._make(folder)
                 file = open(part, "wb")
             with file:
                 file.write(_pack(key, data))
@@ -161,16 +198,24 @@ class DiskCache:
         if key.endswith("0"):  # keys are hashes, so this is one write in 16
             self._prune(folder, path)
 
+    def _make(self, folder: str) -> None:
+        """Make a folder of entries, and the directory, for this user alone. Raises OSError."""
+        assert self.directory is not None
+        os.makedirs(self.directory, 0o700, exist_ok=True)
+        if why_not_private(self.directory):
+            raise PermissionError(f"{self.directory} became another user's")
+        os.makedirs(folder, 0o700, exist_ok=True)
+
     def _prune(self, folder: str, newest: str) -> None:
         """Drop the oldest entries of one folder until it keeps to its share of the room."""
         entries, now = [], time.time()
         try:
             with os.scandir(folder) as files:
                 for entry in files:
-                    stat = entry.stat()
+                    status = entry.stat()
                     if not entry.name.startswith("."):
-                        entries.append((stat.st_mtime, stat.st_size, entry.path))
-                    elif now - stat.st_mtime > _DAY:
+                        entries.append((status.st_mtime, status.st_size, entry.path))
+                    elif now - status.st_mtime > _DAY:
                         _remove(entry.path)  # its writer has died
         except OSError:
             return
@@ -214,7 +259,8 @@ def use_host(host: Any) -> None:
 
 
 def _checksum(key: str, data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=16, key=key.encode()).digest()
+    user = os.geteuid() if _HAS_USERS else 0
+    return hashlib.blake2b(data, digest_size=16, key=key.encode(), person=struct.pack("<Q", user)).digest()
 
 
 def _pack(key: str, data: bytes) -> bytes:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -156,6 +157,103 @@ def test_a_file_system_that_refuses_everything_is_no_error(
         assert cache.get(key(i)) == DATA
 
 
+needs_users = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no users and modes here")
+
+
+@needs_users
+def test_directories_are_made_for_this_user_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        DiskCache(str(tmp_path / "a" / "cache")).put(key(0), DATA)
+    finally:
+        os.umask(before)
+    for folder in (tmp_path / "a" / "cache", entry(tmp_path / "a" / "cache", key(0)).parent):
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@needs_users
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("group", "other users may write to it .mode 770."),
+        ("world", "other users may write to it .mode 707."),
+        ("link", "it is a symbolic link"),
+        ("owner", "it is that of user 4711, not of"),
+    ],
+)
+def test_a_directory_that_others_may_write_to_is_not_used(
+    how: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "cache"
+    DiskCache(str(folder)).put(key(0), DATA)
+    if how == "link":
+        (tmp_path / "real").mkdir(0o700)
+        folder = tmp_path / "link"
+        folder.symlink_to(tmp_path / "cache")
+    elif how == "owner":
+        me, real = os.geteuid(), os.lstat
+        monkeypatch.setattr(os, "lstat", lambda p: _OfUser(real(p), 4711 if str(p) == str(folder) else me))
+    else:
+        folder.chmod({"group": 0o770, "world": 0o707}[how])
+    cache = DiskCache(str(folder))
+    with pytest.warns(RuntimeWarning, match=f"is not used: {message}.*chmod 700 .* POLYGRAD_CACHE"):
+        assert cache.get(key(0)) is None
+    with warnings.catch_warnings(action="error"):
+        cache.put(key(1), DATA)
+        assert cache.get(key(1)) == DATA, "memory keeps it"
+    assert not entry(tmp_path / "cache", key(1)).exists()
+
+
+class _OfUser:
+    """A file's status, as if the file were another user's."""
+
+    def __init__(self, status: os.stat_result, user: int) -> None:
+        self.st_mode, self.st_uid = status.st_mode, user
+
+
+@needs_users
+def test_an_entry_of_another_user_is_a_miss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    DiskCache(str(tmp_path)).put(key(0), DATA)
+    user = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    monkeypatch.setattr(polygrad.engine.cache, "why_not_private", lambda folder: "")
+    assert DiskCache(str(tmp_path)).get(key(0)) is None
+
+
+_DIES = """
+import os, sys
+from polygrad.engine.cache import DiskCache
+left = int(sys.argv[2])
+
+def dies(event, arguments):
+    global left
+    if event in ("open", "os.mkdir", "os.rename", "os.listdir", "os.scandir", "os.remove", "os.utime"):
+        left -= 1
+        if left < 0:
+            os._exit(9)
+
+cache = DiskCache(sys.argv[1], disk_bytes=0)
+sys.addaudithook(dies)
+cache.put("ab" + "0" * 62, b"x" * 100_000)
+"""
+
+
+@pytest.mark.e2e
+def test_a_writer_that_is_killed_at_any_call_leaves_a_whole_entry_or_none(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    seen = set()
+    for calls in range(12):
+        folder = tmp_path / str(calls)
+        done = subprocess.run([sys.executable, "-c", _DIES, str(folder), str(calls)], env=environment)
+        cache = DiskCache(str(folder))
+        got = cache.get("ab" + "0" * 62)
+        assert got in (None, b"x" * 100_000)
+        cache.put("ab" + "0" * 62, DATA)
+        assert DiskCache(str(folder)).get("ab" + "0" * 62) == DATA
+        seen.add((done.returncode, got is None))
+    assert {(9, True), (9, False), (0, False)} <= seen
+
+
 def test_memory_keeps_to_its_room_and_to_what_was_used_last() -> None:
     cache = DiskCache(None, memory_bytes=10 * len(DATA))
     for i in range(12):
@@ -209,6 +307,7 @@ def test_reading_an_old_entry_makes_it_young_and_dead_temporary_files_go(tmp_pat
         ({"POLYGRAD_CACHE": "/a/b"}, "/a/b"),
         ({"POLYGRAD_CACHE": "0"}, None),
         ({"POLYGRAD_CACHE": ""}, None),
+        ({"POLYGRAD_CACHE": "off"}, None),
         ({"XDG_CACHE_HOME": "/x", "HOME": "/h"}, os.path.join("/x", "polygrad")),
         ({"HOME": "/h"}, os.path.join("/h/.cache", "polygrad")),
     ],
