@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from polygrad.nn.quantize import quantize
     from polygrad.runtime.threads import get_num_threads, set_num_threads
     from polygrad.tensor.batching import vmap
-    from polygrad.tensor.core.sources import fetch
+    from polygrad.tensor.core.downloads import fetch
     from polygrad.tensor.custom_gradient import checkpoint, custom_gradient
     from polygrad.tensor.jacobians import hessian, jacfwd, jacrev, jvp, vjp
     from polygrad.tensor.tensor import Tensor
@@ -77,7 +77,7 @@ __all__ = [
 # Where each name that loads late comes from; None: it is a module of its own.
 _LATE = {
     "getenv": "polygrad.helpers",
-    "fetch": "polygrad.tensor.core.sources",
+    "fetch": "polygrad.tensor.core.downloads",
     "custom_gradient": "polygrad.tensor.custom_gradient",
     "checkpoint": "polygrad.tensor.custom_gradient",
     "GlobalCounters": "polygrad.engine.counters",

@@ -33,11 +33,12 @@ from polygrad.tensor.core.convert import (
     pack,
     unpack,
 )
+from polygrad.tensor.core.downloads import fetch
 from polygrad.tensor.core.leaves import live_derived
 from polygrad.tensor.core.modes import modes
 from polygrad.tensor.core.registry import register
 from polygrad.tensor.core.sizes import check_shape
-from polygrad.tensor.core.sources import buffer_at, buffer_of_file, fetch, path_of
+from polygrad.tensor.core.sources import buffer_at, buffer_of_file, path_of
 from polygrad.tensor.creation import CreationMixin, place_on_device
 from polygrad.tensor.cumulative import CumulativeMixin
 from polygrad.tensor.custom import CustomKernelMixin

@@ -1,19 +1,15 @@
-"""Tensors of files, downloads and foreign memory; their values as text; Context and GlobalCounters."""
+"""Tensors of files and foreign memory; their values as text; Context and GlobalCounters."""
 
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import http.server
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from polygrad import Context, Device, GlobalCounters, Tensor, fetch, getenv
-from polygrad.errors import ArgumentError, DeviceError, FetchError, ShapeError
+from polygrad import Context, Device, GlobalCounters, Tensor, getenv
+from polygrad.errors import ArgumentError, DeviceError, ShapeError
 from polygrad.runtime.buffer import Foreign
 
 APART = ("WASM", "CUDA")  # devices whose memory is not that of this process
@@ -71,43 +67,6 @@ def test_foreign_memory_is_shared(device: str) -> None:
         Tensor.from_blob(part.ctypes.data + 1, (3, 4), device=device)
     with pytest.raises(ShapeError):
         Tensor.from_blob(part.ctypes.data, (0,), device=device)
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        requests = 0
-
-        def __init__(self, *args: object) -> None:
-            super().__init__(*args, directory=str(tmp_path / "served"))  # type: ignore[arg-type]
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    (tmp_path / "served").mkdir()
-    (tmp_path / "served" / "two").write_bytes(bytes([1, 2]))
-    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=running.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{running.server_port}"
-    running.shutdown()
-
-
-def test_downloads(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    path = fetch(f"{server}/two")
-    assert path.read_bytes() == bytes([1, 2]) and path.is_relative_to(tmp_path / "cache")
-    assert Tensor.from_url(f"{server}/two").tolist() == [1, 2]
-    (tmp_path / "served" / "two").write_bytes(b"new")
-    assert fetch(f"{server}/two").read_bytes() == bytes([1, 2])  # from the cache
-    assert fetch(f"{server}/two", allow_caching=False).read_bytes() == b"new"
-    digest = hashlib.sha256(b"new").hexdigest()
-    assert fetch(f"{server}/two", sha256=digest).read_bytes() == b"new"
-    with pytest.raises(FetchError, match="expected a file of SHA-256 0000"):
-        fetch(f"{server}/two", sha256="0" * 64)
-    with pytest.raises(FetchError, match="404"):
-        fetch(f"{server}/none")
-    assert not list((tmp_path / "cache").rglob("tmp*"))
-    assert fetch("./here") == Path("here") and fetch("file:/there") == Path("/there")
 
 
 def test_values_as_text(device: str) -> None:
