@@ -122,7 +122,10 @@ def generate(seed: int, most_steps: int = 7) -> Program:
         scope = {**NAMES, "x": values[at]}
         fresh = [torch.zeros(i.shape, dtype=torch.int32 if i.below else torch.float32) for i in drawn.inputs]
         scope.update(zip("yz", fresh, strict=False))
-        value = eval(drawn.theirs or drawn.ours, scope)
+        try:
+            value = eval(drawn.theirs or drawn.ours, scope)
+        except RuntimeError:  # torch refuses it: an image that would be empty
+            continue
         if not 0 < value.numel() <= MOST_ELEMENTS or value.ndim > 5:
             continue
         numbers = tuple(range(len(inputs), len(inputs) + len(drawn.inputs)))
