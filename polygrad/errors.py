@@ -57,6 +57,10 @@ class InterruptedWriteError(PolygradError):
     """Memory that a run has half-written which was interrupted, and interrupted again while it went on."""
 
 
+class RunTimeoutError(PolygradError, TimeoutError):
+    """A run that has not ended within its time, and was ended."""
+
+
 class CompileError(PolygradError):
     """A backend rejected a kernel, or the target cannot express it."""
 

@@ -5,6 +5,9 @@ native code runs in another thread, while the main thread waits for it in Python
 comes at once, and the Program is stopped (`Executable.run_stoppable`). Afterwards it has written everything,
 or nothing that outlives it (`runtime/undo.py`). Only a second exception, while the Program runs to its end,
 leaves memory half-written, and that memory is marked.
+
+A Program of somebody else always runs so, with a time limit if one is given. It is killed where it does not
+stop by itself, or does not come to its end soon.
 """
 
 from __future__ import annotations
@@ -17,10 +20,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 from polygrad.engine.devices import Device
+from polygrad.errors import ArgumentError, RunTimeoutError
 from polygrad.monitor import HAS_THREADS, released
-from polygrad.runtime.interface import Control, Executable, Handle
+from polygrad.runtime.interface import Control, Executable, Handle, Runtime
 from polygrad.runtime.program import Program
 from polygrad.runtime.undo import SAVED_BYTES, UndoPlan, undo_plan
 
@@ -28,6 +33,8 @@ from polygrad.runtime.undo import SAVED_BYTES, UndoPlan, undo_plan
 _SHORT_SECONDS = 1e-3
 # Programs whose last run was shorter run in the calling thread: Ctrl-C is handled soon enough.
 _BRIEF_SECONDS = 40e-3
+# A run that shall end, and can be killed, has this time to do so by itself.
+_GRACE_SECONDS = 40e-3
 _ALL_BYTES = 1 << 62
 # Bytes that may be saved before a run, for each second of it. Copying them takes a hundredth of that time.
 _SAVED_BYTES_PER_SECOND = 40e6
@@ -63,15 +70,26 @@ def run_program(
     arena: Handle | None,
     variables: Mapping[str, int],
     repeatable: Callable[[], bool] = lambda: False,
+    *,
+    runtime: Runtime | None = None,
+    timeout: float | None = None,
 ) -> None:
     """`executable.run` of `program`. Unless its last run was short, other threads can build graphs meanwhile.
 
     `repeatable`: whether the Program will run again after an exception, and reads no memory that it writes.
+    `runtime`: of the buffers, unless it is the registry's. `timeout`: seconds after which the run is ended.
+
+    Raises RunTimeoutError; ArgumentError for a timeout where nothing can end a run.
     """
+    if timeout is not None:
+        _check_timeout(timeout, executable, program)
     _state.ended, _state.executable, executable.calls_made = None, executable, ()
     started = time.perf_counter()
     if executable.in_python:
-        _run_in_python(executable, program, buffers, arena, variables)
+        _run_in_python(executable, program, buffers, arena, variables, runtime)
+    elif timeout is not None or (executable.killable and _may_be_interrupted()):
+        with released():
+            _run_apart(executable, program, buffers, arena, variables, repeatable, runtime, timeout)
     elif executable.seconds < _SHORT_SECONDS:
         executable.run(buffers, arena, variables)
     else:
@@ -82,6 +100,14 @@ def run_program(
                 _run_apart(executable, program, buffers, arena, variables, repeatable)
     _state.ended = Outcome.WHOLE
     executable.seconds = time.perf_counter() - started
+
+
+def _check_timeout(timeout: float, executable: Executable, program: Program) -> None:
+    if not HAS_THREADS or not executable.stoppable:
+        raise ArgumentError(f"timeout: expected none, as nothing can end a run on {program.device} here")
+    is_number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
+    if not is_number or not 0 < timeout <= threading.TIMEOUT_MAX:
+        raise ArgumentError(f"timeout: expected a positive number of seconds, got {timeout!r}")
 
 
 def await_run() -> None:
@@ -110,18 +136,17 @@ def _may_be_interrupted() -> bool:
 class _Saved:
     """The contents of buffers."""
 
-    device: str
+    runtime: Runtime
     contents: tuple[tuple[Handle, memoryview], ...]
 
     @staticmethod
-    def of(program: Program, plan: UndoPlan, buffers: Buffers) -> _Saved:
-        runtime = Device[program.device]
+    def of(runtime: Runtime, plan: UndoPlan, buffers: Buffers) -> _Saved:
         handles = [(buffers[number], nbytes) for number, nbytes in plan.saved if nbytes]
-        return _Saved(program.device, tuple([(h, runtime.read(h, 0, nbytes)) for h, nbytes in handles]))
+        return _Saved(runtime, tuple([(h, runtime.read(h, 0, nbytes)) for h, nbytes in handles]))
 
     def restore(self) -> None:
         for handle, data in self.contents:
-            Device[self.device].write(handle, 0, data)
+            self.runtime.write(handle, 0, data)
 
 
 def _run_in_python(
@@ -130,9 +155,10 @@ def _run_in_python(
     buffers: Buffers,
     arena: Handle | None,
     variables: Mapping[str, int],
+    runtime: Runtime | None,
 ) -> None:
     """Run a Program whose launches are Python: an exception may end it anywhere."""
-    saved = _Saved.of(program, undo_plan(program, _ALL_BYTES), buffers)
+    saved = _Saved.of(runtime or Device[program.device], undo_plan(program, _ALL_BYTES), buffers)
     try:
         with released() if executable.seconds >= _SHORT_SECONDS else contextlib.nullcontext():
             executable.run(buffers, arena, variables)
@@ -147,9 +173,11 @@ def _run_in_python(
 
 @dataclass(slots=True)
 class _Job:
-    """A call that another thread makes, once. `over`: it has ended, with a `result` or an `error`."""
+    """A call that another thread makes, once. `kill`: ends it, if that is possible. `over`: it has ended,
+    with a `result` or an `error`."""
 
     call: Callable[[], bool]
+    kill: Callable[[], object] | None = None
     begun: bool = False
     wakeup: threading.Lock = field(default_factory=threading.Lock)  # released at the end
     over: bool = False
@@ -170,15 +198,18 @@ class _Job:
         self.over = True
         self.wakeup.release()
 
-    def wait(self) -> None:
-        """Wait for the end; a signal's handler may raise its exception here."""
-        self.wakeup.acquire()
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the end; a signal's handler may raise its exception here. False: the time is over."""
+        return self.wakeup.acquire(timeout=-1 if timeout is None else timeout)
 
     def wait_for_the_end(self, impatient: Callable[[], object]) -> None:
-        """Wait for the end despite exceptions; `impatient` is called for each of them."""
+        """Wait for the end despite exceptions; `impatient` is called for each of them. A call that can be
+        killed is, unless it ends soon."""
         while not self.over:
             try:
-                self.wakeup.acquire(timeout=0.1)
+                if not self.wakeup.acquire(timeout=_GRACE_SECONDS) and self.kill is not None:
+                    impatient()
+                    self.kill()
             except BaseException:
                 impatient()
 
@@ -214,6 +245,21 @@ if HAS_THREADS and hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_runner)
 
 
+_plans: WeakKeyDictionary[Executable, UndoPlan] = WeakKeyDictionary()
+
+
+def _plan_of(executable: Executable, program: Program) -> UndoPlan:
+    """`undo_plan` for what may be saved before a run of the time of the last one."""
+    seconds = executable.seconds if executable.seconds < _FIRST_RUN else 0.0
+    limit = int(_SAVED_BYTES_PER_SECOND * seconds)
+    if limit > SAVED_BYTES:
+        return undo_plan(program, limit)
+    plan = _plans.get(executable)
+    if plan is None:
+        plan = _plans[executable] = undo_plan(program)
+    return plan
+
+
 def _run_apart(
     executable: Executable,
     program: Program,
@@ -221,23 +267,29 @@ def _run_apart(
     arena: Handle | None,
     variables: Mapping[str, int],
     repeatable: Callable[[], bool],
+    runtime: Runtime | None = None,
+    timeout: float | None = None,
 ) -> None:
     """Run in another thread, while this one waits for the end or for an exception."""
-    seconds = executable.seconds if executable.seconds < _FIRST_RUN else 0.0
-    plan = undo_plan(program, max(int(_SAVED_BYTES_PER_SECOND * seconds), SAVED_BYTES))
+    plan = _plan_of(executable, program)
     goes_back = plan.commit == len(program.launches)
     if not goes_back and executable.commits_itself:
         plan = undo_plan(program)
-    saved = _Saved.of(program, plan, buffers)
+    saved = _Saved.of(runtime or Device[program.device], plan, buffers)
     is_committed = (lambda: False) if goes_back else executable.is_committed
     control = Control(plan.commit, executable.halt, is_committed)
-    job = _Job(lambda: executable.run_stoppable(buffers, arena, variables, control))
+    job = _Job(
+        lambda: executable.run_stoppable(buffers, arena, variables, control),
+        executable.kill if executable.killable else None,
+    )
+    start = _runner.start if _may_be_interrupted() else _start_alone
     try:
-        _runner.start(job)
-        job.wait()
+        start(job)
+        if not job.wait(timeout):
+            raise RunTimeoutError(f"run: expected an end within {timeout} seconds, got none: it was ended")
     except BaseException:
         leaves_half = not control.stop() and not (repeatable() and control.stop(force=True))
-        _runner.start(job)  # again, as the exception may have come before the first call
+        start(job)  # again, as the exception may have come before the first call
         job.wait_for_the_end(lambda: control.stop(force=True))
         with _resuming(executable):
             if job.result:
@@ -250,6 +302,11 @@ def _run_apart(
         raise
     if job.error is not None:
         raise job.error
+
+
+def _start_alone(job: _Job) -> None:
+    """Run a job in a thread of its own."""
+    threading.Thread(target=job.run, name="polygrad-run", daemon=True).start()
 
 
 @contextlib.contextmanager

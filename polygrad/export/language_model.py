@@ -34,9 +34,9 @@ class LanguageModel:
     """
 
     @computing
-    def __init__(self, bundle: Bundle, values: memoryview) -> None:
+    def __init__(self, bundle: Bundle, values: memoryview, native: bool = False) -> None:
         settings = Fields(bundle.settings, "settings")
-        programs = Programs(bundle.programs)
+        programs = Programs(bundle.programs, native)
         programs.set_values(read_values(values), bundle.zeros)
         self.tokenizer: Tokenizer | None = (
             read_tokenizer(bundle.files[FILE]) if FILE in bundle.files else None
@@ -147,7 +147,7 @@ class _Engine:
         self._write("counts", bytes(4 * self.vocabulary))
 
     def _write(self, name: str, raw: bytes) -> None:
-        self._programs.value(f"sampling.{name}").write(memoryview(raw))
+        self._programs.write(f"sampling.{name}", memoryview(raw))
 
     @computing
     def _draw(self, position: int, needs: Needs, drawn: int) -> Draw:
@@ -169,4 +169,4 @@ def load_language_model(source: Any, *, native: bool = False) -> LanguageModel:
     Raises ProgramError when it is damaged, of another version or kind, not for a device of this host, or
     needs `native`; ArgumentError when the values in it are damaged, ModelError when the tokenizer is.
     """
-    return LanguageModel(*open_bundle(source, TEXT_GENERATION, native))
+    return LanguageModel(*open_bundle(source, TEXT_GENERATION, native), native)

@@ -33,19 +33,26 @@ class Model:
     """
 
     @computing
-    def __init__(self, program: Program, values: Mapping[str, TensorEntry]) -> None:
+    def __init__(self, program: Program, values: Mapping[str, TensorEntry], native: bool = False) -> None:
         self.program = program
-        self._programs = Programs({_NAME: program})
+        self._programs = Programs({_NAME: program}, native)
         self.inputs, self.outputs = (self._programs.specs(_NAME, role) for role in ("input", "output"))
         self.parameters = self._programs.kept
         self._programs.set_values(values)
 
     @computing
-    def run(self, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> dict[str, Tensor]:
+    def run(
+        self, inputs: Mapping[str, Any] | None = None, /, *, timeout: float | None = None, **more: Any
+    ) -> dict[str, Tensor]:
         """Run once on the inputs by name (Tensors, arrays or lists); the outputs by name, new each time.
 
-        A Variable is an int given by its name, unless the shape of an input tells it. Raises ArgumentError,
-        ShapeError and DTypeError for inputs that are not as `inputs` says.
+        A Variable is an int given by its name, unless the shape of an input tells it. `timeout`: the seconds
+        after which a run is ended, on WASM, CPU and CC. State that the run writes is as it was before, or has
+        all its values; where neither can be had soon, it has to be written anew (`load`, `set_parameter`). An
+        input of that name is given in `inputs`.
+
+        Raises ArgumentError, ShapeError and DTypeError for inputs that are not as `inputs` says,
+        RunTimeoutError, and InterruptedWriteError for state that a run has left half-written.
         """
         names = [spec.name for spec in self.inputs]
         if inputs is not None and not isinstance(inputs, Mapping):
@@ -67,7 +74,7 @@ class Model:
         for spec, raw in zip(self.inputs, elements, strict=True):
             buffer = self._programs.buffer(_NAME, "input", spec.name)
             self._programs.write_start(buffer, raw)  # with Variables, perhaps less than the buffer
-        self._programs.run(_NAME, values)
+        self._programs.run(_NAME, values, timeout)
         outputs = [(spec, self._programs.buffer(_NAME, "output", spec.name)) for spec in self.outputs]
         return {spec.name: self._read(spec, buffer, values) for spec, buffer in outputs}
 
@@ -83,7 +90,7 @@ class Model:
         Raises ArgumentError, ShapeError, DTypeError.
         """
         elements = _elements(self._spec(name), value, {})
-        self._programs.value(name).write(elements)
+        self._programs.write(name, elements)
 
     @computing
     def save(self, path: str | os.PathLike[str] | None = None) -> bytes:
@@ -123,8 +130,9 @@ class Model:
 def load(source: Any, *, native: bool = False) -> Model:
     """The exported step in the file `source`: a path, bytes, or a buffer.
 
-    native: whether the file may have code that is not confined, as that for every device but WASM and WEBGPU.
-    Such code may do whatever this process may: allow it for files that you trust.
+    native: whether to trust the file. Code for other devices than WASM and WEBGPU may do whatever this
+    process may, so it needs this. Code for WASM runs without it in memory of its own, with checks by which
+    Ctrl-C and a `timeout` end it.
 
     Raises ProgramError when it is damaged, of another version or kind, not for a device of this host, or
     needs `native`; ArgumentError when the values in it are damaged.
@@ -134,7 +142,7 @@ def load(source: Any, *, native: bool = False) -> Model:
         raise wrong_kind("load", "an exported step", read_bundle(data)[0].kind)
     program, values = read_program(data)
     check_trust("load", program.device, native)
-    return Model(program, read_values(values))
+    return Model(program, read_values(values), native)
 
 
 def _elements(spec: TensorSpec, value: Any, variables: dict[str, int]) -> memoryview:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from polygrad.dtype import DType, to_dtype
 from polygrad.engine.devices import Device
-from polygrad.engine.running import run_program
+from polygrad.engine.running import Outcome, outcome, run_program
 from polygrad.errors import ProgramError
 from polygrad.nn.safetensors import TensorEntry
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.runtime.interface import Executable
 from polygrad.runtime.program import Program
+from polygrad.wasm.stops import stoppable
 
 KEPT = ("param", "state")  # what is kept between runs
 
@@ -28,15 +29,16 @@ class TensorSpec:
 
 
 class Programs:
-    """`programs`: by name, all for one device. Each is loaded when it is first run.
+    """`programs`: by name, all for one device. Each is loaded when it is first run. `trusted`: whether they
+    run like Programs of this process; otherwise they have memory of their own, and can be killed.
 
     Raises ProgramError when a buffer has no name.
     """
 
-    def __init__(self, programs: Mapping[str, Program]) -> None:
+    def __init__(self, programs: Mapping[str, Program], trusted: bool = False) -> None:
         self.programs = programs
         self.device = next(iter(programs.values())).device
-        self._runtime = Device[self.device]
+        self._runtime = Device[self.device] if trusted else Device[self.device].confined()
         self._executables: dict[str, Executable] = {}
         self._kept: dict[str, Buffer] = {}
         self._buffers = {name: self._allocate(program) for name, program in programs.items()}
@@ -72,18 +74,49 @@ class Programs:
             found.append(TensorSpec(b.name, to_dtype(b.dtype), b.shape))
         return tuple(found)
 
-    def run(self, name: str, variables: Mapping[str, int]) -> None:
-        """Run a Program on what its buffers hold."""
+    def run(self, name: str, variables: Mapping[str, int], timeout: float | None = None) -> None:
+        """Run a Program on what its buffers hold. Raises RunTimeoutError after `timeout` seconds, and
+        ArgumentError where nothing can end a run."""
         program = self.programs[name]
         if name not in self._executables:
-            self._executables[name] = self._runtime.load(program)
+            self._executables[name] = self._runtime.load(
+                _with_checks(program) if self._runtime.killable else program
+            )
         handles = [None if b is None else b.handle for b in self._buffers[name]]
         arena = self._arena.handle if self._arena is not None and program.arena else None
-        run_program(self._executables[name], program, handles, arena, variables)
+        try:
+            run_program(
+                self._executables[name],
+                program,
+                handles,
+                arena,
+                variables,
+                runtime=self._runtime,
+                timeout=timeout,
+            )
+        except BaseException:
+            if outcome() is Outcome.HALF:
+                self._damage(name)
+            raise
+
+    def _damage(self, name: str) -> None:
+        """Mark what a Program keeps as half-written, where it writes to it."""
+        program = self.programs[name]
+        for launch in program.launches:
+            for position in program.kernels[launch.kernel].writes:
+                number = launch.bindings[position].buffer
+                buffer = self._buffers[name][number]
+                if buffer is not None and program.buffers[number].role in KEPT:
+                    buffer.allocation.damage()
 
     def value(self, name: str) -> Buffer:
         """A parameter or a state."""
         return self._kept[name]
+
+    def write(self, name: str, data: memoryview) -> None:
+        """Fill a parameter or a state."""
+        self._kept[name].allocation.repair()
+        self._kept[name].write(data)
 
     def buffer(self, program: str, role: str, name: str) -> Buffer:
         """An input or an output of a Program."""
@@ -111,9 +144,16 @@ class Programs:
                     "that were saved with this model"
                 )
         for name, entry in values.items():
-            self._kept[name].write(memoryview(entry.data))
+            self.write(name, memoryview(entry.data))
         for name in zeros:
-            self._kept[name].write(memoryview(bytearray(self._kept[name].nbytes)))
+            self.write(name, memoryview(bytearray(self._kept[name].nbytes)))
+
+
+def _with_checks(program: Program) -> Program:
+    """A Program for WASM that can be killed. Raises CompileError for modules that do more than ours."""
+    kernels = tuple(replace(k, code=stoppable(k.code) if k.code else b"") for k in program.kernels)
+    driver = stoppable(program.driver) if program.driver else b""
+    return replace(program, kernels=kernels, driver=driver)
 
 
 def _described(specs: Mapping[str, tuple[DType, Any]], name: str) -> str:

@@ -24,9 +24,9 @@ class _TextReader:
     """Reads one text after the other, each with the Program for the next greater number of tokens."""
 
     @computing
-    def __init__(self, bundle: Bundle, values: memoryview) -> None:
+    def __init__(self, bundle: Bundle, values: memoryview, native: bool = False) -> None:
         settings = Fields(bundle.settings, "settings")
-        self._programs = Programs(bundle.programs)
+        self._programs = Programs(bundle.programs, native)
         self._programs.set_values(read_values(values), bundle.zeros)
         self.tokenizer: Tokenizer | None = (
             read_tokenizer(bundle.files[FILE]) if FILE in bundle.files else None
@@ -92,10 +92,10 @@ class TextClassifier(_TextReader):
 def load_text_encoder(source: Any, *, native: bool = False) -> TextEncoder:
     """The exported model that gives vectors of texts in the file `source`: a path, bytes, or a buffer.
     `native`: as of `load`. Raises as `load_language_model` does."""
-    return TextEncoder(*open_bundle(source, FEATURE_EXTRACTION, native))
+    return TextEncoder(*open_bundle(source, FEATURE_EXTRACTION, native), native)
 
 
 def load_text_classifier(source: Any, *, native: bool = False) -> TextClassifier:
     """The exported model that gives labels of texts in the file `source`: a path, bytes, or a buffer.
     `native`: as of `load`. Raises as `load_language_model` does."""
-    return TextClassifier(*open_bundle(source, TEXT_CLASSIFICATION, native))
+    return TextClassifier(*open_bundle(source, TEXT_CLASSIFICATION, native), native)

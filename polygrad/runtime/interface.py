@@ -57,7 +57,8 @@ class Executable(ABC):
     `seconds`: of its last run. `calls`: the number of native calls of a run, each of which makes one or more
     launches. `calls_made`: its length is the number of calls made in a run that an exception has just ended;
     no exception can come between a call and its element. `stoppable`: `run_stoppable` can stop early.
-    `in_python`: an exception may end a run anywhere. `commits_itself`: the commit point is always that of
+    `killable`: `kill` ends a run, whatever its kernels do: it is code of somebody else. `in_python`: an
+    exception may end a run anywhere. `commits_itself`: the commit point is always that of
     `undo_plan(program)`, and `Control.commit` is ignored.
     """
 
@@ -65,6 +66,7 @@ class Executable(ABC):
     calls_made: Sized = ()
     calls = 1
     stoppable = False
+    killable = False
     in_python = False
     commits_itself = False
 
@@ -90,8 +92,12 @@ class Executable(ABC):
         """Let kernels that run in another thread return at their next safepoint, until `go_on`."""
         raise InternalError(f"{type(self).__name__}.halt: its runs cannot be stopped")
 
+    def kill(self) -> None:
+        """Let a run in another thread end at once with an error, wherever it is, until `go_on`."""
+        raise InternalError(f"{type(self).__name__}.kill: its runs cannot be killed")
+
     def go_on(self) -> None:
-        """Undo `halt`."""
+        """Undo `halt` and `kill`."""
         raise InternalError(f"{type(self).__name__}.go_on: its runs cannot be stopped")
 
     def is_committed(self) -> bool:
@@ -108,10 +114,17 @@ class Executable(ABC):
 
 
 class Runtime(ABC):
-    """One device. `concurrent`: memory may be allocated, written and read while a Program runs."""
+    """One device. `concurrent`: memory may be allocated, written and read while a Program runs. `killable`:
+    runs can be killed; for that their WebAssembly modules need checks (`polygrad/wasm/stops.py`)."""
 
     name: str
     concurrent = False
+    killable = False
+
+    def confined(self) -> Runtime:
+        """A device for Programs of somebody else: with memory of its own, and runs that can be killed, as far
+        as that is possible. This one, where nothing better is."""
+        return self
 
     @property
     def lost(self) -> bool:

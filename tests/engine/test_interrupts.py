@@ -74,7 +74,7 @@ def interrupted(
     """Inside, a run that has a thread of its own is interrupted after some seconds, and `again` at once."""
     waiting = running._Job.wait_for_the_end
 
-    def wait(job: running._Job) -> None:
+    def wait(job: running._Job, timeout: float | None = None) -> bool:
         time.sleep(seconds)
         raise KeyboardInterrupt
 

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 from javascript_hosts import ROOT, built, run
+from pgrd.corpus import module
 
 from polygrad import Device, Tensor, TinyJit, compile_step, nn, quantize
 from polygrad.nn.state import get_state_dict, safe_load
-from polygrad.runtime.program import read_program
+from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program, read_program
 from polygrad.runtime.wasm.device import WasmRuntime
 from polygrad.wasm.opcodes import opcode
 
@@ -237,3 +238,14 @@ def test_documents_give_the_size_of_the_runtime(document: str) -> None:
     text = (ROOT / document).read_text(encoding="utf-8")
     stated = re.findall(r"runtime` of the npm package \((\d+) KB|runtime of (\d+) KB", text)
     assert {int(a or b) for a, b in stated} == {round(size / 1000)}
+
+
+@pytest.mark.parametrize("format", ["esm", "cjs"])
+def test_a_run_without_end_ends_with_its_worker(format: str, tmp_path: Path) -> None:
+    code = module("f", 1, [0x03, 0x40, 0x0C, 0, 0x0B])  # a loop that branches to its start
+    kernel = Kernel("f", code, 1, language="wasm", writes=(0,))
+    buffer = BufferSpec(2, "int32", "output", name="x", shape=(2,))
+    program = Program("WASM", "test", (buffer,), (kernel,), (Launch(0, (Binding(0),)),))
+    (tmp_path / "endless.pgrd").write_bytes(program.to_bytes())
+    seen = node(HERE / "ended.mjs", ENTRIES[format], tmp_path / "endless.pgrd")
+    assert seen == {"answers": 0, "code": 1}

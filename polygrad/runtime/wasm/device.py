@@ -27,14 +27,15 @@ _WORD_MASK = 0xFFFFFFFF
 MAX_BYTES = MAX_PAGES * PAGE - PAGE  # without the last page: an allocation must not end at 2**32, which is 0
 
 
-def default_host() -> WasmHost:
-    """The page's or Node's engine under Pyodide, wasmtime elsewhere. Raises DeviceError."""
+def default_host(confined: bool = False) -> WasmHost:
+    """The page's or Node's engine under Pyodide, wasmtime elsewhere. `confined`: for code of somebody else.
+    Raises DeviceError."""
     if sys.platform == "emscripten":
         module, advice = "js", "load polygrad with its own loader (polygrad.load, loadPolygrad)"
     else:
         module, advice = "wasmtime", "pip install wasmtime"
     try:
-        host: WasmHost = importlib.import_module(f"polygrad.runtime.wasm.{module}").open_host()
+        host: WasmHost = importlib.import_module(f"polygrad.runtime.wasm.{module}").open_host(confined)
     except ImportError as e:
         raise DeviceError(f"device WASM: there is no WebAssembly engine: {e}: {advice}") from e
     return host
@@ -50,10 +51,13 @@ class WasmRuntime(Runtime):
 
     def __init__(self, host: WasmHost | None = None, limit: int | None = None) -> None:
         self.host = default_host() if host is None else host
-        self.features = self.host.features
+        self.features, self.killable = self.host.features, self.host.killable
         limit = env_int("WASM_MEMORY_LIMIT", MAX_BYTES) if limit is None else limit
         self.heap = Heap(self.host.grow, min(limit, MAX_BYTES), start=FIRST_BUFFER)
         self._functions: WeakValueDictionary[tuple[str, bytes], WasmFunction] = WeakValueDictionary()
+
+    def confined(self) -> WasmRuntime:
+        return WasmRuntime(default_host(confined=True))
 
     def allocate(self, nbytes: int) -> int:
         return self.heap.allocate(nbytes)
@@ -101,8 +105,13 @@ class _WasmProgram(Executable):
     def halt(self) -> None:
         self._runtime.host.set_word(STOP, 1)
 
+    def kill(self) -> None:
+        self._runtime.host.kill()
+
     def go_on(self) -> None:
         self._runtime.host.set_word(STOP, 0)
+        if self.killable:
+            self._runtime.host.revive()
 
 
 class WasmExecutable(_WasmProgram):
@@ -110,6 +119,7 @@ class WasmExecutable(_WasmProgram):
 
     def __init__(self, runtime: WasmRuntime, program: Program) -> None:
         self._runtime, self._program, self.calls = runtime, program, len(program.launches)
+        self.killable = runtime.killable
         self._bound = [i for i, spec in enumerate(program.buffers) if spec.role != "scratch"]
         functions = [runtime.function(k.name, k.code) for k in program.kernels]
         sources = _Sources(program, self._bound)
@@ -148,6 +158,7 @@ class WasmStep(_WasmProgram):
 
     def __init__(self, runtime: WasmRuntime, program: Program) -> None:
         self._runtime, self._program = runtime, program
+        self.killable = runtime.killable
         self._words: list[int | None] = []
         function = runtime.function("run", program.driver)
         parallel = any(kernel.parallel for kernel in program.kernels)

@@ -12,6 +12,7 @@ from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
+from polygrad.errors import InternalError
 from polygrad.runtime.interface import Control
 
 PAGE = 65536
@@ -65,6 +66,7 @@ class WasmHost(ABC):
 
     features: frozenset[str]  # of "simd", "relaxed-simd", "relaxed-dot", "threads"
     threads: int = 1  # the most of a run; with "threads" the memory is shared, else not
+    killable: bool = False  # whether `kill` ends runs
 
     @abstractmethod
     def grow(self, nbytes: int) -> int:
@@ -85,6 +87,14 @@ class WasmHost(ABC):
     def set_word(self, address: int, value: int) -> None:
         """Write a 32-bit word, also while calls run in another thread."""
         self.write(address, memoryview(value.to_bytes(4, "little")))
+
+    def kill(self) -> None:
+        """Let every run end with a trap, also one that another thread has begun, until `revive`."""
+        raise InternalError(f"{type(self).__name__}.kill: its runs cannot be killed")
+
+    def revive(self) -> None:
+        """Undo `kill`."""
+        raise InternalError(f"{type(self).__name__}.revive: its runs cannot be killed")
 
     @abstractmethod
     def load(self, name: str, code: bytes) -> WasmFunction:

@@ -20,7 +20,8 @@ from polygrad.runtime.wasm.host import WORD, WasmCall, WasmCalls, WasmFunction, 
 _PARALLEL, _BARRIER = 1, 2  # flags of a call, as `wasm_runtime/src/launches.ts` has them
 
 
-def open_host() -> JsHost:
+def open_host(confined: bool = False) -> JsHost:
+    """A host with a memory of its own. It cannot kill a run, confined or not: there is one thread."""
     return JsHost(page_host().openHost())
 
 

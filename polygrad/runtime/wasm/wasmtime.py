@@ -7,6 +7,9 @@ calls are prepared.
 
 There is one thread, because wasmtime's Python package cannot import a shared memory. A Store frees all its
 instances at once, so a loaded kernel stays in it, and `load` caches it.
+
+A confined host runs code of somebody else. Its modules have checks, by which `kill` ends a run from another
+thread: they import a second memory, `polygrad.stop` (`polygrad/wasm/stops.py`).
 """
 
 from __future__ import annotations
@@ -68,14 +71,14 @@ def _fuses(engine: Engine) -> bool:
     return bool(instance.exports(store)["f"](store))
 
 
-def open_host() -> WasmtimeHost:
-    return WasmtimeHost()
+def open_host(confined: bool = False) -> WasmtimeHost:
+    return WasmtimeHost(confined)
 
 
 class WasmtimeHost(WasmHost):
     """One wasmtime Store and Memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, confined: bool = False) -> None:
         config = Config()
         config.cranelift_opt_level = "speed"
         config.wasm_simd = True
@@ -87,6 +90,11 @@ class WasmtimeHost(WasmHost):
         self.store = Store(self.engine)
         self.store.set_limits(instances=_MAX_INSTANCES)
         self.memory = Memory(self.store, MemoryType(Limits(1, None)))
+        self._stop: Memory | None = None  # of the checks: another memory than that of the code
+        if confined:
+            self._stop = Memory(self.store, MemoryType(Limits(1, 1)))
+            self._stop_word = self._stop.data_ptr(self.store)  # it stays there: the memory cannot grow
+            self.killable = True
         # before the package's own finalizers, which fail at exit because their module is already cleared
         weakref.finalize(self, _close, self.store, self.engine)
         self._functions: dict[tuple[str, bytes], WasmFunction] = {}
@@ -122,7 +130,7 @@ class WasmtimeHost(WasmHost):
         if kernel is None:
             try:
                 module = Module(self.engine, code)
-                imports = [self.memory] if module.imports else []
+                imports = self._imports(module)
                 function = Instance(self.store, module, imports).exports(self.store)[name]
             except (WasmtimeError, KeyError) as e:
                 raise CompileError(f"kernel {name}: expected a module wasmtime accepts, got {e}") from e
@@ -131,8 +139,21 @@ class WasmtimeHost(WasmHost):
             kernel = self._functions[name, code] = WasmFunction(name, function)
         return kernel
 
+    def _imports(self, module: Module) -> list[Memory]:
+        if self._stop is None:
+            return [self.memory] if module.imports else []
+        if not module.imports or module.imports[-1].module != "polygrad":
+            raise WasmtimeError("a module without checks")
+        return [self.memory, self._stop][-len(module.imports) :]
+
     def prepare(self, calls: Sequence[WasmCall], n_bases: int) -> WasmtimeCalls:
         return WasmtimeCalls(self, calls)
+
+    def kill(self) -> None:
+        self._stop_word[0] = 1
+
+    def revive(self) -> None:
+        self._stop_word[0] = 0
 
 
 class WasmtimeCalls(WasmCalls):

@@ -60,6 +60,11 @@ export class InterruptedWriteError extends PolygradError {
   override name = "InterruptedWriteError";
 }
 
+/** A run that has not ended within its time, and was ended. */
+export class RunTimeoutError extends PolygradError {
+  override name = "RunTimeoutError";
+}
+
 /** A decision of how to compute a kernel that does not apply to it. */
 export class OptError extends PolygradError {
   override name = "OptError";
