@@ -268,9 +268,11 @@ def test_it_says_where_it_runs() -> None:
 
 
 def test_onnx_models_are_called_by_number(session: Session) -> None:
-    text = '[[{"b":0},"relu.onnx"],{"d":[]}]'
-    assert session.call_packed("$onnx.File", 1, text, [EXAMPLE]) is None
-    assert session.call_packed("$onnx.load", 2, '[[{"$":1}],{"d":[]}]') is None
+    assert session.call_packed("$onnx.Loading", 1, '[["relu.onnx"],{"d":[]}]') is None
+    assert session.call_packed("$onnx.piece", 8, '[[{"b":0}],{"d":[]}]', [EXAMPLE]) is None
+    for method, more in (("begin", "0,null"), ("feed", '0,{"$":8}')):
+        assert session.call_waiting(f"$onnx.Loading.{method}", 9, f'[[{{"$":1}},{more}],{{"d":[]}}]') is None
+    assert session.call_waiting("$onnx.Loading.finish", 2, '[[{"$":1}],{"d":[]}]') is None
     known = json.loads(session.meta(2, ["ops", "parameters"])[1:])
     assert known == {"ops": {"Relu": 1}, "parameters": []}
     make(session, 3, [-1.0, 2.0])

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from polygrad.errors import OnnxError, PolygradError
 
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
-_KINDS = {VARINT: "a varint", FIXED64: "8 bytes", LENGTH: "a length and bytes", FIXED32: "4 bytes"}
-_VARINT_BYTES = 10  # of 64 bits
+KINDS = {VARINT: "a varint", FIXED64: "8 bytes", LENGTH: "a length and bytes", FIXED32: "4 bytes"}
+VARINT_BYTES = 10  # of 64 bits
 _MASK = (1 << 64) - 1
 
 
@@ -31,12 +31,15 @@ ONNX = FileFormat("ONNX file", OnnxError)
 
 @dataclass(slots=True, eq=False)  # not frozen: a file has thousands, and each would take three times as long
 class Span:
-    """Bytes `start` to `end` of a file: a message, text, packed numbers, or the bits of one number."""
+    """Bytes `start` to `end` of `file`: a message, text, packed numbers, or the bits of one number.
+
+    `base`: where `file` begins in the whole file, if it is a part of one."""
 
     file: memoryview
     start: int
     end: int
     format: FileFormat = ONNX
+    base: int = 0
 
     def __len__(self) -> int:
         return self.end - self.start
@@ -45,8 +48,13 @@ class Span:
     def bytes(self) -> memoryview:
         return self.file[self.start : self.end]
 
+    @property
+    def place(self) -> int:
+        """The position of the first byte in the whole file."""
+        return self.base + self.start
+
     def _error(self, at: int, what: str) -> PolygradError:
-        return self.format.error(f"{self.format.name} at byte {at}: {what}")
+        return self.format.error(f"{self.format.name} at byte {self.base + at}: {what}")
 
     def text(self, what: str) -> str:
         """UTF-8 text. Raises the format's error."""
@@ -60,7 +68,7 @@ class Span:
 
         Raises the format's error when the bytes are no message.
         """
-        file, at, end, form = self.file, self.start, self.end, self.format
+        file, at, end, form, base = self.file, self.start, self.end, self.format, self.base
         while at < end:
             begin = at
             tag = file[at]
@@ -69,7 +77,7 @@ class Span:
             else:
                 tag, at = self._varint(at)
             number, kind = tag >> 3, tag & 7
-            if not number or kind not in _KINDS:
+            if not number or kind not in KINDS:
                 raise self._error(begin, f"tag {tag} is not a field of a message")
             if kind == VARINT:
                 value, at = self._varint(at)
@@ -80,7 +88,7 @@ class Span:
                 size, at = self._varint(at)
             if size > end - at:
                 raise self._error(begin, f"field {number} has {size} bytes, its message has {end - at} left")
-            yield number, kind, Span(file, at, at + size, form)
+            yield number, kind, Span(file, at, at + size, form, base)
             at += size
 
     def varints(self) -> Iterator[int]:
@@ -95,14 +103,14 @@ class Span:
         if at < self.end and self.file[at] < 0x80:
             return self.file[at], at + 1
         value = 0
-        for i in range(_VARINT_BYTES):
+        for i in range(VARINT_BYTES):
             if at + i >= self.end:
                 raise self._error(at, "a number that does not end")
             byte = self.file[at + i]
             value |= (byte & 0x7F) << 7 * i
             if byte < 0x80:
                 return value & _MASK, at + i + 1
-        raise self._error(at, f"a number of more than {_VARINT_BYTES} bytes")
+        raise self._error(at, f"a number of more than {VARINT_BYTES} bytes")
 
     def numbers(self, code: str) -> list[float]:
         """Packed numbers of a fixed size, by their struct code. Raises the format's error."""
@@ -120,5 +128,5 @@ def signed(value: int) -> int:
 def expect_kind(kind: int, expected: int, what: str, value: int | Span, format: FileFormat = ONNX) -> None:
     """Raises the format's error for a field of another kind than `wanted`."""
     if kind != expected:
-        location = f" at byte {value.start}" if isinstance(value, Span) else ""
-        raise format.error(f"{format.name}{location}: {what} is {_KINDS[kind]}, expected {_KINDS[expected]}")
+        location = f" at byte {value.place}" if isinstance(value, Span) else ""
+        raise format.error(f"{format.name}{location}: {what} is {KINDS[kind]}, expected {KINDS[expected]}")

@@ -17,10 +17,9 @@ from typing import Any
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, CaptureError, DTypeError, OnnxError, ShapeError
 from polygrad.helpers import prod
+from polygrad.onnx.arriving import ArrivingModel
 from polygrad.onnx.elements import element_name
-from polygrad.onnx.inspection import inspect
 from polygrad.onnx.instance import Instance
-from polygrad.onnx.instance import load as load_instance
 from polygrad.onnx.ports import Port
 from polygrad.onnx.proto import Graph, Node, SparseData, TensorData
 from polygrad.runtime.program import MAGIC
@@ -32,6 +31,7 @@ _OTHER = {
     b"GGUF": "a GGUF file",
     b"PK\x03\x04": "a zip file",
 }
+_HEAD = 9  # bytes that say what a file is
 
 
 @contextmanager
@@ -43,19 +43,56 @@ def in_file(name: str) -> Iterator[None]:
         raise type(e)(f"{name}: {e}") from e
 
 
-class File:
-    """Inspect an ONNX file that was received. `external`: the names of the files that hold its
-    initializers."""
+class Loading:
+    """An ONNX model on its way, in files that are fed as `ArrivingModel` says. Errors begin with `name`, the
+    name of its file."""
 
-    def __init__(self, raw: bytes, name: str) -> None:
-        self.raw, self.name = raw, name
-        with in_file(name):
-            other = next((text for start, text in _OTHER.items() if raw.startswith(start)), None)
-            if other is None and len(raw) > 8 and raw[8:9] == b"{" and raw[7] == 0:
-                other = "a safetensors file: `state.safeLoad` reads its tensors"
-            if other is not None:
-                raise OnnxError(f"load: expected an ONNX model, got {other}")
-            self.external = [_check_location(location) for location in inspect(raw).external]
+    def __init__(self, name: str, device: str | None = None, requires_grad: bool = False) -> None:
+        self.name, self._requires_grad = name, requires_grad
+        self._arriving = ArrivingModel(device)
+        self._head = b""
+
+    def begin(self, file: int, size: int | None) -> None:
+        """The next bytes of a file, which has `size` bytes, if that is known, are its first ones."""
+        with in_file(self.name):
+            self._arriving.begin(file, size)
+
+    def feed(self, file: int, piece: bytes) -> bool:
+        """Take the next bytes of a file; True, as its other bytes are wanted, too."""
+        with in_file(self.name):
+            if file == 0 and len(self._head) < _HEAD:
+                self._head += piece[:_HEAD]
+                _check_kind(self._head)
+            self._arriving.feed(file, piece)
+        return True
+
+    def external(self) -> list[str]:
+        """The names of the files with its initializers, which are to be fed after its own."""
+        with in_file(self.name):
+            return [_check_location(location) for location in self._arriving.external()]
+
+    def instance(self) -> Instance:
+        """The model in Python, all bytes of which are there."""
+        with in_file(self.name):
+            return self._arriving.finish(self._requires_grad)
+
+    def finish(self) -> Model:
+        """The model, all bytes of which are there."""
+        return Model(self.instance(), self.name)
+
+
+def piece(data: bytes) -> bytes:
+    """Bytes of a file, for `Loading.feed`: questions have no bytes as arguments."""
+    return data
+
+
+def _check_kind(head: bytes) -> None:
+    """Raises OnnxError for a file that begins as one of another kind does."""
+    other = next((text for start, text in _OTHER.items() if head.startswith(start)), None)
+    if other is None and len(head) > 8 and head[8:9] == b"{" and head[7] == 0:
+        other = "a safetensors file: `state.safeLoad` reads its tensors"
+    if other is not None:
+        raise OnnxError(f"load: expected an ONNX model, got {other}")
 
 
 def _check_location(location: str) -> str:
@@ -195,15 +232,3 @@ def _plain(port: Port) -> dict[str, Any]:
         "shape": None if port.shape is None else list(port.shape),
         "inner": inner,
     }
-
-
-def load(
-    file: File,
-    device: str | None = None,
-    requires_grad: bool = False,
-    external: Mapping[str, bytes] | None = None,
-) -> Model:
-    """The model in a file, with the files of external data by their names."""
-    with in_file(file.name):
-        instance = load_instance(file.raw, device, requires_grad, files=external)
-        return Model(instance, file.name)

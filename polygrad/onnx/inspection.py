@@ -65,7 +65,7 @@ def inspect(data: Any) -> Inspection:
         missing = missing_ops(model)
     except OnnxError as e:
         problem = str(e)
-    tensors = list(_initializers(model))
+    tensors = list(initializers(model))
     filled = {t.name for t in model.graph.initializers}
     return Inspection(
         model.ir_version,
@@ -82,7 +82,7 @@ def inspect(data: Any) -> Inspection:
     )
 
 
-def _initializers(model: Model) -> Iterator[TensorData]:
+def initializers(model: Model) -> Iterator[TensorData]:
     """The initializers of the graph and of the graphs in its nodes; of sparse ones what they hold."""
     graphs = [model.graph]
     for node in all_nodes([*model.graph.nodes, *(n for f in model.functions.values() for n in f.nodes)]):

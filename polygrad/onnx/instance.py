@@ -152,6 +152,8 @@ class Instance:
         if tensor.element == STRING:
             return Strings(tensor.shape, strings_of(tensor))
         element, raw = elements_of(tensor, self._files)
+        if isinstance(raw, Tensor):
+            return held(raw.reshape(tensor.shape), element)
         is_index = element.dtype.is_int and element.dtype.itemsize > 1
         if (
             element.is_native
@@ -168,7 +170,7 @@ class Instance:
     def _dense(self, sparse: SparseData) -> Tensor:
         """A sparse tensor with its zeros. Raises OnnxError."""
         element, raw = elements_of(sparse.values, self._files)
-        values = Tensor(bytes(raw), self.device, element.dtype)
+        values = raw if isinstance(raw, Tensor) else Tensor(bytes(raw), self.device, element.dtype)
         places = numbers_of(constant_of(*_indices(sparse, self._files)))
         rank = len(sparse.shape)
         if len(sparse.indices.shape) == 2:

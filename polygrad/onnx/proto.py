@@ -17,18 +17,30 @@ _DEEPEST = 32  # graphs inside of graphs, types inside of types
 _MOST_AXES = 64
 
 
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """Elements that were taken from a file while it arrived: bytes, or a Tensor of them on its device."""
+
+    data: Any
+    nbytes: int
+
+    def __len__(self) -> int:
+        return self.nbytes
+
+
 @dataclass(slots=True)
 class TensorData:
     """A tensor of a file. Its elements are in exactly one of the places `raw`, `typed`, `strings`,
     `external`.
 
-    `typed`: spans of packed numbers, or single numbers, by the number of their field.
+    `raw`: bytes of the file, or what has become of them while the file arrived. `typed`: spans of packed
+    numbers, or single numbers, by the number of their field.
     """
 
     name: str = ""
     element: int = 0
     shape: tuple[int, ...] = ()
-    raw: Span | None = None
+    raw: Span | Arrived | None = None
     typed: dict[int, list[Span | int]] = field(default_factory=dict)
     strings: list[str] = field(default_factory=list)
     external: dict[str, str] | None = None
@@ -137,9 +149,14 @@ class Model:
 
 def read_model(data: memoryview) -> Model:
     """The model in the bytes of an ONNX file. Raises OnnxError when they are damaged."""
-    fields = _Fields(Span(data, 0, len(data)), "model")
-    graph = fields.last(7)
-    if graph is None:
+    return model_of(Fields.of(Span(data, 0, len(data)), "model"))
+
+
+def model_of(fields: Fields) -> Model:
+    """The model with the fields of its message. The graph, and tensors in it, may be Fields, too. Raises
+    OnnxError."""
+    graphs = fields.messages(7)
+    if not graphs:
         raise OnnxError("ONNX file: no graph: the file is empty, cut off, or not an ONNX model")
     functions: dict[tuple[str, str, str], Function] = {}
     for span in fields.spans(25):
@@ -152,37 +169,50 @@ def read_model(data: memoryview) -> Model:
         fields.integer(1),
         fields.text(2),
         _opsets(fields.spans(8)),
-        _graph(graph, 0),
+        _graph(graphs[-1], 0),
         functions,
         _strings_by_name(fields.spans(14)),
     )
 
 
-class _Fields:
+class Fields:
     """The fields of a message by number. Scalars are those that come last, as protobuf has it."""
 
     __slots__ = ("_values", "what")
 
-    def __init__(self, span: Span, what: str) -> None:
+    def __init__(self, what: str) -> None:
         self.what = what
-        self._values: dict[int, list[tuple[int, int | Span]]] = {}
-        for number, kind, value in span.fields():
-            self._values.setdefault(number, []).append((kind, value))
+        self._values: dict[int, list[tuple[int, Any]]] = {}
+
+    @classmethod
+    def of(cls, message: Span | Fields, what: str) -> Fields:
+        """The fields of a message, which may be read already."""
+        if isinstance(message, Fields):
+            return message
+        out = cls(what)
+        for number, kind, value in message.fields():
+            out.add(number, kind, value)
+        return out
+
+    def add(self, number: int, kind: int, value: int | Span | Fields | Arrived) -> None:
+        """Add the next field."""
+        self._values.setdefault(number, []).append((kind, value))
 
     def __contains__(self, number: int) -> bool:
         return number in self._values
 
-    def spans(self, number: int) -> list[Span]:
+    def messages(self, number: int) -> list[Any]:
+        """Values with a length: Spans, and messages whose fields are read, as Fields."""
         values = self._values.get(number)
         if values is None:
             return []
-        out = []
         for kind, value in values:
             if kind != LENGTH:
                 expect_kind(kind, LENGTH, f"field {number} of a {self.what}", value)
-            assert isinstance(value, Span)
-            out.append(value)
-        return out
+        return [value for _, value in values]
+
+    def spans(self, number: int) -> list[Span]:
+        return self.messages(number)
 
     def last(self, number: int) -> Span | None:
         spans = self.spans(number)
@@ -234,7 +264,7 @@ class _Fields:
 def _opsets(spans: list[Span]) -> dict[str, int]:
     out = {}
     for span in spans:
-        fields = _Fields(span, "opset import")
+        fields = Fields.of(span, "opset import")
         out[domain_of(fields.text(1))] = fields.integer(2)
     return out
 
@@ -245,15 +275,16 @@ def domain_of(name: str) -> str:
 
 
 def _strings_by_name(spans: list[Span]) -> dict[str, str]:
-    pairs = [_Fields(span, "entry") for span in spans]
+    pairs = [Fields.of(span, "entry") for span in spans]
     return {p.text(1): p.text(2) for p in pairs}
 
 
-def _graph(span: Span, depth: int) -> Graph:
+def _graph(message: Span | Fields, depth: int) -> Graph:
     if depth > _DEEPEST:
-        raise OnnxError(f"ONNX file at byte {span.start}: graphs more than {_DEEPEST} deep in each other")
-    fields = _Fields(span, "graph")
-    initializers: list[TensorData | SparseData] = [_tensor(s) for s in fields.spans(5)]
+        assert isinstance(message, Span)
+        raise OnnxError(f"ONNX file at byte {message.place}: graphs more than {_DEEPEST} deep in each other")
+    fields = Fields.of(message, "graph")
+    initializers: list[TensorData | SparseData] = [tensor_of(m) for m in fields.messages(5)]
     return Graph(
         fields.text(2),
         [_node(s, depth) for s in fields.spans(1)],
@@ -264,7 +295,7 @@ def _graph(span: Span, depth: int) -> Graph:
 
 
 def _function(span: Span) -> Function:
-    fields = _Fields(span, "function")
+    fields = Fields.of(span, "function")
     return Function(
         fields.text(1),
         domain_of(fields.text(10)),
@@ -279,7 +310,7 @@ def _function(span: Span) -> Function:
 
 
 def _node(span: Span, depth: int) -> Node:
-    fields = _Fields(span, "node")
+    fields = Fields.of(span, "node")
     node = Node(
         fields.text(4),
         domain_of(fields.text(7)),
@@ -290,7 +321,7 @@ def _node(span: Span, depth: int) -> Node:
         {},
     )
     if not node.op:
-        raise OnnxError(f"ONNX file at byte {span.start}: node {node.name!r} has no op_type")
+        raise OnnxError(f"ONNX file at byte {span.place}: node {node.name!r} has no op_type")
     for attribute in fields.spans(5):
         try:
             name, value = _attribute(attribute, depth)
@@ -306,7 +337,7 @@ def _node(span: Span, depth: int) -> Node:
 
 
 def _attribute(span: Span, depth: int) -> tuple[str, Any]:
-    fields = _Fields(span, "attribute")
+    fields = Fields.of(span, "attribute")
     name, kind = fields.text(1), fields.integer(20)
     if fields.text(21):
         return name, Reference(fields.text(21))
@@ -321,13 +352,13 @@ def _attribute(span: Span, depth: int) -> tuple[str, Any]:
         raise OnnxError(f"attribute {name!r}: {e}") from e
 
 
-def _float(fields: _Fields, number: int, depth: int) -> float:
+def _float(fields: Fields, number: int, depth: int) -> float:
     values = fields.floats(number)
     return values[-1] if values else 0.0
 
 
-def _one(read: Callable[[Span, int], Any]) -> Callable[[_Fields, int, int], Any]:
-    def last(fields: _Fields, number: int, depth: int) -> Any:
+def _one(read: Callable[[Span, int], Any]) -> Callable[[Fields, int, int], Any]:
+    def last(fields: Fields, number: int, depth: int) -> Any:
         span = fields.last(number)
         if span is None:
             raise OnnxError("it has no value")
@@ -336,12 +367,12 @@ def _one(read: Callable[[Span, int], Any]) -> Callable[[_Fields, int, int], Any]
     return last
 
 
-def _many(read: Callable[[Span, int], Any]) -> Callable[[_Fields, int, int], Any]:
+def _many(read: Callable[[Span, int], Any]) -> Callable[[Fields, int, int], Any]:
     return lambda fields, number, depth: [read(span, depth) for span in fields.spans(number)]
 
 
 def _read_tensor(span: Span, depth: int) -> TensorData:
-    return _tensor(span)
+    return tensor_of(span)
 
 
 def _read_sparse(span: Span, depth: int) -> SparseData:
@@ -357,7 +388,7 @@ def _read_type(span: Span, depth: int) -> Type | None:
 
 
 # AttributeType: the number of the field that holds the value, and how it is read
-_ATTRIBUTES: dict[int, tuple[int, Callable[[_Fields, int, int], Any]]] = {
+_ATTRIBUTES: dict[int, tuple[int, Callable[[Fields, int, int], Any]]] = {
     1: (2, _float),
     2: (3, lambda fields, number, depth: fields.integer(number)),
     3: (4, lambda fields, number, depth: fields.text(number)),
@@ -380,8 +411,9 @@ _ATTRIBUTES: dict[int, tuple[int, Callable[[_Fields, int, int], Any]]] = {
 FLOAT_DATA, INT32_DATA, INT64_DATA, DOUBLE_DATA, UINT64_DATA = 4, 5, 7, 10, 11
 
 
-def _tensor(span: Span) -> TensorData:
-    fields = _Fields(span, "tensor")
+def tensor_of(message: Span | Fields) -> TensorData:
+    """The tensor of a message. Raises OnnxError."""
+    fields = Fields.of(message, "tensor")
     name = fields.text(8)
     typed = {n: fields.raw(n) for n in (FLOAT_DATA, INT32_DATA, INT64_DATA, DOUBLE_DATA, UINT64_DATA)}
     if 3 in fields:
@@ -398,12 +430,12 @@ def _tensor(span: Span) -> TensorData:
 
 
 def _sparse(span: Span) -> SparseData:
-    fields = _Fields(span, "sparse tensor")
+    fields = Fields.of(span, "sparse tensor")
     values, indices = fields.last(1), fields.last(2)
     if values is None or indices is None:
-        raise OnnxError(f"ONNX file at byte {span.start}: a sparse tensor without values or indices")
-    data = _tensor(values)
-    return SparseData(data, _tensor(indices), _shape(fields.integers(3), f"tensor {data.name!r}"))
+        raise OnnxError(f"ONNX file at byte {span.place}: a sparse tensor without values or indices")
+    data = tensor_of(values)
+    return SparseData(data, tensor_of(indices), _shape(fields.integers(3), f"tensor {data.name!r}"))
 
 
 def _shape(sizes: list[int], what: str) -> tuple[int, ...]:
@@ -413,7 +445,7 @@ def _shape(sizes: list[int], what: str) -> tuple[int, ...]:
 
 
 def _value_info(span: Span) -> ValueInfo:
-    fields = _Fields(span, "value")
+    fields = Fields.of(span, "value")
     declared = fields.last(2)
     return ValueInfo(fields.text(1), None if declared is None else _type(declared, 0))
 
@@ -427,13 +459,13 @@ _TYPE_KINDS = {
 
 def _type(span: Span, depth: int) -> Type | None:
     if depth > _DEEPEST:
-        raise OnnxError(f"ONNX file at byte {span.start}: types more than {_DEEPEST} deep in each other")
-    fields = _Fields(span, "type")
+        raise OnnxError(f"ONNX file at byte {span.place}: types more than {_DEEPEST} deep in each other")
+    fields = Fields.of(span, "type")
     number = next((n for n in _TYPE_KINDS if n in fields), 0)
     inner = fields.last(number) if number else None
     if inner is None:
         return None
-    kind, parts = _TYPE_KINDS[number], _Fields(inner, "type")
+    kind, parts = _TYPE_KINDS[number], Fields.of(inner, "type")
     if number in (_TENSOR_TYPE, _SPARSE_TYPE):
         shape = parts.last(2)
         return Type(kind, parts.integer(1), None if shape is None else _symbolic_shape(shape))
@@ -446,8 +478,8 @@ def _type(span: Span, depth: int) -> Type | None:
 def _symbolic_shape(span: Span) -> tuple[int | str | None, ...]:
     """A size that is negative or called '?', as some exporters write it, is unknown."""
     out: list[int | str | None] = []
-    for dim in _Fields(span, "shape").spans(1):
-        fields = _Fields(dim, "dimension")
+    for dim in Fields.of(span, "shape").spans(1):
+        fields = Fields.of(dim, "dimension")
         size, name = fields.integer(1), fields.text(2)
         out.append((size if size >= 0 else None) if 1 in fields else name if name not in ("", "?") else None)
     return tuple(out)

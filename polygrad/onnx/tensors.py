@@ -17,8 +17,17 @@ from polygrad.helpers import ceildiv
 from polygrad.nn.files import file_bytes
 from polygrad.nn.wire import Span, signed
 from polygrad.onnx.elements import STRING, Element, decoder, element_name, element_of
-from polygrad.onnx.proto import DOUBLE_DATA, FLOAT_DATA, INT32_DATA, INT64_DATA, UINT64_DATA, TensorData
+from polygrad.onnx.proto import (
+    DOUBLE_DATA,
+    FLOAT_DATA,
+    INT32_DATA,
+    INT64_DATA,
+    UINT64_DATA,
+    Arrived,
+    TensorData,
+)
 from polygrad.tensor.core.convert import pack
+from polygrad.tensor.tensor import Tensor
 
 # Where elements that are not raw bytes are, and the bytes that each of the numbers there has.
 _FIELDS = {
@@ -29,7 +38,7 @@ _FIELDS = {
 }
 _FIELD_OF = {name: number for number, (_, names) in _FIELDS.items() for name in names}
 
-_MOST_SHARED = 16  # the limit of the tensors' total size, in multiples of the size of external files
+MOST_SHARED = 16  # the limit of the tensors' total size, in multiples of the size of external files
 
 
 class Files:
@@ -73,12 +82,13 @@ class Files:
     def take(self, nbytes: int, what: str) -> None:
         """Count bytes that a tensor takes. Raises OnnxError for many more than the files have."""
         self._taken += nbytes
-        if self._taken > _MOST_SHARED * sum(map(len, [*self._read.values(), *self._contents.values()])):
-            raise OnnxError(f"{what}: tensors take the external data more than {_MOST_SHARED} times")
+        if self._taken > MOST_SHARED * sum(map(len, [*self._read.values(), *self._contents.values()])):
+            raise OnnxError(f"{what}: tensors take the external data more than {MOST_SHARED} times")
 
 
-def elements_of(tensor: TensorData, files: Files) -> tuple[Element, memoryview]:
-    """The element type of `tensor`, and its elements as bytes of the dtype that holds them.
+def elements_of(tensor: TensorData, files: Files) -> tuple[Element, memoryview | Tensor]:
+    """The element type of `tensor`, and its elements: bytes of the dtype that holds them, or a Tensor of them
+    that is on its device already.
 
     Raises OnnxError when there are not as many elements as the shape says.
     """
@@ -92,6 +102,10 @@ def elements_of(tensor: TensorData, files: Files) -> tuple[Element, memoryview]:
             f"{what}: {ceildiv(count * bits, 8)} bytes expected for shape {tensor.shape} of {element.name}, "
             f"got {len(stored)}"
         )
+    if isinstance(stored, Arrived):
+        if stored.data.dtype is not element.dtype:
+            raise OnnxError(f"{what}: its element type was given after its elements")
+        return element, stored.data
     if element.is_native:
         return element, _normal_bools(stored) if element.dtype.is_bool else stored
     return element, pack(list(map(decoder(element), _codes(stored, bits, count))), element.dtype)
@@ -107,10 +121,13 @@ def strings_of(tensor: TensorData) -> list[str]:
     return tensor.strings
 
 
-def _stored(tensor: TensorData, element: Element, files: Files, what: str) -> memoryview:
-    """The bytes of the elements as a file holds them: little-endian, small integers packed."""
+def _stored(tensor: TensorData, element: Element, files: Files, what: str) -> memoryview | Arrived:
+    """The bytes of the elements as a file holds them: little-endian, small integers packed; or a Tensor of
+    them."""
     if tensor.external is not None:
         return _external(tensor.external, files, what)
+    if isinstance(tensor.raw, Arrived):
+        return tensor.raw if isinstance(tensor.raw.data, Tensor) else memoryview(tensor.raw.data)
     if tensor.raw is not None:
         return tensor.raw.bytes
     number = _FIELD_OF.get(element.name, INT32_DATA)

@@ -9,8 +9,7 @@ from polygrad.errors import ArgumentError, ModelError
 from polygrad.hf.arriving import ArrivingModel
 from polygrad.hf.instances import HFInstance
 from polygrad.hf.load import LoadOptions
-from polygrad.onnx.binding import File, in_file
-from polygrad.onnx.instance import load as load_onnx
+from polygrad.onnx.binding import Loading as LoadingOnnx
 from polygrad.pipelines.onnx_module import onnx_instance
 from polygrad.pipelines.tasks import Pipeline, make_pipeline, task_class
 
@@ -95,26 +94,19 @@ class _ArrivingOnnx:
         if options.quantize is not None or options.dtype is not None:
             raise ArgumentError("pipeline: quantize and dtype are for safetensors and GGUF, got an ONNX file")
         self._task, self._kind, self._files, self._options = task, kind, files, options
-        self._name = weights[0]
-        self._data: list[bytearray] = []
-        self._external: list[str] | None = None
+        self._loading = LoadingOnnx(weights[0], options.device)
 
     def begin(self, file: int, size: int | None) -> None:
-        self._data[file:] = [bytearray()]
+        self._loading.begin(file, size)
 
     def feed(self, file: int, piece: bytes) -> bool:
-        self._data[file] += piece
-        return True
+        return self._loading.feed(file, piece)
 
     def external(self) -> list[str]:
-        if self._external is None:
-            self._external = File(bytes(self._data[0]), self._name).external
-        return self._external
+        return self._loading.external()
 
     def finish(self) -> HFInstance:
-        external = dict(zip(self.external(), self._data[1:], strict=True))
-        with in_file(self._name):
-            instance = load_onnx(self._data[0], self._options.device, files=external)
+        instance = self._loading.instance()
         task, device = _ONNX_TASKS[self._task], self._options.device
         return onnx_instance(
             self._kind.model_class, task, instance, self._files, device, self._options.max_batch

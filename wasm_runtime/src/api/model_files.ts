@@ -3,10 +3,9 @@
  * name; weights are passed on in blocks while they arrive, so that no file is ever in memory as a whole.
  */
 
-import { PieceReader } from "../pieces";
-import type { Progress } from "../progress";
-import { cachedOf, collect, type OpenedFile, type ReadOptions } from "../source";
+import { collect, type OpenedFile, type ReadOptions } from "../source";
 import { Bytes, isOptions } from "./encode";
+import { endDownload, Feeder } from "./feeder";
 import { ArgumentError, FetchError } from "./generated/errors";
 import { Handle } from "./handle";
 import { parseIndex } from "./safetensors";
@@ -38,8 +37,6 @@ const PART = /^(.*)-\d{5}-of-(\d{5})\.gguf$/;
 const INDEX = "model.safetensors.index.json";
 /** The files of weights that are looked for in a folder, in this order. */
 const WEIGHTS = ["model.safetensors", INDEX, "model.onnx", "onnx/model.onnx"];
-/** Bytes that are sent to Python at once. */
-const BLOCK = 4 << 20;
 
 const WHAT = "pipeline";
 
@@ -220,85 +217,6 @@ async function withFile(
   }
 }
 
-/** End the download of a file, also where nothing of it was read: a generator that has not begun has no clean-up. */
-async function endDownload({ pieces }: OpenedFile): Promise<void> {
-  const iterator = pieces[Symbol.asyncIterator]();
-  try {
-    await iterator.next();
-    await iterator.return?.();
-  } catch {
-    // A download that has failed has ended.
-  }
-}
-
-/** Weights on their way to Python. */
-class Feeder {
-  readonly #session: Session;
-  readonly #loading: Handle;
-  readonly #options: ReadModelOptions;
-  #loaded = 0;
-  #cached = 0;
-  /** The length of all files, where it is known. */
-  total: number | undefined;
-
-  constructor(session: Session, loading: Handle, options: ReadModelOptions) {
-    this.#session = session;
-    this.#loading = loading;
-    this.#options = options;
-  }
-
-  /** Send the beginning of a file, until its header is known. */
-  async sendHeader(number: number, { pieces, length }: OpenedFile): Promise<void> {
-    await this.#begin(number, length);
-    for await (const piece of pieces) if (await this.#feed(number, new Uint8Array(piece))) return;
-  }
-
-  /** Send a file. */
-  async send(number: number, file: OpenedFile): Promise<void> {
-    const reader = new PieceReader(file.pieces);
-    await this.#begin(number, file.length);
-    const [before, cachedBefore] = [this.#loaded, this.#cached];
-    for (;;) {
-      const block = await reader.copy(BLOCK);
-      if (block.length === 0) return;
-      this.#loaded += block.length;
-      this.#cached = cachedBefore + (cachedOf(file, this.#loaded - before).cached ?? 0);
-      await this.#feed(number, block);
-      const [loaded, total] = [this.#loaded, this.total];
-      this.#tell({ fraction: total ? loaded / total : 0, loaded, total });
-    }
-  }
-
-  /** The model. Tells that all has arrived, where the total was not known. */
-  async finish(): Promise<number> {
-    const loaded = this.#loaded;
-    this.#options.signal?.throwIfAborted();
-    if (!this.total) this.#tell({ fraction: 1, loaded, total: loaded });
-    return this.#session.callWaiting("$pipelines.Loading.finish", [this.#loading]);
-  }
-
-  #tell(progress: Omit<Progress, "stage" | "cached">): void {
-    const cached = this.#cached > 0 ? { cached: this.#cached } : {};
-    this.#options.onProgress?.({ stage: "download", ...progress, ...cached });
-  }
-
-  async #begin(number: number, length: number | undefined): Promise<void> {
-    await this.#session.valueWaiting("$pipelines.Loading.begin", [this.#loading, number, length ?? null]);
-  }
-
-  /** Send bytes, which are not used afterwards; whether the header of the file is known. */
-  async #feed(file: number, bytes: Uint8Array<ArrayBuffer>): Promise<unknown> {
-    const [session, { signal }] = [this.#session, this.#options];
-    signal?.throwIfAborted();
-    const piece = new Handle(session, session.callPacked("$pipelines.piece", [new Bytes(bytes)]));
-    try {
-      return await session.valueWaiting("$pipelines.Loading.feed", [this.#loading, file, piece]);
-    } finally {
-      piece.dispose();
-    }
-  }
-}
-
 /** The model for a task, as Python has it: the number of its Pipeline. */
 export async function readModel(
   session: Session,
@@ -329,7 +247,7 @@ async function loadWeights(
   const number = session.callPacked("$pipelines.Loading", [task, small, names, python]);
   const loading = new Handle(session, number);
   try {
-    const feeder = new Feeder(session, loading, options);
+    const feeder = new Feeder(session, "pipelines", loading, options);
     if (opened !== undefined) {
       feeder.total = opened.length;
       await feeder.send(0, opened);

@@ -1,17 +1,18 @@
 /** `load`: ONNX models as objects with named inputs and outputs. `polygrad/onnx/binding.py` is the other end. */
 
-import type { ReadOptions } from "../source";
+import type { OpenedFile, ReadOptions } from "../source";
 import { unpack } from "./calls";
 import { isShaped, type NestedData, type ShapedData } from "./data";
 import { isTypedArray, type DType, type Nested, type TypedArray } from "./dtypes";
-import { Bytes, isOptions, Tuple, type Options } from "./encode";
+import { isOptions, Tuple, type Options } from "./encode";
+import { endDownload, Feeder } from "./feeder";
 import { ArgumentError, OnnxError } from "./generated/errors";
 import type { Tensor } from "./generated/tensor";
 import { Handle, number, owner } from "./handle";
 import { makeTensor, type TensorData, type TensorOptions } from "./make";
 import { namedTensors, PythonObject, type Shape } from "./object";
 import type { Session } from "./session";
-import { beside, nameOf, readAll, type FileSource, type Host } from "./sources";
+import { beside, nameOf, openSource, type FileSource, type Host } from "./sources";
 
 export interface LoadOptions extends ReadOptions {
   /** The device of weights and computations; by default the default device. */
@@ -320,32 +321,53 @@ export async function loadModel(
   session: Session,
   host: Host,
   source: FileSource,
-  { device, requiresGrad, files = {}, ...reading }: LoadOptions = {},
+  options: LoadOptions = {},
 ): Promise<OnnxModel> {
-  const { signal, cache } = reading;
-  const bytes = await readAll(host, source, "load", reading);
-  const file = new Handle(session, session.callPacked("$onnx.File", [new Bytes(bytes), nameOf(source)]));
+  const opened = await openSource(host, source, "load", options);
   try {
-    const { external } = (await session.ask({ kind: "meta", handle: file[number], names: ["external"] })) as {
-      external: string[];
-    };
-    const entries = await Promise.all(
-      external.map(async (name) => {
-        const place = files[name] ?? beside(source, name);
-        if (place !== undefined)
-          return [name, new Bytes(await readAll(host, place, "load", { signal, cache }))] as const;
+    return await receive(session, host, source, opened, options);
+  } finally {
+    void endDownload(opened);
+  }
+}
+
+/** The model in a file that was opened, and in files of external data. */
+async function receive(
+  session: Session,
+  host: Host,
+  source: FileSource,
+  opened: OpenedFile,
+  { device, requiresGrad, files = {}, ...reading }: LoadOptions,
+): Promise<OnnxModel> {
+  const args = [nameOf(source), device, requiresGrad ?? false];
+  const loading = new Handle(session, session.callPacked("$onnx.Loading", args));
+  const feeder = new Feeder(session, "onnx", loading, reading);
+  feeder.total = opened.length;
+  try {
+    await feeder.send(0, opened);
+    const external = (await session.value("$onnx.Loading.external", [loading])) as string[];
+    const { signal, cache } = reading;
+    if (external.length > 0) feeder.total = undefined;
+    for (const [i, name] of external.entries()) {
+      const place = files[name] ?? beside(source, name);
+      if (place === undefined) {
         throw new ArgumentError(
           `load: ${nameOf(source)} has elements in the file ${JSON.stringify(name)}: ` +
             "expected it among the option files, as it is not known where the model lies",
         );
-      }),
-    );
-    const args = [file, device, requiresGrad ?? false, Object.fromEntries(entries)];
-    const model = session.callPacked("$onnx.load", args);
+      }
+      const other = await openSource(host, place, "load", { signal, cache });
+      try {
+        await feeder.send(i + 1, other);
+      } finally {
+        void endDownload(other);
+      }
+    }
+    const model = await feeder.finish();
     const names = ["inputs", "outputs", "ops", "parameters"];
     const description = (await session.ask({ kind: "meta", handle: model, names })) as Described;
     return new OnnxModel(session, model, description);
   } finally {
-    file.dispose();
+    loading.dispose();
   }
 }
