@@ -29,7 +29,7 @@ const NATIVE = new RegExp(
     String.raw`^polygrad/renderer/(host|cstyle/(c|c_compile|c_driver|cuda|cuda_compile|gpu|msl)|llvm/\w+)\.py$`,
     String.raw`^polygrad/hf/native_\w+\.py$`,
     String.raw`^polygrad/runtime/host\.js$`,
-    String.raw`^polygrad/runtime/((cpu|cuda|metal)/\w+|webgpu/native)\.py$`,
+    String.raw`^polygrad/runtime/((cpu|cuda|metal)/\w+|webgpu/native|wasm/wasmtime)\.py$`,
     String.raw`^polygrad/(__main__|(cli|serve)/.*)\.py$`,
     String.raw`\.dist-info/RECORD$|\.pyi$|/py\.typed$`,
   ].join("|"),
@@ -37,7 +37,7 @@ const NATIVE = new RegExp(
 
 /** What calls of users' programs rarely lead to when they are wrong, and tables: tracebacks need not quote it. */
 const UNQUOTED =
-  /^polygrad\/((capture|codegen|engine|manifest|pictures|renderer|runtime|schedule|uop|wasm)\/|(bridge|bridge_functions|missing_names|tensor\/origins)\.py$)/;
+  /^polygrad\/((capture|codegen|engine|manifest|pictures|renderer|runtime|schedule|uop|wasm)\/|(bridge|bridge_functions|environment|missing_names|tensor\/origins)\.py$)/;
 
 /** Packages that a page fetches when one of them is imported. */
 const APPLICATIONS = ["export", "generation", "hf", "models", "onnx", "pipelines", "training", "tuning"];

@@ -15,6 +15,8 @@ from export.test_javascript import ENTRIES, HERE, Network, classifier, node, wri
 from javascript_hosts import ROOT, built
 
 from polygrad import Device, Tensor, TinyJit, Variable, compile_step, export, nn
+from polygrad.runtime.parts import part_of, read_header, write_header
+from polygrad.runtime.program import MAGIC, VERSION
 
 pytestmark = [pytest.mark.e2e, built, needs_adapter]
 needs_package = pytest.mark.skipif(
@@ -122,23 +124,24 @@ def test_what_the_adapter_cannot_do_is_refused_in_node(tmp_path: Path, on: Calla
     path = tmp_path / "c.pgrd"
     classifier(path)
     good = path.read_bytes()
-    size = int.from_bytes(good[8:12], "little")
-    header = json.loads(good[12 : 12 + size])
-    code = sum(kernel["code"] for kernel in header["kernels"])
-    texts = good[12 + size : 12 + size + code]
+    header, rest = read_header(memoryview(good), MAGIC, VERSION, "c.pgrd")
 
     def refused(change: Callable[[Any], None], replace: tuple[bytes, bytes] = (b"", b"")) -> str:
         changed = json.loads(json.dumps(header))
         change(changed)
-        text = json.dumps(changed).encode()
-        body = texts.replace(*replace) if replace[0] else texts
-        path.write_bytes(good[:8] + len(text).to_bytes(4, "little") + text + body + good[12 + size + code :])
+        body, end = [], 0
+        for kernel in changed["kernels"]:
+            text = bytes(rest[end : end + kernel["code"]["bytes"]])
+            end += len(text)
+            body.append(text.replace(*replace) if replace[0] else text)
+            kernel["code"] = part_of([body[-1]])
+        path.write_bytes(b"".join((write_header(MAGIC, VERSION, changed), *body, rest[end:])))
         with pytest.raises(AssertionError) as caught:
             run_in_node(path, [{"x": X}])
         return str(caught.value)
 
     def widen(header: Any) -> None:
-        header["kernels"][0]["workgroup"] = [4096, 1, 1]
+        header["kernels"][0]["workgroup"] = [1024, 1, 1]
 
     assert "ProgramError: load: kernel" in refused(widen) and "invocations in a workgroup" in refused(widen)
     assert "CompileError: kernel" in refused(lambda header: None, (b"fn ", b"fm "))

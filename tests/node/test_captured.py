@@ -32,7 +32,7 @@ def test_a_captured_step_runs_without_python(tmp_path: Path) -> None:
         import {{ loadProgram }} from {json.dumps(str(ROOT / "node" / "dist" / "index.js"))};
         const step = JSON.parse(readFileSync({json.dumps(str(tmp_path / "step.json"))}, "utf8"));
         const bytes = (text) => new Uint8Array(Buffer.from(text, "base64"));
-        const loaded = loadProgram(bytes(step.bytes));
+        const loaded = await loadProgram(bytes(step.bytes));
         step.before.forEach((text, i) => text === null || loaded.write(i, bytes(text)));
         loaded.run(step.before.filter((_, i) => loaded.program.buffers[i].role === "input").map(bytes));
         const text = (i) => Buffer.from(loaded.read(i).buffer).toString("base64");

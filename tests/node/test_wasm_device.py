@@ -88,7 +88,7 @@ def test_a_serialized_program_runs_without_python(tmp_path: Path) -> None:
         f"""
         import {{ readFileSync }} from "node:fs";
         import {{ loadProgram }} from {json.dumps(str(ROOT / "node" / "dist" / "index.js"))};
-        const loaded = loadProgram(readFileSync({json.dumps(str(tmp_path / "chain.bin"))}));
+        const loaded = await loadProgram(readFileSync({json.dumps(str(tmp_path / "chain.bin"))}));
         const results = [[5, 3], [7, -10]].map(([x, n]) => loaded.run([Int32Array.of(0, x)], {{ n }})[0][1]);
         console.log(JSON.stringify(results));
         """
