@@ -3,7 +3,7 @@
 A builder adds expressions and statements in the order of execution. At the end, an expression that is used
 once becomes part of the expression that uses it. All others get a name and a line of their own:
 `float x3 = ...;`. An expression moves down to its use. So an expression that reads memory is not moved past a
-write, nor into one side of `? :`, and no expression is moved into a loop. Unused expressions are not written.
+write, and no expression is moved into a loop. Unused expressions are not written.
 
 Knows operator precedence, blocks and names; must not know dtypes, Builders, or the language: a function
 `declare` writes declarations.
@@ -95,10 +95,11 @@ class _Statement:
 
 class SourceText:
     """`declare(type, name, value, mutable)`: the line that declares a variable; value None: undefined yet.
-    `data`: of expressions for which the builder gives none."""
+    `data`: of expressions for which the builder gives none. `conditional_loads`: whether a read of memory may
+    be moved into one side of `? :`."""
 
-    def __init__(self, declare: Declare, data: Any = None) -> None:
-        self._declare, self._data = declare, data
+    def __init__(self, declare: Declare, data: Any = None, conditional_loads: bool = True) -> None:
+        self._declare, self._data, self._conditional_loads = declare, data, conditional_loads
         self._items: list[Expression | _Statement] = []
         self._block = Block(None, -1)
         self._writes: list[int] = []  # the items that write memory
@@ -215,14 +216,10 @@ class SourceText:
                     arg.place = place
 
     def _can_move(self, value: Expression) -> bool:
-        """Whether nothing between a value and its use changes what it reads.
-
-        A read of memory does not become conditional: GCC 12 vectorizes `for (...) y[i] = x[i] < (x[i] != 0 ?
-        z[i] : x[i]) * 2` wrongly.
-        """
+        """Whether nothing between a value and its use changes what it reads, and the use may read memory."""
         if value.reads is None:
             return True
-        if value.reads == "memory" and value.is_conditional:
+        if value.reads == "memory" and value.is_conditional and not self._conditional_loads:
             return False
         writes = value.reads.writes if isinstance(value.reads, LocalVariable) else self._writes
         return bisect.bisect_right(writes, value.at) == bisect.bisect_left(writes, value.place)

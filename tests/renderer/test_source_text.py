@@ -75,12 +75,17 @@ def test_what_holds_a_load_is_not_moved_past_a_store_either() -> None:
     assert lines(s) == ["let x0 = data[1];", "data[0] = b * c;", "data[0] = x0 * a;"]
 
 
-def test_a_load_does_not_move_into_a_side_of_a_choice() -> None:
-    s = text()
+def test_a_load_moves_into_a_side_of_a_choice_unless_the_language_forbids_it() -> None:
+    assert choice(text()) == ["data[0] = data[3] ? data[1] + 4 : data[2];"]
+    s = SourceText(declare, conditional_loads=False)
+    assert choice(s) == ["let x0 = data[1];", "let x1 = data[2];", "data[0] = data[3] ? x0 + 4 : x1;"]
+
+
+def choice(s: SourceText) -> list[str]:
     x, y, c = load(s, "1"), load(s, "2"), load(s, "3")
     total = add(s, x, s.atom("4", "int"))
     store(s, s.value("{} ? {} : {}", [c, total, y], "int", needs=SELECT + 1, precedence=SELECT))
-    assert lines(s) == ["let x0 = data[1];", "let x1 = data[2];", "data[0] = data[3] ? x0 + 4 : x1;"]
+    return lines(s)
 
 
 def test_nothing_moves_into_a_loop() -> None:

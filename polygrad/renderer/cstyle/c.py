@@ -17,7 +17,7 @@ from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.renderer.builder import Address
 from polygrad.renderer.cstyle.base import NO_INFO, CStyleBuilder, ValueFacts, parameter_names
-from polygrad.renderer.source_text import ANY, ATOM, COMPARE, UNARY, Expression
+from polygrad.renderer.source_text import ANY, ATOM, COMPARE, UNARY, Expression, SourceText
 from polygrad.shared_words import STOP_SYMBOL
 from polygrad.uop.ops import Ops
 
@@ -265,6 +265,10 @@ class CBuilder(CStyleBuilder):
         return self._source.value(
             "~{}", [mask], mask.type, needs=UNARY, precedence=UNARY, hint="m", data=mask.data
         )
+
+    def _new_source(self) -> SourceText:
+        """GCC 12 vectorizes `for (...) y[i] = x[i] < (x[i] != 0 ? z[i] : x[i]) * 2` wrongly."""
+        return SourceText(self.declaration, NO_INFO, conditional_loads=False)
 
     def where(self, dtype: DType, condition: Any, a: Any, b: Any, lanes: int) -> Any:
         if lanes == 1:
