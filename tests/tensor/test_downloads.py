@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import http.server
@@ -40,17 +41,30 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         data = self.files[name]
         self.send_response(200)
+        if name == "chunks":  # HTTP's chunks, of which the last ones never come
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self.wfile.write(b"5\r\nhello\r\n9\r\nw")
+            return
         self.send_header("Content-Length", str(len(data) + (100 if name == "cut" else 0)))
         self.end_headers()
-        for start in range(0, len(data), 1 << 20):
-            self.wfile.write(data[start : start + (1 << 20)])
-            time.sleep(0.2 if name == "slow" else 0)
+        if name == "drops":
+            with contextlib.suppress(OSError):  # the client has gone
+                for i in range(100):
+                    self.wfile.write(data[i : i + 1])
+                    time.sleep(0.05)
+            return
+        time.sleep(2 if name == "silent" else 0)
+        with contextlib.suppress(OSError):
+            self.wfile.write(data)
 
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    Handler.files = {"two": TWO, "cut": TWO, "slow": LARGE, "large": LARGE, "bomb": gzip.compress(LARGE)}
+    bomb = gzip.compress(LARGE)
+    Handler.files = {"two": TWO, "cut": TWO, "chunks": TWO, "drops": LARGE, "silent": TWO, "large": LARGE}
+    Handler.files |= {"bomb": bomb, "short": bomb[:-9], "torn": bomb[:20] + b"torn" + bomb[24:]}
     running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=running.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{running.server_port}"
@@ -81,7 +95,11 @@ def test_a_file_is_downloaded_once(server: str, tmp_path: Path) -> None:
         ("cut", {}, "2 of 102 bytes: the connection was closed"),
         ("large", {"max_bytes": 1 << 20}, "more than max_bytes, 1048576 bytes, arrived"),
         ("bomb", {"max_bytes": 1 << 20, "gunzip": True}, "more than max_bytes"),
-        ("slow", {"timeout": 0.1}, "bytes arrived in 0.1 s, and the file is not whole"),
+        ("drops", {"timeout": 0.3}, "bytes arrived in 0.3 s, and the file is not whole"),
+        ("silent", {"timeout": 0.3}, "timed out"),
+        ("chunks", {}, "IncompleteRead"),
+        ("short", {"gunzip": True}, "ended before the end-of-stream"),
+        ("torn", {"gunzip": True}, "expected an answer, got"),
         ("two", {"gunzip": True}, "Not a gzipped file"),
         ("to:ftp://127.0.0.1/two", {}, "redirects to ftp://127.0.0.1/two, which is not https"),
         ("to:file:///etc/hostname", {}, "Redirection to url 'file:///etc/hostname' is not allowed"),
@@ -121,6 +139,10 @@ def test_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     for url in ("ftp://example.com/x", "https:///x", "data:,x"):
         with pytest.raises(ArgumentError, match="expected an address that begins with https:"):
             fetch(url)
+    with pytest.raises(ArgumentError, match=r"expected an address, got 'https://\[x': Invalid IPv6 URL"):
+        fetch("https://[x")
+    with pytest.raises(ArgumentError, match="timeout: expected a positive number of seconds, got 0"):
+        fetch("https://example.com/x", timeout=0)
 
 
 @pytest.mark.parametrize(

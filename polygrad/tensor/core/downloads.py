@@ -45,11 +45,13 @@ def fetch(
 
     Raises FetchError: no network, an answer other than 200, one that is cut off, too long or too slow,
     another digest, a redirection from https to http or from a public address to a private one. ArgumentError
-    for an address that is not http or https.
+    for an address that is not http or https, or a timeout that is not positive.
     """
     local = path_of(url)
     if local is not None or url.startswith(("/", ".")):
         return local or pathlib.Path(url)
+    if timeout is not None and not timeout > 0:
+        raise ArgumentError(f"timeout: expected a positive number of seconds, got {timeout!r}")
     _check_address(url, sha256)
     target = _cache_path(url, name, subdir, gunzip, headers)
     if allow_caching and target.is_file() and (sha256 is None or _digest(target) == sha256):
@@ -58,7 +60,8 @@ def fetch(
     handle, partial = tempfile.mkstemp(dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as out:
-            for chunk in _limited(_chunks(url, headers or {}, gunzip), url, max_bytes, timeout):
+            chunks = _chunks(url, headers or {}, gunzip, min(_SILENCE, timeout or _SILENCE))
+            for chunk in _limited(chunks, url, max_bytes, timeout):
                 out.write(chunk)
         if sha256 is not None and _digest(pathlib.Path(partial)) != sha256:
             raise FetchError(
@@ -84,10 +87,13 @@ def _check_address(url: str, sha256: str | None) -> None:
 
 
 def _parts(url: str) -> tuple[str, str]:
-    """The scheme and the host of an address."""
+    """The scheme and the host of an address. Raises ArgumentError."""
     import urllib.parse
 
-    parts = urllib.parse.urlsplit(url)
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError as e:
+        raise ArgumentError(f"fetch: expected an address, got {url!r}: {e}") from e
     return parts.scheme, parts.hostname or ""
 
 
@@ -133,10 +139,13 @@ def _limited(chunks: Iterator[bytes], url: str, max_bytes: int, timeout: float |
         yield chunk
 
 
-def _chunks(url: str, headers: dict[str, str], gunzip: bool) -> Iterator[bytes]:
-    """What the server sends. Raises FetchError, also when it sends less than it said."""
+def _chunks(url: str, headers: dict[str, str], gunzip: bool, silence: float) -> Iterator[bytes]:
+    """What the server sends, each time that something arrives, which it has to within `silence` seconds.
+    Raises FetchError, also when it sends less than it said."""
+    import http.client
     import urllib.error
     import urllib.request
+    import zlib
 
     class Redirections(urllib.request.HTTPRedirectHandler):
         def redirect_request(self, request: Any, *more: Any) -> Any:
@@ -145,30 +154,32 @@ def _chunks(url: str, headers: dict[str, str], gunzip: bool) -> Iterator[bytes]:
 
     try:
         request = urllib.request.Request(url, headers={"User-Agent": "polygrad", **headers})
-        with urllib.request.build_opener(Redirections).open(request, timeout=_SILENCE) as answer:
+        with urllib.request.build_opener(Redirections).open(request, timeout=silence) as answer:
             counted: Any = _Counted(answer)
             stream = gzip.GzipFile(fileobj=counted) if gunzip else counted
-            while chunk := stream.read(_CHUNK):
+            while chunk := stream.read1(_CHUNK):
                 yield chunk
             length = answer.headers.get("Content-Length")
             if length is not None and counted.received != int(length):
                 raise OSError(f"{counted.received} of {length} bytes: the connection was closed")
-    except (urllib.error.URLError, OSError, ValueError, EOFError) as e:
+    except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError, EOFError, zlib.error) as e:
         raise FetchError(
             f"fetch {url}: expected an answer, got {e}: download the file and pass its path"
         ) from e
 
 
 class _Counted:
-    """A stream that counts the bytes which are read from it."""
+    """A stream that counts the bytes which are read from it. It gives those that have arrived."""
 
     def __init__(self, stream: Any) -> None:
         self._stream, self.received = stream, 0
 
-    def read(self, size: int = -1) -> bytes:
-        data: bytes = self._stream.read(size)
+    def read1(self, size: int) -> bytes:
+        data: bytes = self._stream.read1(size)
         self.received += len(data)
         return data
+
+    read = read1  # what gzip calls
 
 
 def _check_redirection(url: str, target: str) -> None:
