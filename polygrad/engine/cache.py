@@ -72,7 +72,7 @@ def cache_directory() -> str | None:
 
 
 def why_not_private(directory: str) -> str:
-    """Why a directory that is there is not used; empty if it is, or is not there yet."""
+    """Why a directory must not be used as a cache; empty if it may, or is not there yet."""
     try:
         status = os.lstat(directory)
     except OSError:
@@ -82,7 +82,7 @@ def why_not_private(directory: str) -> str:
     if not _HAS_USERS or not stat.S_ISDIR(status.st_mode):
         return ""
     if status.st_uid != os.geteuid():
-        return f"it is that of user {status.st_uid}, not of {os.geteuid()}"
+        return f"it belongs to user {status.st_uid}, not to user {os.geteuid()}"
     writers = stat.S_IMODE(status.st_mode) & (stat.S_IWGRP | stat.S_IWOTH)
     return f"other users may write to it (mode {stat.S_IMODE(status.st_mode):o})" if writers else ""
 
@@ -145,7 +145,8 @@ class DiskCache:
         return os.path.join(self.directory or "", key[:2], key[2:])
 
     def _is_usable(self) -> bool:
-        """Whether there is a directory that nobody else writes to. One that is not is given up."""
+        """Whether there is a directory to which nobody else can write. One of which this is not true is
+        given up, with a warning."""
         if self.directory is None or self._is_checked:
             return self.directory is not None
         reason = why_not_private(self.directory)
@@ -203,7 +204,7 @@ class DiskCache:
         assert self.directory is not None
         os.makedirs(self.directory, 0o700, exist_ok=True)
         if why_not_private(self.directory):
-            raise PermissionError(f"{self.directory} became another user's")
+            raise PermissionError(f"{self.directory}: others have made it, or may write to it")
         os.makedirs(folder, 0o700, exist_ok=True)
 
     def _prune(self, folder: str, newest: str) -> None:

@@ -51,8 +51,6 @@ def bits(t):
 
 
 def check(seed, device):
-    if device == "WEBGPU":
-        pytest.skip("compilers of WGSL multiply constants together: x * 1.3 * 0.9 becomes x * 1.17")
     shape = SHAPES[seed % len(SHAPES)]
     arrays = [np.random.default_rng(seed).normal(size=shape).astype(np.float32) for _ in range(2)]
 
@@ -63,10 +61,17 @@ def check(seed, device):
     def whole(xs, stored=lambda i: 0):
         return expression(Random(seed), xs, stored)
 
-    want = bits(whole(made()))
+    want = whole(made()).realize()
+    # Compilers of WGSL multiply constants together: x * 1.3 * 0.9 becomes x * 1.17.
+    has_bits = device != "WEBGPU"
 
     def same(name, got):
-        assert (bits(got) == want).all(), f"program {seed} on {device}, {name}: the bits differ"
+        if has_bits:
+            assert (bits(got) == bits(want)).all(), f"program {seed} on {device}, {name}: the bits differ"
+        else:
+            np.testing.assert_allclose(
+                got.numpy(), want.numpy(), 1e-4, 1e-5, err_msg=f"program {seed}, {name}"
+            )
 
     same("in parts", whole(made(), lambda i: 1))
     parts = Random(seed + 1)
@@ -79,7 +84,7 @@ def check(seed, device):
     y = whole(made())
     top, place = y.max(), y.argmax()
     flat = y.numpy().reshape(-1)
-    if not np.isnan(flat).any():
+    if has_bits and not np.isnan(flat).any():
         assert top.item() == flat.max() and flat[place.item()] == flat.max(), f"program {seed}: maximum"
         y = whole(made())
         hits = (y == y.max()).sum() if seed % 2 else (y.reshape(-1) == y.reshape(-1).sort()[0][-1]).sum()
@@ -100,7 +105,6 @@ def test_elementwise_expressions_have_the_same_bits_however_they_are_computed(de
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(10_000, 10_400, 100))
 def test_many_elementwise_expressions_have_the_same_bits(device, first):
-    if device.startswith("EMULATED"):
-        pytest.skip("an invocation after the other: minutes")
-    for seed in range(first, first + 100):
+    count = 5 if device.startswith("EMULATED") else 100  # an emulator runs an invocation after the other
+    for seed in range(first, first + count):
         check(seed, device)

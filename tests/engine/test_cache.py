@@ -178,7 +178,7 @@ def test_directories_are_made_for_this_user_alone(tmp_path: Path) -> None:
         ("group", "other users may write to it .mode 770."),
         ("world", "other users may write to it .mode 707."),
         ("link", "it is a symbolic link"),
-        ("owner", "it is that of user 4711, not of"),
+        ("owner", "it belongs to user 4711, not to user"),
     ],
 )
 def test_a_directory_that_others_may_write_to_is_not_used(
