@@ -16,8 +16,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from soak.program import Program
-from soak.suites import SEEDS, Failure, Report, failure, run_seed, run_seeds
+from soak.suites import SEEDS, Failure, Report, again, run_seeds
 
 FOLDER = Path("build/soak")
 PATIENCE = 900.0  # seconds for one; more is a program that does not end
@@ -25,18 +24,14 @@ PATIENCE = 900.0  # seconds for one; more is a program that does not end
 
 def keep(f: Failure, folder: Path) -> Path:
     """Write a failure to a file of its own."""
-    path = folder / f"{f.seed}-{f.device}-{(f.way or f.suite).replace(' ', '-')}.json"
+    path = folder / f"{f.seed}-{f.device}-{f.way}.json"
     path.write_text(json.dumps(asdict(f), indent=1) + "\n")
     return path
 
 
 def replay(path: Path) -> str:
     """Run the program of such a file again; how it fails, or empty."""
-    f = Failure(**json.loads(path.read_text()))
-    if f.program:
-        return failure(Program.loads(f.program), f.way, f.device)
-    again = run_seed(f.seed, (f.device,), set())
-    return next((g.message for g in again if g.suite == f.suite), "")
+    return again(Failure(**json.loads(path.read_text())))
 
 
 def soak(minutes: float, first: int | None, devices: tuple[str, ...], jobs: int) -> int:

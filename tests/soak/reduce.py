@@ -1,7 +1,8 @@
-"""Makes a program that fails smaller: fewer steps, fewer outputs, smaller inputs."""
+"""Makes a program that fails smaller: fewer steps, fewer outputs."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -9,8 +10,8 @@ from soak.program import Program
 
 
 def kind_of(message: str) -> str:
-    """By which failures are told apart: the first line of a message, without numbers."""
-    return "".join(c for c in message.split("\n")[0] if not c.isdigit())[:60]
+    """By which failures are told apart: the message up to its first number."""
+    return re.split(r"\d", message, maxsplit=1)[0]
 
 
 def reduced(p: Program, message: str, failure: Callable[[Program], str]) -> tuple[Program, str]:
@@ -18,7 +19,7 @@ def reduced(p: Program, message: str, failure: Callable[[Program], str]) -> tupl
     while True:
         for q in smaller(p):
             found = failure(q)
-            if found and kind_of(found)[:12] == kind_of(message)[:12]:
+            if found and kind_of(found) == kind_of(message):
                 p, message = q, found
                 break
         else:

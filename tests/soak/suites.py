@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import training_programs
 import write_programs
 from tensor.state_programs import Program as StateProgram
 
+from polygrad import Device
 from soak.judge import Truth, truth
 from soak.program import Program, generate
 from soak.reduce import reduced
@@ -21,7 +22,7 @@ SEEDS = 10  # of a unit of work
 
 @dataclass(frozen=True)
 class Failure:
-    """`program`: its JSON; empty for suites whose programs follow from the seed alone."""
+    """`program`: its JSON; empty where it follows from the seed alone (`BY_SEED`), and `way` is the suite."""
 
     suite: str
     seed: int
@@ -78,28 +79,50 @@ def operations(seed: int, devices: tuple[str, ...], features: set[str]) -> list[
     return failures
 
 
-def _others(suite: str, seed: int, devices: tuple[str, ...]) -> list[Failure]:
-    device = devices[seed % len(devices)]
-    runs: dict[str, Callable[[], None]] = {
-        "states": lambda: StateProgram(random.Random(seed).randrange, bool(seed % 2)).run(12),
-        "training": lambda: training_programs.run(seed, device),
-        "writes": lambda: write_programs.check_eager(write_programs.picker(seed), 12, device),
-        "captured writes": lambda: write_programs.check_captured(
-            write_programs.picker(seed), 8, device, ("jit", "step")[seed % 2]
-        ),
-    }
+def _states(seed: int, device: str) -> None:
+    before, Device.DEFAULT = Device.DEFAULT, device
     try:
-        runs[suite]()
+        StateProgram(random.Random(seed).randrange, exact=bool(seed % 2)).run(12)
+    finally:
+        Device.DEFAULT = before
+
+
+def _writes(seed: int, device: str) -> None:
+    write_programs.check_eager(write_programs.picker(seed), 12, device)
+
+
+def _captured_writes(seed: int, device: str) -> None:
+    write_programs.check_captured(write_programs.picker(seed), 8, device, ("jit", "step")[seed % 2])
+
+
+# Programs that follow from a seed alone. Each function raises an error for one that is wrong.
+BY_SEED: dict[str, Callable[[int, str], None]] = {
+    "states": _states,
+    "training": training_programs.run,
+    "writes": _writes,
+    "captured-writes": _captured_writes,
+}
+
+
+def again(f: Failure) -> str:
+    """Run a program that failed again: how it fails; empty when it does not."""
+    if f.program:
+        return failure(Program.loads(f.program), f.way, f.device)
+    try:
+        BY_SEED[f.suite](f.seed, f.device)
     except Exception as e:
-        return [Failure(suite, seed, device if suite != "states" else "CPU", "", message_of(e))]
-    return []
+        return message_of(e)
+    return ""
 
 
 def run_seed(seed: int, devices: tuple[str, ...], features: set[str]) -> list[Failure]:
-    """The programs of a seed, of all suites."""
+    """The programs of a seed, of all suites; `features` gets those of the programs."""
     failures = operations(seed, devices, features)
-    for suite in ("states", "training", "writes", "captured writes"):
-        failures += _others(suite, seed, devices)
+    device = devices[seed % len(devices)]
+    for suite in BY_SEED:
+        f = Failure(suite, seed, device, suite, "")
+        if message := again(f):
+            failures.append(replace(f, message=message))
     return failures
 
 

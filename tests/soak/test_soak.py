@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from soak.__main__ import replay
+from soak.__main__ import keep, replay
 from soak.program import Program, Step, generate
 from soak.reduce import reduced
-from soak.suites import failure, run_seed
+from soak.suites import BY_SEED, Failure, failure, run_seed
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*.json"))
 
@@ -46,3 +46,20 @@ def test_a_wrong_step_is_found_and_nothing_else_is_left() -> None:
     assert "from torch's" in message
     small, _ = reduced(p, message, lambda q: failure(q, "eager", "CPU"))
     assert small.steps == (replace(wrong, x=small.steps[0].x),)
+
+
+def test_a_failure_is_kept_and_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    p = generate(17)
+    wrong = replace(p.steps[0], ours=f"({p.steps[0].ours}) * 1.5")
+    p = replace(p, steps=(wrong,), outputs=(len(p.roots),))
+    message = failure(p, "eager", "CPU")
+    path = keep(Failure("operations", 17, "CPU", "eager", message, p.dumps()), tmp_path)
+    assert replay(path) == message != ""
+
+    def writes(seed: int, device: str) -> None:
+        raise AssertionError(f"wrong at {seed} on {device}")
+
+    monkeypatch.setitem(BY_SEED, "writes", writes)
+    (found,) = run_seed(1, ("CPU",), set())
+    assert (found.suite, found.message) == ("writes", "AssertionError: wrong at 1 on CPU")
+    assert replay(keep(found, tmp_path)) == found.message

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
@@ -100,13 +100,14 @@ def _named_outputs(p: Program, inputs: list[Tensor]) -> dict[str, Tensor]:
 
 
 def beside_a_thread(p: Program, device: str, arrays: list[np.ndarray]) -> Result:
-    """While another thread runs the same program on other numbers."""
-    other = threading.Thread(target=lambda: gradients(p, device, p.arrays(3)))
-    other.start()
-    try:
-        return gradients(p, device, arrays)
-    finally:
-        other.join()
+    """While another thread runs the same program on other numbers, which gets what it gets alone."""
+    others = p.arrays(3)
+    with ThreadPoolExecutor(1) as thread:
+        beside = thread.submit(eager, p, device, others)
+        result = gradients(p, device, arrays)
+    for got, want in zip(beside.result()[0], eager(p, device, others)[0], strict=True):
+        assert np.array_equal(got, want, equal_nan=True), "the other thread has other results than alone"
+    return result
 
 
 @contextmanager
