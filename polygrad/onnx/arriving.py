@@ -18,7 +18,7 @@ from polygrad.onnx.elements import ELEMENTS
 from polygrad.onnx.inspection import initializers
 from polygrad.onnx.instance import Instance
 from polygrad.onnx.proto import Arrived, Fields, Model, TensorData, model_of, tensor_of
-from polygrad.onnx.tensors import MOST_SHARED, Files
+from polygrad.onnx.tensors import MOST_SHARED, Files, check_place, place_of
 
 LEAST_STREAMED = 1 << 16  # bytes of a tensor that goes to the device while it arrives
 _GRAPH, _INITIALIZER, _RAW = 7, 5, 9  # fields of a model, a graph, a tensor
@@ -129,8 +129,8 @@ class _ExternalFile:
         places = sorted([(*_place(t), t) for t in self._tensors], key=lambda place: place[:2])
         whole = max((start + nbytes for start, nbytes, _ in places), default=0)
         for start, nbytes, tensor in places:
-            if size is not None and start + nbytes > size:
-                raise _beyond(tensor, start, nbytes, size)
+            if size is not None:
+                check_place(_named(tensor), start, nbytes, size)
         if sum(nbytes for _, nbytes, _ in places) > MOST_SHARED * whole:
             raise OnnxError(f"{self._name}: tensors take the external data more than {MOST_SHARED} times")
         self._waiting = [(start, nbytes, tensor, None) for start, nbytes, tensor in places]
@@ -155,27 +155,22 @@ class _ExternalFile:
         """Raises OnnxError for a file that ended too early."""
         self.feed(b"")  # for tensors without elements
         for start, nbytes, tensor, _ in self._waiting:
-            raise _beyond(tensor, start, nbytes, self._at)
-
-
-def _beyond(tensor: TensorData, start: int, nbytes: int, size: int) -> OnnxError:
-    place = f"external data from byte {start}, {nbytes} bytes"
-    return OnnxError(f"tensor {tensor.name!r}: {place}: its file has {size}")
+            check_place(_named(tensor), start, nbytes, self._at)
 
 
 def _place(tensor: TensorData) -> tuple[int, int]:
     """Where the elements of a tensor begin in its file, and how many bytes they have. Raises OnnxError."""
-    what, entries = f"tensor {tensor.name!r}", tensor.external or {}
-    element = ELEMENTS.get(tensor.element)
-    try:
-        start = int(entries.get("offset") or 0)
+    start, nbytes = place_of(tensor.external or {}, _named(tensor))
+    if nbytes is None:
+        element = ELEMENTS.get(tensor.element)
         bits = 0 if element is None else 8 if element.bits == 6 else element.bits
-        nbytes = int(entries.get("length") or ceildiv(prod(tensor.shape) * bits, 8))
-    except ValueError:
-        raise OnnxError(f"{what}: external data with an offset or length that is no number") from None
-    if start < 0 or nbytes < 0:
-        raise OnnxError(f"{what}: external data from byte {start}, {nbytes} bytes")
+        nbytes = ceildiv(prod(tensor.shape) * bits, 8)
     return start, nbytes
+
+
+def _named(tensor: TensorData) -> str:
+    """A tensor in an error."""
+    return f"tensor {tensor.name!r}"
 
 
 class ArrivingModel:

@@ -158,17 +158,32 @@ def _integers(values: list[Span | int]) -> list[int]:
     return out
 
 
-def _external(entries: dict[str, str], files: Files, what: str) -> memoryview:
-    data = files.bytes_of(entries.get("location", ""), what)
+def place_of(entries: dict[str, str], what: str) -> tuple[int, int | None]:
+    """Where a tensor's external data begins in its file, and how many bytes it has, if that is said. Raises
+    OnnxError."""
     try:
-        offset = int(entries.get("offset") or 0)
-        length = int(entries.get("length") or len(data) - offset)
+        start, length = int(entries.get("offset") or 0), entries.get("length")
+        nbytes = int(length) if length else None
     except ValueError:
         raise OnnxError(f"{what}: external data with an offset or length that is no number") from None
-    if offset < 0 or length < 0 or offset + length > len(data):
-        raise OnnxError(f"{what}: external data from byte {offset}, {length} bytes: its file has {len(data)}")
-    files.take(length, what)
-    return data[offset : offset + length]
+    if start < 0 or (nbytes or 0) < 0:
+        raise OnnxError(f"{what}: external data from byte {start}, {nbytes} bytes")
+    return start, nbytes
+
+
+def check_place(what: str, start: int, nbytes: int, size: int) -> None:
+    """Raises OnnxError for external data that is not within a file of `size` bytes."""
+    if start + nbytes > size:
+        raise OnnxError(f"{what}: external data from byte {start}, {nbytes} bytes: its file has {size}")
+
+
+def _external(entries: dict[str, str], files: Files, what: str) -> memoryview:
+    data = files.bytes_of(entries.get("location", ""), what)
+    start, length = place_of(entries, what)
+    nbytes = max(len(data) - start, 0) if length is None else length
+    check_place(what, start, nbytes, len(data))
+    files.take(nbytes, what)
+    return data[start : start + nbytes]
 
 
 def _normal_bools(stored: memoryview) -> memoryview:

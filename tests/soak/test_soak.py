@@ -50,7 +50,8 @@ def test_a_wrong_step_is_found_and_nothing_else_is_left() -> None:
 
 def test_a_failure_is_kept_and_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     p = generate(17)
-    wrong = replace(p.steps[0], ours=f"({p.steps[0].ours}) * 1.5")
+    step = p.steps[0]
+    wrong = replace(step, ours=f"({step.ours}) * 1.5", theirs=step.theirs or step.ours)
     p = replace(p, steps=(wrong,), outputs=(len(p.roots),))
     message = failure(p, "eager", "CPU")
     path = keep(Failure("operations", 17, "CPU", "eager", message, p.dumps()), tmp_path)
