@@ -2,8 +2,6 @@
 
 import { join } from "node:path";
 
-const MOST_BYTES = 256_000; // of the app with polygrad in it; webpack by itself hints at 249,856
-
 const BUNDLERS = {
   async esbuild(folder) {
     const { build } = await import("esbuild");
@@ -26,7 +24,6 @@ const BUNDLERS = {
       entry: join(folder, "app.mjs"),
       output,
       experiments: { outputModule: true },
-      performance: { maxAssetSize: MOST_BYTES, maxEntrypointSize: MOST_BYTES },
     };
     const stats = await new Promise((resolve, reject) => {
       webpack(options, (error, found) => (error ? reject(error) : resolve(found)));
