@@ -54,7 +54,10 @@ const CLASS_NAMES = {
   setup({ onLoad }) {
     onLoad({ filter: /\/(wasm_runtime|loader|web)\/src\/.*\.ts$/ }, async ({ path }) => {
       const text = await readFile(path, "utf8");
-      return { contents: text.replace(CLASS, (head, name) => `${head} static name = "${name}";`), loader: "ts" };
+      return {
+        contents: text.replace(CLASS, (head, name) => `${head} static name = "${name}";`),
+        loader: "ts",
+      };
     });
   },
 };

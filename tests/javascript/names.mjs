@@ -30,6 +30,7 @@ const LIBRARIES = {
       x: tf.tensor([1]),
       optimizer: tf.Optimizer.prototype,
       model: tf.LayersModel.prototype,
+      dataset: tf.data.Dataset.prototype,
     };
   },
 
