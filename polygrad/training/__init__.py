@@ -9,7 +9,8 @@
 
 `fit.py` reads the arguments, `run.py` is the loop, `steps.py` has the captured Programs, `batches.py` the
 order of batches, `measures.py` the losses and metrics with names, `callbacks.py` the functions that are
-called between steps, `checkpoint.py` the file.
+called between steps, `checkpoint.py` the state of a run and `checkpoint_files.py` its files, `termination.py`
+SIGTERM.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ from polygrad.errors import InternalError
 from polygrad.tensor.tensor import Tensor
 from polygrad.training.batches import Batch, BatchSource, FedBatches, RowBatches, pair_of, sources_of
 from polygrad.training.callbacks import Callback, Checkpoints, EarlyStopping
-from polygrad.training.checkpoint import checkpoint_bytes, checkpoint_name, restore
+from polygrad.training.checkpoint import restore, snapshot_of
+from polygrad.training.checkpoint_files import checkpoint_name
 from polygrad.training.measures import loss_of, metrics_of
 from polygrad.training.run import TrainingRun, check_settings
 from polygrad.training.steps import Steps, add_means, default_optimizer, shapes_of
@@ -51,7 +52,7 @@ class HeldCheckpoints(Checkpoints):
 
     def _save(self, run: TrainingRun) -> None:
         self._saved = run.step
-        self.held = checkpoint_name(run.step), checkpoint_bytes(run)
+        self.held = checkpoint_name(run.step), b"".join(snapshot_of(run).parts())
 
 
 class Training:
@@ -149,7 +150,7 @@ class Training:
             options["seed"],
         )
         if checkpoint is not None:
-            restore(checkpoint, self._run, "the checkpoint")
+            restore([checkpoint], self._run, "the checkpoint")
         self._remaining = self._run.remaining_steps()
         return [self._run.epoch, self._run.position, self._run.step]
 
@@ -197,7 +198,7 @@ class Training:
 
     def checkpoint(self) -> bytes:
         """The state of the run as a safetensors file."""
-        return checkpoint_bytes(self._started())
+        return b"".join(snapshot_of(self._started()).parts())
 
     def _started(self) -> TrainingRun:
         if self._run is None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from polygrad import nn
 from polygrad.errors import ArgumentError
 from polygrad.tensor.tensor import Tensor
-from polygrad.training.checkpoint import check_folder, save_checkpoint
+from polygrad.training.checkpoint import snapshot_of
+from polygrad.training.checkpoint_files import BackgroundWriter, CheckpointFolder
 
 if TYPE_CHECKING:
     from polygrad.training.run import TrainingRun
@@ -35,6 +36,9 @@ class Callback:
 
     def on_end(self, run: TrainingRun) -> None:
         """After the last step; not after an exception."""
+
+    def on_close(self, run: TrainingRun) -> None:
+        """When the run is left, also by an exception, which is then raised further."""
 
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint keeps: Tensors and plain values by name."""
@@ -129,17 +133,30 @@ class EarlyStopping(Callback):
 class Checkpoints(Callback):
     """Writes checkpoints into a folder; `fit(..., resume=folder)` goes on from the newest.
 
-    `every`: epochs, or steps with `unit="step"`. `keep`: how many files stay there; older ones are removed. A
-    file is written whole or not at all. A run that ends leaves one of its last step. It is called after the
-    other callbacks, of which a file has the state. Raises ArgumentError; a run also raises it, before its
-    first step, where the folder has checkpoints of later steps, which are another run's.
+    `every`: epochs, or steps with `unit="step"`. `keep`: how many checkpoints stay there; older ones are
+    removed. `background`: steps go on while a file is written, and wait for the copy of the state alone; what
+    cannot be written is then an error of the next checkpoint, or of the run's end.
+
+    A checkpoint is there whole or not at all, whenever the process ends or the disk is full, and its bytes
+    have a hash, which is compared when it is read. A run that ends leaves one of its last step; so does
+    SIGTERM, if `fit` is called in the main thread: the step is finished, the checkpoint is written, and then
+    the signal does what it does elsewhere. It is called after the other callbacks, of which a file has the
+    state.
+
+    Raises ArgumentError; a run also raises it, before its first step, where the folder has checkpoints of
+    later steps, which are another run's. OSError for files that cannot be written.
 
     >>> Checkpoints("run", every=500, unit="step", keep=2)
     Checkpoints('run', every=500, unit='step', keep=2)
     """
 
     def __init__(
-        self, folder: str | os.PathLike[str], every: int = 1, unit: str = "epoch", keep: int = 3
+        self,
+        folder: str | os.PathLike[str],
+        every: int = 1,
+        unit: str = "epoch",
+        keep: int = 3,
+        background: bool = True,
     ) -> None:
         for name, value in (("every", every), ("keep", keep)):
             if not isinstance(value, int) or value < 1:
@@ -147,11 +164,20 @@ class Checkpoints(Callback):
         if unit not in ("epoch", "step"):
             raise ArgumentError(f"Checkpoints: unit: expected 'epoch' or 'step', got {unit!r}")
         self.folder, self.every, self.unit, self.keep = Path(folder), every, unit, keep
+        self.background = background
+        self._files = CheckpointFolder(self.folder, keep)
+        self._writer = BackgroundWriter()
         self._saved = -1
+
+    def newest(self) -> Path | None:
+        """The newest checkpoint of the folder, for `fit(..., resume=checkpoints.newest())`: a run that may be
+        a first one. None where there is none."""
+        complete = self._files.complete()
+        return complete[max(complete)][0] if complete else None
 
     def on_begin(self, run: TrainingRun) -> None:
         """A run that goes on has a checkpoint of this step. Raises ArgumentError for those of later steps."""
-        check_folder(self.folder, run.step)
+        self._files.begin(run.step)
         self._saved = run.step
 
     def on_step(self, run: TrainingRun) -> None:
@@ -168,10 +194,18 @@ class Checkpoints(Callback):
         """Write a checkpoint of the last step."""
         if run.step != self._saved:
             self._save(run)
+        self._writer.wait()
+
+    def on_close(self, run: TrainingRun) -> None:
+        """Wait until the file is written."""
+        self._writer.wait()
 
     def _save(self, run: TrainingRun) -> None:
         self._saved = run.step
-        save_checkpoint(self.folder, run, self.keep)
+        step, snapshot = run.step, snapshot_of(run)
+        self._writer.start(lambda: self._files.write(step, snapshot))
+        if not self.background:
+            self._writer.wait()
 
     def __repr__(self) -> str:
         return f"Checkpoints({str(self.folder)!r}, every={self.every}, unit={self.unit!r}, keep={self.keep})"

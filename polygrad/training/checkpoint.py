@@ -1,7 +1,7 @@
-"""Checkpoints: the state of a run as one safetensors file, from which it goes on to the last bit.
+"""Checkpoints: the state of a run as safetensors files, from which it goes on to the last bit.
 
-Random numbers are a function of the seed and the number of the step. So a file has no generators: it has
-weights, the optimizer, the scheduler, sums of the epoch that has begun, the history, and the callbacks'
+Random numbers are a function of the seed and the number of the step. So there are no generators in it: it
+has weights, the optimizer, the scheduler, sums of the epoch that has begun, the history, and the callbacks'
 state.
 """
 
@@ -10,20 +10,25 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from polygrad import nn
 from polygrad.errors import ArgumentError, PolygradError
-from polygrad.nn.files import file_bytes
 from polygrad.tensor.tensor import Tensor
+from polygrad.training.checkpoint_files import (
+    Snapshot,
+    checkpoint_files,
+    joined,
+    read_checkpoint_file,
+    shares,
+    take_snapshot,
+)
 
 if TYPE_CHECKING:
     from polygrad.training.run import TrainingRun
 
-_VERSION = "1"
-_NAMES = f"step-{'[0-9]' * 9}.safetensors"
+_VERSION = "2"
 
 
 def seed_of(seed: int, *position: int) -> int:
@@ -32,42 +37,8 @@ def seed_of(seed: int, *position: int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "little")
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that there is the old one or the new one at any time. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def check_folder(folder: Path, step: int) -> None:
-    """Raises ArgumentError for a folder with checkpoints of later steps: a run that is at `step` would count
-    them as its newest."""
-    names = sorted(path.name for path in folder.glob(_NAMES))
-    if names and names[-1] > checkpoint_name(step):
-        raise ArgumentError(
-            f"Checkpoints: expected a folder without checkpoints of steps after {step}, got {folder} with "
-            f"{names[-1]}: go on from there by resume={str(folder)!r}, or choose another folder"
-        )
-
-
-def save_checkpoint(folder: Path, run: TrainingRun, keep: int) -> Path:
-    """Write the state of a run; of older files, the last keep - 1 stay. Raises OSError."""
-    path = folder / checkpoint_name(run.step)
-    write_whole(path, checkpoint_bytes(run))
-    for old in sorted(folder.glob(_NAMES))[:-keep]:
-        old.unlink(missing_ok=True)
-    return path
-
-
-def checkpoint_bytes(run: TrainingRun) -> bytes:
-    """The state of a run as a safetensors file."""
+def snapshot_of(run: TrainingRun, shard: int = 0, shards: int = 1) -> Snapshot:
+    """The state of a run, or the part of it that is in the file of rank `shard` of `shards`."""
     tensors: dict[str, Tensor] = {"sums": run.steps.trained.values.detach()}
     tensors |= {f"weights.{name}": t.detach() for name, t in nn.state.get_state_dict(run.model).items()}
     plain: dict[str, Any] = {}
@@ -88,36 +59,27 @@ def checkpoint_bytes(run: TrainingRun) -> bytes:
             "plain": plain,
         }
     )
-    data: bytes = nn.state.safe_save(tensors, metadata={"polygrad_training": _VERSION, "state": text})
-    return data
+    names = shares({name: int(t.nbytes()) for name, t in tensors.items()}, shards)[shard]
+    mine = {name: t for name, t in tensors.items() if name in names}
+    return take_snapshot(mine, {"polygrad_training": _VERSION, "state": text})
 
 
 def load_checkpoint(source: str | os.PathLike[str], run: TrainingRun) -> None:
-    """Bring a run to the state in a file, or in the newest one of a folder. Raises ArgumentError for a folder
-    without any, and as `restore` does."""
-    path = Path(source)
-    if path.is_dir():
-        files = sorted(path.glob(_NAMES))
-        if not files:
-            raise ArgumentError(f"resume: expected a folder with checkpoints, got {path}, which has none")
-        path = files[-1]
-    restore(path, run, str(path))
+    """Bring a run to the state in a file, or in the newest checkpoint of a folder. Raises ArgumentError for a
+    folder without any, and as `restore` does."""
+    files = checkpoint_files(source)
+    restore(files, run, str(files[0]))
 
 
-def restore(source: Any, run: TrainingRun, where: str) -> None:
-    """Bring a run to the state in a file: a path, or its bytes, called `where` in errors.
+def restore(files: Sequence[Any], run: TrainingRun, where: str) -> None:
+    """Bring a run to the state in the files of a checkpoint: paths, or their bytes, called `where` in errors.
 
-    Raises ArgumentError where it is damaged, or belongs to a run with another model, other data or other
+    Raises ArgumentError where one is damaged, or belongs to a run with another model, other data or other
     settings; then the model is as it was.
     """
-    try:
-        data = file_bytes(source, "resume")
-        _, header = nn.state.safe_load_metadata(data)
-        tensors = nn.state.safe_load(data)
-    except (PolygradError, OSError) as e:
-        raise ArgumentError(f"resume: {where}: {e}") from e
-    metadata = header.get("__metadata__")
-    if not isinstance(metadata, dict) or "polygrad_training" not in metadata:
+    parts = [read_checkpoint_file(file, where) for file in files]
+    tensors, metadata = joined(parts, where), parts[0][1]
+    if "polygrad_training" not in metadata:
         raise ArgumentError(f"resume: {where}: the file is no checkpoint of a training")
     if (version := metadata["polygrad_training"]) != _VERSION:
         raise ArgumentError(f"resume: {where}: expected a checkpoint of version {_VERSION}, got {version!r}")
@@ -157,11 +119,6 @@ def restore(source: Any, run: TrainingRun, where: str) -> None:
     run.epoch, run.position, run.step, trained.rows = counts
     run.history.values.clear()
     run.history.values.update(history)
-
-
-def checkpoint_name(step: int) -> str:
-    """The name of the file of a step; names sort as steps do."""
-    return f"step-{step:09d}.safetensors"
 
 
 def _settings(run: TrainingRun) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from polygrad.training.checkpoint import load_checkpoint
 from polygrad.training.measures import Measure, loss_of, metrics_of
 from polygrad.training.run import TrainingRun, check_settings
 from polygrad.training.steps import captured_steps, default_optimizer
+from polygrad.training.termination import termination
 
 
 def fit(
@@ -80,7 +82,13 @@ def fit(
     if resume is not None:
         load_checkpoint(resume, run)
     remaining = None if run.total is None else run.total - run.step
-    steps_to_take: Iterable[Any] = run.remaining_steps()
-    for _ in nn.data.progress(steps_to_take, "training", remaining, run) if progress else steps_to_take:
-        pass
+    with termination(any(isinstance(x, Checkpoints) for x in listeners)) as run.should_stop:
+        steps_to_take: Iterable[Any] = run.remaining_steps()
+        if progress:
+            steps_to_take = nn.data.progress(steps_to_take, "training", remaining, run)
+        for _ in steps_to_take:
+            pass
+        is_terminated = run.should_stop()
+    if is_terminated:
+        signal.raise_signal(signal.SIGTERM)
     return run.history

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,7 +35,7 @@ class TrainingRun:
     `model`, `optimizer`, `scheduler`: what `fit` was given. `history`: a value of each name for each epoch.
     `epoch`: the number of epochs that are complete. `position`: of batches in the epoch that has begun.
     `step`: of steps in all. `epochs`: how many there will be. `stop_reason`: why it stops early; "" if it
-    does not.
+    does not. `should_stop`: asked after each step, and between batches of a validation.
     """
 
     model: Any
@@ -54,6 +54,7 @@ class TrainingRun:
     step: int = 0
     stop_reason: str = ""
     final_weights: Mapping[str, Tensor] | None = None
+    should_stop: Callable[[], bool] = lambda: False
 
     @property
     def names(self) -> list[str]:
@@ -83,6 +84,14 @@ class TrainingRun:
     def remaining_steps(self) -> Iterator[int | None]:
         """Take the steps that remain; the number of steps so far after each, of an epoch's last one when its
         values are in the history. None: the run waits for a batch (`BatchSource.epoch`)."""
+        try:
+            yield from self._all_steps()
+        except BaseException as e:
+            self._close_after(e)
+            raise
+        self._call("on_close")
+
+    def _all_steps(self) -> Iterator[int | None]:
         self._call("on_begin")
         while self._goes_on():
             before = self.step
@@ -102,6 +111,7 @@ class TrainingRun:
                 if self.scheduler is not None and self.interval == "step":
                     self.scheduler.step()
                 self._call("on_step")
+                self._ask()
                 if not self._goes_on():
                     break
             else:
@@ -111,6 +121,18 @@ class TrainingRun:
         self._call("on_end")
         if self.final_weights is not None:
             nn.state.load_state_dict(self.model, self.final_weights, verbose=False)
+
+    def _ask(self) -> None:
+        if not self.stop_reason and self.should_stop():
+            self.stop("it was asked to")
+
+    def _close_after(self, error: BaseException) -> None:
+        """Close the callbacks; `error` is what is raised further, with a note of what they raise."""
+        for callback in self.callbacks:
+            try:
+                callback.on_close(self)
+            except Exception as e:
+                error.add_note(f"{type(callback).__name__}: {type(e).__name__}: {e}")
 
     def _goes_on(self) -> bool:
         return self.epoch < self.epochs and not self.stop_reason
@@ -124,7 +146,7 @@ class TrainingRun:
         if self.validation is not None:
             yield from self._validate(self.validation)
             if not self._goes_on():
-                return  # it was stopped while it waited
+                return  # it was stopped meanwhile
             means = self.steps.evaluated.means()
             measured |= {f"val_{name}": mean for name, mean in zip(self.steps.names, means, strict=True)}
         self.steps.trained.clear()
@@ -151,6 +173,9 @@ class TrainingRun:
                 Tensor.manual_seed(seed_of(self.seed, -1 - self.epoch, position))  # steps: from 0 on
                 self.steps.evaluate(batch)
             position += 1
+            self._ask()
+            if not self._goes_on():
+                return
         if position == 0:
             raise ArgumentError("validation: expected at least one batch, got none")
 

@@ -17,6 +17,7 @@ from polygrad.models.low_rank import has_adapters
 from polygrad.tensor.core.generator import generator
 from polygrad.tensor.tensor import Tensor
 from polygrad.training.checkpoint import seed_of
+from polygrad.training.checkpoint_files import Snapshot, write_snapshot
 from polygrad.tuning.data import Data, training_examples
 from polygrad.tuning.lora import Adapters, module_of
 from polygrad.tuning.masters import MasterWeights
@@ -29,7 +30,7 @@ from polygrad.tuning.rows import (
     single_rows,
     token_batch,
 )
-from polygrad.tuning.run_state import RunState, digest, load_state, save_state
+from polygrad.tuning.run_state import RunState, digest, load_state, snapshot_of
 from polygrad.tuning.steps import Trainer, mean_loss
 from polygrad.tuning.texts import Example
 
@@ -179,7 +180,11 @@ class TrainingRun:
 
     def save(self, path: Path) -> None:
         """Write the state of the run to a file, which is whole at any time. Raises OSError."""
-        save_state(path, self._state, self.weights, self.optimizer)
+        write_snapshot(path, self.snapshot())
+
+    def snapshot(self) -> Snapshot:
+        """Copies of the state of the run, which another thread may write to a file."""
+        return snapshot_of(self._state, self.weights, self.optimizer)
 
     def load(self, path: Path) -> None:
         """Continue from a file that `save` wrote. Raises ArgumentError where there is none, or the run was

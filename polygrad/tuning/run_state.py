@@ -13,16 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from polygrad import nn
 from polygrad.errors import ArgumentError, ModelError, ShapeError
 from polygrad.models.fields import Fields
-from polygrad.nn.files import file_bytes
 from polygrad.tensor.tensor import Tensor
-from polygrad.training.checkpoint import write_whole
+from polygrad.training.checkpoint_files import Snapshot, read_checkpoint_file, take_snapshot
 from polygrad.tuning.texts import Example
 
 FILE = "checkpoint.safetensors"
-_VERSION = "1"
+_VERSION = "2"
 
 
 @dataclass
@@ -36,8 +34,8 @@ class RunState:
     validation: list[tuple[int, float]] = field(default_factory=list)
 
 
-def save_state(path: Path, state: RunState, weights: Mapping[str, Tensor], optimizer: Any) -> None:
-    """Write the state to a file, which is whole at any time. Raises OSError."""
+def snapshot_of(state: RunState, weights: Mapping[str, Tensor], optimizer: Any) -> Snapshot:
+    """Copies of the state, for a file."""
     tensors = {f"weights.{k}": t.detach() for k, t in weights.items()}
     tensors |= {f"optimizer.{k}": t.detach() for k, t in optimizer.state_dict().items()}
     text = json.dumps(
@@ -48,8 +46,7 @@ def save_state(path: Path, state: RunState, weights: Mapping[str, Tensor], optim
             "validation": state.validation,
         }
     )
-    data = nn.state.safe_save(tensors, metadata={"polygrad_run": _VERSION, "state": text})
-    write_whole(path, data)
+    return take_snapshot(tensors, {"polygrad_run": _VERSION, "state": text})
 
 
 def load_state(
@@ -58,13 +55,10 @@ def load_state(
     """Give weights and optimizer the values in the file. Raises ArgumentError where the run was started with
     other settings, ModelError for a file that is damaged or of another model."""
     try:
-        data = file_bytes(path, "resume")
-        _, header = nn.state.safe_load_metadata(data)
-        tensors = nn.state.safe_load(data)
+        tensors, metadata = read_checkpoint_file(path, str(path))
     except ArgumentError as e:
-        raise ModelError(f"{path}: {e}") from e
-    metadata = header.get("__metadata__")
-    if not isinstance(metadata, dict) or metadata.get("polygrad_run") != _VERSION:
+        raise ModelError(str(e)) from e
+    if metadata.get("polygrad_run") != _VERSION:
         raise ModelError(f"{path}: no state of a training run, or of another version than {_VERSION}")
     try:
         fields = Fields(json.loads(metadata.get("state", "")), str(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import time
@@ -13,6 +14,7 @@ from typing import Any
 from polygrad import nn
 from polygrad.errors import ArgumentError
 from polygrad.pictures.curves import chart
+from polygrad.training.checkpoint_files import BackgroundWriter, write_snapshot
 from polygrad.tuning.data import Data
 from polygrad.tuning.lora import Adapters
 from polygrad.tuning.peft_files import save_adapters
@@ -108,21 +110,22 @@ def train(
 def _go(
     run: TrainingRun, target: Path | None, every: int | None, should_stop: Callable[[], bool], label: str
 ) -> Report:
-    """Take all remaining steps, or those until `should_stop`."""
-    shown, start = nn.data.History(), time.perf_counter()
-    for _ in nn.data.progress(range(run.step, run.steps), label, history=shown):
-        loss = run.advance()
-        rate = run.tokens / (time.perf_counter() - start)
-        shown.values |= {"loss": [loss], "tokens/s": [rate]}
-        is_epochs_end = run.step % run.steps_of_epoch == 0 or run.is_done
-        measured = run.validate() if is_epochs_end else None
-        if measured is not None:
-            shown.values["validation"] = [measured]
-        stops = should_stop()
-        if target is not None and (stops or (run.step % every == 0 if every else is_epochs_end)):
-            run.save(target / FILE)
-        if stops:
-            break
+    """Take all remaining steps, or those until `should_stop`. Checkpoints are written meanwhile."""
+    shown, start, files = nn.data.History(), time.perf_counter(), BackgroundWriter()
+    with files:
+        for _ in nn.data.progress(range(run.step, run.steps), label, history=shown):
+            loss = run.advance()
+            rate = run.tokens / (time.perf_counter() - start)
+            shown.values |= {"loss": [loss], "tokens/s": [rate]}
+            is_epochs_end = run.step % run.steps_of_epoch == 0 or run.is_done
+            measured = run.validate() if is_epochs_end else None
+            if measured is not None:
+                shown.values["validation"] = [measured]
+            stops = should_stop()
+            if target is not None and (stops or (run.step % every == 0 if every else is_epochs_end)):
+                files.start(functools.partial(write_snapshot, target / FILE, run.snapshot()))
+            if stops:
+                break
     seconds = time.perf_counter() - start
     return Report(run.step, run.steps, run.losses, run.validation, run.tokens, seconds)
 

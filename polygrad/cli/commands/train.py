@@ -11,10 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +19,7 @@ from polygrad.errors import ArgumentError
 from polygrad.hf.instances import LanguageModel
 from polygrad.hf.load import load_hf
 from polygrad.tensor.tensor import Tensor
+from polygrad.training.termination import termination
 from polygrad.tuning.lora import add_lora, merge
 from polygrad.tuning.run import SCHEDULES
 from polygrad.tuning.training import Report, train
@@ -92,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
         targets = "all-linear" if targets == ["all-linear"] else targets
         alpha = 2.0 * options.lora if options.alpha is None else options.alpha
         trained = add_lora(model, options.lora, alpha, targets, options.dropout)
-    with _termination() as should_stop:
+    with termination() as should_stop:
         report = train(
             trained,
             options.data,
@@ -130,20 +127,6 @@ def _validation(text: str | None) -> str | float | None:
         return float(text)
     except ValueError:
         return text
-
-
-@contextmanager
-def _termination() -> Iterator[Callable[[], bool]]:
-    """What says whether SIGTERM came, which does nothing else meanwhile."""
-    came: list[int] = []
-    if sys.platform == "emscripten":  # no signals there
-        yield lambda: False
-        return
-    before = signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
-    try:
-        yield lambda: bool(came)
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _plain(report: Report) -> dict[str, Any]:
