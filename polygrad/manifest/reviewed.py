@@ -248,6 +248,7 @@ PYTHON_ONLY = {
     "nn.data.batches": "`batches` of the examples of `nn.data.fromExamples` and others",
     "nn.data.Batches": "what `nn.data.batches` returns",
     "nn.data.History": "`fit` resolves to the values and their curves",
+    "nn.data.part_of": "there are no ranks",
     "nn.data.progress": "`onProgress`",
     "nn.data.shuffle": "`fit` shuffles",
     "nn.data.split": "`fit` holds out a part of the rows: `validation`",

@@ -24,25 +24,28 @@ from polygrad.nn.progress import progress
 from polygrad.pictures.curves import chart
 from polygrad.tensor.tensor import Tensor
 
-__all__ = ["Batches", "History", "batches", "progress", "shuffle", "split"]
+__all__ = ["Batches", "History", "batches", "part_of", "progress", "shuffle", "split"]
 
 
 class Batches:
-    """An iterator of batches, made by `batches`. `len` is their total number.
+    """An iterator of batches, made by `batches`. `len` is their total number, with those before `start`;
+    `position` the number of those that have been given, which is a `start` to go on from.
 
     >>> batches = nn.data.batches(Tensor.arange(6), batch_size=2, shuffle=False)
     >>> len(batches), [x.tolist() for x, in batches]
     (3, [[0, 1], [2, 3], [4, 5]])
     """
 
-    def __init__(self, count: int, rows: Iterator[tuple[Tensor, ...]]) -> None:
-        self._count, self._rows = count, rows
+    def __init__(self, count: int, rows: Iterator[tuple[Tensor, ...]], position: int = 0) -> None:
+        self._count, self._rows, self.position = count, rows, position
 
     def __iter__(self) -> Iterator[tuple[Tensor, ...]]:
-        return self._rows
+        return self
 
     def __next__(self) -> tuple[Tensor, ...]:
-        return next(self._rows)
+        batch = next(self._rows)
+        self.position += 1
+        return batch
 
     def __len__(self) -> int:
         return self._count
@@ -55,13 +58,28 @@ def batches(
     drop_last: bool = False,
     seed: int | None = None,
     epochs: int = 1,
+    rank: int = 0,
+    ranks: int = 1,
+    start: int = 0,
 ) -> Batches:
     """Iterate over the rows of `tensors`, `batch_size` at a time, as tuples of realized Tensors. All Tensors
     must have the same number of rows.
 
     `shuffle`: in a random order, by `seed` in the first epoch, seed + 1 in the second, and so on (None: other
     orders in every run); else in their order. `drop_last`: drop a smaller batch at an epoch's end, which does
-    not fit a captured step. `epochs`: how often all rows are visited. Raises ArgumentError, ShapeError.
+    not fit a captured step. `epochs`: how often all rows are visited.
+
+    `rank`, `ranks`: the part of each batch that this process has, see `part_of`; the batches of all ranks
+    together are those of one process. A rank may have no rows of a smaller batch. `start`: begin after so
+    many batches, in the middle of an epoch too. Both need a `seed`, or `shuffle=False`.
+
+    Raises ArgumentError, ShapeError.
+
+    >>> rows = Tensor.arange(6)
+    >>> [x.tolist() for x, in nn.data.batches(rows, 4, shuffle=False, rank=1, ranks=2)]
+    [[2, 3], [5]]
+    >>> [x.tolist() for x, in nn.data.batches(rows, 4, shuffle=False, start=1, epochs=2)]
+    [[4, 5], [0, 1, 2, 3], [4, 5]]
     """
     if not isinstance(batch_size, int) or batch_size < 1:
         raise ArgumentError(f"batches: expected a batch_size of at least 1, got {batch_size!r}")
@@ -69,15 +87,44 @@ def batches(
         raise ArgumentError(f"batches: expected epochs of at least 0, got {epochs!r}")
     columns, count = _rows("batches", tensors)
     end = count - count % batch_size if drop_last else count
+    in_epoch = -(-end // batch_size)
+    _check_part(batch_size, rank, ranks)
+    if not isinstance(start, int) or not 0 <= start <= epochs * in_epoch:
+        raise ArgumentError(f"batches: start: expected 0 to {epochs * in_epoch} batches, got {start!r}")
+    if shuffle and seed is None and (ranks > 1 or start):
+        raise ArgumentError("batches: expected a seed, on which the order of several ranks or runs depends")
 
     def orders() -> Iterator[tuple[Tensor, ...]]:
-        for epoch in range(epochs):
+        begun, skipped = divmod(start, in_epoch) if in_epoch else (0, 0)
+        for epoch in range(begun, epochs):
             epoch_seed = None if seed is None else seed + epoch
             order = row_order(count, epoch_seed) if shuffle else list(range(count))
-            for first in range(0, end, batch_size):
-                yield pick_rows(columns, order[first : min(first + batch_size, end)])
+            for first in range(skipped * batch_size, end, batch_size):
+                part = part_of(min(first + batch_size, end) - first, rank, ranks)
+                yield pick_rows(columns, order[first + part.start : first + part.stop])
+            skipped = 0
 
-    return Batches(epochs * -(-end // batch_size), orders())
+    return Batches(epochs * in_epoch, orders(), start)
+
+
+def part_of(count: int, rank: int, ranks: int) -> range:
+    """The part of `count` rows that a rank has: together they are all rows once, in order, and none has more
+    than one row more than another.
+
+    >>> [list(nn.data.part_of(5, rank, 3)) for rank in range(3)]
+    [[0], [1, 2], [3, 4]]
+    """
+    return range(rank * count // ranks, (rank + 1) * count // ranks)
+
+
+def _check_part(batch_size: int, rank: int, ranks: int) -> None:
+    if not isinstance(ranks, int) or not isinstance(rank, int) or not 0 <= rank < ranks:
+        raise ArgumentError(f"batches: expected a rank from 0 to ranks - 1, got {rank!r} of {ranks!r}")
+    if batch_size % ranks:
+        raise ArgumentError(
+            f"batches: expected a batch_size that {ranks} ranks can divide, so that all have the same step, "
+            f"got {batch_size}"
+        )
 
 
 def shuffle(tensors: Tensor | Sequence[Tensor], seed: int | None = None) -> tuple[Tensor, ...]:

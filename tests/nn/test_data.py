@@ -47,6 +47,56 @@ def test_epochs_have_orders_of_their_own_that_the_seed_gives():
     assert second == [rows(b) for b in data.batches((X, Y), 4, seed=2)]
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3, 6])
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_the_batches_of_all_ranks_are_those_of_one_process(ranks, drop_last):
+    options = {"seed": 3, "epochs": 2, "drop_last": drop_last}
+    whole = [rows(b) for b in data.batches((X, Y), 6, **options)]
+    parts = [[rows(b) for b in data.batches((X, Y), 6, rank=i, ranks=ranks, **options)] for i in range(ranks)]
+    assert {len(p) for p in parts} == {len(whole)}
+    assert [[*chain(*batch)] for batch in zip(*parts)] == whole
+    for batch in zip(*parts):
+        assert max(map(len, batch)) - min(map(len, batch)) <= 1
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_batches_go_on_from_any_position(drop_last):
+    options = {"seed": 3, "epochs": 3, "drop_last": drop_last, "rank": 1, "ranks": 2}
+    whole = [rows(b) for b in data.batches((X, Y), 4, **options)]
+    for start in range(len(whole) + 1):
+        broken = data.batches((X, Y), 4, **options)
+        for _ in range(start):
+            next(broken)
+        later = data.batches((X, Y), 4, start=broken.position, **options)
+        assert (later.position, len(later)) == (start, len(whole))
+        assert [rows(b) for b in later] == whole[start:] and later.position == len(whole)
+
+
+def test_parts_are_all_rows_once():
+    for count in range(20):
+        for ranks in range(1, 8):
+            parts = [data.part_of(count, rank, ranks) for rank in range(ranks)]
+            assert [*chain(*parts)] == list(range(count))
+            assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rank": 2, "ranks": 2}, "rank from 0 to ranks - 1, got 2 of 2"),
+        ({"rank": 0, "ranks": 0}, "rank from 0 to ranks - 1"),
+        ({"rank": 0, "ranks": 3}, "that 3 ranks can divide.*got 4"),
+        ({"ranks": 2, "seed": None}, "expected a seed"),
+        ({"start": 1, "seed": None}, "expected a seed"),
+        ({"start": 4}, "start: expected 0 to 3 batches, got 4"),
+        ({"start": -1}, "start: expected 0 to 3"),
+    ],
+)
+def test_parts_and_positions_that_are_none(options, message):
+    with pytest.raises(ArgumentError, match=message):
+        data.batches((X, Y), 4, **{"seed": 1, **options})
+
+
 def test_batches_say_how_many_there_are():
     for count, epochs, drop_last in (
         (4, 3, False),
