@@ -89,6 +89,20 @@ class CaptureError(PolygradError):
     """
 
 
+class DistributedError(PolygradError):
+    """Several processes that do not work together: an engine that is missing, or one that reports an
+    error."""
+
+
+class RankError(DistributedError):
+    """Another process that has ended, does not answer, or does something else. `ranks`: its number, or
+    theirs."""
+
+    def __init__(self, message: str, ranks: tuple[int, ...] = ()) -> None:
+        super().__init__(message)
+        self.ranks = ranks
+
+
 class InternalError(PolygradError, AssertionError):
     """A bug in polygrad."""
 

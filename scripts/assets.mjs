@@ -27,6 +27,7 @@ const NATIVE = new RegExp(
   [
     String.raw`^polygrad/engine/backends/(cc|cpu|cuda|metal|native)\w*\.py$`,
     String.raw`^polygrad/renderer/(host|cstyle/(c|c_compile|c_driver|cuda|cuda_compile|gpu|msl)|llvm/\w+)\.py$`,
+    String.raw`^polygrad/distributed/(mpi|torch)\.py$`,
     String.raw`^polygrad/hf/native_\w+\.py$`,
     String.raw`^polygrad/runtime/host\.js$`,
     String.raw`^polygrad/runtime/((cpu|cuda|metal)/\w+|webgpu/native|wasm/wasmtime)\.py$`,
@@ -40,7 +41,7 @@ const UNQUOTED =
   /^polygrad\/((capture|codegen|engine|manifest|pictures|renderer|runtime|schedule|uop|wasm)\/|(bridge|bridge_functions|environment|missing_names|tensor\/origins)\.py$)/;
 
 /** Packages that a page fetches when one of them is imported. */
-const APPLICATIONS = ["export", "generation", "hf", "models", "onnx", "pipelines", "training", "tuning"];
+const APPLICATIONS = ["distributed", "export", "generation", "hf", "models", "onnx", "pipelines", "training", "tuning"];
 const APPLICATION = new RegExp(`^polygrad/(${APPLICATIONS.join("|")})/`);
 
 /** The newest polygrad wheel of `dist/`. */

@@ -39,6 +39,7 @@ ORDER = [
     {"pictures"},
     {"tensor", "capture", "nn"},
     {"training"},
+    {"distributed"},
     {"models"},
     {"generation"},
     {"hf", "onnx", "export"},
