@@ -15,15 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from polygrad import nn
 from polygrad.errors import ArgumentError, PolygradError
+from polygrad.nn.sealed_files import Snapshot, read_sealed, take_snapshot
 from polygrad.tensor.tensor import Tensor
-from polygrad.training.checkpoint_files import (
-    Snapshot,
-    checkpoint_files,
-    joined,
-    read_checkpoint_file,
-    shares,
-    take_snapshot,
-)
+from polygrad.training.checkpoint_files import checkpoint_files, joined, shares
 
 if TYPE_CHECKING:
     from polygrad.training.run import TrainingRun
@@ -77,7 +71,7 @@ def restore(files: Sequence[Any], run: TrainingRun, where: str) -> None:
     Raises ArgumentError where one is damaged, or belongs to a run with another model, other data or other
     settings; then the model is as it was.
     """
-    parts = [read_checkpoint_file(file, where) for file in files]
+    parts = [read_sealed(file, f"resume: {where}") for file in files]
     tensors, metadata = joined(parts, where), parts[0][1]
     if "polygrad_training" not in metadata:
         raise ArgumentError(f"resume: {where}: the file is no checkpoint of a training")

@@ -1,112 +1,20 @@
-"""Files of checkpoints: whole or not there, with a hash of all their bytes, in one part or one of each rank.
-
-A file is safetensors, so other programs read it. Its metadata begin with `sha256`, the hash of the file with
-64 zeros in the place of the hash. Knows no runs.
-"""
+"""The files of checkpoints in a folder: one for each, or one of each rank. Knows no runs."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
-import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from polygrad.errors import ArgumentError, PolygradError
+from polygrad.errors import ArgumentError
 from polygrad.monitor import HAS_THREADS
-from polygrad.nn.files import file_bytes, tensor_of_bytes
-from polygrad.nn.safetensors import TensorEntry, entries_header, read_entries, read_header
+from polygrad.nn.sealed_files import Snapshot, write_snapshot
 from polygrad.tensor.tensor import Tensor
 
-_SEAL = b'{"__metadata__":{"sha256":"'  # after 8 bytes with the header's length
-_NO_DIGEST = "0" * 64
 _NAME = re.compile(r"step-(\d{9})(?:-(\d{5})-of-(\d{5}))?\.safetensors(\.\d+)?")
-
-Bytes = bytes | memoryview
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """Copies of Tensors, and text, of which a file is made later."""
-
-    entries: Mapping[str, TensorEntry]
-    metadata: Mapping[str, str]
-
-    def parts(self) -> list[Bytes]:
-        """The bytes of the file, one piece after the other."""
-        header = entries_header(self.entries, {"sha256": _NO_DIGEST, **self.metadata})
-        hasher = hashlib.sha256(header)
-        for entry in self.entries.values():
-            hasher.update(entry.data)
-        start = 8 + len(_SEAL)
-        sealed = header[:start] + hasher.hexdigest().encode() + header[start + len(_NO_DIGEST) :]
-        return [sealed, *(entry.data for entry in self.entries.values())]
-
-
-def take_snapshot(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> Snapshot:
-    """Compute Tensors and copy their elements."""
-    if tensors:
-        Tensor.realize(*tensors.values())
-    entries = {}
-    for name, t in tensors.items():
-        data = t.data()
-        entries[name] = TensorEntry(t.dtype, t.shape, data.cast("B") if data.nbytes else b"")
-    return Snapshot(entries, dict(metadata))
-
-
-def read_checkpoint_file(source: Any, where: str) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The Tensors and the metadata of a file: a path, or its bytes, called `where` in errors. Raises
-    ArgumentError where a bit has changed since it was written."""
-    try:
-        raw = file_bytes(source, "resume")
-        _, header = read_header(raw)
-        metadata = header.get("__metadata__")
-        start = 8 + len(_SEAL)
-        end = start + len(_NO_DIGEST)
-        if raw[8:start] != _SEAL or not isinstance(metadata, dict):
-            raise ArgumentError("the file is no checkpoint of a training, or of an older version: no hash")
-        hasher = hashlib.sha256(raw[:start])
-        hasher.update(_NO_DIGEST.encode())
-        hasher.update(raw[end:])
-        if hasher.hexdigest().encode() != raw[start:end]:
-            raise ArgumentError(
-                "the file is damaged: its bytes do not have the hash that they had when written"
-            )
-        tensors = {name: tensor_of_bytes(x.data, x.dtype, x.shape) for name, x in read_entries(raw).items()}
-    except (PolygradError, OSError) as e:
-        raise ArgumentError(f"resume: {where}: {e}") from e
-    return tensors, metadata
-
-
-def write_whole(path: Path, parts: Iterable[Bytes]) -> None:
-    """Write a file so that there is the old one or the new one at any time, also after a power failure.
-    Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        with open(temporary, "wb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    if os.name == "posix" and sys.platform != "emscripten":  # elsewhere a folder is no file
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def write_snapshot(path: Path, snapshot: Snapshot) -> None:
-    """Write a file of a snapshot, as `write_whole` does. Raises OSError."""
-    write_whole(path, snapshot.parts())
 
 
 @dataclass(frozen=True, slots=True)

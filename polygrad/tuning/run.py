@@ -14,10 +14,10 @@ from polygrad.errors import ArgumentError, ModelError
 from polygrad.helpers import dedup
 from polygrad.models.causal_lm import CausalLM
 from polygrad.models.low_rank import has_adapters
+from polygrad.nn.sealed_files import Snapshot, write_snapshot
 from polygrad.tensor.core.generator import generator
 from polygrad.tensor.tensor import Tensor
 from polygrad.training.checkpoint import seed_of
-from polygrad.training.checkpoint_files import Snapshot, write_snapshot
 from polygrad.tuning.data import Data, training_examples
 from polygrad.tuning.lora import Adapters, module_of
 from polygrad.tuning.masters import MasterWeights

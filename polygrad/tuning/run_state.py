@@ -15,8 +15,8 @@ from typing import Any
 
 from polygrad.errors import ArgumentError, ModelError, ShapeError
 from polygrad.models.fields import Fields
+from polygrad.nn.sealed_files import Snapshot, read_sealed, take_snapshot
 from polygrad.tensor.tensor import Tensor
-from polygrad.training.checkpoint_files import Snapshot, read_checkpoint_file, take_snapshot
 from polygrad.tuning.texts import Example
 
 FILE = "checkpoint.safetensors"
@@ -55,7 +55,7 @@ def load_state(
     """Give weights and optimizer the values in the file. Raises ArgumentError where the run was started with
     other settings, ModelError for a file that is damaged or of another model."""
     try:
-        tensors, metadata = read_checkpoint_file(path, str(path))
+        tensors, metadata = read_sealed(path, str(path))
     except ArgumentError as e:
         raise ModelError(str(e)) from e
     if metadata.get("polygrad_run") != _VERSION:

@@ -1,4 +1,4 @@
-"""Files of checkpoints: whole or not there whatever ends the process or fills the disk; shards; damage."""
+"""Files of checkpoints: whole or not there, whatever ends the process or fills the disk; shards of ranks."""
 
 from __future__ import annotations
 
@@ -14,19 +14,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-import safetensors.numpy
 
 from polygrad import Tensor, dtypes, nn
 from polygrad.errors import ArgumentError
+from polygrad.nn import sealed_files
+from polygrad.nn.sealed_files import Snapshot, read_sealed, take_snapshot
 from polygrad.training import Callback, Checkpoints, TrainingRun, checkpoint_files, fit
 from polygrad.training.checkpoint_files import (
     BackgroundWriter,
     CheckpointFolder,
-    Snapshot,
-    read_checkpoint_file,
     shares,
-    take_snapshot,
-    write_snapshot,
 )
 
 pytestmark = pytest.mark.usefixtures("default_device")
@@ -38,7 +35,7 @@ def snapshot(value: float, **metadata: str) -> Snapshot:
 
 
 def value_in(files: list[Path]) -> float:
-    tensors, _ = read_checkpoint_file(files[0], "a file")
+    tensors, _ = read_sealed(files[0], "a file")
     return float(tensors["a"].numpy()[0, 0])
 
 
@@ -46,51 +43,13 @@ def newest_value(folder: Path) -> float:
     return value_in(list(CheckpointFolder(folder).complete().values())[-1])
 
 
-# --- one file
-
-
-def test_a_file_has_what_was_copied_and_others_read_it(tmp_path: Path, device: str) -> None:
-    t = Tensor([[1.5, -2.0]], device=device).contiguous().realize()
-    kept = take_snapshot({"t": t, "none": Tensor.zeros(2, 0)}, {"note": "x"})
-    t.assign(t * 0).realize()
-    write_snapshot(tmp_path / "new" / "file", kept)
-    tensors, metadata = read_checkpoint_file(tmp_path / "new" / "file", "it")
-    assert tensors["t"].tolist() == [[1.5, -2.0]] and tensors["none"].shape == (2, 0)
-    assert metadata["note"] == "x" and len(metadata["sha256"]) == 64
-    theirs = safetensors.numpy.load_file(tmp_path / "new" / "file")
-    np.testing.assert_array_equal(theirs["t"], [[1.5, -2.0]])
-    assert [p.name for p in (tmp_path / "new").iterdir()] == ["file"]
-
-
-def test_a_bit_that_changes_anywhere_is_found() -> None:
-    whole = b"".join(snapshot(1.0, note="x").parts())
-    read_checkpoint_file(whole, "it")
-    for at in range(len(whole)):
-        damaged = bytearray(whole)
-        damaged[at] ^= 1 << at % 8
-        with pytest.raises(ArgumentError, match="resume: it: "):
-            read_checkpoint_file(bytes(damaged), "it")
-    for size in range(0, len(whole), 7):
-        with pytest.raises(ArgumentError, match="resume: it: "):
-            read_checkpoint_file(whole[:size], "it")
-    with pytest.raises(ArgumentError, match="resume: it: "):
-        read_checkpoint_file(whole + b" ", "it")
-
-
-def test_other_files_have_no_hash(tmp_path: Path) -> None:
-    nn.state.safe_save({"a": Tensor([1.0])}, tmp_path / "weights")
-    with pytest.raises(ArgumentError, match="no checkpoint of a training, or of an older version"):
-        read_checkpoint_file(tmp_path / "weights", "it")
-    with pytest.raises(ArgumentError, match=r"it: .*nowhere"):
-        read_checkpoint_file(tmp_path / "nowhere", "it")
-
-
 # --- processes that end, disks that are full
 
 _WRITES = """
 import json, os, resource, signal, sys
 from polygrad import Tensor
-from polygrad.training.checkpoint_files import CheckpointFolder, take_snapshot
+from polygrad.nn.sealed_files import take_snapshot
+from polygrad.training.checkpoint_files import CheckpointFolder
 
 snapshot = take_snapshot({"a": Tensor.full((500, 1), 2.0)}, {})
 
@@ -263,7 +222,7 @@ def test_later_checkpoints_are_refused(tmp_path: Path) -> None:
 
 
 def test_files_of_different_runs_are_no_checkpoint() -> None:
-    parts = [read_checkpoint_file(b"".join(snapshot(1, attempt=x).parts()), "it") for x in ("a", "a", "b")]
+    parts = [read_sealed(b"".join(snapshot(1, attempt=x).parts()), "it") for x in ("a", "a", "b")]
     assert set(checkpoint_files.joined(parts[:2], "it")) == {"a", "b", "c"}
     with pytest.raises(ArgumentError, match="written by different runs"):
         checkpoint_files.joined(parts, "it")
@@ -303,13 +262,13 @@ class AtStep(Callback):
 def test_steps_go_on_while_a_file_is_written_of_the_state_before_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    may_write, write_whole, weights = threading.Event(), checkpoint_files.write_whole, []
+    may_write, write_whole, weights = threading.Event(), sealed_files.write_whole, []
 
     def slow(path: Path, parts: Any) -> None:
         assert may_write.wait(60)
         write_whole(path, parts)
 
-    monkeypatch.setattr(checkpoint_files, "write_whole", slow)
+    monkeypatch.setattr(sealed_files, "write_whole", slow)
 
     def look(run: TrainingRun) -> None:
         assert list(tmp_path.iterdir()) == []
@@ -318,7 +277,7 @@ def test_steps_go_on_while_a_file_is_written_of_the_state_before_them(
     keep = AtStep(4, lambda run: weights.append(run.model.weight.tolist()))
     model = trained(tmp_path, keep, AtStep(6, look))
     (fourth,), (last,) = CheckpointFolder(tmp_path).complete().values()
-    values = [read_checkpoint_file(path, "it")[0]["weights.weight"].tolist() for path in (fourth, last)]
+    values = [read_sealed(path, "it")[0]["weights.weight"].tolist() for path in (fourth, last)]
     assert values == [weights[0], model.weight.tolist()] and values[0] != values[1]
 
 
@@ -329,7 +288,7 @@ def fails(path: Path, parts: Any) -> None:
 def test_what_cannot_be_written_is_an_error_of_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoint_files, "write_whole", fails)
+    monkeypatch.setattr(sealed_files, "write_whole", fails)
     steps: list[int] = []
     watch = [AtStep(step, lambda run: steps.append(run.step)) for step in (5, 6)]
     with pytest.raises(OSError, match="no room"):
@@ -342,7 +301,7 @@ def test_what_cannot_be_written_is_an_error_of_the_run(
 
 
 def test_another_error_is_the_one_that_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint_files, "write_whole", fails)
+    monkeypatch.setattr(sealed_files, "write_whole", fails)
 
     def interrupt(run: TrainingRun) -> None:
         raise KeyboardInterrupt
