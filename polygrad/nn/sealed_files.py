@@ -64,9 +64,7 @@ def read_sealed(source: Any, where: str) -> tuple[dict[str, Tensor], dict[str, s
         start = 8 + len(_SEAL)
         end = start + len(_NO_DIGEST)
         if raw[8:start] != _SEAL or not isinstance(metadata, dict):
-            raise ArgumentError(
-                "expected a file with its hash, as checkpoints have from version 2 on"
-            )
+            raise ArgumentError("expected a file with its hash, as checkpoints have from version 2 on")
         hasher = hashlib.sha256(raw[:start])
         hasher.update(_NO_DIGEST.encode())
         hasher.update(raw[end:])

@@ -90,3 +90,19 @@ export class ModelError extends PolygradError {
 export class CaptureError extends PolygradError {
   override name = "CaptureError";
 }
+
+/**
+ * Several processes that do not work together: an engine that is missing, or one that reports an
+ * error.
+ */
+export class DistributedError extends PolygradError {
+  override name = "DistributedError";
+}
+
+/**
+ * Another process that has ended, does not answer, or does something else. `ranks`: its number, or
+ * theirs.
+ */
+export class RankError extends PolygradError {
+  override name = "RankError";
+}
