@@ -41,7 +41,17 @@ const UNQUOTED =
   /^polygrad\/((capture|codegen|engine|manifest|pictures|renderer|runtime|schedule|uop|wasm)\/|(bridge|bridge_functions|environment|missing_names|tensor\/origins)\.py$)/;
 
 /** Packages that a page fetches when one of them is imported. */
-const APPLICATIONS = ["distributed", "export", "generation", "hf", "models", "onnx", "pipelines", "training", "tuning"];
+const APPLICATIONS = [
+  "distributed",
+  "export",
+  "generation",
+  "hf",
+  "models",
+  "onnx",
+  "pipelines",
+  "training",
+  "tuning",
+];
 const APPLICATION = new RegExp(`^polygrad/(${APPLICATIONS.join("|")})/`);
 
 /** The newest polygrad wheel of `dist/`. */
