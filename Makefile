@@ -73,6 +73,7 @@ check: $(STAMPS)/wheel node_modules/.stamp ## formatting, lint and types, Python
 	$(BIN)/python scripts/onnx_table.py --check
 	$(BIN)/python scripts/model_table.py --check
 	$(BIN)/python scripts/second_names.py --check
+	$(BIN)/python scripts/c_header.py --check
 	npm run check --silent
 
 .PHONY: compatibility
