@@ -103,6 +103,10 @@ bench: python javascript chromium ## every figure beside its peers (bench/RESULT
 	scripts/clang.sh
 	$(BIN)/python -m bench all --save
 
+.PHONY: libpolygrad
+libpolygrad: ## the C library that runs exported files, into libpolygrad/build
+	$(MAKE) -C libpolygrad
+
 .PHONY: bless
 bless: python ## rewrite the golden files with what the code makes now; review the diff
 	$(PYTEST) --bless -q

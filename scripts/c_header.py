@@ -28,6 +28,8 @@ def header_text(manifest: Json) -> str:
         "#ifndef POLYGRAD_H\n#define POLYGRAD_H\n\n#include <stddef.h>\n#include <stdint.h>\n",
         '#ifdef __cplusplus\nextern "C" {\n#endif\n',
         f"#define PG_API_VERSION {version}u\n",
+        '#if defined(__GNUC__)\n#define PG_EXPORT __attribute__((visibility("default")))\n'
+        "#else\n#define PG_EXPORT\n#endif\n",
         *[f"{_comment(h['doc'])}typedef struct {h['name']} {h['name']};\n" for h in manifest["handles"]],
         *map(_constants, manifest["constants"]),
         *map(_struct, manifest["structs"]),
@@ -36,7 +38,7 @@ def header_text(manifest: Json) -> str:
             "The table with the functions of all versions up to `version`, which a program passes as "
             "PG_API_VERSION; NULL where this library is older."
         )
-        + "const pg_api *pg_get_api(uint32_t version);\n",
+        + f"PG_EXPORT const pg_api *{manifest['symbol']}(uint32_t version);\n",
         "#ifdef __cplusplus\n}\n#endif\n\n#endif\n",
     ]
     return "\n".join(parts)

@@ -27,6 +27,12 @@ extern "C" {
 
 #define PG_API_VERSION 1u
 
+#if defined(__GNUC__)
+#define PG_EXPORT __attribute__((visibility("default")))
+#else
+#define PG_EXPORT
+#endif
+
 /* A file in memory: its code, parameters and state. */
 typedef struct pg_model pg_model;
 
@@ -370,7 +376,7 @@ typedef struct pg_api {
 
 /* The table with the functions of all versions up to `version`, which a program passes as
  * PG_API_VERSION; NULL where this library is older. */
-const pg_api *pg_get_api(uint32_t version);
+PG_EXPORT const pg_api *pg_get_api(uint32_t version);
 
 #ifdef __cplusplus
 }

@@ -102,7 +102,7 @@ def read_bundle(data: Any) -> tuple[Bundle, memoryview]:
         if not isinstance(zeros, list) or not all(isinstance(name, str) for name in zeros):
             raise ValueError(f"no names of zeros: {zeros!r:.80}")
         programs, files = _names(header["programs"]), _names(header["files"])
-        sections = [*zip(programs, header["programs"]), *zip(files, header["files"])]
+        sections = zip((*programs, *files), map(_part, (*header["programs"], *header["files"])), strict=True)
         described = [("the settings", header["settings"]), *sections, ("the values", header["values"])]
         settings_text, *parts, values = read_parts(raw, described)
         settings = parse_json(settings_text, floats=True)
@@ -127,6 +127,10 @@ def _names(sections: Any) -> list[str]:
     if len(set(names)) != len(names):
         raise ValueError(f"names that occur twice: {names!r:.80}")
     return names
+
+
+def _part(section: dict[str, Any]) -> dict[str, Any]:
+    return {field: value for field, value in section.items() if field != "name"}
 
 
 def _read_program(name: str, part: memoryview) -> Program:

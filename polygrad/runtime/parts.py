@@ -26,6 +26,7 @@ from polygrad.runtime.strict_json import parse_json
 BLOCK = 4 << 20
 _PREFIX = struct.Struct("<4sII32s")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_FIELDS = {"bytes", "sha256"}
 
 
 def part_of(pieces: Iterable[Any]) -> dict[str, Any]:
@@ -89,6 +90,8 @@ def read_parts(raw: memoryview, described: Sequence[tuple[str, Any]]) -> list[me
 
 
 def _check_entry(name: str, entry: Any) -> None:
+    if entry.keys() != _FIELDS:
+        raise ValueError(f"{name} with the fields {sorted(entry)!r:.80}")
     nbytes, digests = entry["bytes"], entry["sha256"]
     if type(nbytes) is not int or not 0 <= nbytes <= MAX_BYTES:
         raise ValueError(f"{name} of {nbytes!r:.80} bytes")

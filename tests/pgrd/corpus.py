@@ -309,6 +309,8 @@ def bad() -> dict[str, tuple[bytes, str]]:
         "number_as_header": (with_text(GOOD, b"7"), "damaged"),
         "unknown_field": (at_path(1, "more"), "damaged"),
         "unknown_field_of_a_buffer": (at_path(1, "buffers", 0, "more"), "damaged"),
+        "unknown_field_of_a_part": (at_path(1, "values", "more"), "damaged"),
+        "name_of_a_part": (at_path("add", "kernels", 0, "code", "name"), "damaged"),
         "prototype": (with_tokens('"arena": 64', '"arena": 64, "__proto__": {}'), "damaged"),
         # sizes and places
         "arena_2_to_60": (at_path(2**60, "arena"), "damaged"),
