@@ -82,9 +82,11 @@ static pg_status check(const void *data, uint64_t nbytes, pg_error *error) {
   return status;
 }
 
-/* The engine for a file, if it is allowed. */
-static pg_status choose_engine(pg_model *model, pg_error *error) {
-  struct text device = model->bundle.programs->device;
+/* The engine for the Programs of a target, if it is allowed. */
+static pg_status engine_of(const pg_model *model, uint32_t target, const struct engine **engine,
+                           pg_error *error) {
+  const struct bundle *bundle = &model->bundle;
+  struct text device = target_device(bundle, target);
   bool wasm = text_is(device, "WASM");
   if (!wasm && !text_is(device, "WEBGPU") && !(model->options.flags & PG_TRUST_NATIVE))
     return fail(
@@ -97,14 +99,26 @@ static pg_status choose_engine(pg_model *model, pg_error *error) {
                 "open: expected a file for WASM or CC, got one for %.100s: export it on one of these",
                 device.data);
   enum language language = wasm ? LANGUAGE_WASM : LANGUAGE_LIBRARY;
-  for (uint32_t i = 0; i < model->bundle.n_programs; i++)
-    for (uint32_t j = 0; j < model->bundle.programs[i].n_kernels; j++)
-      if (model->bundle.programs[i].kernels[j].language != language)
+  for (uint32_t i = 0; i < bundle->n_programs; i++)
+    for (uint32_t j = 0; bundle->programs[i].target == target && j < bundle->programs[i].n_kernels; j++)
+      if (bundle->programs[i].kernels[j].language != language)
         return fail(error, PG_UNSUPPORTED,
                     "open: kernel %.100s is in another language than %.100s runs: export it again",
-                    model->bundle.programs[i].kernels[j].name.data, device.data);
-  model->engine = wasm ? &wasm_engine : &native_engine;
+                    bundle->programs[i].kernels[j].name.data, device.data);
+  *engine = wasm ? &wasm_engine : &native_engine;
   return PG_OK;
+}
+
+/* The first target that is allowed, and its engine. The error is that of the last one. */
+static pg_status choose_engine(pg_model *model, pg_error *error) {
+  pg_status status = PG_OK;
+  uint32_t count = model->bundle.n_targets;
+  for (uint32_t target = 0; target < count; target++) {
+    status = engine_of(model, target, &model->engine, target + 1 == count ? error : NULL);
+    if (!status)
+      return choose_target(&model->pool, &model->bundle, target, error);
+  }
+  return status;
 }
 
 static void close_model(pg_model *model) {

@@ -88,7 +88,7 @@ static pg_status read_step(const struct reader *r, struct bytes data, struct bun
   struct bytes values;
   bundle->kind = (struct text){"", 0};
   bundle->settings = (struct text){"{}", 2};
-  bundle->n_programs = 1;
+  bundle->n_programs = bundle->n_targets = 1;
   if (!(bundle->programs = pool_take(r->pool, 1, sizeof *bundle->programs)))
     return out_of_memory(r->error);
   bundle->programs->name = (struct text){"", 0};
@@ -98,22 +98,27 @@ static pg_status read_step(const struct reader *r, struct bytes data, struct bun
   return status ? status : find_values(r, data, values, bundle);
 }
 
-/* The names of a list of sections, which have to be different, and their parts. */
+/* The names of a list of sections, their parts and, unless `targets` is NULL, their targets. Those of one
+ * target have different names. */
 static pg_status read_sections(const struct reader *r, const struct json *json, uint32_t list,
-                               const char *what, struct text *names, struct part *parts) {
-  static const char *const fields[] = {"bytes", "name", "sha256"};
-  uint32_t count = json_count(json, list), found[3], n = list + 1;
+                               const char *what, struct text *names, uint32_t *targets, struct part *parts) {
+  static const char *const fields[] = {"bytes", "name", "sha256", "target"};
+  uint32_t count = json_count(json, list), found[4], n = list + 1, more = targets ? 2 : 1;
   struct key *keys = pool_take(r->pool, count, sizeof *keys);
   if (!keys)
     return out_of_memory(r->error);
   for (uint32_t i = 0; i < count; i++, n = json_next(json, n)) {
-    if (!json_fields(json, n, 3, fields, found) || !json_take_text(json, found[1], &names[i]))
+    int64_t target = 0;
+    if (!json_fields(json, n, 2 + more, fields, found) || !json_take_text(json, found[1], &names[i]) ||
+        (targets && !json_integer(json, found[3], 0, MAX_TARGETS - 1, &target)))
       return damaged(r, "a list of its parts contradicts itself");
     names[i].data = keep(r, names[i].data, names[i].length);
     if (!names[i].data)
       return out_of_memory(r->error);
-    keys[i] = (struct key){.name = names[i]};
-    parts[i] = (struct part){.what = what, .node = n, .named = true};
+    if (targets)
+      targets[i] = (uint32_t)target;
+    keys[i] = (struct key){.name = names[i], .group = (uint32_t)target};
+    parts[i] = (struct part){.what = what, .node = n, .more = more};
   }
   keys_sort(keys, count);
   return keys_twice(keys, count) ? damaged(r, "two parts have one name") : PG_OK;
@@ -149,25 +154,147 @@ static bool are_texts(const struct json *json, uint32_t list) {
   return good;
 }
 
+/* The inputs, outputs and Variables of a Program, sorted. */
+struct ports {
+  struct key *keys;
+  size_t count;
+};
+
+enum { VARIABLES = ROLE_SCRATCH }; /* their group, beside those of roles */
+
+static struct ports ports_of(const struct reader *r, const struct program *program) {
+  size_t most = (size_t)program->n_buffers + program->n_variables;
+  struct ports ports = {pool_take(r->pool, most, sizeof *ports.keys), 0};
+  for (uint32_t i = 0; ports.keys && i < program->n_buffers; i++) {
+    const struct buffer *b = &program->buffers[i];
+    if (b->role == ROLE_INPUT || b->role == ROLE_OUTPUT)
+      ports.keys[ports.count++] = (struct key){b->name, b->role, i};
+  }
+  for (uint32_t i = 0; ports.keys && i < program->n_variables; i++)
+    ports.keys[ports.count++] = (struct key){program->variables[i].name, VARIABLES, i};
+  keys_sort(ports.keys, ports.count);
+  return ports;
+}
+
+static bool has_same_ports(const struct reader *r, const struct program *a, const struct program *b) {
+  struct ports ours = ports_of(r, a), theirs = ports_of(r, b);
+  bool same = ours.count == theirs.count;
+  for (size_t i = 0; same && i < ours.count; i++) {
+    struct key x = ours.keys[i], y = theirs.keys[i];
+    same = x.group == y.group && text_equal(x.name, y.name);
+    if (same && x.group == VARIABLES)
+      same = a->variables[x.index].lo == b->variables[y.index].lo &&
+             a->variables[x.index].hi == b->variables[y.index].hi;
+    else if (same)
+      same = same_kind(&(struct shared){.buffer = &a->buffers[x.index], .program = a}, b,
+                       &b->buffers[y.index]);
+  }
+  return same;
+}
+
+/* How many parameters and states the Programs of a target have. `seen`: of each value the last target that
+ * has it, plus 1. */
+static uint32_t count_values(const struct bundle *bundle, uint32_t target, uint32_t *seen) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < bundle->n_programs; i++) {
+    const struct program *program = &bundle->programs[i];
+    for (uint32_t j = 0; program->target == target && j < program->n_buffers; j++) {
+      const struct buffer *b = &program->buffers[j];
+      if (b->role != ROLE_PARAM && b->role != ROLE_STATE)
+        continue;
+      uint32_t value = keys_find(bundle->value_keys, bundle->n_values, b->name, 0)->index;
+      count += seen[value] != target + 1;
+      seen[value] = target + 1;
+    }
+  }
+  return count;
+}
+
+/* All targets have Programs of the same names, with the same inputs, outputs, Variables and values; those
+ * of a target are for one device. */
+static pg_status check_targets(const struct reader *r, const struct bundle *bundle) {
+  uint32_t *seen = pool_take(r->pool, bundle->n_values, sizeof *seen), counts[MAX_TARGETS] = {0};
+  struct key *names = pool_take(r->pool, bundle->n_programs, sizeof *names);
+  if (!seen || !names)
+    return out_of_memory(r->error);
+  for (uint32_t i = 0; i < bundle->n_programs; i++) {
+    const struct program *program = &bundle->programs[i];
+    counts[program->target]++;
+    names[i] = (struct key){program->name, program->target, i};
+    if (!text_equal(program->device, target_device(bundle, program->target)))
+      return damaged(r, "the Programs of a target are for several devices");
+  }
+  keys_sort(names, bundle->n_programs);
+  for (uint32_t target = 0; target < bundle->n_targets; target++)
+    if (counts[target] != counts[0] || count_values(bundle, target, seen) != bundle->n_values)
+      return damaged(r, "its targets have different Programs, or different values");
+  for (uint32_t i = 0; i < bundle->n_programs; i++) {
+    const struct program *program = &bundle->programs[i];
+    const struct key *first = keys_find(names, bundle->n_programs, program->name, 0);
+    if (!first || (program->target && !has_same_ports(r, &bundle->programs[first->index], program)))
+      return damaged(r, "its targets have different Programs");
+  }
+  return r->pool->failed ? out_of_memory(r->error) : PG_OK;
+}
+
+struct text target_device(const struct bundle *bundle, uint32_t target) {
+  uint32_t i = 0;
+  while (bundle->programs[i].target != target)
+    i++;
+  return bundle->programs[i].device;
+}
+
+pg_status choose_target(struct pool *pool, struct bundle *bundle, uint32_t target, pg_error *error) {
+  struct program *chosen = pool_take(pool, bundle->n_programs, sizeof *chosen);
+  uint32_t count = 0;
+  if (!chosen)
+    return out_of_memory(error);
+  for (uint32_t i = 0; i < bundle->n_programs; i++)
+    if (bundle->programs[i].target == target)
+      chosen[count++] = bundle->programs[i];
+  bundle->programs = chosen;
+  bundle->n_programs = count;
+  return PG_OK;
+}
+
+/* An exported step has no kind, and one Program without a name for each target. */
+static pg_status name_step(const struct reader *r, struct bundle *bundle) {
+  if (!text_is(bundle->kind, "step"))
+    return PG_OK;
+  bundle->kind = (struct text){"", 0};
+  for (uint32_t i = 0; i < bundle->n_programs; i++) {
+    if (!text_is(bundle->programs[i].name, "step"))
+      return damaged(r, "an exported step has another Program");
+    bundle->programs[i].name = (struct text){"", 0};
+  }
+  return PG_OK;
+}
+
 static pg_status read_programs(const struct reader *r, const struct part *parts, const struct text *names,
-                               struct bundle *bundle) {
+                               const uint32_t *targets, struct bundle *bundle) {
   struct bytes values;
   for (uint32_t i = 0; i < bundle->n_programs; i++) {
     struct program *program = &bundle->programs[i];
     program->name = names[i];
+    program->target = targets[i];
+    if (targets[i] >= bundle->n_targets)
+      bundle->n_targets = targets[i] + 1;
     pg_status status = read_program(r, parts[i].bytes, program, &values);
     if (status)
       return status;
     if (values.length)
       return damaged(r, "a Program has values of its own");
-    if (!text_equal(program->device, bundle->programs->device))
-      return damaged(r, "its Programs are for several devices");
   }
-  return bundle->n_programs ? collect_values(r, bundle) : damaged(r, "it has no Programs");
+  if (!bundle->n_programs)
+    return damaged(r, "it has no Programs");
+  pg_status status = collect_values(r, bundle);
+  if (!status)
+    status = check_targets(r, bundle);
+  return status ? status : name_step(r, bundle);
 }
 
-static pg_status parse_bundle(const struct reader *r, const struct json *json, struct bytes data,
-                              struct bytes rest, struct bundle *bundle) {
+static pg_status parse_bundle(const struct reader *r, const struct json *json, uint32_t version,
+                              struct bytes data, struct bytes rest, struct bundle *bundle) {
   static const char *const fields[] = {"files", "kind", "programs", "settings", "values", "zeros"};
   uint32_t found[6];
   if (!json_fields(json, 0, 6, fields, found) || !json_take_text(json, found[1], &bundle->kind) ||
@@ -178,6 +305,7 @@ static pg_status parse_bundle(const struct reader *r, const struct json *json, s
   size_t count = (size_t)programs + files + 2;
   struct part *parts = pool_take(r->pool, count, sizeof *parts);
   struct text *names = pool_take(r->pool, count, sizeof *names);
+  uint32_t *targets = pool_take(r->pool, count, sizeof *targets);
   bundle->programs = pool_take(r->pool, programs, sizeof *bundle->programs);
   bundle->files = pool_take(r->pool, files, sizeof *bundle->files);
   bundle->kind.data = keep(r, bundle->kind.data, bundle->kind.length);
@@ -185,9 +313,10 @@ static pg_status parse_bundle(const struct reader *r, const struct json *json, s
     return out_of_memory(r->error);
   parts[0] = (struct part){.what = "the settings", .node = found[3]};
   parts[count - 1] = (struct part){.what = "the values", .node = found[4], .unchecked = r->trusts_values};
-  pg_status status = read_sections(r, json, found[2], "a Program", names, parts + 1);
+  pg_status status = read_sections(r, json, found[2], "a Program", names, version > 2 ? targets : NULL,
+                                   parts + 1);
   if (!status)
-    status = read_sections(r, json, found[0], "a file", names + programs, parts + 1 + programs);
+    status = read_sections(r, json, found[0], "a file", names + programs, NULL, parts + 1 + programs);
   if (!status)
     status = read_parts(r, json, rest, parts, count);
   if (!status)
@@ -198,7 +327,7 @@ static pg_status parse_bundle(const struct reader *r, const struct json *json, s
   bundle->n_files = files;
   for (uint32_t i = 0; i < files; i++)
     bundle->files[i] = (struct file){names[programs + i], parts[1 + programs + i].bytes};
-  if ((status = read_programs(r, parts + 1, names, bundle)) ||
+  if ((status = read_programs(r, parts + 1, names, targets, bundle)) ||
       (status = read_zeros(r, json, found[5], bundle)))
     return status;
   return find_values(r, data, parts[count - 1].bytes, bundle);
@@ -208,11 +337,13 @@ pg_status read_file(const struct reader *r, struct bytes data, struct bundle *bu
   *bundle = (struct bundle){0};
   if (data.length < 4 || memcmp(data.data, "PGRB", 4))
     return read_step(r, data, bundle);
+  static const struct format format = {"file", "PGRB", OLDEST_BUNDLE, BUNDLE_VERSION};
   struct json json;
   struct bytes rest;
-  pg_status status = read_header(r, data, "PGRB", BUNDLE_VERSION, "file", &json, &rest);
+  uint32_t version = 0;
+  pg_status status = read_header(r, data, &format, &version, &json, &rest);
   if (!status)
-    status = parse_bundle(r, &json, data, rest, bundle);
+    status = parse_bundle(r, &json, version, data, rest, bundle);
   json_free(&json);
   return status;
 }

@@ -10,18 +10,28 @@ static uint32_t word_at(const uint8_t *p) {
   return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-pg_status read_header(const struct reader *r, struct bytes data, const char *magic, uint32_t version,
-                      const char *what, struct json *json, struct bytes *rest) {
+static pg_status wrong_version(const struct reader *r, const struct format *format, uint32_t got) {
+  const char *advice = got < format->newest ? "export it again" : "use a newer polygrad";
+  if (format->oldest == format->newest)
+    return fail(r->error, PG_VERSION, "%s: expected version %u, got %u: %s", format->what,
+                (unsigned)format->newest, (unsigned)got, advice);
+  return fail(r->error, PG_VERSION, "%s: expected a version from %u to %u, got %u: %s", format->what,
+              (unsigned)format->oldest, (unsigned)format->newest, (unsigned)got, advice);
+}
+
+pg_status read_header(const struct reader *r, struct bytes data, const struct format *format,
+                      uint32_t *version, struct json *json, struct bytes *rest) {
+  const char *what = format->what;
   *json = (struct json){0};
-  if (data.length < 4 || memcmp(data.data, magic, 4))
-    return fail(r->error, PG_FORMAT, "%s: expected bytes starting %s, got others", what, magic);
+  if (data.length < 4 || memcmp(data.data, format->magic, 4))
+    return fail(r->error, PG_FORMAT, "%s: expected bytes starting %s, got others", what, format->magic);
   if (data.length < PREFIX)
     return fail(r->error, PG_DAMAGED, "%s: expected at least %d bytes, got %d", what, PREFIX,
                 (int)data.length);
-  uint32_t got = word_at(data.data + 4), length = word_at(data.data + 8);
-  if (got != version)
-    return fail(r->error, PG_VERSION, "%s: expected version %u, got %u: export it again", what,
-                (unsigned)version, (unsigned)got);
+  uint32_t length = word_at(data.data + 8);
+  *version = word_at(data.data + 4);
+  if (*version < format->oldest || *version > format->newest)
+    return wrong_version(r, format, *version);
   if (length > MAX_HEADER || length > data.length - PREFIX)
     return fail(r->error, PG_DAMAGED, "%s: a header of %u bytes, %llu are there, %u are allowed", what,
                 (unsigned)length, (unsigned long long)data.length - PREFIX, (unsigned)MAX_HEADER);
@@ -51,10 +61,10 @@ static bool read_digest(struct text text, uint8_t digest[32]) {
 /* The length of a part, and the node of its digests. */
 static pg_status read_entry(const struct reader *r, const struct json *json, struct part *part,
                             uint32_t *digests) {
-  static const char *const fields[] = {"bytes", "sha256", "name"};
-  uint32_t found[3] = {0};
+  static const char *const fields[] = {"bytes", "sha256", "name", "target"};
+  uint32_t found[4] = {0};
   int64_t length = 0;
-  bool good = json_fields(json, part->node, part->named ? 3 : 2, fields, found) &&
+  bool good = json_fields(json, part->node, 2 + part->more, fields, found) &&
               json_integer(json, found[0], 0, MAX_BYTES, &length) && json_kind(json, found[1]) == JSON_LIST &&
               json_count(json, found[1]) == (length + BLOCK - 1) / BLOCK;
   for (uint32_t i = 0, n = found[1] + 1; good && i < json_count(json, found[1]);

@@ -347,9 +347,11 @@ static pg_status parse_program(struct parse *p, struct bytes rest, struct bytes 
 
 pg_status read_program(const struct reader *r, struct bytes data, struct program *program,
                        struct bytes *values) {
+  static const struct format format = {"program", "PGRD", PROGRAM_VERSION, PROGRAM_VERSION};
   struct json json;
   struct bytes rest;
-  pg_status status = read_header(r, data, "PGRD", PROGRAM_VERSION, "program", &json, &rest);
+  uint32_t version = 0;
+  pg_status status = read_header(r, data, &format, &version, &json, &rest);
   if (!status)
     status = parse_program(&(struct parse){.r = r, .json = &json, .program = program}, rest, values);
   json_free(&json);

@@ -59,6 +59,7 @@ struct variable {
 
 struct program {
   struct text name, device;
+  uint32_t target; /* the number of those that it is of */
   struct buffer *buffers;
   struct kernel *kernels;
   struct launch *launches;
@@ -82,10 +83,12 @@ struct shared {
   struct bytes data; /* in the file */
 };
 
-/* A whole file. An exported step has one Program, without a name. */
+/* A whole file. An exported step has one Program, without a name. A file for several devices has
+ * Programs of the same names for each; `programs` are those of one target, at first all of them. */
 struct bundle {
   struct text kind, settings;
   struct program *programs;
+  uint32_t n_targets;
   struct file *files;
   struct shared *values;
   struct key *value_keys; /* sorted */
@@ -102,6 +105,10 @@ struct reader {
 
 /* Read and check a file. What it points to is in the pool or in `data`. */
 pg_status read_file(const struct reader *r, struct bytes data, struct bundle *bundle);
+/* The device of a target. */
+struct text target_device(const struct bundle *bundle, uint32_t target);
+/* Keep the Programs of one target. */
+pg_status choose_target(struct pool *pool, struct bundle *bundle, uint32_t target, pg_error *error);
 /* Read one Program, without its values. */
 pg_status read_program(const struct reader *r, struct bytes data, struct program *program,
                        struct bytes *values);
@@ -111,14 +118,20 @@ pg_status read_program(const struct reader *r, struct bytes data, struct program
 struct part {
   const char *what; /* for errors */
   uint32_t node;    /* of the header's JSON */
-  bool named;       /* it has a name, too */
+  uint32_t more;    /* how many fields it has beside its own: a name, and a target */
   bool unchecked;   /* its SHA-256 is not computed */
   struct bytes bytes;
 };
 
+/* A kind of file, and its versions that are read. */
+struct format {
+  const char *what, *magic;
+  uint32_t oldest, newest;
+};
+
 /* Read a header. `rest`: what follows it. */
-pg_status read_header(const struct reader *r, struct bytes data, const char *magic, uint32_t version,
-                      const char *what, struct json *json, struct bytes *rest);
+pg_status read_header(const struct reader *r, struct bytes data, const struct format *format,
+                      uint32_t *version, struct json *json, struct bytes *rest);
 /* Find and check the parts of a file, which fill `rest`. */
 pg_status read_parts(const struct reader *r, const struct json *json, struct bytes rest, struct part *parts,
                      size_t count);

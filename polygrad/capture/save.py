@@ -91,7 +91,7 @@ def save_steps(
     programs = {name: x.program() for name, x in all_named.items()}
     for program in programs.values():
         program.check()
-    bundle = Bundle(kind, settings, programs, files or {}, zeros)
+    bundle = Bundle(kind, settings, (programs,), files or {}, zeros)
     entries = _entries({name: value for name, value in buffers.items() if name not in zeros})
     values = [entries_header(entries), *(entry.data for entry in entries.values())]
     head = bundle.head(values)

@@ -10,6 +10,7 @@ from typing import Any
 
 from polygrad.dtype import to_dtype
 from polygrad.engine.report import table_of
+from polygrad.export.files import read_file
 from polygrad.helpers import prod
 from polygrad.hf import inspection as checkpoints
 from polygrad.hf.checkpoint import map_file
@@ -17,8 +18,7 @@ from polygrad.nn.safetensors import read_entries
 from polygrad.onnx import inspection as onnx_files
 from polygrad.onnx.elements import element_name
 from polygrad.onnx.ports import Port
-from polygrad.runtime.bundle import Bundle, is_bundle, read_bundle
-from polygrad.runtime.program import read_program
+from polygrad.runtime.bundle import STEP, Bundle
 
 KEPT = ("param", "state")
 
@@ -105,17 +105,17 @@ def _port(port: Port) -> dict[str, object]:
 
 def describe_exported(path: str | Path) -> Description:
     """Of a .pgrd file. Raises ProgramError."""
-    data = map_file(Path(path))
-    if is_bundle(data):
-        return _describe_bundle(*read_bundle(data))
-    program, values = read_program(data)
+    bundle, values = read_file(map_file(Path(path)))
+    if bundle.kind != STEP:
+        return _describe_bundle(bundle, values)
+    program = bundle.programs[STEP]
     roles = {
         role: [(b.name, b.dtype, list(b.shape or ())) for b in program.buffers if b.role == role]
         for role in ("input", "output", "param", "state")
     }
     code = sum(len(kernel.code) for kernel in program.kernels)
     fields = {
-        "device": program.device,
+        "devices": list(bundle.devices),
         "target": program.target,
         "kernels": len(program.kernels),
         "launches": len(program.launches),
@@ -125,7 +125,7 @@ def describe_exported(path: str | Path) -> Description:
         "variables": {v.name: [v.lo, v.hi] for v in program.variables},
         **{role + "s": [dict(zip(("name", "dtype", "shape"), x)) for x in xs] for role, xs in roles.items()},
     }
-    lines = [f"polygrad program for {program.device}: {len(program.launches)} launches of "
+    lines = [f"polygrad program for {' and '.join(bundle.devices)}: {len(program.launches)} launches of "
              f"{len(program.kernels)} kernels"]  # fmt: skip
     for role, heading in (("input", "inputs"), ("output", "outputs"), ("state", "state")):
         specs = [f"  {name}: {dtype} {tuple(shape)}" for name, dtype, shape in roles[role]]
@@ -138,7 +138,7 @@ def describe_exported(path: str | Path) -> Description:
 
 
 def _describe_bundle(bundle: Bundle, values: memoryview) -> Description:
-    programs = bundle.programs.values()
+    programs = [program for target in bundle.targets for program in target.values()]
     code = sum(len(program.to_bytes()) for program in programs)
     held = {
         b.name: b.size * to_dtype(b.dtype).itemsize for p in programs for b in p.buffers if b.role in KEPT
@@ -147,7 +147,7 @@ def _describe_bundle(bundle: Bundle, values: memoryview) -> Description:
     arena = max(program.arena for program in programs)
     fields = {
         "kind": bundle.kind,
-        "device": bundle.device,
+        "devices": list(bundle.devices),
         "programs": list(bundle.programs),
         "files": {name: len(contents) for name, contents in bundle.files.items()},
         "settings": dict(bundle.settings),
@@ -156,7 +156,8 @@ def _describe_bundle(bundle: Bundle, values: memoryview) -> Description:
         "state_bytes": zeros,
         "scratch_bytes": arena,
     }
-    lines = [f"polygrad model for {bundle.kind} on {bundle.device}: {len(programs)} Programs", ""]
+    lines = [f"polygrad model for {bundle.kind} on {' and '.join(bundle.devices)}: "
+             f"{len(bundle.programs)} Programs", ""]  # fmt: skip
     settings = {k: v for k, v in bundle.settings.items() if isinstance(v, (int, float, str))}
     lines += [f"  {name}: {value:,}" for name, value in settings.items()]
     lines += [f"  {name}" for name in bundle.files] or ["  no tokenizer: tokens in, tokens out"]
@@ -181,7 +182,7 @@ def describe_tensors(path: Path) -> Description:
 
 def describe_ports(path: str) -> str:
     """The inputs and outputs of a .pgrd file. Raises ProgramError."""
-    program, _ = read_program(map_file(Path(path)))
+    program = read_file(map_file(Path(path)))[0].programs[STEP]
     lines = []
     for role in ("input", "output"):
         specs = [b for b in program.buffers if b.role == role]

@@ -11,8 +11,13 @@ logits = model.run(x=images)["logits"]
 
 model = export.load_language_model("chat.pgrd")
 print(model.generate([{"role": "user", "content": "Why is the sky blue?"}]).text)
+
+`combine` makes one file of several, which has the code for several devices:
+
+export.combine(["model.webgpu.pgrd", "model.wasm.pgrd"], "model.pgrd")
 """
 
+from polygrad.export.combining import combine
 from polygrad.export.language_model import LanguageModel, load_language_model
 from polygrad.export.model import Model, load
 from polygrad.export.programs import TensorSpec
@@ -29,6 +34,7 @@ __all__ = [
     "TensorSpec",
     "TextClassifier",
     "TextEncoder",
+    "combine",
     "load",
     "load_language_model",
     "load_text_classifier",

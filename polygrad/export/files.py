@@ -1,24 +1,30 @@
-"""The files that are exported, and the function that loads each kind."""
+"""The files that are exported, the function that loads each kind, and which of several targets is used."""
 
 from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from polygrad.errors import ProgramError
+from polygrad.engine.devices import Device
+from polygrad.errors import DeviceError, ProgramError
 from polygrad.nn.safetensors import TensorEntry, read_entries, read_header
 from polygrad.runtime.bundle import (
     FEATURE_EXTRACTION,
+    STEP,
     TEXT_CLASSIFICATION,
     TEXT_GENERATION,
     Bundle,
     is_bundle,
     read_bundle,
 )
+from polygrad.runtime.program import Program, read_program
 
 # What reads each kind of Bundle.
 LOADERS = {
+    STEP: "load",
     TEXT_GENERATION: "load_language_model",
     FEATURE_EXTRACTION: "load_text_encoder",
     TEXT_CLASSIFICATION: "load_text_classifier",
@@ -50,17 +56,54 @@ def read_source(source: Any) -> memoryview:
             return memoryview(f.read())
 
 
-def open_bundle(source: Any, kind: str, native: bool) -> tuple[Bundle, memoryview]:
-    """The Bundle of a kind in a file, and its values. Raises ProgramError for other files, and for code that
-    is not confined unless `native` allows it."""
+def read_file(source: Any) -> tuple[Bundle, memoryview]:
+    """An exported file, and its values. A file of one Program is a Bundle of the kind STEP. Raises
+    ProgramError."""
     data = read_source(source)
-    if not is_bundle(data) and bytes(data[:4]) == b"PGRD":
-        raise ProgramError(f"{LOADERS[kind]}: expected {kind}, got an exported step: use load")
-    bundle, values = read_bundle(data)
+    if is_bundle(data):
+        return read_bundle(data)
+    program, values = read_program(data)
+    return Bundle(STEP, {}, ({STEP: program},)), values
+
+
+def open_file(source: Any, kind: str, native: bool, device: str | None) -> tuple[Bundle, memoryview]:
+    """The file of a kind, with the target that this host runs, and its values.
+
+    That is the first one for `device`, or for a device that is there. Code that is not confined needs
+    `native`. Raises ProgramError for other files, and where there is no such target.
+    """
+    bundle, values = read_file(source)
+    function = LOADERS[kind]
     if bundle.kind != kind:
-        raise wrong_kind(LOADERS[kind], kind, bundle.kind)
-    check_trust(LOADERS[kind], bundle.device, native)
-    return bundle, values
+        advice = f"use {LOADERS[bundle.kind]}" if bundle.kind in LOADERS else "use a newer polygrad"
+        raise ProgramError(
+            f"{function}: expected {_described(kind)}, got {_described(bundle.kind)}: {advice}"
+        )
+    return replace(bundle, targets=(_target(function, bundle, native, device),)), values
+
+
+def _described(kind: str) -> str:
+    return "an exported step" if kind == STEP else f"a file for {kind}"
+
+
+def _target(function: str, bundle: Bundle, native: bool, device: str | None) -> Mapping[str, Program]:
+    """The Programs of a Bundle that are used."""
+    found = [x for x in zip(bundle.devices, bundle.targets) if device in (None, x[0])]
+    if not found:
+        devices = " and ".join(bundle.devices)
+        raise ProgramError(f"{function}: expected code for {device}, got code for {devices}")
+    reasons: list[str] = []
+    for name, programs in found:
+        try:
+            check_trust(function, name, native)
+            if len(found) > 1:
+                Device[name]
+            return programs
+        except (ProgramError, DeviceError) as e:
+            if len(found) == 1:
+                raise
+            reasons.append(f"{name}: {e}")
+    raise ProgramError(f"{function}: expected code for a device of this host, got none: {'; '.join(reasons)}")
 
 
 def read_values(values: memoryview) -> dict[str, TensorEntry]:
@@ -71,9 +114,3 @@ def read_values(values: memoryview) -> dict[str, TensorEntry]:
     if "__metadata__" in read_header(values)[1]:
         raise ProgramError("values: expected tensors alone, got metadata too: export it again")
     return read_entries(values)
-
-
-def wrong_kind(function: str, expected: str, kind: str) -> ProgramError:
-    """The error for a file of another kind, which names the right function."""
-    advice = f"use {LOADERS[kind]}" if kind in LOADERS else "use a newer polygrad"
-    return ProgramError(f"{function}: expected {expected}, got a file for {kind}: {advice}")

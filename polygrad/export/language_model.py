@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from polygrad.errors import ArgumentError
-from polygrad.export.files import open_bundle, read_values
+from polygrad.export.files import open_file, read_values
 from polygrad.export.programs import Programs
 from polygrad.generation.engine import chunks_of
 from polygrad.generation.exporting import draw_name
@@ -162,11 +162,11 @@ def _is_penalized(needs: Needs) -> bool:
     return needs.bias or needs.repetition or needs.counts
 
 
-def load_language_model(source: Any, *, native: bool = False) -> LanguageModel:
-    """The exported model that generates text in the file `source`: a path, bytes, or a buffer. `native`: as
-    of `load`.
+def load_language_model(source: Any, *, native: bool = False, device: str | None = None) -> LanguageModel:
+    """The exported model that generates text in the file `source`: a path, bytes, or a buffer. `native`
+    and `device`: as of `load`.
 
     Raises ProgramError when it is damaged, of another version or kind, not for a device of this host, or
     needs `native`; ArgumentError when the values in it are damaged, ModelError when the tokenizer is.
     """
-    return LanguageModel(*open_bundle(source, TEXT_GENERATION, native), native)
+    return LanguageModel(*open_file(source, TEXT_GENERATION, native, device), native)

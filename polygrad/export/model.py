@@ -11,18 +11,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
-from polygrad.export.files import check_trust, read_source, read_values, wrong_kind
+from polygrad.export.files import open_file, read_values
 from polygrad.export.programs import Programs, TensorSpec
 from polygrad.helpers import prod
 from polygrad.monitor import computing
 from polygrad.nn.safetensors import TensorEntry, read_entries, write_entries
 from polygrad.runtime.buffer import Buffer
-from polygrad.runtime.bundle import is_bundle, read_bundle
-from polygrad.runtime.program import Program, read_program
+from polygrad.runtime.bundle import STEP
+from polygrad.runtime.program import Program
 from polygrad.tensor.core.convert import array_like, from_memoryview
 from polygrad.tensor.tensor import Tensor
-
-_NAME = "step"  # of the one Program
 
 
 class Model:
@@ -35,8 +33,8 @@ class Model:
     @computing
     def __init__(self, program: Program, values: Mapping[str, TensorEntry], native: bool = False) -> None:
         self.program = program
-        self._programs = Programs({_NAME: program}, native)
-        self.inputs, self.outputs = (self._programs.specs(_NAME, role) for role in ("input", "output"))
+        self._programs = Programs({STEP: program}, native)
+        self.inputs, self.outputs = (self._programs.specs(STEP, role) for role in ("input", "output"))
         self.parameters = self._programs.kept
         self._programs.set_values(values)
 
@@ -72,10 +70,10 @@ class Model:
             if not isinstance(value, int) or not v.lo <= value <= v.hi:
                 raise ArgumentError(f"run: expected Variable {v.name} from {v.lo} to {v.hi}, got {value}")
         for spec, raw in zip(self.inputs, elements, strict=True):
-            buffer = self._programs.buffer(_NAME, "input", spec.name)
+            buffer = self._programs.buffer(STEP, "input", spec.name)
             self._programs.write_start(buffer, raw)  # with Variables, perhaps less than the buffer
-        self._programs.run(_NAME, values, timeout)
-        outputs = [(spec, self._programs.buffer(_NAME, "output", spec.name)) for spec in self.outputs]
+        self._programs.run(STEP, values, timeout)
+        outputs = [(spec, self._programs.buffer(STEP, "output", spec.name)) for spec in self.outputs]
         return {spec.name: self._read(spec, buffer, values) for spec, buffer in outputs}
 
     @computing
@@ -127,22 +125,19 @@ class Model:
         return Tensor(bytes(raw), self.program.device, spec.dtype).reshape(shape)
 
 
-def load(source: Any, *, native: bool = False) -> Model:
+def load(source: Any, *, native: bool = False, device: str | None = None) -> Model:
     """The exported step in the file `source`: a path, bytes, or a buffer.
 
     native: whether to trust the file. Code for other devices than WASM and WEBGPU may do whatever this
     process may, so it needs this. Code for WASM runs without it in memory of its own, with checks by which
-    Ctrl-C and a `timeout` end it.
+    Ctrl-C and a `timeout` end it. device: of several that the file has code for (`combine`); without it, the
+    first one that is there.
 
     Raises ProgramError when it is damaged, of another version or kind, not for a device of this host, or
     needs `native`; ArgumentError when the values in it are damaged.
     """
-    data = read_source(source)
-    if is_bundle(data):
-        raise wrong_kind("load", "an exported step", read_bundle(data)[0].kind)
-    program, values = read_program(data)
-    check_trust("load", program.device, native)
-    return Model(program, read_values(values), native)
+    bundle, values = open_file(source, STEP, native, device)
+    return Model(bundle.programs[STEP], read_values(values), native)
 
 
 def _elements(spec: TensorSpec, value: Any, variables: dict[str, int]) -> memoryview:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from polygrad.errors import ArgumentError, ModelError
-from polygrad.export.files import open_bundle, read_values
+from polygrad.export.files import open_file, read_values
 from polygrad.export.programs import Programs
 from polygrad.hf.tokenizer import Tokenizer
 from polygrad.hf.tokenizer_export import FILE, read_tokenizer
@@ -89,13 +89,13 @@ class TextClassifier(_TextReader):
         return [dict(zip(self.labels, row, strict=True)) for row in self._read(texts).tolist()]
 
 
-def load_text_encoder(source: Any, *, native: bool = False) -> TextEncoder:
+def load_text_encoder(source: Any, *, native: bool = False, device: str | None = None) -> TextEncoder:
     """The exported model that gives vectors of texts in the file `source`: a path, bytes, or a buffer.
-    `native`: as of `load`. Raises as `load_language_model` does."""
-    return TextEncoder(*open_bundle(source, FEATURE_EXTRACTION, native), native)
+    `native` and `device`: as of `load`. Raises as `load_language_model` does."""
+    return TextEncoder(*open_file(source, FEATURE_EXTRACTION, native, device), native)
 
 
-def load_text_classifier(source: Any, *, native: bool = False) -> TextClassifier:
+def load_text_classifier(source: Any, *, native: bool = False, device: str | None = None) -> TextClassifier:
     """The exported model that gives labels of texts in the file `source`: a path, bytes, or a buffer.
-    `native`: as of `load`. Raises as `load_language_model` does."""
-    return TextClassifier(*open_bundle(source, TEXT_CLASSIFICATION, native), native)
+    `native` and `device`: as of `load`. Raises as `load_language_model` does."""
+    return TextClassifier(*open_file(source, TEXT_CLASSIFICATION, native, device), native)

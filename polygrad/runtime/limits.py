@@ -12,6 +12,7 @@ MAX_BYTES = 1 << 40  # of a buffer, of the arena, and of a part of a file
 MAX_RANK = 64  # sizes in a shape
 MAX_ARGUMENTS = 1000  # of a kernel: its pointers and its variables
 MAX_THREADS = 4096
+MAX_TARGETS = 64  # of a file
 MAX_INVOCATIONS = 1024  # in a workgroup
 MAX_SUBGROUP = 128  # invocations
 MAX_GRID = 2**31 - 1  # workgroups along an axis

@@ -52,22 +52,25 @@ def write_header(magic: bytes, version: int, header: Mapping[str, Any]) -> bytes
     return _PREFIX.pack(magic, version, len(text), hashlib.sha256(text).digest()) + text
 
 
-def read_header(raw: memoryview, magic: bytes, version: int, what: str) -> tuple[Any, memoryview]:
-    """The header of a file, and the parts. Raises ProgramError for another kind of file, or another version;
-    ValueError and RecursionError for a damaged one."""
+def read_header(
+    raw: memoryview, magic: bytes, versions: Sequence[int], what: str
+) -> tuple[int, Any, memoryview]:
+    """The version of a file, its header, and the parts. Raises ProgramError for another kind of file, or
+    another version than these; ValueError and RecursionError for a damaged one."""
     if raw[:4] != magic:
         raise ProgramError(f"{what}: expected bytes starting {magic!r}, got {bytes(raw[:4])!r}")
     if len(raw) < _PREFIX.size:
         raise ValueError(f"{len(raw)} bytes, {_PREFIX.size} precede a header")
     _, got, length, digest = _PREFIX.unpack_from(raw)
-    if got != version:
-        raise ProgramError(f"{what}: expected version {version}, got {got}: export it again")
+    if got not in versions:
+        advice = "export it again" if got < max(versions) else "use a newer polygrad"
+        raise ProgramError(f"{what}: expected version {' or '.join(map(str, versions))}, got {got}: {advice}")
     text = raw[_PREFIX.size : _PREFIX.size + length]
     if length > MAX_HEADER or len(text) < length:
         raise ValueError(f"a header of {length} bytes, {len(text)} are there, {MAX_HEADER} are allowed")
     if hashlib.sha256(text).digest() != digest:
         raise ValueError("the header has another SHA-256")
-    return parse_json(text), raw[_PREFIX.size + length :]
+    return got, parse_json(text), raw[_PREFIX.size + length :]
 
 
 def read_parts(raw: memoryview, described: Sequence[tuple[str, Any]]) -> list[memoryview]:

@@ -246,7 +246,7 @@ def read_program(data: Any) -> tuple[Program, memoryview]:
     """Read the Program and the values that `Program.to_bytes` wrote, from bytes or a buffer. The values are
     not copied. Raises ProgramError for other data."""
     try:
-        header, raw = read_header(memoryview(data).cast("B"), MAGIC, VERSION, "Program.from_bytes")
+        _, header, raw = read_header(memoryview(data).cast("B"), MAGIC, (VERSION,), "Program.from_bytes")
         program, values = _parse(header, raw)
         _check(program)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as e:

@@ -93,6 +93,27 @@ def test_export_writes_a_file_that_computes_the_same(capsys, tmp_path, device):
     assert text.startswith(f"polygrad program for {device}: ") and "  input_ids: int32 (2, 5)" in text
 
 
+@pytest.mark.parametrize("make", ["talker", "classifier"])
+def test_export_for_several_devices_is_one_file(capsys, tmp_path, make):
+    folder = getattr(tiny_text_models, make)()
+    folder = folder if isinstance(folder, str) else folder[0]
+    files = {device: tmp_path / f"{device}.pgrd" for device in ("CPU,WASM", "CPU", "WASM")}
+    for device, path in files.items():
+        assert status("export", folder, str(path), "--device", device, "--no-tokenizer") == 0
+    assert "on CPU and WASM" in capsys.readouterr().out
+    assert sorted(tmp_path.iterdir()) == sorted(files.values())
+    load = export.load_language_model if make == "talker" else export.load_text_classifier
+    for device in ("CPU", "WASM"):
+        both, alone = load(files["CPU,WASM"], native=True, device=device), load(files[device], native=True)
+        if make == "talker":
+            assert (
+                both.generate([1, 2], max_new_tokens=5).tokens
+                == alone.generate([1, 2], max_new_tokens=5).tokens
+            )
+        else:
+            assert both.classify([[1, 2, 3]]) == alone.classify([[1, 2, 3]])
+
+
 def test_export_to_no_folder_says_which(capsys, tmp_path):
     target = str(tmp_path / "none" / "model.pgrd")
     assert status("export", tiny_text_models.classifier()[0], target) == 1

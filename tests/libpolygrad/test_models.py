@@ -183,7 +183,7 @@ def test_entries_share_states_and_run_in_any_order(tmp_path: Path) -> None:
     train, predict = (export.load(tmp_path / f"{name}.pgrd") for name in ("train", "predict"))
     values = train.save()
     bundle = Bundle(
-        "test", {"a": 1.5}, {"train": train.program, "predict": predict.program}, {"notes.txt": b"x\0y"}
+        "test", {"a": 1.5}, ({"train": train.program, "predict": predict.program},), {"notes.txt": b"x\0y"}
     )
     with Model(bundle.head([values]) + values) as model:
         assert api().kind(model.handle) == b"test"
@@ -333,6 +333,22 @@ def test_native_code_needs_trust(tmp_path: Path) -> None:
         native = replace(CHAIN, device="CC", kernels=kernels)
         with Model(native.to_bytes(SCALE), TRUST_NATIVE) as model, pytest.raises(PgError, match="PG_COMPILE"):
             model.run(x=np.int32([1, 4]), n=3)
+
+
+def test_of_several_targets_the_first_that_is_allowed_is_used(tmp_path: Path) -> None:
+    batches: list[dict[str, Any]] = []
+    for device in ("CC", "WASM"):
+        Device.DEFAULT = device
+        batches = saved_training(tmp_path / f"{device}.pgrd")
+    both = tmp_path / "both.pgrd"
+    export.combine([tmp_path / "CC.pgrd", tmp_path / "WASM.pgrd"], both)
+    for device, flags in (("WASM", 0), ("CC", TRUST_NATIVE)):
+        with Model(both, flags) as model, Model(tmp_path / f"{device}.pgrd", flags) as alone:
+            assert api().device(model.handle) == device.encode()
+            assert (api().kind(model.handle), api().entry_count(model.handle)) == (b"", 1)
+            for batch in batches[:3]:
+                assert model.run(**batch)["loss"].tobytes() == alone.run(**batch)["loss"].tobytes()
+            assert model.save() == alone.save()
 
 
 def test_a_library_that_is_no_wasmtime_is_an_error() -> None:

@@ -113,11 +113,23 @@ RUN_CAPTURED: Json = {"inputs": {"x": [4, 1], "n": 3}, "outputs": {"y": [21, Non
 
 
 def bundle(program: Program = CHAIN, settings: Any = None, **changes: Any) -> bytes:
-    made = Bundle("corpus", {"scale": 0.5} if settings is None else settings, {"main": program}, **changes)
+    made = Bundle("corpus", {"scale": 0.5} if settings is None else settings, ({"main": program},), **changes)
     return made.head([SCALE]) + SCALE
 
 
+def of_version_2(data: bytes) -> bytes:
+    """A Bundle of one target, as the version before has it."""
+
+    def remove_targets(header: Any) -> None:
+        for section in header["programs"]:
+            del section["target"]
+
+    data = with_header(data, remove_targets)
+    return data[:4] + struct.pack("<I", 2) + data[8:]
+
+
 BUNDLE = bundle(files={"notes.txt": b"text"})
+TARGETS = Bundle("corpus", {}, ({"main": GRID}, {"main": CHAIN})).head([SCALE]) + SCALE
 NESTED: list[Any] = []
 for _ in range(MAX_DEPTH - 2):
     NESTED = [NESTED]
@@ -153,13 +165,16 @@ def large() -> bytes:
 def good() -> dict[str, tuple[bytes, Json]]:
     two = {"kind": "corpus"}
     reads: Json = {"reads": True}
+    chain, grid = (
+        replace(p, buffers=(replace(p.buffers[0], shape=(2,)), *p.buffers[1:])) for p in (CHAIN, GRID)
+    )
+    targets = Bundle("corpus", {}, ({"main": grid}, {"main": chain}))
     return {
         "chain": (of_shape(CHAIN, (2,)), RUN),
         "captured": (of_shape(CAPTURED, (2,)), RUN_CAPTURED),
-        "bundle": (
-            bundle(replace(CHAIN, buffers=(replace(CHAIN.buffers[0], shape=(2,)), *CHAIN.buffers[1:]))),
-            {**RUN, **two},
-        ),
+        "bundle": (bundle(chain), {**RUN, **two}),
+        "bundle_version_2": (of_version_2(bundle(chain)), {**RUN, **two}),
+        "bundle_of_two_targets": (targets.head([SCALE]) + SCALE, {**RUN, **two}),
         "bundle_with_files": (BUNDLE, {**reads, **two}),
         "bundle_settings_nested": (bundle(settings={"a": NESTED}), {**reads, **two}),
         "grid": (GRID.to_bytes(SCALE), reads),
@@ -250,6 +265,7 @@ def bad() -> dict[str, tuple[bytes, str]]:
         "version_8": (GOOD[:4] + struct.pack("<I", 8) + GOOD[8:], "version"),
         "version_10": (GOOD[:4] + struct.pack("<I", 10) + GOOD[8:], "version"),
         "bundle_version_1": (BUNDLE[:4] + struct.pack("<I", 1) + BUNDLE[8:], "version"),
+        "bundle_version_4": (BUNDLE[:4] + struct.pack("<I", 4) + BUNDLE[8:], "version"),
         "cut_prefix": (GOOD[:30], "damaged"),
         "cut_header": (GOOD[:100], "damaged"),
         "cut_code": (GOOD[: start + 10], "damaged"),
@@ -409,6 +425,29 @@ def bad() -> dict[str, tuple[bytes, str]]:
             with_tokens('"kind": "corpus"', '"kind": "corpus", "kind": "corpus"', BUNDLE),
             "damaged",
         ),
+        "bundle_version_2_with_targets": (BUNDLE[:4] + struct.pack("<I", 2) + BUNDLE[8:], "damaged"),
+        "bundle_without_a_target": (with_header(BUNDLE, lambda h: h["programs"][0].pop("target")), "damaged"),
+        "bundle_of_a_target_that_is_text": (
+            with_header(BUNDLE, lambda h: put(h, "0", "programs", 0, "target")),
+            "damaged",
+        ),
+        "bundle_of_no_first_target": (
+            with_header(TARGETS, lambda h: put(h, 1, "programs", 0, "target")),
+            "damaged",
+        ),
+        "bundle_of_a_distant_target": (
+            with_header(TARGETS, lambda h: put(h, 2**40, "programs", 1, "target")),
+            "damaged",
+        ),
+        "bundle_of_a_target_of_two_devices": (
+            with_header(TARGETS, lambda h: h["programs"][1].update(name="other", target=0)),
+            "damaged",
+        ),
+        "bundle_of_targets_with_other_names": (
+            with_header(TARGETS, lambda h: put(h, "other", "programs", 1, "name")),
+            "damaged",
+        ),
+        "bundle_of_a_step_of_another_name": (with_header(BUNDLE, lambda h: h.update(kind="step")), "damaged"),
         "bundle_same_name_of_files": (
             with_header(BUNDLE, lambda h: h["files"].append({**h["files"][0], "bytes": 0, "sha256": []})),
             "damaged",
@@ -438,7 +477,7 @@ def bundle_of(programs: dict[str, bytes]) -> bytes:
     header = {
         "kind": "corpus",
         "settings": part_of([b"{}"]),
-        "programs": [{"name": name, **part_of([data])} for name, data in programs.items()],
+        "programs": [{"name": name, "target": 0, **part_of([data])} for name, data in programs.items()],
         "files": [],
         "values": part_of([SCALE]),
         "zeros": [],

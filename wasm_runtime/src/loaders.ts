@@ -34,6 +34,7 @@ export function loadersOf<Source, Options extends ModelOptions>({
     what: string,
     options: Options,
   ): Promise<AsyncIterable<Uint8Array>> => measured(await open(source, what, options), options);
+  const chosen = (options: Options): ModelHost => ({ ...hostOf(options), device: options.device });
   /** A loader of models of text. */
   const ofText =
     <T>(
@@ -45,12 +46,12 @@ export function loadersOf<Source, Options extends ModelOptions>({
       ) => Promise<T>,
     ) =>
     async (source: Source, options = {} as Options & TextModelOptions): Promise<T> => {
-      const host = hostOf(options);
+      const host = chosen(options);
       return make(await bytesOf(source, what, options), host, options.tokenizers);
     };
   return {
     async load(source, options = {} as Options) {
-      const host = hostOf(options);
+      const host = chosen(options);
       return loadModel(await bytesOf(source, "load", options), host);
     },
     loadLanguageModel: ofText("loadLanguageModel", openLanguageModel),

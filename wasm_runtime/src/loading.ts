@@ -2,7 +2,7 @@
 
 import type { TensorData } from "./arrays";
 import { DeviceError, ProgramError } from "./errors";
-import { readHead, type Head } from "./files";
+import { readHead, type Head, type NamedPrograms } from "./files";
 import { PieceReader } from "./pieces";
 import type { Program } from "./program";
 import { loadProgramLater, WasmMemory } from "./runner";
@@ -22,8 +22,9 @@ export interface Loaded {
   read(buffer: number, count: number): TensorData | Promise<TensorData>;
 }
 
-/** A host's threads and GPU. Each is requested when a model can use it. */
+/** A host's threads and GPU. Each is requested when a model can use it. `device`: the only one that may be used. */
 export interface ModelHost {
+  readonly device?: string | undefined;
   readonly pool?: () => ThreadPool | undefined;
   /** The GPU; undefined where there is none. */
   readonly gpu?: () => Promise<WebGPUDevice | undefined>;
@@ -37,28 +38,42 @@ interface Memory {
 
 /** Programs that share a memory. Each is compiled when it is first asked for. */
 export class LoadedPrograms {
-  readonly #programs: ReadonlyMap<string, Program>;
+  readonly programs: NamedPrograms;
   readonly #memory: Memory;
   readonly #load: (program: Program) => Promise<Loaded>;
   readonly #loaded = new Map<string, Promise<Loaded>>();
 
-  private constructor(
-    programs: ReadonlyMap<string, Program>,
-    memory: Memory,
-    load: (program: Program) => Promise<Loaded>,
-  ) {
-    this.#programs = programs;
+  private constructor(programs: NamedPrograms, memory: Memory, load: (program: Program) => Promise<Loaded>) {
+    this.programs = programs;
     this.#memory = memory;
     this.#load = load;
   }
 
-  /** Memory for Programs, which are not compiled yet. Rejects with CompileError, DeviceError, OutOfMemoryError, ProgramError. */
-  static async open(
-    programs: ReadonlyMap<string, Program>,
-    { pool, gpu }: ModelHost,
-  ): Promise<LoadedPrograms> {
+  /**
+   * Memory for the Programs of the first target that this host runs; they are not compiled yet. Rejects with CompileError,
+   * DeviceError, OutOfMemoryError, ProgramError.
+   */
+  static async open(targets: readonly NamedPrograms[], host: ModelHost): Promise<LoadedPrograms> {
+    const usable = targets.filter((programs) => [undefined, deviceOf(programs)].includes(host.device));
+    const errors: unknown[] = [];
+    for (const programs of usable) {
+      try {
+        return await LoadedPrograms.#openTarget(programs, host);
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    if (errors.length === 1) throw errors[0];
+    const reasons = usable.map((programs, i) => `${deviceOf(programs)}: ${String(errors[i])}`);
+    const got = [targets.map(deviceOf).join(" and "), reasons.join("; ")].filter(Boolean).join(": ");
+    throw new ProgramError(
+      `load: expected code for ${host.device ?? "a device of this host"}, got code for ${got}`,
+    );
+  }
+
+  static async #openTarget(programs: NamedPrograms, { pool, gpu }: ModelHost): Promise<LoadedPrograms> {
     const all = [...programs.values()];
-    if (all.every(({ device }) => device !== "WEBGPU")) {
+    if (deviceOf(programs) !== "WEBGPU") {
       const hasThreads = all.some(({ threads, shared_memory }) => threads > 1 && shared_memory);
       const memory = new WasmMemory(all, hasThreads ? pool?.() : undefined);
       return new LoadedPrograms(programs, memory, (program) => loadProgramLater(program, memory));
@@ -76,9 +91,9 @@ export class LoadedPrograms {
 
   /** The Program called `name`. Rejects with CompileError, ProgramError. */
   get(name: string): Promise<Loaded> {
-    const program = this.#programs.get(name);
+    const program = this.programs.get(name);
     if (program === undefined) {
-      const names = [...this.#programs.keys()].join(", ");
+      const names = [...this.programs.keys()].join(", ");
       return Promise.reject(new ProgramError(`file: expected a Program ${name}, got ${names}`));
     }
     const known = this.#loaded.get(name);
@@ -100,6 +115,8 @@ export class LoadedPrograms {
   }
 }
 
+const deviceOf = (programs: NamedPrograms): string | undefined => [...programs.values()][0]?.device;
+
 /** A file in memory. */
 export interface OpenedModel {
   readonly head: Head;
@@ -119,8 +136,8 @@ export async function openModel(
   const reader = new PieceReader(source);
   try {
     const head = await readHead(reader, kind);
-    const programs = await LoadedPrograms.open(head.programs, host);
-    const specs = valueSpecs(head.programs.values(), head.zeros);
+    const programs = await LoadedPrograms.open(head.targets, host);
+    const specs = valueSpecs(programs.programs.values(), head.zeros);
     await readValues(reader, head.values, specs, (name, piece, offset) => {
       programs.write(name, piece, offset);
     });

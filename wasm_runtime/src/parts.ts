@@ -41,19 +41,22 @@ export function hasMagic(prefix: Uint8Array, magic: string): boolean {
   return String.fromCharCode(...prefix.subarray(0, 4)) === magic;
 }
 
-/** A kind of file. */
+/** A kind of file. `versions`: those that are read, the newest first. */
 export interface Format {
   readonly what: string;
   readonly magic: string;
-  readonly version: number;
+  readonly versions: readonly number[];
 }
 
-/** The header of a file whose first `PREFIX` bytes are known. Rejects with ProgramError; `check` throws for a wrong header. */
+/**
+ * The header of a file whose first `PREFIX` bytes are known. Rejects with ProgramError; `check`, which is given the version,
+ * too, throws for a wrong header.
+ */
 export async function readHeader<Header>(
   prefix: Uint8Array,
   reader: PieceReader,
-  { what, magic, version }: Format,
-  check: (header: Header) => void,
+  { what, magic, versions }: Format,
+  check: (header: Header, version: number) => void,
 ): Promise<Header> {
   if (!hasMagic(prefix, magic)) {
     const got = String.fromCharCode(...prefix.subarray(0, 4));
@@ -66,8 +69,9 @@ export async function readHeader<Header>(
   }
   const view = new DataView(prefix.buffer, prefix.byteOffset, prefix.byteLength);
   const got = view.getUint32(4, true);
-  if (got !== version) {
-    throw new ProgramError(`${what}: expected version ${version}, got ${got}: export it again`);
+  if (!versions.includes(got)) {
+    const advice = got < (versions[0] ?? 0) ? "export it again" : "use a newer polygrad";
+    throw new ProgramError(`${what}: expected version ${versions.join(" or ")}, got ${got}: ${advice}`);
   }
   const length = view.getUint32(8, true);
   const bytes = await reader.take(Math.min(length, MAX_HEADER));
@@ -78,7 +82,7 @@ export async function readHeader<Header>(
     const digest = Array.from(prefix.subarray(12), (byte) => byte.toString(16).padStart(2, "0")).join("");
     if ((await digestOf(bytes)) !== digest) throw new TypeError("it has another SHA-256");
     const header = parseJson(bytes) as Header;
-    check(header);
+    check(header, got);
     return header;
   } catch (cause) {
     throw new ProgramError(`${what}: expected a whole header, got damaged bytes (${String(cause)})`, {

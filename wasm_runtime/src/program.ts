@@ -8,7 +8,7 @@ import { checkHeader, type Header, type LANGUAGES, type ROLES } from "./program_
 
 const MAGIC = "PGRD";
 const VERSION = 9;
-const FORMAT = { what: "Program", magic: MAGIC, version: VERSION };
+const FORMAT = { what: "Program", magic: MAGIC, versions: [VERSION] };
 
 export type Role = (typeof ROLES)[number];
 

@@ -24,6 +24,8 @@ export interface ModelOptions extends ReadOptions {
    * processors, but at least 2 and at most 8. In a page threads need cross-origin isolation; without it there is one.
    */
   threads?: number;
+  /** Of several devices that a file has code for, the one that runs it. Without it, the first that is there. */
+  readonly device?: "WASM" | "WEBGPU" | undefined;
 }
 
 /** What loaders of models that read or write text take. */

@@ -24,7 +24,7 @@ const VERDICTS = Object.entries(
 );
 const REASONS = {
   magic: /expected bytes starting/,
-  version: /expected version \d+, got \d+: export/,
+  version: /expected version [\d or]+, got \d+: (export it again|use a newer polygrad)/,
   digest: /SHA-256/,
   damaged: /./,
 };

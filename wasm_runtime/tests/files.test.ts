@@ -27,8 +27,19 @@ const changed = (change: (text: string) => string): Uint8Array =>
   withHeader(BUNDLE, change(headerText(BUNDLE)));
 
 test("a bundle is read as Python wrote it", async () => {
-  const { kind, programs, files, settings, zeros, values } = await read(BUNDLE);
-  assert.deepEqual([kind, [...programs.keys()], [...files.keys()]], ["a-kind", ["a", "b"], ["f.json"]]);
+  const { kind, targets, files, settings, zeros, values } = await read(BUNDLE);
+  const names = targets.map((programs) => [...programs.keys()]);
+  assert.deepEqual(
+    [kind, names, [...files.keys()]],
+    [
+      "a-kind",
+      [
+        ["a", "b"],
+        ["b", "a"],
+      ],
+      ["f.json"],
+    ],
+  );
   assert.deepEqual([settings, zeros, values.bytes], [{ n: 3 }, ["cache"], 6]);
 });
 
@@ -56,7 +67,7 @@ test("what a header says of sizes is believed when the bytes arrive", async () =
 });
 
 test("names are used once", async () => {
-  const data = changed((text) => text.replace('"name":"b"', '"name":"a"'));
+  const data = changed((text) => text.replaceAll('"name":"b"', '"name":"a"'));
   await assert.rejects(read(data), /no header with programs and files/);
 });
 
@@ -74,14 +85,14 @@ test("memory of one name has one size, whatever its Variables are", async () => 
     const header = {
       kind: "k",
       settings: partOf(settings),
-      programs: programs.map((bytes, i) => ({ name: String(i), ...partOf(bytes) })),
+      programs: programs.map((bytes, i) => ({ name: String(i), target: 0, ...partOf(bytes) })),
       files: [],
       values: partOf(new Uint8Array()),
       zeros: ["x"],
     };
-    return concatenated([headerBytes("PGRB", 2, header), settings, ...programs]);
+    return concatenated([headerBytes("PGRB", 3, header), settings, ...programs]);
   };
-  assert.equal((await read(bundle(program(4), program(4)))).programs.size, 2);
+  assert.equal((await read(bundle(program(4), program(4)))).targets[0]?.size, 2);
   await assert.rejects(
     read(bundle(program(4), program(2))),
     /x: expected int32 \["n"\] of 4 elements as before/,

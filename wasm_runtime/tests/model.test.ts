@@ -230,7 +230,7 @@ test("a model that is too large is refused before its values arrive, and its sou
 
 test("a Program whose code the engine refuses is compiled again when it is asked for again", async (t) => {
   const program = await readProgram(programBytes({ driver: CHAIN_DRIVER }));
-  const programs = await LoadedPrograms.open(new Map([["step", program]]), {});
+  const programs = await LoadedPrograms.open([new Map([["step", program]])], {});
   const compile = t.mock.method(WebAssembly, "compile", () => Promise.reject(new Error("no memory")));
   const first = programs.get("step");
   assert.equal(programs.get("step"), first); // as long as it is not known to fail
@@ -241,4 +241,25 @@ test("a Program whose code the engine refuses is compiled again when it is asked
   loaded.write(0, Int32Array.of(0, 5));
   loaded.execute({ n: 3 });
   assert.deepEqual((await loaded.read(2, 2))[1], 16);
+});
+
+test("the first target that the host runs is used", async () => {
+  const wasm = await readProgram(programBytes());
+  const gpu = { ...wasm, device: "WEBGPU" };
+  const [onWasm, onGpu] = [new Map([["step", wasm]]), new Map([["step", gpu]])];
+  const targets = [onGpu, new Map([["step", { ...wasm, device: "CPU" }]]), onWasm];
+  assert.equal((await LoadedPrograms.open(targets, {})).programs, onWasm);
+  assert.equal((await LoadedPrograms.open(targets, { device: "WASM" })).programs, onWasm);
+  await assert.rejects(
+    LoadedPrograms.open(targets, { device: "WEBGPU" }),
+    /DeviceError: load: expected a GPU/,
+  );
+  await refused(
+    LoadedPrograms.open(targets, { device: "METAL" }),
+    /expected code for METAL, got code for WEBGPU and CPU and WASM/,
+  );
+  await refused(
+    LoadedPrograms.open(targets.slice(0, 2), {}),
+    /a device of this host, got code for WEBGPU and CPU: WEBGPU: DeviceError: .*; CPU: ProgramError: /,
+  );
 });

@@ -26,7 +26,7 @@ test("bytes that are no Program of this version are refused", async () => {
   const good = programBytes();
   await refused(readProgram(new Uint8Array(0)), /expected bytes starting PGRD/);
   await refused(readProgram(new TextEncoder().encode("not a program at all")), /got "not "/);
-  await refused(readProgram(programBytes({}, 10)), /version 9, got 10: export it again/);
+  await refused(readProgram(programBytes({}, 10)), /version 9, got 10: use a newer polygrad/);
   await refused(readProgram(good.subarray(0, 40)), /damaged/);
   await refused(readProgram(good.subarray(0, good.length - 1)), /damaged/);
   await refused(readProgram(Uint8Array.from([...good, 0])), /damaged/);

@@ -5,11 +5,15 @@ polygrad export ./my-chat-model chat.pgrd --max-seq-len 4096 --quantize q8_0
 polygrad export my-model.Q4_0.gguf chat.pgrd
 polygrad export ./my-embedder embedder.pgrd
 polygrad export ./my-vision-model vision.pgrd --batch 8 --device WEBGPU
+polygrad export ./my-chat-model chat.pgrd --device WEBGPU,WASM
 
 A model that generates text is written with its cache, what draws tokens, and its tokenizer; one that gives
 vectors or labels of texts with its tokenizer, for texts of all lengths. Of other models, and with
 --forward, --batch or --length, the file has the forward pass: inputs have the shapes that are given here,
 so shorter texts are padded, with zeros in `attention_mask` where the model takes one.
+
+With several devices the file has the code for each, and the weights once. Who loads it gets the first that
+their host has.
 
 In JavaScript `loadLanguageModel`, `loadTextEncoder`, `loadTextClassifier` and `load` of `polygrad/runtime`
 run the file, in Python `load_language_model`, `load_text_encoder`, `load_text_classifier` and `load` of
@@ -19,10 +23,13 @@ run the file, in Python `load_language_model`, `load_text_encoder`, `load_text_c
 from __future__ import annotations
 
 import argparse
+import tempfile
+from pathlib import Path
 
 from polygrad.cli.descriptions import describe_exported, describe_ports
 from polygrad.cli.hosts import write
 from polygrad.cli.models import add_model_arguments, load_model
+from polygrad.export.combining import combine
 from polygrad.hf.example_inputs import example_inputs
 from polygrad.hf.instances import HFInstance, LanguageModel
 from polygrad.hf.text_encoders import TextClassifier, TextEncoder
@@ -44,15 +51,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    target, devices = Path(options.target), options.device.split(",")
+    if len(devices) == 1:
+        is_model = _export(options, target)
+    else:
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".export-") as folder:
+            files = [Path(folder) / f"{i}.pgrd" for i in range(len(devices))]
+            for options.device, file in zip(devices, files):
+                is_model = _export(options, file)
+            combine(files, target)
+    write(describe_exported(target).text if is_model else describe_ports(options.target))
+    return 0
+
+
+def _export(options: argparse.Namespace, target: Path) -> bool:
+    """Write the file of one device. Whether it has a whole model, not its forward pass alone."""
     model = load_model(options, HFInstance, "runs forward")
     if options.no_tokenizer:
         model.tokenizer = None
     is_forward = options.forward or options.batch is not None or options.length is not None
     if not is_forward and isinstance(model, (LanguageModel, TextEncoder, TextClassifier)):
-        model.export(options.target)
-        write(describe_exported(options.target).text)
-        return 0
+        model.export(target)
+        return True
     batch, length = (usual if n is None else n for n, usual in ((options.batch, 1), (options.length, 64)))
-    model.export(options.target, example_inputs(model, batch, length))
-    write(describe_ports(options.target))
-    return 0
+    model.export(target, example_inputs(model, batch, length))
+    return False
