@@ -26,7 +26,8 @@ const COMMON = [
 const NATIVE = new RegExp(
   [
     String.raw`^polygrad/engine/backends/(cc|cpu|cuda|metal|native)\w*\.py$`,
-    String.raw`^polygrad/renderer/(host|cstyle/(c|c_compile|c_driver|cuda|cuda_compile|gpu|msl)|llvm/\w+)\.py$`,
+    String.raw`^polygrad/renderer/(host|cstyle/(c|c_compile|c_driver|cuda|cuda_compile|gpu|msl|portable)|llvm/\w+)\.py$`,
+    String.raw`^polygrad/capture/c_file/\w+\.py$`,
     String.raw`^polygrad/distributed/(mpi|torch)\.py$`,
     String.raw`^polygrad/hf/native_\w+\.py$`,
     String.raw`^polygrad/runtime/host\.js$`,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from polygrad.capture.arguments import Parameters, result_names, split_arguments, tensors_in
+from polygrad.capture.c_options import COptions
 from polygrad.capture.capture import capture, tensors_with_writes
 from polygrad.capture.gradients import LeftGradients
 from polygrad.capture.guards import GONE, Guards, modes_now
@@ -157,8 +158,9 @@ class TinyJit:
         step = self._current.step
         return step.captured.programs if step is not None else []
 
-    def save(self, path: str | os.PathLike[str], model: Any = None) -> None:
-        """Write the captured step to the file `path`, to be run without the function, or without Python.
+    def save(self, path: str | os.PathLike[str], model: Any = None, *, c: COptions | None = None) -> None:
+        """Write the captured step to the file `path`, to be run without the function, or without Python. A
+        name that ends in .c asks for C, with a header beside it, and the options `c`.
 
         Inputs have the names of the function's parameters (`x`; `batch.image` in a dict), outputs the keys of
         a dict that it returns, or `output0` and so on. An argument that it writes to becomes state that
@@ -175,7 +177,8 @@ class TinyJit:
         if captured.step is None:
             raise CaptureError("save: the function is not captured yet: call it twice before")
         values = {} if model is None else get_state_dict(model)
-        save_step(captured.step, path, captured.names, result_names(captured.step.result), values)
+        outputs = result_names(captured.step.result)
+        save_step(captured.step, path, captured.names, outputs, values, c)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call(self._function, args, kwargs)

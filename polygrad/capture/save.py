@@ -6,14 +6,16 @@ memory. `polygrad.export` runs the files in Python, `polygrad/runtime` of the np
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from polygrad.capture.c_options import COptions, Example, is_c_file
 from polygrad.capture.replay import CapturedStep
 from polygrad.engine.devices import kind_of
-from polygrad.errors import ArgumentError
+from polygrad.errors import ArgumentError, DeviceError
 from polygrad.helpers import prod
 from polygrad.monitor import computing
 from polygrad.nn.safetensors import TensorEntry, entries_header, write_entries
@@ -35,8 +37,9 @@ def save_step(
     inputs: Sequence[str],
     outputs: Sequence[tuple[str, Any]],
     values: Mapping[str, Any],
+    c: COptions | None = None,
 ) -> None:
-    """Write `step` to the file `path`.
+    """Write `step` to the file `path`; as C, with the options `c`, if its name ends in .c.
 
     inputs: the name of each Tensor argument. One that the function writes to is state of that name.
     outputs: the Tensors that the function returned, by name.
@@ -48,8 +51,12 @@ def save_step(
     Variable; and when what was captured depends on the values of Variables, which other hosts would not
     check.
     """
+    check_c_options(path, c)
     named = _named(SavedStep(step, inputs, outputs), values, {})
     program = named.program()
+    if is_c_file(path):
+        contents = {name: _contents(buffer) for name, (_, buffer) in named.buffers().items()}
+        return _write_c(path, {"run": (program, named.example())}, contents, c or COptions())
     program.check()
     data = program.to_bytes(write_entries(_entries(named.buffers())))
     with open(path, "wb") as f:
@@ -82,11 +89,18 @@ def save_steps(
     kind: str,
     settings: Mapping[str, Any],
     files: Mapping[str, bytes] | None = None,
+    c: COptions | None = None,
 ) -> None:
-    """Write steps to the file `path` as a Bundle. Raises ArgumentError as `save_step` does."""
+    """Write steps to the file `path` as a Bundle; as C, with the options `c` and without the files, if its
+    name ends in .c. Raises ArgumentError as `save_step` does."""
+    check_c_options(path, c)
     unnamed: dict[Allocation, str] = {}
     all_named = {name: _named(saved, steps.values, unnamed) for name, saved in steps.steps.items()}
     buffers = {key: value for x in all_named.values() for key, value in x.buffers().items()}
+    if is_c_file(path):
+        examples = {name: (x.program(), x.example()) for name, x in all_named.items()}
+        contents = {name: _contents(buffer) for name, (_, buffer) in buffers.items()}
+        return _write_c(path, examples, contents, c or COptions())
     zeros = tuple(name for name in buffers if name in steps.zeros)
     programs = {name: x.program() for name, x in all_named.items()}
     for program in programs.values():
@@ -99,6 +113,21 @@ def save_steps(
         f.write(head)
         for piece in values:
             f.write(piece)
+
+
+def _write_c(*arguments: Any) -> None:
+    """`write_c` of a module that pages have not. Raises DeviceError there."""
+    try:
+        writer: Any = importlib.import_module("polygrad.capture.c_file.write")
+    except ModuleNotFoundError as e:
+        raise DeviceError("save: C files are written by Python on a native host, not in JavaScript") from e
+    writer.write_c(*arguments)
+
+
+def check_c_options(path: str | os.PathLike[str], c: COptions | None) -> None:
+    """Raises ArgumentError for options of a C file unless `path` names one."""
+    if c is not None and not is_c_file(path):
+        raise ArgumentError(f"save: c: expected a file whose name ends in .c, got {os.fspath(path)}")
 
 
 def _named(saved: SavedStep, values: Mapping[str, Any], unnamed: dict[Allocation, str]) -> _Named:
@@ -216,6 +245,13 @@ class _Named:
             for i, name in sorted(self.names.items())
             if self.roles[i] in _KEPT
         }
+
+    def example(self) -> Example:
+        """The inputs and Variables of the last run, or of the capture."""
+        inputs = {name: i for i, name in self.names.items() if self.roles[i] == "input"}
+        contents = {name: _contents(self._buffer(i)) for name, i in inputs.items()}
+        bounds = {name: v.hi for name, v in self._variables.items()}
+        return Example(contents, bounds | self._step.captured.variables)
 
     def _buffer(self, position: int) -> Buffer:
         buffer = self._step.captured.buffers[position]

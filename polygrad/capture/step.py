@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from polygrad.capture.arguments import Parameters, Spec, clone_tensors, result_names
+from polygrad.capture.c_options import COptions
 from polygrad.capture.capture import capture
 from polygrad.capture.guards import GONE, Guards
 from polygrad.capture.replay import CapturedStep, check
@@ -95,9 +96,12 @@ class CompiledStep:
         result = self._step.result
         return float((result[0] if isinstance(result, tuple) else result).item())
 
-    def save(self, path: str | os.PathLike[str], inputs: Sequence[str] | None = None) -> None:
+    def save(
+        self, path: str | os.PathLike[str], inputs: Sequence[str] | None = None, *, c: COptions | None = None
+    ) -> None:
         """Write the step to the file `path`, with the present values of parameters and state, to be run
-        without the function, or without Python.
+        without the function, or without Python. A name that ends in .c asks for C, with a header beside it,
+        and the options `c`.
 
         Inputs have the names `inputs`, by default those of the function's parameters after the model.
         Parameters have those of `nn.state.get_state_dict(model)`. The optimizer's state has such names with
@@ -114,7 +118,8 @@ class CompiledStep:
         if inputs is not None and (len(inputs) != count or len(set(inputs)) != count):
             raise ArgumentError(f"save: inputs: expected {count} different names, got {list(inputs)}")
         outputs = result_names(self._step.result, "loss")
-        save_step(self._step, path, self._names if inputs is None else list(inputs), outputs, self._state)
+        names = self._names if inputs is None else list(inputs)
+        save_step(self._step, path, names, outputs, self._state, c)
 
     @property
     def program(self) -> Program:

@@ -36,11 +36,13 @@ _NODE_BYTES = 400  # of a node of an AST, about
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a compiled kernel was made of: `run_passes(ast, context)` is its linear form again."""
+    """What a compiled kernel was made of: `run_passes(ast, context)` is its linear form again. `slots`: the
+    PARAMs of the AST that its first pointers are for."""
 
     kernel: Kernel
     ast: UOp
     context: LoweringContext
+    slots: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,7 @@ def origin_of(name: str, device: str) -> Origin | None:
 def _origin_in_memory(name: str, target: str) -> Origin | None:
     for (ast, key, *_), artefact in _kernels.items():
         if artefact.kernel.name == name and key == target:
-            return Origin(artefact.kernel, ast.replace(arg=None), artefact.context)
+            return Origin(artefact.kernel, ast.replace(arg=None), artefact.context, artefact.slots)
     return None
 
 
@@ -202,7 +204,7 @@ def _compile_missing(
         if opts is None and optimized and width:
             opts = search(body, device, backend, width)
         linear = lower(body, target, optimized, opts)
-        artefact = describe_kernel(linear, LoweringContext(target, optimized, opts), backend)
+        artefact = describe_kernel(linear, LoweringContext(target, optimized, opts), backend.language)
         name = artefact.kernel.name
         if debug_level() >= 3:
             print(f"# {name}\n{render(linear)}", file=sys.stderr)

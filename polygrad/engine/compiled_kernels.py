@@ -12,7 +12,6 @@ from polygrad.codegen.lower.workgroup_dimensions import subgroup_of, workgroup_o
 from polygrad.codegen.opts.opt import parse_opts, render_opts
 from polygrad.codegen.target import Target
 from polygrad.engine.cache import DiskCache
-from polygrad.engine.devices import Backend
 from polygrad.engine.launch_grid import launch_grid
 from polygrad.helpers import THREAD_VARIABLES
 from polygrad.runtime.grid import Grid, as_tuples
@@ -61,19 +60,19 @@ class KernelArtefact:
         return replace(self, kernel=replace(self.kernel, code=code), key=key)
 
 
-def describe_kernel(linear: list[UOp], context: LoweringContext, backend: Backend) -> KernelArtefact:
-    """A linear kernel that `context` lowered, without its code."""
+def describe_kernel(linear: list[UOp], context: LoweringContext, language: str) -> KernelArtefact:
+    """A linear kernel that `context` lowered, whose code is to be in `language`, without its code."""
     params = parameters(linear)
     buffers = [n for n in params if n.arg.space is AddrSpace.GLOBAL]
     kernel_memory = params[len(buffers) :]
     variables = tuple(sorted(n.arg.name for n in linear if n.op is Ops.DEFINE_VAR))
-    limits = backend.target.workgroups
+    limits = context.target.workgroups
     kernel = Kernel(
         kernel_name(linear, signature(linear)),
         b"",
         len(params),
         variables,
-        language=backend.language,
+        language=language,
         writes=_written_slots(linear, params),
         parallel=not THREAD_VARIABLES.isdisjoint(variables),
         workgroup=workgroup_of(linear) if limits else None,

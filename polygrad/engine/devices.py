@@ -45,7 +45,8 @@ class Backend:
     each time, so there may be several (`CPU:1`). `packages`: the distributions that drive the device. `about`
     gives its version where that is not theirs. `source` writes a linear kernel in the language named
     `source_name`, for people to read. `assembly` compiles such a text to assembly; None: the driver or the
-    engine does not show it.
+    engine does not show it. `for_target` is the device with kernels that are made for another Target, which
+    its machine can run, too; None: it runs those of its own Target alone.
     """
 
     target: Target
@@ -64,6 +65,7 @@ class Backend:
     source: Callable[[str, list[UOp]], str] | None = None
     source_name: str = "source"
     assembly: Callable[[str], str] | None = None
+    for_target: Callable[[Target], Backend] | None = None
 
 
 ENTRY_POINTS = "polygrad.devices"

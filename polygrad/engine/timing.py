@@ -22,7 +22,7 @@ _LONG = 0.05  # seconds: what takes this long is timed twice, the first time tou
 def time_kernel(linear: list[UOp], context: LoweringContext, device: str, backend: Backend) -> float:
     """The least seconds of some runs of a linear kernel without Variables, which `context` lowered; infinite
     for lack of memory. Raises CompileError, InternalError."""
-    artefact = describe_kernel(linear, context, backend)
+    artefact = describe_kernel(linear, context, backend.language)
     artefact = artefact.with_code(backend.compile(artefact.kernel.name, linear)())
     buffers: dict[Hashable, BufferSpec] = {}
     for n in parameters(linear):

@@ -17,6 +17,7 @@ print(model.generate([{"role": "user", "content": "Why is the sky blue?"}]).text
 export.combine(["model.webgpu.pgrd", "model.wasm.pgrd"], "model.pgrd")
 """
 
+from polygrad.capture.c_options import COptions
 from polygrad.export.combining import combine
 from polygrad.export.language_model import LanguageModel, load_language_model
 from polygrad.export.model import Model, load
@@ -29,6 +30,7 @@ from polygrad.export.text_readers import (
 )
 
 __all__ = [
+    "COptions",
     "LanguageModel",
     "Model",
     "TensorSpec",

@@ -277,6 +277,7 @@ PYTHON_ONLY = {
 
 # Arguments that only Python can give.
 HOST_ARGUMENTS = {
+    "TinyJit.save(c)", "CompiledStep.save(c)",
     "nn.state.get_state_dict(tensor_type)", "nn.optim.Optimizer.step(closure)",
     "nn.optim.OptimizerGroup.step(closure)", "Tensor.max_pool2d(return_indices)",
     "Tensor.adaptive_max_pool1d(return_indices)", "Tensor.adaptive_max_pool2d(return_indices)",

@@ -260,7 +260,7 @@ class SourceText:
         if value.inline and len(text) <= _MAX_INLINE:
             value.text = text
             return
-        value.text, value.precedence = self.name(value.hint), ATOM
+        value.text, value.precedence, value.inline = self.name(value.hint), ATOM, False
         line = self._declare(value.type, value.text, text, False)
         out.append(_INDENT * (depth + value.block.depth) + line)
 

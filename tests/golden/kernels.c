@@ -137,7 +137,7 @@ INLINE void store_int32x8(int32_t *p, int32x8 x) {
 INLINE float32x4 load_masked_float32x4(const float *p, int32x4 mask, float32x4 x) {
   int missing = 0;
   for (int i = 0; i < 4; i++)
-    missing |= ~mask[i];
+    missing |= !mask[i];
   if (!missing)
     return load_float32x4(p);
   for (int i = 0; i < 4; i++)
@@ -334,7 +334,7 @@ void transpose_pad_0(char **buffers, int64_t *variables) {
   int64x4 x0 = (int64x4){0, 1, 2, 3};
   for (int64_t i0 = 0; i0 < 7; i0++) {
     int64_t p0 = i0 * 6;
-    int8x4 x1 = splat_int8x4(-(0 < i0));
+    int8x4 x1 = splat_int8x4((int8_t)-(0 < i0));
     for (int64_t i1 = 0; i1 < 2; i1++) {
       int64_t p1 = i1 < 1 ? i1 << 2 : 2;
       int64_t p2 = i0 + p1 * 6;
@@ -354,8 +354,8 @@ void gather_0(char **buffers, int64_t *variables) {
     int32_t x0 = data1[i0];
     int32_t x1 = x0 < 0 ? x0 + 50 : x0;
     bool m0 = (-1 < x1) & (x1 < 50);
-    float32x4 x2 = select_float32x4(__builtin_convertvector(splat_int8x4(-m0), int32x4), load_float32x4(data2 + (m0 ? (int64_t)x1 << 2 : 0)), splat_float32x4(0.0f));
-    float32x4 x3 = select_float32x4(__builtin_convertvector(splat_int8x4(-m0), int32x4), x2, splat_float32x4(0.0f));
+    float32x4 x2 = select_float32x4(__builtin_convertvector(splat_int8x4((int8_t)-m0), int32x4), load_float32x4(data2 + (m0 ? (int64_t)x1 << 2 : 0)), splat_float32x4(0.0f));
+    float32x4 x3 = select_float32x4(__builtin_convertvector(splat_int8x4((int8_t)-m0), int32x4), x2, splat_float32x4(0.0f));
     store_float32x4(data0 + (i0 << 2), x3);
   }
 }
@@ -412,9 +412,9 @@ void convolution_0(char **buffers, int64_t *variables) {
           int64_t p11 = p1 + i3;
           int64_t p12 = p2 + i3;
           int64_t p13 = p8 + i3 * 3;
-          int8x4 x1 = splat_int8x4(-((0 < p10) & (p10 < 7)));
-          int8x4 x2 = splat_int8x4(-((0 < p11) & (p11 < 7)));
-          int8x4 x3 = splat_int8x4(-((0 < p12) & (p12 < 7)));
+          int8x4 x1 = splat_int8x4((int8_t)-((0 < p10) & (p10 < 7)));
+          int8x4 x2 = splat_int8x4((int8_t)-((0 < p11) & (p11 < 7)));
+          int8x4 x3 = splat_int8x4((int8_t)-((0 < p12) & (p12 < 7)));
           for (int64_t i4 = 0; i4 < 3; i4++) {
             int64_t p14 = p9 + i4;
             int64x4 p15 = p6 + splat_int64x4(i4);

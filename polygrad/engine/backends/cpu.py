@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from polygrad.codegen.target import Target
 from polygrad.engine.backends.native import linker, with_disk_cache
 from polygrad.engine.devices import Backend
 from polygrad.renderer.builder import Builder
@@ -35,6 +37,13 @@ def _source(name: str, linear: list[UOp]) -> str:
     return str(emit(name, linear, LLVMBuilder(_target, host_has_half())))
 
 
+def _for_target(target: Target) -> Backend:
+    def compile_kernel(name: str, linear: list[UOp]) -> Callable[[], bytes]:
+        return submit(str(emit(name, linear, LLVMBuilder(target, host_has_half())))).result
+
+    return replace(BACKEND, target=target, compile=compile_kernel)
+
+
 def _assemble(write: Callable[[Builder], Any]) -> bytes:
     return submit(write(LLVMBuilder(_target, host_has_half()))).result()
 
@@ -54,4 +63,5 @@ BACKEND = Backend(
     source=_source,
     source_name="LLVM IR",
     assembly=assembly_of,
+    for_target=_for_target,
 )

@@ -11,7 +11,7 @@ as uint16. The text relies on signed integers that wrap around (`-fwrapv`) and o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
@@ -68,7 +68,7 @@ class CBuilder(CStyleBuilder):
     }  # fmt: skip
     memory_types = {dtypes.bool: "uint8_t"}
     # always_inline: GCC 12 does not align the stack for arguments that are wider than vector registers
-    header = (
+    header: ClassVar[tuple[str, ...]] = (
         "#include <stdbool.h>\n#include <stdint.h>\n",
         "#define INLINE static inline __attribute__((always_inline))\n",
     )
@@ -298,7 +298,7 @@ class CBuilder(CStyleBuilder):
             info = ValueFacts(info.value, scalar=value)
         if dtype.is_bool:
             info = ValueFacts(dtype=dtypes.int8)
-            value = self.unary("-", value, "int")
+            value = self._source.value("(int8_t)-{}", [value], "int8_t", needs=ATOM, precedence=UNARY)
         t = self.type(dtypes.int8 if dtype.is_bool else dtype, lanes)
         name, scalar = f"splat_{t}", self.types[dtypes.int8 if dtype.is_bool else self._stored(dtype)]
         each = ", ".join(["x"] * lanes)
@@ -320,7 +320,7 @@ class CBuilder(CStyleBuilder):
         if lanes == 1:
             return values[0]
         t = self.type(dtypes.int8 if dtype.is_bool else dtype, lanes)
-        each = ", ".join(["-{}" if dtype.is_bool else "{}"] * lanes)
+        each = ", ".join(["(int8_t)-{}" if dtype.is_bool else "{}"] * lanes)
         info = ValueFacts(dtype=dtypes.int8) if dtype.is_bool else NO_INFO
         return self._source.value(
             f"({t}){{{{{each}}}}}", values, t, needs=ATOM if dtype.is_bool else ANY, data=info
@@ -430,10 +430,10 @@ class CBuilder(CStyleBuilder):
         t, scalar = self.type(stored, lanes), self.memory_type(dtype)
         m, _ = self._mask_type(stored, lanes)
         name = f"load_masked_{'bool' if dtype.is_bool else ''}{t}"
-        element = "-(p[i] != 0)" if dtype.is_bool else "p[i]"
+        element = "(int8_t)-(p[i] != 0)" if dtype.is_bool else "p[i]"
         whole = f"{self._loader(dtype, lanes)}(p)" + (" != 0" if dtype.is_bool else "")
         portable = (
-            f"  int missing = 0;\n  for (int i = 0; i < {lanes}; i++)\n    missing |= ~mask[i];\n"
+            f"  int missing = 0;\n  for (int i = 0; i < {lanes}; i++)\n    missing |= !mask[i];\n"
             f"  if (!missing)\n    return {whole};\n"
             f"  for (int i = 0; i < {lanes}; i++)\n    if (mask[i])\n      x[i] = {element};\n  return x;\n"
         )
