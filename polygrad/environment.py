@@ -85,6 +85,12 @@ VARIABLES = {
         _text("POLYGRAD_API_KEY", "what clients of `polygrad serve` have to send", "no key", "a key"),
         _switch("POLYGRAD_VERIFY", "LLVM verifies the code of device CPU before it compiles it"),
         _integer("WASM_MEMORY_LIMIT", "the most bytes of memory of device WASM", (1 << 32) - (1 << 16)),
+        _integer(
+            "WASM_THREADS",
+            "for how many threads kernels on WASM are made, also where one thread runs them: pages that load "
+            "what is exported have threads",
+            1,
+        ),
         _switch("WEBGPU_F16", "device WEBGPU uses float16 where the adapter has it", 1),
         _switch("WEBGPU_SUBGROUPS", "device WEBGPU uses subgroups where the adapter has them", 1),
         _switch("ALLOW_TF32", "float32 products on device CUDA may round their operands to TF32"),

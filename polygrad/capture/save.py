@@ -14,7 +14,7 @@ from typing import Any
 
 from polygrad.capture.c_options import COptions, Example, is_c_file
 from polygrad.capture.replay import CapturedStep
-from polygrad.engine.devices import kind_of
+from polygrad.engine.devices import Device, kind_of
 from polygrad.errors import ArgumentError, DeviceError
 from polygrad.helpers import prod
 from polygrad.monitor import computing
@@ -288,9 +288,10 @@ class _Named:
             shape = self._shapes[i]
             size = prod(upper_bounds[n] if isinstance(n, str) else n for n in shape)
             buffers[i] = replace(buffers[i], name=name, shape=shape, size=size)
+        device = self._program.device
         return replace(
-            self._program,
-            device=kind_of(self._program.device),
+            Device.backend(device).exported(self._program),
+            device=kind_of(device),
             buffers=tuple(buffers),
             variables=tuple(self._variables.values()),
         )

@@ -39,7 +39,8 @@ class Backend:
 
     `compile` starts to compile a named linear kernel to an artefact in `language` (see `Program`); a call of
     its result waits for the artefact. `shared_memory`: whether artefacts import a shared memory. `link` gives
-    a captured Program its driver; None: launches are made one by one. `prepare` is called shortly before
+    a captured Program its driver; None: launches are made one by one. `exported` gives the Program that a
+    file has of one that this process runs. `prepare` is called shortly before
     kernels are compiled; it must return at once, and be cheap when called again. `assemble` compiles a
     function that is written by hand, through a Builder; None: it cannot. `indexed`: `open` gives a new device
     each time, so there may be several (`CPU:1`). `packages`: the distributions that drive the device. `about`
@@ -56,6 +57,7 @@ class Backend:
     optimized: bool = True
     caches_on_disk: bool = False
     link: Callable[[Program], Program] | None = None
+    exported: Callable[[Program], Program] = lambda program: program
     prepare: Callable[[], None] = lambda: None
     shared_memory: bool = False
     assemble: Callable[[Callable[[Builder], Any]], bytes] | None = None

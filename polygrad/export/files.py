@@ -63,6 +63,12 @@ def read_file(source: Any) -> tuple[Bundle, memoryview]:
     if is_bundle(data):
         return read_bundle(data)
     program, values = read_program(data)
+    for i, b in enumerate(program.buffers):
+        if b.role != "scratch" and (not b.name or b.shape is None):
+            raise ProgramError(
+                f"load: expected every {b.role} to have a name and a shape, got none for buffer {i}: "
+                "export the step with save()"
+            )
     return Bundle(STEP, {}, ({STEP: program},)), values
 
 

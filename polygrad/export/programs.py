@@ -12,8 +12,9 @@ from polygrad.engine.running import Outcome, outcome, run_program
 from polygrad.errors import ProgramError
 from polygrad.nn.safetensors import TensorEntry
 from polygrad.runtime.buffer import Allocation, Buffer
-from polygrad.runtime.interface import Executable
+from polygrad.runtime.interface import Executable, Runtime
 from polygrad.runtime.program import Program
+from polygrad.wasm.sharing import with_own_memory
 from polygrad.wasm.stops import stoppable
 
 KEPT = ("param", "state")  # what is kept between runs
@@ -29,11 +30,9 @@ class TensorSpec:
 
 
 class Programs:
-    """`programs`: by name, all for one device. Each is loaded when it is first run. `trusted`: whether they
-    run like Programs of this process; otherwise they have memory of their own, and can be killed.
-
-    Raises ProgramError when a buffer has no name.
-    """
+    """`programs`: by name, all for one device, whose buffers have names and shapes. Each is loaded when it is
+    first run. `trusted`: whether they run like Programs of this process; otherwise they have memory of their
+    own, and can be killed."""
 
     def __init__(self, programs: Mapping[str, Program], trusted: bool = False) -> None:
         self.programs = programs
@@ -62,26 +61,18 @@ class Programs:
 
     def specs(self, name: str, *roles: str) -> tuple[TensorSpec, ...]:
         """The buffers of a Program that have these roles."""
-        found = []
-        for i, b in enumerate(self.programs[name].buffers):
-            if b.role not in roles:
-                continue
-            if not b.name or b.shape is None:
-                raise ProgramError(
-                    f"load: expected every {b.role} to have a name and a shape, got none for buffer {i}: "
-                    "export the step with save()"
-                )
-            found.append(TensorSpec(b.name, to_dtype(b.dtype), b.shape))
-        return tuple(found)
+        return tuple(
+            TensorSpec(b.name, to_dtype(b.dtype), b.shape or ())
+            for b in self.programs[name].buffers
+            if b.role in roles
+        )
 
     def run(self, name: str, variables: Mapping[str, int], timeout: float | None = None) -> None:
         """Run a Program on what its buffers hold. Raises RunTimeoutError after `timeout` seconds, and
         ArgumentError where nothing can end a run."""
         program = self.programs[name]
         if name not in self._executables:
-            self._executables[name] = self._runtime.load(
-                _with_checks(program) if self._runtime.killable else program
-            )
+            self._executables[name] = self._runtime.load(_for_host(program, self._runtime))
         handles = [None if b is None else b.handle for b in self._buffers[name]]
         arena = self._arena.handle if self._arena is not None and program.arena else None
         try:
@@ -149,11 +140,12 @@ class Programs:
             self.write(name, memoryview(bytearray(self._kept[name].nbytes)))
 
 
-def _with_checks(program: Program) -> Program:
-    """A Program for WASM that can be killed. Raises CompileError for modules that do more than ours."""
-    kernels = tuple(replace(k, code=stoppable(k.code) if k.code else b"") for k in program.kernels)
-    driver = stoppable(program.driver) if program.driver else b""
-    return replace(program, kernels=kernels, driver=driver)
+def _for_host(program: Program, runtime: Runtime) -> Program:
+    """A Program whose WebAssembly has the memory that the host has and, where it confines code, checks by
+    which it can be killed. Raises CompileError for modules that do more than ours."""
+    if program.shared_memory and "threads" not in runtime.features:
+        program = replace(program.with_code(with_own_memory), shared_memory=False)
+    return program.with_code(stoppable) if runtime.killable else program
 
 
 def _described(specs: Mapping[str, tuple[DType, Any]], name: str) -> str:

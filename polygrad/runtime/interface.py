@@ -118,6 +118,7 @@ class Runtime(ABC):
     runs can be killed; for that their WebAssembly modules need checks (`polygrad/wasm/stops.py`)."""
 
     name: str
+    features: frozenset[str] = frozenset()  # of a WebAssembly engine
     concurrent = False
     killable = False
 

@@ -49,7 +49,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -217,6 +217,12 @@ class Program:
                     f"load: kernel {kernel.name}: expected {language}, which {device} runs, got "
                     f"{kernel.language}: export the step for another device, or use a newer polygrad"
                 )
+
+    def with_code(self, change: Callable[[bytes], bytes]) -> Program:
+        """The Program with all its code, that of kernels and the driver, changed by a function."""
+        kernels = tuple(dataclasses.replace(k, code=change(k.code)) if k.code else k for k in self.kernels)
+        driver = change(self.driver) if self.driver else b""
+        return dataclasses.replace(self, kernels=kernels, driver=driver)
 
     def check(self) -> None:
         """Raises ProgramError for a Program that readers of its bytes would refuse."""

@@ -12,6 +12,9 @@ vectors or labels of texts with its tokenizer, for texts of all lengths. Of othe
 --forward, --batch or --length, the file has the forward pass: inputs have the shapes that are given here,
 so shorter texts are padded, with zeros in `attention_mask` where the model takes one.
 
+With --threads, kernels on WASM are divided among up to so many threads, which isolated pages and Node have;
+elsewhere one thread runs the file.
+
 With several devices the file has the code for each, and the weights once. Who loads it gets the first that
 their host has.
 
@@ -23,16 +26,20 @@ run the file, in Python `load_language_model`, `load_text_encoder`, `load_text_c
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 from pathlib import Path
 
 from polygrad.cli.descriptions import describe_exported, describe_ports
 from polygrad.cli.hosts import write
 from polygrad.cli.models import add_model_arguments, load_model
+from polygrad.engine.devices import Device
+from polygrad.errors import ArgumentError
 from polygrad.export.combining import combine
 from polygrad.hf.example_inputs import example_inputs
 from polygrad.hf.instances import HFInstance, LanguageModel
 from polygrad.hf.text_encoders import TextClassifier, TextEncoder
+from polygrad.runtime.limits import MAX_THREADS
 
 NAME = "export"
 HELP = "write a model as a .pgrd file, which runs without Python"
@@ -42,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser, "WASM")
     parser.set_defaults(device="WASM")
     parser.add_argument("target", help="the .pgrd file to write")
+    parser.add_argument("--threads", type=int, metavar="N", help="of pages that run it on WASM (1)")
     parser.add_argument("--forward", action="store_true", help="write the forward pass alone")
     parser.add_argument("--batch", type=int, metavar="N", help="sequences or pictures of a forward pass (1)")
     parser.add_argument("--length", type=int, metavar="N", help="tokens of each sequence of it (64)")
@@ -52,6 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     target, devices = Path(options.target), options.device.split(",")
+    if options.threads is not None:
+        _make_for_threads(options.threads)
     if len(devices) == 1:
         is_model = _export(options, target)
     else:
@@ -62,6 +72,15 @@ def run(options: argparse.Namespace) -> int:
             combine(files, target)
     write(describe_exported(target).text if is_model else describe_ports(options.target))
     return 0
+
+
+def _make_for_threads(count: int) -> None:
+    """Let device WASM, which is not in use yet, make kernels for `count` threads. Raises ArgumentError."""
+    if not 1 <= count <= MAX_THREADS:
+        raise ArgumentError(f"--threads: expected 1 to {MAX_THREADS}, got {count}")
+    os.environ["WASM_THREADS"] = str(count)
+    if Device.backend("WASM").target.threads < count:
+        raise ArgumentError("--threads: expected a process that has not used WASM before, got one that has")
 
 
 def _export(options: argparse.Namespace, target: Path) -> bool:

@@ -9,14 +9,17 @@ from typing import Any
 from polygrad.codegen.target import Target
 from polygrad.engine.devices import Backend
 from polygrad.engine.link import driver_of
+from polygrad.helpers import env_int
 from polygrad.renderer.builder import Builder
 from polygrad.renderer.emit import emit
 from polygrad.renderer.wasm.builder import RELAXED_DOTS, WASM_DOTS, WasmBuilder, wasm_module
 from polygrad.renderer.wasm.driver import wasm_driver
+from polygrad.runtime.limits import MAX_THREADS
 from polygrad.runtime.program import Program
 from polygrad.runtime.wasm.device import WasmRuntime
 from polygrad.runtime.wasm.host import MAX_PAGES
 from polygrad.uop.node import UOp
+from polygrad.wasm.sharing import with_shared_memory
 from polygrad.wasm.wat import print_module
 
 _runtime = WasmRuntime()  # for the target; `open` gives it first
@@ -47,6 +50,15 @@ def _link(program: Program) -> Program:
     return replace(program, kernels=kernels, driver=driver)
 
 
+def _exported(program: Program) -> Program:
+    """The Program as files have it. Where kernels are made for threads, all Programs import a shared memory,
+    which they may share in a page, also if this host has none."""
+    if BACKEND.target.threads == 1 or program.shared_memory:
+        return program
+    shared = program.with_code(lambda code: with_shared_memory(code, MAX_PAGES))
+    return replace(shared, shared_memory=True)
+
+
 BACKEND = Backend(
     target=Target(
         "WASM",
@@ -54,7 +66,7 @@ BACKEND = Backend(
         registers=15,
         fma=_relaxed,
         scalar_fma=_relaxed,
-        threads=_runtime.host.threads,
+        threads=max(_runtime.host.threads, min(env_int("WASM_THREADS", 1), MAX_THREADS)),
         index_bits=32,
         dots=_dots,
         adding_dots=False,
@@ -64,6 +76,7 @@ BACKEND = Backend(
     language="wasm",
     caches_on_disk=True,
     link=_link,
+    exported=_exported,
     shared_memory=_shared,
     assemble=_assemble,
     indexed=not _shared,  # the threads belong to one engine
