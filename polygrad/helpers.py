@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import sys
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -186,6 +187,42 @@ class Context(contextlib.ContextDecorator):
     def _tell(self) -> None:
         for listener in self.listeners:
             listener()
+
+
+def set_all(objects: Iterable[object], names: Iterable[str], values: Iterable[Any]) -> None:
+    """Set one attribute of each object: all of them, or none where a signal's handler raises. Where they are
+    slots or plain attributes, nothing of Python runs in between."""
+    deque(map(setattr, objects, names, values), maxlen=0)
+
+
+def write_file(path: str | os.PathLike[str], parts: Iterable[bytes | memoryview], sync: bool = False) -> None:
+    """Write a file so that there is the old one or the new one at any time, whole. `sync`: it is on the disk
+    afterwards, also if the power fails. What is no plain file, a pipe say, is written as it is. Raises
+    OSError."""
+    target = os.path.realpath(path)
+    if os.path.exists(target) and not os.path.isfile(target):
+        with open(target, "wb") as file:
+            file.writelines(parts)
+        return
+    temporary = f"{target}.{os.urandom(6).hex()}"
+    try:
+        with open(temporary, "xb") as file:
+            file.writelines(parts)
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+        if os.path.exists(target):
+            os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
+        os.replace(temporary, target)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(temporary)
+    if sync and os.name == "posix" and sys.platform != "emscripten":  # elsewhere a folder is no file
+        folder = os.open(os.path.dirname(target), os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def debug_level() -> int:

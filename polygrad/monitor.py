@@ -7,20 +7,25 @@ the order in which they were asked for. What must be undisturbed as a whole, a c
 
 Finalizers run in any thread and in the middle of anything, and must not wait: they `defer` what they do.
 
+A signal's handler may raise anywhere: the interpreter calls it where a function begins, after a call, and at
+the end of a loop's body. So what takes and gives back the lock is written such that no such place is between
+a change and the `try` that undoes it: calls of C, and neither generators nor `__exit__` in Python.
+
 A fork waits until no other thread is inside, so the child finds everything whole. Where there are no threads
 (inside Pyodide) there is no lock. Knows nothing of what it protects. The idea is Hoare's (1974).
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import os
+import queue
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from itertools import starmap
 from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
 P = ParamSpec("P")
@@ -47,9 +52,11 @@ _PATIENCE = 5e-3  # seconds: as long as the interpreter lets a thread run by def
 
 lock: Any = threading.RLock()  # what `synchronized` holds, for where a call more would cost too much
 _acquire, _release = lock.acquire, lock.release
+_release_save, _acquire_restore = lock._release_save, lock._acquire_restore
+_ONCE = ((),)
 _overdue = threading.Lock()  # held by the one overdue thread
-# A locked lock for each thread that waits for another's Program, or behind one that does; unlocking wakes it.
-_queue: deque[threading.Lock] = deque()
+# For each thread that waits for another's Program, or behind one that does, what it waits on; `put` wakes it.
+_queue: deque[queue.SimpleQueue[None]] = deque()
 _deferred: deque[Callable[[], object]] = deque()
 
 
@@ -60,7 +67,12 @@ def synchronized(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def locked(*args: P.args, **kwargs: P.kwargs) -> R:
-        if _LockState.overdue or not _acquire(False):
+        try:
+            is_acquired = not _LockState.overdue and _acquire(False)
+        except BaseException:
+            _release_what_came()
+            raise
+        if not is_acquired:
             _acquire_in_turn()
         try:
             return function(*args, **kwargs)
@@ -77,47 +89,73 @@ def computing(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def locked(*args: P.args, **kwargs: P.kwargs) -> R:
-        with _computing():
-            return function(*args, **kwargs)
+        try:
+            is_acquired = not _LockState.overdue and _acquire(False)
+        except BaseException:
+            _release_what_came()
+            raise
+        if not is_acquired:
+            _acquire_in_turn()
+        try:
+            if _LockState.running or _queue:
+                wait_until_idle()
+            _LockState.computing += 1
+            try:
+                return function(*args, **kwargs)
+            finally:
+                _LockState.computing -= 1
+                if _queue and not _LockState.computing:
+                    _queue[0].put(None)
+        finally:
+            _release()
 
     return locked
 
 
-class _computing:
-    """`with _computing():` what `computing` does. (A class: generators take twice as long.)"""
+def exclusive(function: Callable[P, R]) -> Callable[P, R]:
+    """A decorator: while the function runs, no other thread builds, computes or writes anything."""
+    if not HAS_THREADS:
+        return function
 
-    __slots__ = ()
+    def alone(*args: P.args, **kwargs: P.kwargs) -> R:
+        _LockState.exclusive += 1
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _LockState.exclusive -= 1
 
-    def __enter__(self) -> None:
-        if _LockState.overdue or not _acquire(False):
-            _acquire_in_turn()
-        if _LockState.running or _queue:
-            try:
-                wait_until_idle()
-            except BaseException:
-                _release()
-                raise
-        _LockState.computing += 1
+    return functools.wraps(function)(computing(alone))
 
-    def __exit__(self, *_: object) -> None:
-        _LockState.computing -= 1
-        if _queue and not _LockState.computing:
-            _wake_first()
+
+def _release_what_came() -> None:
+    """Release the lock after an exception that came when `_acquire(False)` had returned: what another thread
+    owns was not acquired, and what this one owned before was acquired once more."""
+    if lock._is_owned():
         _release()
 
 
 def _acquire_in_turn() -> None:
-    """Acquire the lock, which others want. Locks are not fair: a thread that lets go of one and wants it
-    again has it before those that have to wake up first. So all let one pass that has waited for long."""
+    """Acquire the lock, which others want, or nothing if it raises. Locks are not fair: a thread that lets go
+    of one and wants it again has it before those that have to wake up first. So all let one pass that has
+    waited for long."""
     if lock._is_owned():
-        _acquire()
-    elif _LockState.overdue or not _acquire(timeout=_PATIENCE):
-        with _overdue:
-            _LockState.overdue = True
-            try:
-                _acquire()
-            finally:
-                _LockState.overdue = False
+        try:
+            _acquire()
+        except BaseException:
+            _release()
+            raise
+        return
+    try:
+        if _LockState.overdue or not _acquire(timeout=_PATIENCE):
+            with _overdue:
+                _LockState.overdue = True
+                try:
+                    _acquire()
+                finally:
+                    _LockState.overdue = False
+    except BaseException:
+        _release_what_came()
+        raise
 
 
 def synchronize_methods(cls: type, errors: tuple[type[Exception], ...], recover: Recover) -> None:
@@ -144,7 +182,12 @@ def _method(
 
     @functools.wraps(function)
     def locked(*args: P.args, **kwargs: P.kwargs) -> R:
-        if _LockState.overdue or not _acquire(False):
+        try:
+            is_acquired = not _LockState.overdue and _acquire(False)
+        except BaseException:
+            _release_what_came()
+            raise
+        if not is_acquired:
             _acquire_in_turn()
         try:
             if _LockState.observer is not None:
@@ -190,81 +233,61 @@ def wait_until_idle() -> None:
     holds the lock."""
     if not _LockState.running and (_LockState.computing or not _queue):
         return
-    wakeup = threading.Lock()
-    wakeup.acquire()
-    _queue.append(wakeup)
+    wakeup: queue.SimpleQueue[None] = queue.SimpleQueue()
     try:
+        _queue.append(wakeup)
         while _LockState.running or _queue[0] is not wakeup:
-            levels = _release_all()
+            saved: list[Any] = []
             try:
-                wakeup.acquire()
+                saved.extend(starmap(_release_save, _ONCE))
+                wakeup.get()
             finally:
-                _acquire_again(levels)
+                if saved:
+                    _acquire_restore(saved[0])
     finally:
-        _queue.remove(wakeup)
-        if not _LockState.running:
-            _wake_first()
+        try:
+            if wakeup in _queue:
+                _queue.remove(wakeup)
+        finally:
+            if _queue and not _LockState.running:
+                _queue[0].put(None)
 
 
-def _wake_first() -> None:
-    if _queue and _queue[0].locked():
-        _queue[0].release()
-
-
-def _release_all() -> int:
-    """Let go of the lock, however often this thread holds it; how often."""
-    levels: int = lock._release_save()[0]
-    return levels
-
-
-def _acquire_again(levels: int) -> None:
-    _acquire_in_turn()
-    for _ in range(levels - 1):
-        _acquire()
-
-
-@contextlib.contextmanager
-def released() -> Iterator[None]:
-    """`with released():` what runs inside needs no lock; other threads may hold it. The caller holds it, and
-    no Program runs. Inside `exclusive` nothing is released."""
+def run_released(call: Callable[[], R]) -> R:
+    """`call()`, which needs no lock: meanwhile other threads may hold it. The caller holds it, and no Program
+    runs. Inside `exclusive` nothing is released."""
     if _LockState.exclusive or not HAS_THREADS:
-        yield
-        return
-    levels = 0
+        return call()
+    saved: list[Any] = []
     try:
         _LockState.running = True
-        levels = _release_all()
-        yield
-    finally:  # also after an exception of a signal's handler, which may come anywhere
-        _acquire_again(levels)
-        _LockState.running = False
-        _wake_first()
-
-
-@contextlib.contextmanager
-def exclusive() -> Iterator[None]:
-    """`with exclusive():` no other thread builds, computes or writes anything until the end. As a decorator,
-    `@exclusive()`: while the function runs."""
-    if not HAS_THREADS:
-        yield
-        return
-    with _computing():
-        _LockState.exclusive += 1
+        saved.extend(starmap(_release_save, _ONCE))  # one call, so that what it gives is never lost
+        return call()
+    finally:
         try:
-            yield
+            if saved:
+                _LockState.overdue = True
+                _acquire_restore(saved[0])
         finally:
-            _LockState.exclusive -= 1
+            _LockState.overdue = _LockState.running = False
+            if _queue:
+                _queue[0].put(None)
 
 
 def defer(action: Callable[[], object]) -> None:
     """Do what a finalizer is to do: now if no other thread is inside, else before memory is next
     allocated."""
     _deferred.append(action)
-    if lock.acquire(blocking=False):
+    try:
+        is_acquired = _acquire(False)
+    except BaseException:
+        _release_what_came()
+        raise
+    if is_acquired:
         try:
             run_deferred()
         finally:
-            lock.release()
+            _release()
 
 
 def run_deferred() -> None:

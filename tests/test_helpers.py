@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import pytest
 
-from polygrad.helpers import LRU, env_int
+from polygrad.helpers import LRU, env_int, write_file
 
 
 def test_what_was_used_least_recently_goes_first() -> None:
@@ -50,3 +56,31 @@ def test_the_environment_is_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
         assert env_int("POLYGRAD_TEST_NUMBER", 7) == value
     monkeypatch.delenv("POLYGRAD_TEST_NUMBER")
     assert env_int("POLYGRAD_TEST_NUMBER", 7) == 7
+
+
+def test_a_file_is_written_whole_or_stays_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    write_file(path, [b"ab", memoryview(b"c")])
+    path.chmod(0o640)
+
+    def full() -> Iterator[bytes]:
+        yield b"x" * 100_000
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        write_file(path, full())
+    assert path.read_bytes() == b"abc" and os.listdir(tmp_path) == ["f"]
+    link = tmp_path / "link"
+    link.symlink_to("f")
+    write_file(link, [b"new"], sync=True)
+    assert link.is_symlink() and path.read_bytes() == b"new" and path.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_is_written_as_it_is(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(pipe.read_bytes)
+        write_file(pipe, [b"through"])
+        assert read.result(60) == b"through"

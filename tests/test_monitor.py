@@ -336,11 +336,15 @@ def test_no_thread_starves_beside_one_that_never_pauses(realizes: bool) -> None:
 def test_a_finalizer_never_waits() -> None:
     """A thread that drops memory while another holds the lock goes on; the memory is freed afterwards."""
     done: list[int] = []
-    with monitor.exclusive():
+
+    @monitor.exclusive
+    def drop() -> None:
         thread = threading.Thread(target=lambda: monitor.defer(lambda: done.append(1)))
         thread.start()
         thread.join(timeout=20)
         assert not thread.is_alive() and not done
+
+    drop()
     monitor.defer(lambda: done.append(2))
     assert done == [1, 2]
 

@@ -7,6 +7,7 @@ part of it when it meets them.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from polygrad.capture.arguments import Spec, replace_arguments, tensors_in, unbind_shape
@@ -27,13 +28,13 @@ from polygrad.tensor.core.aliasing import (
     settle,
     storage_of,
 )
-from polygrad.tensor.core.generator import generator
+from polygrad.tensor.core.generator import CapturedDraws, generator
 from polygrad.tensor.core.registry import live_tensors, newest
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
 
-@exclusive()
+@exclusive
 def capture(
     call: Callable[[], Any],
     arguments: Sequence[Any],
@@ -54,46 +55,41 @@ def capture(
     unique = list({id(t): t for t in arguments}.values())
     realize_tensors([*unique, *tensors_with_writes()])
     recording = Recording(newest())
-    older = OlderTensors(unique, recording, written)
-    if gradients is not None:
-        gradients.begin(recording, arguments)
-    specs = []
-    for name, t in zip(names, arguments, strict=True):
-        specs.append(Spec(name, unbind_shape(t.shape, {}), t.dtype, memory_of(t).device))
-    placeholders = Placeholders(unique, written)
-    with placeholders, older, generator.captured() as draws, record(recording, older.fill):
-        result = call()
-        places = {id(t): i for i, t in reversed(list(enumerate(arguments)))}
-        result_tensors = [t for t in tensors_in(result) if id(t) not in places]
-        result, returns_arguments = replace_arguments(result, places)
-        checks = recording.checks
-        outputs = [*result_tensors, *[check.result for check in checks]]
-        _give_own_memory(outputs, {b.allocation for b in placeholders.buffers})
-        realize_tensors(
-            [*outputs, *(() if gradients is None else gradients.new_gradients()), *tensors_with_writes()]
-        )
-        realize(draws.advances())
+    older, drawing = OlderTensors(unique, recording, written), generator.captured()
+    recorder = record(recording, older.fill)
+    placeholders: Placeholders | None = None
+    try:
+        older.add_arguments()
         if gradients is not None:
-            gradients.end(recording)
-        buffers = [memory_of(t) for t in outputs]
-        if forget is not None:
-            forget()
-        with watch.pause():
-            older.fill(recording)
-        inputs = [part for b in placeholders.buffers for part in b.parts]
-        captured = merge(
-            recording, inputs, [part for b in buffers for part in b.parts], prune, returns_arguments
-        )
-        live = live_tensors()
-        youngest = 0 if older.have_new_values() else recording.since
+            gradients.begin(recording, arguments)
+        specs = []
+        for name, t in zip(names, arguments, strict=True):
+            specs.append(Spec(name, unbind_shape(t.shape, {}), t.dtype, memory_of(t).device))
+        placeholders = Placeholders(unique, written)
+        with placeholders, older, drawing as draws:
+            try:
+                with recorder:
+                    recorded = _record(
+                        call, arguments, recording, older, placeholders, draws, forget, prune, gradients
+                    )
+            except BaseException:
+                recorder.gen.close()
+                raise
+    except BaseException:  # a signal's handler may have raised where one of the blocks begins to end
+        drawing.gen.close()
+        older.close()
+        if placeholders is not None:
+            placeholders.close(failed=True)
+        raise
+    captured = recorded.captured
     nodes: dict[Buffer, UOp] = {}  # results in one buffer share its node
-    for t, buffer in zip(outputs, buffers, strict=True):
+    for t, buffer in zip(recorded.outputs, recorded.buffers, strict=True):
         if t._derived:
             node = nodes.setdefault(buffer, UOp.buffer_of(buffer, t.dtype))
             t.uop, t._storage = node.reshape(t.shape), None
             t._requires_grad, t._derived = False, False
         storage_of(t)
-    for storage in dict.fromkeys(storage_of(t) for t in live):
+    for storage in dict.fromkeys(storage_of(t) for t in recorded.live):
         settle(storage)
         if storage.node.op is Ops.BUFFER:  # its contents are recorded, not computed yet
             rename(storage)
@@ -103,13 +99,63 @@ def capture(
         specs,
         [memory_of_tensor[id(t)] for t in arguments],
         placeholders.buffers,
-        _used_tensors(captured, len(inputs), live),
+        _used_tensors(captured, recorded.n_inputs, recorded.live),
         draws,
         recording.guards,
-        youngest,
-        result,
-        checks,
-        returns_arguments,
+        recorded.youngest,
+        recorded.result,
+        recording.checks,
+        recorded.returns_arguments,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """A recorded call. `outputs`: its Tensors, in `buffers`. `live`: all Tensors that it has met or made."""
+
+    captured: Merged
+    n_inputs: int
+    outputs: list[Any]
+    buffers: list[Buffer]
+    live: list[Any]
+    youngest: int
+    result: Any
+    returns_arguments: bool
+
+
+def _record(
+    call: Callable[[], Any],
+    arguments: Sequence[Any],
+    recording: Recording,
+    older: OlderTensors,
+    placeholders: Placeholders,
+    draws: CapturedDraws,
+    forget: Callable[[], None] | None,
+    prune: bool,
+    gradients: LeftGradients | None,
+) -> _Recorded:
+    """Make the call, while the recording is active, and merge what it records."""
+    result = call()
+    places = {id(t): i for i, t in reversed(list(enumerate(arguments)))}
+    result_tensors = [t for t in tensors_in(result) if id(t) not in places]
+    result, returns_arguments = replace_arguments(result, places)
+    outputs = [*result_tensors, *[check.result for check in recording.checks]]
+    _give_own_memory(outputs, {b.allocation for b in placeholders.buffers})
+    realize_tensors(
+        [*outputs, *(() if gradients is None else gradients.new_gradients()), *tensors_with_writes()]
+    )
+    realize(draws.advances())
+    if gradients is not None:
+        gradients.end(recording)
+    buffers = [memory_of(t) for t in outputs]
+    if forget is not None:
+        forget()
+    watch.paused(lambda: older.fill(recording))
+    inputs = [part for b in placeholders.buffers for part in b.parts]
+    captured = merge(recording, inputs, [part for b in buffers for part in b.parts], prune, returns_arguments)
+    youngest = 0 if older.have_new_values() else recording.since
+    return _Recorded(
+        captured, len(inputs), outputs, buffers, live_tensors(), youngest, result, returns_arguments
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from polygrad.capture.arguments import Parameters, result_names, split_arguments, tensors_in
+from polygrad.capture.arguments import Arguments, Parameters, result_names, split_arguments, tensors_in
 from polygrad.capture.c_options import COptions
 from polygrad.capture.capture import capture, tensors_with_writes
 from polygrad.capture.gradients import LeftGradients
@@ -203,8 +203,7 @@ class TinyJit:
         arguments = split_arguments(values)
         step = current.step
         if step is None:
-            step = self._capture(current, function, args, kwargs, arguments.tensors)
-            current.other_values = arguments.other_values
+            step = self._capture(current, function, args, kwargs, arguments)
         elif arguments.other_values != current.other_values:
             raise CaptureError(
                 "captured function: expected the arguments that are not Tensors to stay "
@@ -228,8 +227,8 @@ class TinyJit:
         """Run the function, record the Tensors that it writes to, and carry out the writes, as a replay
         does."""
         tensors = tensors_in(values)
-        with exclusive(), watch_writes() as current.written_storages:
-            result = function(*args, **kwargs)
+        with watch_writes() as current.written_storages:
+            result = exclusive(function)(*args, **kwargs)
         current.written_arguments = [t._storage in current.written_storages for t in tensors]
         writes = [t for t in tensors_with_writes() if storage_of(t) in current.written_storages]
         realize_tensors([*tensors_in(result), *writes])
@@ -242,7 +241,7 @@ class TinyJit:
         function: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        tensors: list[Any],
+        arguments: Arguments,
     ) -> CapturedStep:
         assert self._parameters is not None
         named = self._parameters.named(args, kwargs)
@@ -258,12 +257,15 @@ class TinyJit:
             *current.written_storages,
             *(storage_of(t) for t, is_written in pairs if is_written),
         }
+        tensors = arguments.tensors
         names = [f"Tensor argument {i}" for i in range(len(tensors))]
         gradients = LeftGradients()
         step = capture(call, tensors, names, written=written_storages, prune=self._prune, gradients=gradients)
-        current.step, current.guards, current.gradients = step, guards, gradients if gradients else None
+        current.guards, current.gradients = guards, gradients if gradients else None
         current.is_same = self._check_of(current)
         current.names = self._parameters.names(args, kwargs)
+        current.other_values = arguments.other_values
+        current.step = step  # at last: from now on it is captured
         return step
 
     @staticmethod

@@ -81,6 +81,7 @@ class Placeholders:
         self.argument_memory: list[ArgumentMemory] = []
         self._shared: dict[Storage, tuple[UOp, int]] = {}  # each with its own node, and its slot
         self._copied: list[_SavedTensor] = []
+        self._is_closed = False
         storages = [storage_of(t) if memory_under(t.uop) is not None else None for t in tensors]
         for t, storage in zip(tensors, storages, strict=True):
             is_written = storage is not None and written is not None and storage in written
@@ -109,17 +110,24 @@ class Placeholders:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        """Restore the Tensors. After an exception, the recorded runs have been made."""
+        self.close(failed=kind is not None)
+
+    def close(self, failed: bool) -> None:
+        """Restore the Tensors. `failed`: after an exception; then the recorded runs have been made. May be
+        called again, as after an exception at its beginning."""
+        if self._is_closed:
+            return
         for storage, (node, _) in self._shared.items():
             storage.update(node)
-            rename(storage, contents_change=kind is not None)
+            rename(storage, contents_change=failed)
         slots = [p.slot for p in self.argument_memory if p.copied]
         for c, slot in zip(self._copied, slots, strict=True):
             c.tensor.uop, c.tensor._storage = c.uop, c.storage
             if c.storage is not None and c.node is not None:
                 c.tensor.uop = rebase(c.uop, c.node, c.storage.node.reshape(c.node.shape))
-            if kind is not None and self.buffers[slot].is_overwritten:
+            if failed and self.buffers[slot].is_overwritten:
                 write_back(c.tensor, self.buffers[slot])
+        self._is_closed = True
 
 
 def elements_of(tensor: Any) -> Buffer:
@@ -183,10 +191,13 @@ class OlderTensors:
         self._recording, self._written = recording, written
         self._values: dict[Storage, tuple[UOp, Buffer]] = {}  # of lazy values: the node, the placeholder
         self._meets_all = False
-        for t in arguments:
+        self._arguments = arguments
+        self._aside = SetAside(self._meet)
+
+    def add_arguments(self) -> None:
+        """Make the arguments part of the call. `close` undoes it."""
+        for t in self._arguments:
             self._add(storage_of(t))
-        present = [t for s in recording.storages for t in s.tensors()]
-        self._aside = SetAside(present, self._meet)
 
     def _add(self, storage: Storage) -> None:
         """Make a Storage part of the call."""
@@ -226,7 +237,7 @@ class OlderTensors:
                     self._aside.meet(t)
 
     def __enter__(self) -> OlderTensors:
-        self._aside.__enter__()
+        self._aside.begin([t for s in self._recording.storages for t in s.tensors()])
         live_roots.append(self._nodes)
         return self
 
@@ -258,9 +269,14 @@ class OlderTensors:
             if (t := r()) is not None
         )
 
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        live_roots.remove(self._nodes)
-        self._aside.__exit__()
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Restore the Tensors. May be called again, as after an exception at its beginning."""
+        if self._nodes in live_roots:
+            live_roots.remove(self._nodes)
+        self._aside.end()
         for storage, (node, _) in self._values.items():
             storage.update(node)
         self._values.clear()

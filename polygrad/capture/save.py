@@ -16,7 +16,7 @@ from polygrad.capture.c_options import COptions, Example, is_c_file
 from polygrad.capture.replay import CapturedStep
 from polygrad.engine.devices import Device, kind_of
 from polygrad.errors import ArgumentError, DeviceError
-from polygrad.helpers import prod
+from polygrad.helpers import prod, write_file
 from polygrad.monitor import computing
 from polygrad.nn.safetensors import TensorEntry, entries_header, write_entries
 from polygrad.runtime.buffer import Allocation, Borrowed, Buffer
@@ -59,8 +59,7 @@ def save_step(
         return _write_c(path, {"run": (program, named.example())}, contents, c or COptions())
     program.check()
     data = program.to_bytes(write_entries(_entries(named.buffers())))
-    with open(path, "wb") as f:
-        f.write(data)
+    write_file(path, [data])
 
 
 @dataclass(frozen=True)
@@ -109,10 +108,7 @@ def save_steps(
     entries = _entries({name: value for name, value in buffers.items() if name not in zeros})
     values = [entries_header(entries), *(entry.data for entry in entries.values())]
     head = bundle.head(values)
-    with open(path, "wb") as f:
-        f.write(head)
-        for piece in values:
-            f.write(piece)
+    write_file(path, [head, *values])
 
 
 def _write_c(*arguments: Any) -> None:

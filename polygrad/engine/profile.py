@@ -154,7 +154,7 @@ class _ProfilingRunner:
             self.timed.append((part, part.executable.measure(buffers, arena, variables)))
 
 
-@exclusive()
+@exclusive
 def profile(compute: Callable[[], object], seconds: float = 0.1) -> Profile:
     """Call `compute` again and again for some `seconds`; its launches, and the mean time of each.
 

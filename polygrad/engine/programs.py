@@ -22,7 +22,7 @@ from polygrad.engine.running import Outcome, await_run, outcome, run_program
 from polygrad.engine.scalar_arguments import Family
 from polygrad.engine.stats import stats
 from polygrad.errors import ArgumentError
-from polygrad.helpers import LRU, Context, debug_level, env_text
+from polygrad.helpers import LRU, Context, debug_level, env_text, set_all
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.runtime.interface import Executable, Handle
 from polygrad.runtime.program import Program
@@ -148,21 +148,22 @@ def _execute(
         await_run()
         try:
             _perform(ready, buffers, variables, lambda: _is_repeatable(roots))
-            _keep_values(ready.compiled, roots, slots, buffers)
+            set_all(*_values(ready.compiled, roots, slots, buffers))
         except BaseException:
             _after_exception(ready, roots, slots, buffers)
             raise
     else:
-        watch.recording.runs.append(
-            RecordedRun(program, buffers, variables, lambda: _perform(ready, buffers, variables))
-        )
-        _keep_values(ready.compiled, roots, slots, buffers)
+        recording = watch.recording
+        run = RecordedRun(program, buffers, variables, lambda: _perform(ready, buffers, variables))
+        objects, names, values = _values(ready.compiled, roots, slots, buffers)
+        # at once: a run that is recorded, and whose values are not kept, would be made again
+        set_all([*objects, recording], [*names, "runs"], [*values, [*recording.runs, run]])
 
 
 def _after_exception(ready: _Ready, roots: list[UOp], slots: list[UOp], buffers: list[Buffer | None]) -> None:
     """Update nodes and memory after a run that an exception has ended."""
     if outcome() is Outcome.WHOLE:
-        _keep_values(ready.compiled, roots, slots, buffers)
+        set_all(*_values(ready.compiled, roots, slots, buffers))
     elif outcome() is Outcome.HALF:
         program = ready.compiled.program
         for launch in program.launches:
@@ -194,19 +195,24 @@ def _is_repeatable(roots: list[UOp]) -> bool:
     return True
 
 
-def _keep_values(
+def _values(
     compiled: Compiled, roots: list[UOp], slots: list[UOp], buffers: list[Buffer | None]
-) -> None:
-    """Keep the computed values on their nodes."""
+) -> tuple[list[Any], list[str], list[Any]]:
+    """The computed values, to be kept on their nodes, and the new versions of memory: for `set_all`."""
+    versions: dict[Allocation, int] = {}
+    kept = []
     for root, position in zip(roots, compiled.outputs, strict=True):
         buffer = buffers[position]
         assert buffer is not None
         if root.op is Ops.AFTER:  # roots come oldest version first: each replaces the previous ones
-            buffer.allocation.version += 1
-            buffer = buffer.alias()
+            allocation, buffer = buffer.allocation, buffer.alias()
+            buffer.version = versions[allocation] = versions.get(allocation, buffer.version) + 1
         elif position < len(slots):  # a custom kernel has just written it
             buffer = buffer.alias()
-        root.value = UOp.buffer_of(buffer, root.dtype)
+            buffer.version = versions.get(buffer.allocation, buffer.version)
+        kept.append(UOp.buffer_of(buffer, root.dtype))
+    names = ["version"] * len(versions) + ["value"] * len(roots)
+    return [*versions, *roots], names, [*versions.values(), *kept]
 
 
 def _perform(

@@ -6,6 +6,7 @@ node (`UOp.value`), so nothing is computed twice.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -276,8 +277,7 @@ def _compute_apart(stored: dict[UOp, UOp]) -> None:
     """Store values. Those that are older than the capture in progress are stored outside of the capture."""
     older = [n for n in stored if n.op not in GroupOp.Memory and _is_older(n)]
     if older:
-        with watch.pause():
-            realize([stored[n] for n in older])
+        watch.paused(lambda: realize([stored[n] for n in older]))
     realize([stored[n] for n in stored if n not in older])
 
 
@@ -410,8 +410,7 @@ def _run(todo: list[UOp], device: str, pending: PendingGraph) -> None:
             break
         separate = [n for n in stale if _is_older(n)] if watch.recording is not None else []
         if separate:
-            with watch.pause():
-                _preserve(separate)
+            watch.paused(functools.partial(_preserve, separate))
             stale = [n for n in stale if n not in separate]
             pending = PendingGraph(todo)
             pending.add([n for n in stale if is_uncomputed(n)])
@@ -425,9 +424,12 @@ def _run(todo: list[UOp], device: str, pending: PendingGraph) -> None:
         copies = {n: n.clone() for n in stale if stored_value(n) is not None}
         pending.add(copies.values())
         roots = dedup([*pending.writes, *todo, *(copies.get(n, n) for n in stale)])
-    run(roots, pending, device)
-    for node, copy in copies.items():
-        node.value = copy.value
+    try:
+        run(roots, pending, device)
+    finally:  # a run that an exception ends may be whole
+        for node, copy in copies.items():
+            if copy.value is not None:
+                node.value = copy.value
 
 
 def _compute_earlier(pending: PendingGraph) -> bool:
@@ -436,8 +438,7 @@ def _compute_earlier(pending: PendingGraph) -> bool:
         return False
     earlier = [n for n in pending.order if n in watch.recording.lazy_values and is_uncomputed(n)]
     if earlier:
-        with watch.pause():
-            realize(earlier)
+        watch.paused(lambda: realize(earlier))
     return bool(earlier)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from polygrad.errors import CaptureError
 from polygrad.runtime.buffer import Allocation, Buffer
@@ -17,6 +17,7 @@ from polygrad.runtime.interface import Handle
 from polygrad.runtime.program import Program
 from polygrad.uop.node import UOp
 
+R = TypeVar("R")
 # Runs a Program on these buffers, in this arena, with these variables, as an Executable does.
 Runner = Callable[[Program, Sequence[Handle | None], Handle | None, Mapping[str, int]], None]
 
@@ -94,12 +95,11 @@ class Watch:
         if self.recording is not None:
             raise CaptureError(f"captured function: {what}: expected only work on the device: {remedy}")
 
-    @contextlib.contextmanager
-    def pause(self) -> Iterator[None]:
-        """`with watch.pause():` Programs run, also inside a capture."""
+    def paused(self, call: Callable[[], R]) -> R:
+        """`call()`, in which Programs run, also inside a capture."""
         recording, self.recording = self.recording, None
-        try:
-            yield
+        try:  # no `with`: a signal's handler may raise where its block begins to end
+            return call()
         finally:
             self.recording = recording
 

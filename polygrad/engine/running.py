@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 
 from polygrad.engine.devices import Device
 from polygrad.errors import ArgumentError, RunTimeoutError
-from polygrad.monitor import HAS_THREADS, released
+from polygrad.monitor import HAS_THREADS, run_released
 from polygrad.runtime.interface import Control, Executable, Handle, Runtime
 from polygrad.runtime.program import Program
 from polygrad.runtime.undo import SAVED_BYTES, UndoPlan, undo_plan
@@ -83,21 +83,21 @@ def run_program(
     """
     if timeout is not None:
         _check_timeout(timeout, executable, program)
-    _state.ended, _state.executable, executable.calls_made = None, executable, ()
+    executable.calls_made = ()
+    _state.ended, _state.executable = None, executable
     started = time.perf_counter()
     if executable.in_python:
         _run_in_python(executable, program, buffers, arena, variables, runtime)
     elif timeout is not None or (executable.killable and _may_be_interrupted()):
-        with released():
-            _run_apart(executable, program, buffers, arena, variables, repeatable, runtime, timeout)
+        run_released(
+            lambda: _run_apart(executable, program, buffers, arena, variables, repeatable, runtime, timeout)
+        )
     elif executable.seconds < _SHORT_SECONDS:
         executable.run(buffers, arena, variables)
+    elif executable.seconds < _BRIEF_SECONDS or not executable.stoppable or not _may_be_interrupted():
+        run_released(lambda: executable.run(buffers, arena, variables))
     else:
-        with released():
-            if executable.seconds < _BRIEF_SECONDS or not executable.stoppable or not _may_be_interrupted():
-                executable.run(buffers, arena, variables)
-            else:
-                _run_apart(executable, program, buffers, arena, variables, repeatable)
+        run_released(lambda: _run_apart(executable, program, buffers, arena, variables, repeatable))
     _state.ended = Outcome.WHOLE
     executable.seconds = time.perf_counter() - started
 
@@ -160,8 +160,10 @@ def _run_in_python(
     """Run a Program whose launches are Python: an exception may end it anywhere."""
     saved = _Saved.of(runtime or Device[program.device], undo_plan(program, _ALL_BYTES), buffers)
     try:
-        with released() if executable.seconds >= _SHORT_SECONDS else contextlib.nullcontext():
+        if executable.seconds < _SHORT_SECONDS:
             executable.run(buffers, arena, variables)
+        else:
+            run_released(lambda: executable.run(buffers, arena, variables))
     except BaseException:
         saved.restore()
         _state.ended = Outcome.STOPPED

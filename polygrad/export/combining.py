@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from polygrad.errors import ArgumentError, ProgramError
 from polygrad.export.files import read_file
-from polygrad.nn.sealed_files import write_whole
+from polygrad.helpers import write_file
 from polygrad.runtime.bundle import Bundle
 
 
@@ -42,7 +41,7 @@ def combine(sources: Sequence[Any], path: str | os.PathLike[str]) -> None:
         bundle = Bundle(first.kind, first.settings, targets, first.files, first.zeros)
     except ProgramError as e:
         raise ArgumentError(f"combine: sources: {e}") from e
-    write_whole(Path(path), [bundle.head([values]), values])  # `path` may be one of the sources, and mapped
+    write_file(path, [bundle.head([values]), values])  # `path` may be one of the sources, and mapped
 
 
 def _difference(a: Bundle, b: Bundle) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.export.files import open_file, read_values
 from polygrad.export.programs import Programs, TensorSpec
-from polygrad.helpers import prod
+from polygrad.helpers import prod, write_file
 from polygrad.monitor import computing
 from polygrad.nn.safetensors import TensorEntry, read_entries, write_entries
 from polygrad.runtime.buffer import Buffer
@@ -99,8 +99,7 @@ class Model:
             entries[spec.name] = TensorEntry(spec.dtype, shape, self._programs.value(spec.name).read())
         whole = write_entries(entries)
         if path is not None:
-            with open(path, "wb") as f:
-                f.write(whole)
+            write_file(path, [whole])
         return whole
 
     @computing

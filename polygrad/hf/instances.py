@@ -19,6 +19,7 @@ from polygrad.generation.requests import Completion, Grammar, NoText, Piece, Req
 from polygrad.generation.sampling import Sampling
 from polygrad.generation.scheduler import Scheduler
 from polygrad.generation.scheduler import Sequence as Running
+from polygrad.helpers import write_file
 from polygrad.hf.constraints import token_grammar
 from polygrad.hf.exporting import write_language_model
 from polygrad.hf.files import has_tokenizer, json_fields
@@ -97,7 +98,7 @@ class HFInstance(Instance):
         target.mkdir(parents=True, exist_ok=True)
         for name, data in self._files.items():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
-            (target / name).write_bytes(data)
+            write_file(target / name, [data])
         all_weights = _unpack(self.weights(), self._packed())
         text = json.dumps(_with_dtype(self.config.values, all_weights.values()), indent=2)
         (target / "config.json").write_text(text + "\n", encoding="utf-8")

@@ -13,7 +13,7 @@ from polygrad.dtype import DType, dtypes
 from polygrad.engine.devices import Device
 from polygrad.engine.realize import buffer_from
 from polygrad.errors import ArgumentError
-from polygrad.helpers import argsort, prod
+from polygrad.helpers import argsort, prod, write_file
 from polygrad.nn.archives import read_tar, read_zip
 from polygrad.nn.gguf import Blocks, read_gguf
 from polygrad.nn.quantization import dequantize
@@ -245,10 +245,7 @@ def fs_store(tensor: Tensor, folder: str | os.PathLike[str]) -> str:
     path = os.path.join(folder, name[:2], name)
     if not os.path.exists(path):
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        temporary = f"{path}.{os.getpid()}"
-        with open(temporary, "wb") as f:
-            f.write(raw)
-        os.replace(temporary, path)  # atomic: concurrent readers see the whole file or none
+        write_file(path, [raw])  # concurrent readers see the whole file or none
     return name
 
 

@@ -24,7 +24,7 @@ from polygrad.nn.param_groups import GroupRecord, ParamGroup
 from polygrad.nn.parameter import is_buffer
 from polygrad.nn.state import get_state_dict, load_state_dict
 from polygrad.tensor.autograd import drop_unread_gradients
-from polygrad.tensor.core.aliasing import memory_under, storage_of
+from polygrad.tensor.core.aliasing import all_or_none, memory_under, storage_of
 from polygrad.tensor.core.convert import pack
 from polygrad.tensor.tensor import Tensor
 from polygrad.uop.ops import Ops
@@ -302,10 +302,13 @@ class Optimizer(_Clipping):
                 "parameters: call backward() on a loss computed from them, outside of Tensor.no_grad()"
             )
         drop_unread_gradients()
-        with Tensor.no_grad():
-            self._clip()
-            self._split_clocks()
-            state = [t for part in self._parts() for t in self._step(part)]
+        write_step: Callable[[], list[Tensor]] = Tensor.no_grad()(self._write_step)
+        return all_or_none(write_step)  # an interrupted step leaves no state ahead of parameters
+
+    def _write_step(self) -> list[Tensor]:
+        self._clip()
+        self._split_clocks()
+        state = [t for part in self._parts() for t in self._step(part)]
         return [*state, *self.params, *self.buffers]
 
     def _check_mode(self) -> None:

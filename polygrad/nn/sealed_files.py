@@ -7,14 +7,13 @@ read such a file as any safetensors file.
 from __future__ import annotations
 
 import hashlib
-import os
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polygrad.errors import ArgumentError, PolygradError
+from polygrad.helpers import write_file
 from polygrad.nn.files import file_bytes, tensor_of_bytes
 from polygrad.nn.safetensors import TensorEntry, entries_header, read_entries, read_header
 from polygrad.tensor.tensor import Tensor
@@ -78,28 +77,8 @@ def read_sealed(source: Any, where: str) -> tuple[dict[str, Tensor], dict[str, s
     return tensors, metadata
 
 
-def write_whole(path: Path, parts: Iterable[Bytes]) -> None:
-    """Write a file so that there is the old one or the new one at any time, also after a power failure.
-    Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        with open(temporary, "wb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    if os.name == "posix" and sys.platform != "emscripten":  # elsewhere a folder is no file
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
 def write_snapshot(path: Path, snapshot: Snapshot) -> None:
-    """Write a file of a snapshot, as `write_whole` does. Raises OSError."""
-    write_whole(path, snapshot.parts())
+    """Write a file of a snapshot: there is the old one or the new one at any time, also after a power
+    failure. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_file(path, snapshot.parts(), sync=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from polygrad.dtype import to_dtype
 from polygrad.errors import ArgumentError, ShapeError
-from polygrad.helpers import dedup
+from polygrad.helpers import dedup, write_file
 from polygrad.nn.archives import check_name
 from polygrad.nn.files import (
     TensorIO,
@@ -226,11 +226,10 @@ def safe_save(
     tensors: Mapping[str, Tensor], fn: str | os.PathLike[str] | None = None, metadata: Any = None
 ) -> bytes:
     """Write Tensors to the safetensors file `fn`, if given, and return its bytes. `metadata`: a dict of
-    strings."""
+    strings. At any time there is the old file or the new one."""
     contents = _safetensors(tensors, metadata)
     if fn is not None:
-        with open(fn, "wb") as f:
-            f.write(contents)
+        write_file(fn, [contents])
     return contents
 
 
@@ -263,8 +262,7 @@ def safe_save_sharded(
         safe_save(shard, os.path.join(folder, file), metadata)
         file_by_name |= dict.fromkeys(shard, file)
     path = os.path.join(folder, f"{name}.safetensors.index.json")
-    with open(path, "wb") as f:
-        f.write(write_index(file_by_name, sum(int(t.nbytes()) for t in tensors.values())))
+    write_file(path, [write_index(file_by_name, sum(int(t.nbytes()) for t in tensors.values()))])
     return path
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from polygrad.capture.arguments import result_names
 from polygrad.engine.recording import Recording, record
 from polygrad.errors import ArgumentError, OnnxError
-from polygrad.helpers import prod
+from polygrad.helpers import prod, write_file
 from polygrad.monitor import computing
 from polygrad.nn.state import get_state_dict
 from polygrad.onnx.channels_last import channels_first
@@ -82,8 +82,7 @@ def save(
         raise OnnxError(
             f"save: {len(data)} bytes are more than an ONNX file may have: say external_data=True"
         )
-    with open(path, "wb") as file:
-        file.write(data)
+    write_file(path, [data])
 
 
 # --- the function

@@ -25,10 +25,10 @@ class Allocation:
     allocated_bytes = 0  # in use, on all devices
     taken_bytes = 0  # since the start, with freed memory
     _next_reclaim = _RECLAIM_BYTES
+    _handle: Handle = None
+    _damaged: Handle = None  # the handle, while the memory is half-written
 
     def __init__(self, runtime: Runtime, nbytes: int) -> None:
-        self._handle: Handle = None
-        self._damaged: Handle = None  # the handle, while the memory is half-written
         self.runtime, self.nbytes = runtime, nbytes
         self.version = 0  # the number of writes since it was first filled
         self.written_at: tuple[str, int] | None = None  # the file and line of the last write
@@ -86,10 +86,12 @@ class Allocation:
         cls.taken_bytes += nbytes
 
     def __del__(self, exiting: Callable[[], bool] = sys.is_finalizing) -> None:
-        self.repair()
-        if self._handle is not None and not exiting():
-            defer(functools.partial(_free, self.runtime, self._handle, self.nbytes))
-            self._handle = None
+        if exiting():
+            return
+        handle = self._handle if self._damaged is None else self._damaged
+        if handle is not None:
+            defer(functools.partial(_free, self.runtime, handle, self.nbytes))
+            self._handle = self._damaged = None
 
 
 def _free(runtime: Runtime, handle: Handle, nbytes: int) -> None:
@@ -127,6 +129,9 @@ class Foreign(Allocation):
     def __init__(self, runtime: Runtime, nbytes: int, handle: Handle, keep: object) -> None:
         super().__init__(runtime, nbytes)
         self._there, self._keep = handle, keep
+
+    def __del__(self, exiting: Callable[[], bool] = sys.is_finalizing) -> None:
+        """Nothing is freed."""
 
     def damage(self) -> None:
         if self._damaged is None:

@@ -36,7 +36,7 @@ class Heap:
     def __init__(self, grow: Callable[[int], int], limit: int, end: int = 0, start: int = ALIGN) -> None:
         self._grow, self.limit = grow, limit // ALIGN * ALIGN
         self.allocated = 0  # bytes in use, with rounding
-        self._end = start  # the end of the managed space; the guard after it is not managed
+        self._start = self._end = start  # the end of the managed space; the guard after it is not managed
         self._used: dict[int, int] = {}  # address -> size
         self._free: dict[int, int] = {}  # address -> size
         self._free_by_end: dict[int, int] = {}  # end -> address
@@ -53,7 +53,7 @@ class Heap:
 
     def allocate(self, nbytes: int) -> int:
         """The address of `nbytes` bytes. Raises OutOfMemoryError, and then nothing has changed."""
-        size = max(-(-nbytes // ALIGN), 1) * ALIGN
+        size, address = max(-(-nbytes // ALIGN), 1) * ALIGN, None
         self._busy = True
         try:
             address = self._find(size)
@@ -67,6 +67,13 @@ class Heap:
                 self._add_free(address + size, remaining)
             self._used[address] = size
             self.allocated += size
+        except OutOfMemoryError:
+            raise
+        except BaseException:  # of a signal's handler
+            if address is not None:
+                self._used.pop(address, None)
+            self._rebuild()
+            raise
         finally:
             self._busy = False
             if self._pending_free:
@@ -101,14 +108,33 @@ class Heap:
         self._busy = True
         try:
             while self._pending_free:
-                address = self._pending_free.pop()
+                address = self._pending_free[-1]
+                del self._pending_free[-1]
                 size = self._used.pop(address, 0)
                 if not size:
                     raise InternalError(f"heap: free of {address}, expected the address of a live allocation")
                 self.allocated -= size
                 self._add_free(address, size)
+        except InternalError:
+            raise
+        except BaseException:
+            self._used.pop(address, None)
+            self._rebuild()
+            raise
         finally:
             self._busy = False
+
+    def _rebuild(self) -> None:
+        """Make the free lists anew, of what is not in use: an exception came while they changed."""
+        self._free, self._free_by_end, self._bins, self._nonempty = {}, {}, {}, 0
+        end = self._start
+        for address in sorted(self._used):
+            if address > end:
+                self._add_free(end, address - end)
+            end = address + self._used[address]
+        if end < self._end:
+            self._add_free(end, self._end - end)
+        self.allocated = sum(self._used.values())
 
     def _find(self, size: int) -> int | None:
         """The free block to take `size` bytes from: the best fit in its own bin, else the oldest of the next

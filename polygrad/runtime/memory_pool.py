@@ -47,9 +47,10 @@ class MemoryPool:
         size = self.size_class(nbytes)
         free_list = self.kept.get(size)
         if free_list:
-            memory = free_list.pop()
-            self.kept_bytes -= size
             self.kept.move_to_end(size)
+            memory = free_list[-1]  # no calls from here: a signal's handler comes before or after
+            del free_list[-1]
+            self.kept_bytes -= size
         else:
             try:
                 memory = self._create(size)
@@ -63,11 +64,14 @@ class MemoryPool:
 
     def free(self, memory: Any) -> None:
         """Return memory to the pool, or free it if it is larger than the limit."""
-        size = self.live.pop(memory)
+        size = self.live[memory]
         if size > self.limit:
+            del self.live[memory]
             self._destroy(memory)
             return
-        self.kept.setdefault(size, []).append(memory)
+        free_list = self.kept.setdefault(size, [])
+        free_list += [memory]
+        del self.live[memory]
         self.kept_bytes += size
         if self.kept_bytes > self.limit:
             self.trim(self.limit // 2)
@@ -77,7 +81,9 @@ class MemoryPool:
         while self.kept_bytes > limit:
             size, free_list = next(iter(self.kept.items()))
             while free_list and self.kept_bytes > limit:
-                self._destroy(free_list.pop())
+                memory = free_list[-1]
+                del free_list[-1]
                 self.kept_bytes -= size
+                self._destroy(memory)
             if not free_list:
                 del self.kept[size]

@@ -14,7 +14,7 @@ from polygrad.monitor import HAS_THREADS
 from polygrad.nn.sealed_files import Snapshot, write_snapshot
 from polygrad.tensor.tensor import Tensor
 
-_NAME = re.compile(r"step-(\d{9})(?:-(\d{5})-of-(\d{5}))?\.safetensors(\.\d+)?")
+_NAME = re.compile(r"step-(\d{9})(?:-(\d{5})-of-(\d{5}))?\.safetensors(\.[0-9a-f]+)?")
 
 
 @dataclass(frozen=True, slots=True)

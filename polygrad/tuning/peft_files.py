@@ -14,7 +14,7 @@ from typing import Any
 
 from polygrad import nn
 from polygrad.errors import ArgumentError, ModelError
-from polygrad.helpers import dedup
+from polygrad.helpers import dedup, write_file
 from polygrad.models.fields import Fields
 from polygrad.nn.files import tensor_of_bytes
 from polygrad.nn.safetensors import TensorEntry, read_entries
@@ -80,7 +80,7 @@ def save_adapters(adapters: Adapters, folder: str | os.PathLike[str]) -> None:
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     for name, data in adapter_files(adapters).items():
-        (target / name).write_bytes(data)
+        write_file(target / name, [data])
 
 
 def load_adapters(model: Any, folder: str | os.PathLike[str] | Mapping[str, bytes]) -> Adapters:

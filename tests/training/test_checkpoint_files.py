@@ -262,13 +262,13 @@ class AtStep(Callback):
 def test_steps_go_on_while_a_file_is_written_of_the_state_before_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    may_write, write_whole, weights = threading.Event(), sealed_files.write_whole, []
+    may_write, write_file, weights = threading.Event(), sealed_files.write_file, []
 
-    def slow(path: Path, parts: Any) -> None:
+    def slow(path: Path, parts: Any, sync: bool) -> None:
         assert may_write.wait(60)
-        write_whole(path, parts)
+        write_file(path, parts, sync)
 
-    monkeypatch.setattr(sealed_files, "write_whole", slow)
+    monkeypatch.setattr(sealed_files, "write_file", slow)
 
     def look(run: TrainingRun) -> None:
         assert list(tmp_path.iterdir()) == []
@@ -281,14 +281,14 @@ def test_steps_go_on_while_a_file_is_written_of_the_state_before_them(
     assert values == [weights[0], model.weight.tolist()] and values[0] != values[1]
 
 
-def fails(path: Path, parts: Any) -> None:
+def fails(path: Path, parts: Any, sync: bool) -> None:
     raise OSError("no room")
 
 
 def test_what_cannot_be_written_is_an_error_of_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sealed_files, "write_whole", fails)
+    monkeypatch.setattr(sealed_files, "write_file", fails)
     steps: list[int] = []
     watch = [AtStep(step, lambda run: steps.append(run.step)) for step in (5, 6)]
     with pytest.raises(OSError, match="no room"):
@@ -301,7 +301,7 @@ def test_what_cannot_be_written_is_an_error_of_the_run(
 
 
 def test_another_error_is_the_one_that_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sealed_files, "write_whole", fails)
+    monkeypatch.setattr(sealed_files, "write_file", fails)
 
     def interrupt(run: TrainingRun) -> None:
         raise KeyboardInterrupt

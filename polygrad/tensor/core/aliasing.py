@@ -14,7 +14,7 @@ import contextlib
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from polygrad.dtype import dtypes
 from polygrad.engine.normalize import is_uncomputed, value_of, with_sizes
@@ -23,7 +23,7 @@ from polygrad.engine.recording import Recording, watch
 from polygrad.engine.sharding import check_writable
 from polygrad.errors import ArgumentError, CaptureError, InternalError
 from polygrad.gradient import scatter_into_base
-from polygrad.helpers import caller
+from polygrad.helpers import caller, set_all
 from polygrad.monitor import computing
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.tensor.core.modes import modes
@@ -38,6 +38,9 @@ _ELEMENTS_STAY = frozenset({Ops.DETACH, Ops.CONTIGUOUS, Ops.BITCAST})
 # PAD occurs in views because strided views and diagonals are padded, reshaped to rows and shrunk again. A pad
 # that the user asks for makes a value (`_with`).
 _VIEWS = GroupOp.Movement | _ELEMENTS_STAY
+
+
+R = TypeVar("R")
 
 
 class Storage:
@@ -80,12 +83,14 @@ class Storage:
     def update(self, node: UOp) -> None:
         """Make `node`, with as many elements, the newest version."""
         views = [(tensor, tensor.uop) for tensor in self.tensors()]  # may bring them into a capture
-        old, self.node = self.node, node.base
-        if node is not old:
-            new = node.reshape(old.shape)
-            replacements, is_stored = {old: new}, memory_under(new) is not None
-            for tensor, uop in views:
-                tensor.uop = _rebase(uop, replacements, is_stored)
+        old, node = self.node, node.base
+        if node is old:
+            return
+        new = node.reshape(old.shape)
+        replacements, is_stored = {old: new}, memory_under(new) is not None
+        nodes = [_rebase(uop, replacements, is_stored) for _, uop in views]
+        # one call, so that an exception of a signal's handler comes before all of them or after
+        set_all([self, *[t for t, _ in views]], ["node", *["uop"] * len(views)], [node, *nodes])
 
 
 def storage_of(tensor: Any) -> Storage:
@@ -220,6 +225,25 @@ def watch_writes() -> Iterator[weakref.WeakSet[Storage]]:
 
     with observe_writes(observe):
         yield written
+
+
+def all_or_none(work: Callable[[], R]) -> R:
+    """`work()`. If it raises, the writes that it has made are taken back, except for those that are carried
+    out already."""
+    before: dict[Storage, UOp] = {}
+
+    def note(storage: Storage | None, tensors: Sequence[Any], value: UOp) -> None:
+        if storage is not None:
+            before.setdefault(storage, storage.node)
+
+    try:
+        with observe_writes(note):
+            return work()
+    except BaseException:
+        for storage, node in before.items():
+            if is_uncomputed(storage.node):
+                storage.update(node)
+        raise
 
 
 def announce_write(storage: Storage | None, tensors: Sequence[Any], value: UOp) -> None:

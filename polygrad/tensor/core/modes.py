@@ -61,8 +61,11 @@ class GradMode:
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            with GradMode(self.enabled):
+            before, modes.grad_enabled = modes.grad_enabled, self.enabled
+            try:  # no `with`: a signal's handler may raise where __exit__ begins
                 return function(*args, **kwargs)
+            finally:
+                modes.grad_enabled = before
 
         return call
 

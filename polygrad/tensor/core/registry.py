@@ -9,9 +9,12 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
+
+from polygrad.helpers import set_all
 
 _serial = itertools.count(1).__next__
 _alive: dict[weakref.ref[Any], int] = {}  # in the order in which they were made, each with its serial number
@@ -59,7 +62,7 @@ def live_tensors(since: int = 0) -> list[Any]:
 
 
 class SetAside:
-    """`with SetAside(present, meet):` all live Tensors but `present` are set aside.
+    """Between `begin` and `end` all live Tensors but those that are `present` are set aside.
 
     The `uop` of a Tensor that is set aside is empty. When this thread reads it, the Tensor gets its node
     back, is listed among the live Tensors from then on, and `meet` is called with it. So what the block does
@@ -69,39 +72,41 @@ class SetAside:
     older ones that are not set aside.
     """
 
-    def __init__(self, present: Iterable[Any], meet: Callable[[Any], None]) -> None:
+    def __init__(self, meet: Callable[[Any], None]) -> None:
         self.newest = newest()
         self.met: list[weakref.ref[Any]] = []
         self._nodes: dict[int, Any] = {}  # of the Tensors that are set aside, by id
         self._references: dict[int, weakref.ref[Any]] = {}
-        self._present, self._meet, self._thread = list(present), meet, threading.get_ident()
+        self._meet, self._thread = meet, threading.get_ident()
         self._outer: SetAside | None = None
 
-    def __enter__(self) -> SetAside:
+    def begin(self, present: Iterable[Any]) -> None:
+        """Set all live Tensors aside but `present`; none if it raises."""
         references = list(_alive)
         tensors = [t for r in references if (t := r()) is not None]
         ids = list(map(id, tensors))
-        self._references = dict(zip(ids, [r for r in references if r() is not None], strict=True))
-        self._nodes = dict(zip(ids, [t.uop for t in tensors], strict=True))
+        alive = [r for r in references if r() is not None]
+        nodes = [t.uop for t in tensors]
+        self._references, self._nodes = dict(zip(ids, alive, strict=True)), dict(zip(ids, nodes, strict=True))
         self._outer, _Aside.current = _Aside.current, self
         try:
-            for tensor in tensors:
-                del tensor.uop
-            for tensor in self._present:
+            deque(map(delattr, tensors, itertools.repeat("uop")), maxlen=0)
+            for tensor in present:
                 self._bring_back(tensor)
         except BaseException:
-            self.__exit__()
+            self.end()
             raise
-        self._present.clear()
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        for tensor in self.tensors():
-            tensor.uop = self._nodes[id(tensor)]
-        _Aside.current = self._outer
+    def end(self) -> None:
+        """Give all others their nodes back. May be called again, as after an exception at its beginning."""
+        tensors = [t for t in self.tensors() if id(t) in self._nodes]
+        nodes = [self._nodes[id(t)] for t in tensors]
+        set_all(tensors, itertools.repeat("uop"), nodes)
+        if _Aside.current is self:
+            _Aside.current = self._outer
         self._nodes.clear()
         self._references.clear()
-        del self._meet  # which may refer to this object
+        self._meet = _meet_nothing  # the other one may refer to this object
 
     def __contains__(self, tensor: Any) -> bool:
         reference = self._references.get(id(tensor))
@@ -124,8 +129,14 @@ class SetAside:
         return tensor.uop
 
     def _bring_back(self, tensor: Any) -> None:
-        tensor.uop = self._nodes.pop(id(tensor))
-        self.met.append(self._references.pop(id(tensor)))
+        key = id(tensor)
+        tensor.uop = self._nodes[key]
+        self.met.append(self._references[key])
+        del self._references[key], self._nodes[key]
+
+
+def _meet_nothing(tensor: Any) -> None:
+    """What to do with a Tensor that is met after the block."""
 
 
 class _Aside:
