@@ -1,12 +1,12 @@
 """A captured Program, loaded to be run many times.
 
 Where the captured call worked on several devices it is a list of Programs, one after the other, with copies
-between devices where one reads what another has computed.
+between devices where one reads what another has computed, and exchanges with other processes between them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,23 @@ class CopyStep:
 
     source: int
     target: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BeginStep:
+    """Begin an exchange on the buffers with the numbers `positions`. `start` returns what waits for its
+    end."""
+
+    label: str
+    positions: tuple[int, ...]
+    start: Callable[[Sequence[Buffer]], Callable[[], None]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EndStep:
+    """Wait for the end of an exchange."""
+
+    begin: BeginStep
 
 
 class ProgramStep:
@@ -62,6 +79,9 @@ class ProgramStep:
         return of_all if self.positions is None else [of_all[i] for i in self.positions]
 
 
+Step = ProgramStep | CopyStep | BeginStep | EndStep
+
+
 class CapturedProgram:
     """Captured Programs and their buffers, inputs first. `buffers[i]`: the memory of buffer i, None for
     scratch. `roles[i]`: its role.
@@ -72,7 +92,7 @@ class CapturedProgram:
 
     def __init__(
         self,
-        steps: list[ProgramStep | CopyStep],
+        steps: list[Step],
         buffers: list[Buffer | None],
         roles: list[str],
         variables: dict[str, int],
@@ -83,25 +103,31 @@ class CapturedProgram:
         self._handles: list[Handle | None] = []
         self._reached = 0  # the last step that the last run began
         self._damaged = False  # the last run was interrupted
-        self._steps = steps
-        targets = {i for s in self._steps for i in ([s.target] if isinstance(s, CopyStep) else s.targets())}
+        self.steps = steps
+        targets = {i for s in steps for i in _targets(s)}
         self.written = tuple(i for i in sorted(targets) if buffers[i] is not None)
 
     @property
     def programs(self) -> list[Program]:
         """The Programs, in order, without the copies between them."""
-        return [s.program for s in self._steps if isinstance(s, ProgramStep)]
+        return [s.program for s in self.steps if isinstance(s, ProgramStep)]
 
     @property
     def program(self) -> Program:
         """The Program. Raises CaptureError if there are several."""
         programs = self.programs
-        if len(self._steps) != 1:
+        if len(self.steps) != 1:
             devices = " and ".join(sorted({p.device for p in programs}))
+            between = ", with exchanges between them" if self.has_exchanges else ""
             raise CaptureError(
-                f"captured function: it has {len(programs)} Programs on {devices}: use `programs`"
+                f"captured function: it has {len(programs)} Programs on {devices}{between}: use `programs`"
             )
         return programs[0]
+
+    @property
+    def has_exchanges(self) -> bool:
+        """Whether it exchanges memory with other processes."""
+        return any(isinstance(s, BeginStep) for s in self.steps)
 
     def bind(self, position: int, buffer: Buffer) -> None:
         """Bind `buffer`, of the same size and dtype, as buffer number `position`."""
@@ -112,7 +138,7 @@ class CapturedProgram:
     def order_shared_memory(self) -> None:
         """Place barriers again, because buffers share memory that did not in the capture."""
         memory = [i if b is None else b.allocation for i, b in enumerate(self.buffers)]
-        for step in self._steps:
+        for step in self.steps:
             if isinstance(step, ProgramStep):
                 program = place_barriers(step.unlinked, step.select(memory))
                 if program != step.unlinked:
@@ -135,11 +161,18 @@ class CapturedProgram:
             self._repair()
 
     def _run_steps(self, variables: Mapping[str, int]) -> None:
-        for number, step in enumerate(self._steps):
+        waits: dict[BeginStep, Callable[[], None]] = {}
+        for number, step in enumerate(self.steps):
             self._reached = number
             await_run()
             if isinstance(step, CopyStep):
                 self._copy(step)
+                continue
+            if isinstance(step, BeginStep):
+                waits[step] = step.start([self._written_buffer(i) for i in step.positions])
+                continue
+            if isinstance(step, EndStep):
+                waits.pop(step.begin)()
                 continue
             run_loaded(step.executable, step.program, step.select(self._handles), variables)
 
@@ -149,7 +182,7 @@ class CapturedProgram:
         ended = outcome()
         if ended is Outcome.NONE and self._reached == 0:
             return
-        if ended is Outcome.WHOLE and len(self._steps) == 1:
+        if ended is Outcome.WHOLE and len(self.steps) == 1:
             self._repair()
             return
         all_or_nothing = ended is Outcome.STOPPED and self._reached == 0
@@ -173,3 +206,13 @@ class CapturedProgram:
         source, target = self.buffers[step.source], self.buffers[step.target]
         assert source is not None and target is not None
         target.copy_from(source)
+
+
+def _targets(step: Step) -> Iterator[int]:
+    """The numbers of the buffers that a step writes."""
+    if isinstance(step, ProgramStep):
+        yield from step.targets()
+    elif isinstance(step, CopyStep):
+        yield step.target
+    elif isinstance(step, BeginStep):
+        yield from step.positions

@@ -2,7 +2,7 @@
 
 A buffer is identified by its memory. Memory that the capture allocated and that nothing outside of it needs
 is scratch, planned as a whole. Kernels whose results are never read are removed (dead code elimination).
-Consecutive launches on one device are one Program.
+Consecutive launches on one device are one Program, which exchanges with other processes cut (`overlap.py`).
 
 Capturing the kernels of a function is tinygrad's idea (TinyJit), and so is pruning.
 """
@@ -14,12 +14,13 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from polygrad.capture.captured_program import CapturedProgram, CopyStep, ProgramStep
+from polygrad.capture.captured_program import BeginStep, CapturedProgram, CopyStep, EndStep, ProgramStep, Step
+from polygrad.capture.overlap import Begin, End, overlap
 from polygrad.dtype import to_dtype
 from polygrad.engine.assembler import Call, assemble, plan_arena
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import is_uncomputed, stored_value
-from polygrad.engine.recording import RecordedRun, Recording, Transfer
+from polygrad.engine.recording import Exchange, RecordedRun, Recording, Transfer
 from polygrad.errors import CaptureError
 from polygrad.helpers import THREAD_VARIABLES
 from polygrad.runtime.buffer import Allocation, Buffer
@@ -69,7 +70,7 @@ class _Copy(NamedTuple):
         return [self.target]
 
 
-_Item = _Launch | _Copy
+_Item = _Launch | _Copy | Begin
 
 
 @dataclass(slots=True)
@@ -133,7 +134,7 @@ def merge(
         if roles[target] in ("input", "param"):
             roles[target] = "state"
     constant = _constant(items, {b.allocation for b in inputs}, roles) if prune else set()
-    for key in {key for x in items if isinstance(x, _Copy) for key in x.used}:
+    for key in {key for x in items if not isinstance(x, _Launch) for key in x.used}:
         if roles[key] == "scratch":
             memory.allocate(key, "state")
     for b in (*inputs, *outputs):
@@ -141,7 +142,7 @@ def merge(
         memory.devices.setdefault(b.allocation, b.device)
         memory.specs[b.allocation] = BufferSpec(b.size, b.dtype.name, "")
         roles.setdefault(b.allocation, "param")
-    varying_items = [x for i, x in enumerate(items) if i not in constant]
+    varying_items: list[_Item] = [x for i, x in enumerate(items) if i not in constant]
     constant_items = [x for i, x in enumerate(items) if i in constant]
     once = None
     first: list[Hashable] = [b.allocation for b in inputs]
@@ -152,7 +153,7 @@ def merge(
                 memory.allocate(key, "param")
         once = _assemble(constant_items, [], memory, {}, {})
     first += [b.allocation for b in outputs if b.allocation not in first]
-    return Merged(_assemble(varying_items, first, memory, values, bounds), once)
+    return Merged(_assemble(overlap(varying_items), first, memory, values, bounds), once)
 
 
 def _constant(items: list[_Item], inputs: set[Hashable], roles: dict[Hashable, str]) -> set[int]:
@@ -175,7 +176,7 @@ def _constant(items: list[_Item], inputs: set[Hashable], roles: dict[Hashable, s
 
 
 def _assemble(
-    items: list[_Item],
+    items: Sequence[_Item | End],
     first: list[Hashable],
     memory: _Memory,
     values: dict[str, int],
@@ -198,14 +199,20 @@ def _assemble(
     arenas = {
         device: plan_arena(device, device_buffers[device], [x.used for x in items]) for device in devices
     }
-    steps: list[ProgramStep | CopyStep] = []
+    steps: list[Step] = []
+    begun: dict[Begin, BeginStep] = {}
     for device, group in itertools.groupby(items, lambda x: x.device if isinstance(x, _Launch) else ""):
         launches = []
         for x in group:
             if isinstance(x, _Launch):
                 launches.append(x)
-            else:
+            elif isinstance(x, _Copy):
                 steps.append(CopyStep(number[x.source], number[x.target]))
+            elif isinstance(x, Begin):
+                begun[x] = BeginStep(x.label, tuple(number[key] for key in x.keys), x.start)
+                steps.append(begun[x])
+            else:
+                steps.append(EndStep(begun[x.begin]))
         if launches:
             variables = [bounds[name] for name in sorted(bounds)]
             program = assemble(device, device_buffers[device], launches, arenas[device], variables)
@@ -221,8 +228,10 @@ def _is_older(buffer: Buffer) -> bool:
     return buffer.allocation.is_allocated
 
 
-def _gather(records: Iterable[RecordedRun | Transfer], memory: _Memory, live: set[Allocation]) -> list[_Item]:
-    """All launches and copies. Their memory is noted in `memory`."""
+def _gather(
+    records: Iterable[RecordedRun | Transfer | Exchange], memory: _Memory, live: set[Allocation]
+) -> list[_Item]:
+    """All launches, copies and exchanges. Their memory is noted in `memory`."""
     items: list[_Item] = []
 
     def note(key: Hashable, spec: BufferSpec, buffer: Buffer | None, device: str) -> None:
@@ -240,14 +249,18 @@ def _gather(records: Iterable[RecordedRun | Transfer], memory: _Memory, live: se
         if buffer is not None and roles[key] != "scratch":
             memory.buffers.setdefault(key, buffer)
 
+    keys: list[Hashable]
     for number, run in enumerate(records):
-        if isinstance(run, Transfer):
-            for b in (run.source, run.target):
+        if not isinstance(run, RecordedRun):
+            for b in run.buffers:
                 note(b.allocation, BufferSpec(b.size, b.dtype.name, ""), b, b.device)
-            items.append(_Copy(run.source.allocation, run.target.allocation))
+            keys = [b.allocation for b in run.buffers]
+            items.append(
+                _Copy(*keys) if isinstance(run, Transfer) else Begin(run.label, tuple(keys), run.start)
+            )
             continue
         program = run.program
-        keys: list[Hashable] = []
+        keys = []
         for i, (spec, buffer) in enumerate(zip(program.buffers, run.buffers, strict=True)):
             key: Hashable = _Scratch(number, i) if buffer is None else buffer.allocation
             keys.append(key)
@@ -260,7 +273,7 @@ def _gather(records: Iterable[RecordedRun | Transfer], memory: _Memory, live: se
 
 
 def _eliminate_dead(items: list[_Item], roles: dict[Hashable, str]) -> list[_Item]:
-    """The launches and copies whose results are read, or are not scratch."""
+    """What has results that are read, or are not scratch."""
     needed_keys: set[Hashable] = set()
     live = []
     for item in reversed(items):

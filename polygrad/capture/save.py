@@ -141,6 +141,11 @@ def _named(saved: SavedStep, values: Mapping[str, Any], unnamed: dict[Allocation
             "save: expected a step captured without checks, got one captured with CHECK=1 or ANOMALY=1: "
             "capture it anew without"
         )
+    if step.captured.has_exchanges:
+        raise ArgumentError(
+            "save: expected a step of one process, got one that exchanges memory with others: save a step "
+            "that compile_step made, or the weights"
+        )
     if len(step.captured.programs) != 1:
         devices = ", ".join(sorted({p.device for p in step.captured.programs}))
         raise ArgumentError(

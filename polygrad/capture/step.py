@@ -182,6 +182,25 @@ def compile_step(
     CaptureError when `fn` does something that a replay cannot do (see `TinyJit`), GradientError,
     ArgumentError.
     """
+
+    def update(result: Any) -> Any:
+        opt.schedule_step()
+        return result
+
+    return capture_step(fn, model, opt, inputs, update, opt.zero_grad)
+
+
+def capture_step(
+    fn: Callable[..., Any],
+    model: Any,
+    opt: Optimizer | OptimizerGroup,
+    inputs: Sequence[Any],
+    update: Callable[[Any], Any],
+    zero_grad: Callable[[], None],
+) -> CompiledStep:
+    """`compile_step`, with `update(result)` in the place of the optimizer's step. It is called once, after
+    backward, with what `fn` returned, and returns what the step is to return. `zero_grad` discards all
+    gradients."""
     tensors = [Tensor(x) for x in inputs]
     state = [*get_parameters(model), *get_parameters(opt)]
     if state:
@@ -201,13 +220,13 @@ def compile_step(
                     "compile_step: expected fn to return a loss of one element, or a tuple of it, got "
                     f"{actual}"
                 )
-            opt.zero_grad()
+            zero_grad()
             loss.reshape(()).backward()
-            opt.schedule_step()
+            result = update(result)
             guards.check_unchanged("compile_step")
             return clone_tensors(result, tensors)
 
-    step = capture(call, tensors, [f"input {i}" for i in range(len(tensors))], opt.zero_grad)
+    step = capture(call, tensors, [f"input {i}" for i in range(len(tensors))], zero_grad)
     names = parameters.names((model, *tensors), {}, skip=1)
     optimizer = {f"optimizer.{name}": t for name, t in get_state_dict(opt).items()}
     return CompiledStep(step, tensors, names, get_state_dict(model) | optimizer, guards)

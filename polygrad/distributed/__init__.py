@@ -20,10 +20,12 @@ from polygrad.distributed.collectives import (
     broadcast_,
     reduce_scatter,
 )
+from polygrad.distributed.data_parallel import DataParallel, equalize
 from polygrad.distributed.group import init, is_initialized, local_rank, rank, size
 from polygrad.distributed.messages import all_gather_json, broadcast_json
 
 __all__ = [
+    "DataParallel",
     "all_gather",
     "all_gather_json",
     "all_reduce",
@@ -32,6 +34,7 @@ __all__ = [
     "broadcast",
     "broadcast_",
     "broadcast_json",
+    "equalize",
     "init",
     "is_initialized",
     "local_rank",

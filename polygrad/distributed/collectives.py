@@ -1,7 +1,7 @@
 """Collectives on Tensors.
 
 Numbers of 8 and 16 bits are reduced in 32 bits. A result that may be differentiated has the gradient of a sum
-over all ranks' losses.
+over all ranks' losses. Inside a captured function a collective becomes a part of it.
 """
 
 from __future__ import annotations
@@ -10,20 +10,16 @@ import functools
 from typing import Any
 
 from polygrad.distributed.group import Group, group
-from polygrad.distributed.memory import exchange
+from polygrad.distributed.memory import buffer_of, exchange, label_of, memory_like
 from polygrad.distributed.messages import all_gather_json
 from polygrad.dtype import DType, dtypes
-from polygrad.engine.devices import Device
 from polygrad.engine.realize import preserve
 from polygrad.engine.recording import watch
 from polygrad.errors import ArgumentError, DTypeError, RankError, ShapeError
-from polygrad.helpers import caller, prod
-from polygrad.runtime.buffer import Buffer
-from polygrad.tensor.core.aliasing import is_whole, memory_under, realize_tensors, rename, storage_of
+from polygrad.helpers import caller
+from polygrad.tensor.core.aliasing import is_whole, realize_tensors, rename, storage_of
 from polygrad.tensor.custom_gradient import custom_gradient
 from polygrad.tensor.tensor import Tensor
-from polygrad.uop.node import UOp
-from polygrad.uop.ops import Ops
 
 _OPS = ("sum", "mean", "max", "min")
 _REDUCED = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
@@ -190,29 +186,22 @@ def _reduced(x: Tensor, op: str) -> Tensor:
 def _gathered(x: Tensor) -> Tensor:
     engine = group().engine
     source = _own_memory(x)
-    out = _memory(source, engine.size * x.shape[0])
-    exchange(_label("all_gather", source), [_buffer(source), _buffer(out)], engine.all_gather)
+    out = memory_like(source, engine.size * x.shape[0])
+    exchange(label_of("all_gather", source), [buffer_of(source), buffer_of(out)], engine.all_gather)
     return out
 
 
 def _scattered(x: Tensor, op: str) -> Tensor:
     engine = group().engine
     source = _own_memory(x, reduced_dtype(x.dtype))
-    out = _memory(source, x.shape[0] // engine.size)
+    out = memory_like(source, x.shape[0] // engine.size)
     name, engine_op = str(source.dtype), "sum" if op == "mean" else op
     exchange(
-        _label("reduce_scatter", source),
-        [_buffer(source), _buffer(out)],
+        label_of("reduce_scatter", source),
+        [buffer_of(source), buffer_of(out)],
         lambda a, b: engine.reduce_scatter(a.view(name), b.view(name), engine_op),
     )
     return (out / engine.size if op == "mean" else out).cast(x.dtype)
-
-
-def _memory(like: Tensor, length: int) -> Tensor:
-    """New memory with another length of axis 0."""
-    shape = (length, *like.shape[1:])
-    buffer = Buffer(Device[like.device], prod(shape), like.dtype)
-    return Tensor(UOp.buffer_of(buffer, like.dtype), requires_grad=False).reshape(shape)
 
 
 def _in_place(x: Tensor, name: str, call: Any) -> None:
@@ -220,25 +209,11 @@ def _in_place(x: Tensor, name: str, call: Any) -> None:
     realize_tensors([x])
     if not x.numel():
         return
-    buffer = _buffer(x)
+    buffer = buffer_of(x)
     if not is_whole(x):
         raise ArgumentError(
             f"{name}: expected a Tensor with memory of its own, got a view of memory: use clone()"
         )
     preserve({buffer.allocation})
-    exchange(_label(name, x), [buffer], call)
+    exchange(label_of(name, x), [buffer], call)
     rename(storage_of(x), contents_change=True)
-
-
-def _buffer(x: Tensor) -> Buffer:
-    memory = memory_under(x.uop)
-    if memory is None or memory.op is not Ops.BUFFER:
-        raise ArgumentError(
-            "collective: expected a Tensor in memory, got a lazy value: use realize() or detach()"
-        )
-    buffer: Buffer = memory.arg
-    return buffer
-
-
-def _label(name: str, x: Tensor) -> str:
-    return f"{name} of {x.numel()} {x.dtype}"

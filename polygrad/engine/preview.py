@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from polygrad.engine.realize import realize
-from polygrad.engine.recording import RecordedRun, Recording, Transfer, watch
+from polygrad.engine.recording import Exchange, RecordedRun, Recording, Transfer, watch
 from polygrad.monitor import computing
 from polygrad.runtime.buffer import Allocation, Buffer
 from polygrad.uop.intern import table
@@ -29,7 +29,7 @@ def preview(uops: Sequence[UOp], device: str | None = None) -> list[RecordedRun 
             realize(uops, device)
         finally:
             watch.recording = None
-    return recording.runs
+    return [run for run in recording.runs if not isinstance(run, Exchange)]  # `realize` makes none
 
 
 @contextmanager

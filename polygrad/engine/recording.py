@@ -47,6 +47,19 @@ class Transfer:
         self.target.copy_from(self.source)
 
 
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A recorded exchange with other processes. `start` begins it on `buffers`, which it may read and write,
+    and returns what waits for its end. `perform` does both."""
+
+    label: str
+    buffers: tuple[Buffer, ...]
+    start: Callable[[Sequence[Buffer]], Callable[[], None]]
+
+    def perform(self) -> None:
+        self.start(self.buffers)()
+
+
 @dataclass(slots=True)
 class Recording:
     """The runs of a capture, in order.
@@ -66,7 +79,7 @@ class Recording:
     lazy_values: set[UOp] = field(default_factory=set)
     storages: set[Any] = field(default_factory=set)
     lazy_storages: set[Any] = field(default_factory=set)
-    runs: list[RecordedRun | Transfer] = field(default_factory=list)
+    runs: list[RecordedRun | Transfer | Exchange] = field(default_factory=list)
     guards: dict[UOp, bool] = field(default_factory=dict)
     constants: list[UOp] = field(default_factory=list)
     checks: list[Any] = field(default_factory=list)
@@ -112,7 +125,7 @@ def record(recording: Recording, fill: Callable[[Recording], None]) -> Iterator[
     """`with record(recording, fill):` the computations in the block are recorded.
 
     After an exception `fill` gives placeholders their values, and then all recorded runs are made, as if
-    nothing had been captured.
+    nothing had been captured; up to the first exchange, as other processes may have had no exception.
     """
     if watch.recording is not None:
         raise CaptureError("capture: another capture is active: expected no capture inside of another")
@@ -123,6 +136,8 @@ def record(recording: Recording, fill: Callable[[Recording], None]) -> Iterator[
         watch.recording = None
         fill(recording)
         for run in recording.runs:
+            if isinstance(run, Exchange):
+                break
             run.perform()
         raise
     finally:
