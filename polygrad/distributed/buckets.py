@@ -44,7 +44,7 @@ class Bucket:
 def make_buckets(
     params: Sequence[Tensor], nbytes: int, key: Callable[[Tensor], Hashable], joined: bool
 ) -> list[Bucket]:
-    """Buckets of about `nbytes` bytes of gradients, from the last parameter to the first. `key`: equal of all
+    """Buckets of at least `nbytes` bytes of gradients, if there are as many, from the last parameter to the first. `key`: equal of all
     parameters in a bucket. `joined`: all gradients of a bucket are joined."""
     open_buckets: dict[Hashable, list[Tensor]] = {}
     filled: dict[Hashable, int] = {}
@@ -52,13 +52,13 @@ def make_buckets(
     for p in reversed(params):
         k = (p.dtype == dtypes.float64, key(p))
         size = prod(p.shape) * (8 if k[0] else 4)
-        if k in open_buckets and filled[k] + size > nbytes:
-            del open_buckets[k]
         if k not in open_buckets:
             open_buckets[k], filled[k] = [], 0
             out.append((k, open_buckets[k]))
         open_buckets[k].append(p)
         filled[k] += size
+        if filled[k] >= nbytes:
+            del open_buckets[k]
     return [_bucket(k, members, joined) for k, members in out]
 
 
