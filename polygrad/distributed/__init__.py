@@ -23,6 +23,7 @@ from polygrad.distributed.collectives import (
 from polygrad.distributed.data_parallel import DataParallel, equalize
 from polygrad.distributed.group import init, is_initialized, local_rank, rank, size
 from polygrad.distributed.messages import all_gather_json, broadcast_json
+from polygrad.distributed.scoring import score, scores
 
 __all__ = [
     "DataParallel",
@@ -40,5 +41,7 @@ __all__ = [
     "local_rank",
     "rank",
     "reduce_scatter",
+    "score",
+    "scores",
     "size",
 ]
