@@ -45,7 +45,8 @@ class TorchEngine(Engine):
                 host, port = launch.address
                 os.environ.setdefault("MASTER_ADDR", host)
                 os.environ.setdefault("MASTER_PORT", str(port))
-            dist.init_process_group(backend, rank=launch.rank, world_size=launch.size)
+            store = _store_of_this_start(launch)
+            dist.init_process_group(backend, store=store, rank=launch.rank, world_size=launch.size)
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
         self.name = f"torch.distributed ({dist.get_backend()})"
         self._store: Any = dist.PrefixStore("polygrad", dist.distributed_c10d._get_default_store())
@@ -143,6 +144,13 @@ class TorchEngine(Engine):
 
     def abort(self) -> None:
         os._exit(1)
+
+
+def _store_of_this_start(launch: Launch) -> Any:
+    """The store in which ranks find each other. torchrun keeps it when it starts all ranks again, with the
+    addresses and notices of those before, so each start has keys of its own."""
+    store, _, _ = next(dist.rendezvous("env://", launch.rank, launch.size))
+    return dist.PrefixStore(f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}", store)
 
 
 def _tensor(array: Array) -> Any:

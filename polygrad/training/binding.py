@@ -17,7 +17,7 @@ from polygrad.errors import InternalError
 from polygrad.tensor.tensor import Tensor
 from polygrad.training.batches import Batch, BatchSource, FedBatches, RowBatches, pair_of, sources_of
 from polygrad.training.callbacks import Callback, Checkpoints, EarlyStopping
-from polygrad.training.checkpoint import restore, snapshot_of
+from polygrad.training.checkpoint import contents_of, restore
 from polygrad.training.checkpoint_files import checkpoint_name
 from polygrad.training.measures import loss_of, metrics_of
 from polygrad.training.run import TrainingRun, check_settings
@@ -52,7 +52,7 @@ class HeldCheckpoints(Checkpoints):
 
     def _save(self, run: TrainingRun) -> None:
         self._saved = run.step
-        self.held = checkpoint_name(run.step), b"".join(snapshot_of(run).parts())
+        self.held = checkpoint_name(run.step), contents_of(run).to_bytes()
 
 
 class Training:
@@ -198,7 +198,7 @@ class Training:
 
     def checkpoint(self) -> bytes:
         """The state of the run as a safetensors file."""
-        return b"".join(snapshot_of(self._started()).parts())
+        return contents_of(self._started()).to_bytes()
 
     def _started(self) -> TrainingRun:
         if self._run is None:

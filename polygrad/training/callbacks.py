@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from polygrad import nn
 from polygrad.errors import ArgumentError
 from polygrad.tensor.tensor import Tensor
-from polygrad.training.checkpoint import snapshot_of
-from polygrad.training.checkpoint_files import BackgroundWriter, CheckpointFolder
+from polygrad.training.checkpoint import contents_of
+from polygrad.training.writing import CheckpointWriter
 
 if TYPE_CHECKING:
     from polygrad.training.run import TrainingRun
@@ -164,20 +164,17 @@ class Checkpoints(Callback):
         if unit not in ("epoch", "step"):
             raise ArgumentError(f"Checkpoints: unit: expected 'epoch' or 'step', got {unit!r}")
         self.folder, self.every, self.unit, self.keep = Path(folder), every, unit, keep
-        self.background = background
-        self._files = CheckpointFolder(self.folder, keep)
-        self._writer = BackgroundWriter()
+        self._writer = CheckpointWriter(folder, keep, background)
         self._saved = -1
 
     def newest(self) -> Path | None:
         """The newest checkpoint of the folder, for `fit(..., resume=checkpoints.newest())`: a run that may be
-        a first one. None where there is none."""
-        complete = self._files.complete()
-        return complete[max(complete)][0] if complete else None
+        a first one. None where there is none. All ranks call it."""
+        return self._writer.newest()
 
     def on_begin(self, run: TrainingRun) -> None:
         """A run that goes on has a checkpoint of this step. Raises ArgumentError for those of later steps."""
-        self._files.begin(run.step)
+        self._writer.begin(run.step)
         self._saved = run.step
 
     def on_step(self, run: TrainingRun) -> None:
@@ -202,10 +199,8 @@ class Checkpoints(Callback):
 
     def _save(self, run: TrainingRun) -> None:
         self._saved = run.step
-        step, snapshot = run.step, snapshot_of(run)
-        self._writer.start(lambda: self._files.write(step, snapshot))
-        if not self.background:
-            self._writer.wait()
+        contents = contents_of(run)
+        self._writer.save(run.step, contents.tensors, contents.metadata)
 
     def __repr__(self) -> str:
         return f"Checkpoints({str(self.folder)!r}, every={self.every}, unit={self.unit!r}, keep={self.keep})"

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from polygrad import nn
 from polygrad.errors import ArgumentError, PolygradError
-from polygrad.nn.sealed_files import Snapshot, read_sealed, take_snapshot
+from polygrad.nn.sealed_files import read_sealed, take_snapshot
 from polygrad.tensor.tensor import Tensor
-from polygrad.training.checkpoint_files import checkpoint_files, joined, shares
+from polygrad.training.checkpoint_files import checkpoint_files
+from polygrad.training.ranks import gathered, of_rank_0, rank, size
+from polygrad.training.steps import Sums
 
 if TYPE_CHECKING:
     from polygrad.training.run import TrainingRun
@@ -31,10 +35,23 @@ def seed_of(seed: int, *position: int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "little")
 
 
-def snapshot_of(run: TrainingRun, shard: int = 0, shards: int = 1) -> Snapshot:
-    """The state of a run, or the part of it that is in the file of rank `shard` of `shards`."""
-    tensors: dict[str, Tensor] = {"sums": run.steps.trained.values.detach()}
-    tensors |= {f"weights.{name}": t.detach() for name, t in nn.state.get_state_dict(run.model).items()}
+@dataclass(frozen=True)
+class Contents:
+    """What a checkpoint has: Tensors, equal on all ranks, and the metadata of this rank's file."""
+
+    tensors: Mapping[str, Tensor]
+    metadata: Mapping[str, str]
+
+    def to_bytes(self) -> bytes:
+        """The only file of a run of one process."""
+        return b"".join(take_snapshot(self.tensors, self.metadata).parts())
+
+
+def contents_of(run: TrainingRun) -> Contents:
+    """The state of a run; all ranks call it in the same step."""
+    trained = run.steps.trained
+    sums = gathered([trained.rows, *trained.values.tolist()], "checkpoint")
+    tensors = {f"weights.{name}": t.detach() for name, t in nn.state.get_state_dict(run.model).items()}
     plain: dict[str, Any] = {}
     for owner, stateful in _owners(run).items():
         for name, value in stateful.state_dict().items():
@@ -48,21 +65,29 @@ def snapshot_of(run: TrainingRun, shard: int = 0, shards: int = 1) -> Snapshot:
             "epoch": run.epoch,
             "position": run.position,
             "step": run.step,
-            "rows": run.steps.trained.rows,
+            "ranks": size(),
+            "sums": sums,
             "history": run.history.values,
             "plain": plain,
         }
     )
-    names = shares({name: int(t.nbytes()) for name, t in tensors.items()}, shards)[shard]
-    mine = {name: t for name, t in tensors.items() if name in names}
-    return take_snapshot(mine, {"polygrad_training": _VERSION, "state": text})
+    return Contents(tensors, {"polygrad_training": _VERSION, "state": text})
 
 
 def load_checkpoint(source: str | os.PathLike[str], run: TrainingRun) -> None:
-    """Bring a run to the state in a file, or in the newest checkpoint of a folder. Raises ArgumentError for a
-    folder without any, and as `restore` does."""
-    files = checkpoint_files(source)
-    restore(files, run, str(files[0]))
+    """Bring a run to the state in a checkpoint, or in the newest one of a folder, of any number of ranks.
+    Raises ArgumentError for a folder without any, and as `restore` does."""
+    files = of_rank_0([str(path) for path in checkpoint_files(source)], "resume")
+    restore(files, run, files[0])
+
+
+def read_parts(files: Sequence[Any], where: str) -> tuple[dict[str, Tensor], list[dict[str, str]]]:
+    """The Tensors of a checkpoint and the metadata of each file: paths, or bytes, called `where` in errors.
+    Raises ArgumentError for damaged ones, and those of several runs."""
+    parts = [read_sealed(file, f"resume: {where}") for file in files]
+    if len({metadata.get("attempt") for _, metadata in parts}) > 1:
+        raise ArgumentError(f"resume: {where}: its files were written by different runs: choose an older one")
+    return {k: t for tensors, _ in parts for k, t in tensors.items()}, [metadata for _, metadata in parts]
 
 
 def restore(files: Sequence[Any], run: TrainingRun, where: str) -> None:
@@ -71,8 +96,7 @@ def restore(files: Sequence[Any], run: TrainingRun, where: str) -> None:
     Raises ArgumentError where one is damaged, or belongs to a run with another model, other data or other
     settings; then the model is as it was.
     """
-    parts = [read_sealed(file, f"resume: {where}") for file in files]
-    tensors, metadata = joined(parts, where), parts[0][1]
+    tensors, (metadata, *_) = read_parts(files, where)
     if "polygrad_training" not in metadata:
         raise ArgumentError(f"resume: {where}: the file is no checkpoint of a training")
     if (version := metadata["polygrad_training"]) != _VERSION:
@@ -80,9 +104,9 @@ def restore(files: Sequence[Any], run: TrainingRun, where: str) -> None:
     try:
         state = json.loads(metadata["state"])
         settings, plain = dict(state["settings"]), dict(state["plain"])
-        counts = [int(state[name]) for name in ("epoch", "position", "step", "rows")]
+        counts = [int(state[name]) for name in ("epoch", "position", "step")]
         history = {str(k): [float(x) for x in v] for k, v in state["history"].items()}
-        sums = tensors["sums"]
+        sums = [[float(x) for x in row] for row in state["sums"]]
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as e:
         raise ArgumentError(f"resume: {where}: the state is damaged: {e!r}") from e
     expected = _settings(run)
@@ -108,11 +132,18 @@ def restore(files: Sequence[Any], run: TrainingRun, where: str) -> None:
     except (PolygradError, KeyError, TypeError, ValueError) as e:
         raise ArgumentError(f"resume: {where}: {owner}: {e}") from e
     nn.state.load_state_dict(run.model, weights, verbose=False)
-    trained = run.steps.trained
-    trained.values.assign(sums.to(trained.values.device)).realize()
-    run.epoch, run.position, run.step, trained.rows = counts
+    _restore_sums(run.steps.trained, sums)
+    run.epoch, run.position, run.step = counts
     run.history.values.clear()
     run.history.values.update(history)
+
+
+def _restore_sums(sums: Sums, of_ranks: list[list[float]]) -> None:
+    """Go on with this rank's sums; of another number of ranks, rank 0 has those of all."""
+    total = [math.fsum(column) for column in zip(*of_ranks, strict=True)]
+    of_rank = of_ranks if len(of_ranks) == size() else [total]
+    sums.rows, *values = of_rank[rank()] if rank() < len(of_rank) else [0.0] * len(total)
+    sums.values.assign(Tensor(values, dtype=sums.values.dtype, device=sums.values.device)).realize()
 
 
 def _settings(run: TrainingRun) -> dict[str, Any]:

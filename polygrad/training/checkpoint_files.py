@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from polygrad.errors import ArgumentError
-from polygrad.monitor import HAS_THREADS
 from polygrad.nn.sealed_files import Snapshot, write_snapshot
-from polygrad.tensor.tensor import Tensor
 
 _NAME = re.compile(r"step-(\d{9})(?:-(\d{5})-of-(\d{5}))?\.safetensors(\.[0-9a-f]+)?")
 
@@ -124,56 +121,3 @@ def shares(sizes: Mapping[str, int], count: int) -> list[list[str]]:
         out[smallest].append(name)
         totals[smallest] += sizes[name]
     return out
-
-
-class BackgroundWriter:
-    """Writes in a thread while the caller goes on, one thing at a time. Used in a `with` block, at whose end
-    it waits."""
-
-    def __init__(self) -> None:
-        self._thread: threading.Thread | None = None
-        self._errors: list[BaseException] = []
-
-    def start(self, write: Callable[[], object]) -> None:
-        """Begin with `write` when what was begun before has ended. Raises what that raised."""
-        self.wait()
-        if not HAS_THREADS:
-            write()
-            return
-
-        def work() -> None:
-            try:
-                write()
-            except BaseException as e:  # the thread that waits raises it
-                self._errors.append(e)
-
-        self._thread = threading.Thread(target=work, name="polygrad-checkpoint")
-        self._thread.start()
-
-    def wait(self) -> None:
-        """Wait for the end of what was begun. Raises what it raised, once."""
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-        if self._errors:
-            raise self._errors.pop()
-
-    def __enter__(self) -> BackgroundWriter:
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Wait. What a write raises is a note of `error`, if the block raised one."""
-        try:
-            self.wait()
-        except Exception as e:
-            if error is None:
-                raise
-            error.add_note(f"{type(e).__name__}: {e}")
-
-
-def joined(parts: Sequence[tuple[dict[str, Tensor], dict[str, str]]], where: str) -> dict[str, Tensor]:
-    """The Tensors of all files of a checkpoint. Raises ArgumentError where they are of several runs."""
-    attempts = {metadata.get("attempt") for _, metadata in parts}
-    if len(attempts) > 1:
-        raise ArgumentError(f"resume: {where}: its files were written by different runs: choose an older one")
-    return {name: t for tensors, _ in parts for name, t in tensors.items()}

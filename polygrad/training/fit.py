@@ -13,6 +13,7 @@ from polygrad.training.batches import sources_of
 from polygrad.training.callbacks import Callback, Checkpoints
 from polygrad.training.checkpoint import load_checkpoint
 from polygrad.training.measures import Measure, loss_of, metrics_of
+from polygrad.training.ranks import rank, size
 from polygrad.training.run import TrainingRun, check_settings
 from polygrad.training.steps import captured_steps, default_optimizer
 from polygrad.training.termination import termination
@@ -58,6 +59,11 @@ def fit(
         that it would have had without the interruption. `epochs` may be another number.
     progress: a bar on standard error.
 
+    After `distributed.init()`, all ranks call it with the same arguments. Each has its part of each batch, so
+    `batch_size` is of all ranks together and a multiple of their number; a smaller batch that cannot be
+    divided is computed by every rank. Gradients are averaged, and values measured, over all ranks
+    (`DataParallel`).
+
     Each shape of batches is compiled once. Raises ArgumentError, ShapeError, and what `compile_step` raises.
 
     >>> from polygrad import Tensor, nn
@@ -76,19 +82,20 @@ def fit(
     if optimizer is None:
         optimizer = default_optimizer(model)
     steps = captured_steps(model, optimizer, loss_of(loss), metrics_of(metrics))
-    train, measured = sources_of(data, validation, batch_size, seed, shuffle, drop_last)
+    train, measured = sources_of(data, validation, batch_size, seed, shuffle, drop_last, rank(), size())
     run = TrainingRun(model, optimizer, scheduler, steps, train, measured, epochs, scheduler_interval,
                       listeners, seed)  # fmt: skip
     if resume is not None:
         load_checkpoint(resume, run)
     remaining = None if run.total is None else run.total - run.step
-    with termination(any(isinstance(x, Checkpoints) for x in listeners)) as run.should_stop:
+    saves = any(isinstance(x, Checkpoints) for x in listeners)
+    with termination(saves) as is_terminated:
+        run.should_stop = is_terminated if saves else None
         steps_to_take: Iterable[Any] = run.remaining_steps()
-        if progress:
+        if progress and rank() == 0:
             steps_to_take = nn.data.progress(steps_to_take, "training", remaining, run)
         for _ in steps_to_take:
             pass
-        is_terminated = run.should_stop()
-    if is_terminated:
+    if is_terminated():
         signal.raise_signal(signal.SIGTERM)
     return run.history

@@ -14,6 +14,7 @@ from polygrad.tensor.tensor import Tensor
 from polygrad.training.batches import BatchSource
 from polygrad.training.callbacks import Callback
 from polygrad.training.checkpoint import seed_of
+from polygrad.training.ranks import any_rank, rank, size
 from polygrad.training.steps import Steps
 
 
@@ -54,7 +55,7 @@ class TrainingRun:
     step: int = 0
     stop_reason: str = ""
     final_weights: Mapping[str, Tensor] | None = None
-    should_stop: Callable[[], bool] = lambda: False
+    should_stop: Callable[[], bool] | None = None
 
     @property
     def names(self) -> list[str]:
@@ -104,7 +105,7 @@ class TrainingRun:
                 if self.step > before:
                     yield self.step
                 with generator.restored():
-                    Tensor.manual_seed(seed_of(self.seed, self.step))
+                    Tensor.manual_seed(seed_of(self.seed, self.step, *_of_rank()))
                     self.steps.train(batch)
                 self.step += 1
                 self.position += 1
@@ -123,7 +124,8 @@ class TrainingRun:
             nn.state.load_state_dict(self.model, self.final_weights, verbose=False)
 
     def _ask(self) -> None:
-        if not self.stop_reason and self.should_stop():
+        """Stop if any rank was asked to: all after the same step."""
+        if not self.stop_reason and self.should_stop is not None and any_rank(self.should_stop()):
             self.stop("it was asked to")
 
     def _close_after(self, error: BaseException) -> None:
@@ -138,16 +140,19 @@ class TrainingRun:
         return self.epoch < self.epochs and not self.stop_reason
 
     def _end_epoch(self) -> Iterator[None]:
-        if not self.steps.trained.rows:
+        means = self.steps.trained.means_over_ranks()
+        if not means:
             raise ArgumentError(
                 f"data: expected at least one batch in each epoch, got none in epoch {self.epoch}"
             )
-        measured = dict(zip(self.steps.names, self.steps.trained.means(), strict=True))
+        measured = dict(zip(self.steps.names, means, strict=True))
         if self.validation is not None:
             yield from self._validate(self.validation)
             if not self._goes_on():
                 return  # it was stopped meanwhile
-            means = self.steps.evaluated.means()
+            means = self.steps.evaluated.means_over_ranks()
+            if not means:
+                raise ArgumentError("validation: expected at least one batch, got none")
             measured |= {f"val_{name}": mean for name, mean in zip(self.steps.names, means, strict=True)}
         self.steps.trained.clear()
         self.history.add(**measured)
@@ -170,15 +175,20 @@ class TrainingRun:
                 yield None
                 continue
             with generator.restored():
-                Tensor.manual_seed(seed_of(self.seed, -1 - self.epoch, position))  # steps: from 0 on
+                place = (-1 - self.epoch, position, *_of_rank())  # steps: from 0 on
+                Tensor.manual_seed(seed_of(self.seed, *place))
                 self.steps.evaluate(batch)
             position += 1
-            self._ask()
+            if size() == 1:  # ranks have different numbers of batches
+                self._ask()
             if not self._goes_on():
                 return
-        if position == 0:
-            raise ArgumentError("validation: expected at least one batch, got none")
 
     def _call(self, event: str) -> None:
         for callback in self.callbacks:
             getattr(callback, event)(self)
+
+
+def _of_rank() -> tuple[int, ...]:
+    """What distinguishes a rank's random numbers; rank 0 has those of one process."""
+    return (rank(),) if rank() else ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from polygrad import nn
+from polygrad import distributed, nn
 from polygrad.capture.jit import TinyJit
 from polygrad.capture.step import compile_step
 from polygrad.dtype import dtypes
@@ -17,6 +17,7 @@ from polygrad.errors import ArgumentError
 from polygrad.tensor.tensor import Tensor
 from polygrad.training.batches import Batch
 from polygrad.training.measures import Measure
+from polygrad.training.ranks import gathered, size
 
 _RATE = 1e-3
 _MAX_SHAPES = 32  # of batches: more are rather a mistake than a plan
@@ -28,19 +29,25 @@ class Sums:
 
     def __init__(self, count: int, device: str) -> None:
         self.values = Tensor.zeros(count, device=device, dtype=dtypes.float32).contiguous().realize()
-        self.rows = 0
+        self.rows = 0.0
 
     def means(self) -> list[float]:
-        """The mean of each value over all rows."""
+        """The mean of each value over the rows of this rank."""
         return [x / self.rows for x in self.values.tolist()]
+
+    def means_over_ranks(self) -> list[float]:
+        """The mean of each value over all rows of all ranks; [] of none."""
+        parts = gathered([self.rows, *self.values.tolist()], "means")
+        rows, *values = [sum(column) for column in zip(*parts, strict=True)]
+        return [x / rows for x in values] if rows else []
 
     def clear(self) -> None:
         """Begin again."""
         self.values.assign(Tensor.zeros_like(self.values)).realize()
-        self.rows = 0
+        self.rows = 0.0
 
 
-def add_means(sums: Tensor, measured: Mapping[str, Tensor], rows: int) -> None:
+def add_means(sums: Tensor, measured: Mapping[str, Tensor], rows: float) -> None:
     """Add means over `rows` rows to sums over rows; within a captured function, at each replay. Raises
     ArgumentError for what is not a mean over rows."""
     for name, value in measured.items():
@@ -73,14 +80,14 @@ class Steps:
     def train(self, batch: Batch) -> None:
         """Take one step of the optimizer."""
         _by_shape(self._steps, batch, self._make_step)(*batch.tensors)
-        self.trained.rows += batch.rows
+        self.trained.rows += batch.counted
 
     def evaluate(self, batch: Batch) -> None:
         """Measure, outside of training mode."""
         function = _by_shape(self._evaluations, batch, self._make_evaluation)
         with Tensor.no_grad(), Tensor.train(False):
             function(*batch.tensors)
-        self.evaluated.rows += batch.rows
+        self.evaluated.rows += batch.counted
 
 
 def default_optimizer(model: Any) -> nn.optim.Optimizer:
@@ -97,17 +104,19 @@ def captured_steps(model: Any, optimizer: Any, loss: Measure, metrics: Mapping[s
         return {name: function(prediction, *tensors[inputs:]) for name, function in measures.items()}
 
     def make_step(batch: Batch) -> Callable[..., Any]:
-        inputs, rows, sums = len(batch.inputs), batch.rows, steps.trained.values
+        inputs, rows, sums = len(batch.inputs), batch.counted, steps.trained.values
 
         def loss_and_sums(model: Any, *tensors: Tensor) -> Tensor:
             measured = measure(tensors, inputs)
             add_means(sums, measured, rows)
             return measured["loss"]
 
+        if size() > 1:
+            return distributed.DataParallel(loss_and_sums, model, optimizer, *batch.tensors).run
         return compile_step(loss_and_sums, model, optimizer, *batch.tensors).run
 
     def make_evaluation(batch: Batch) -> Callable[..., Any]:
-        inputs, rows, sums = len(batch.inputs), batch.rows, steps.evaluated.values
+        inputs, rows, sums = len(batch.inputs), batch.counted, steps.evaluated.values
 
         @TinyJit
         def add(*tensors: Tensor) -> Tensor:
@@ -127,7 +136,7 @@ def shapes_of(tensors: Sequence[Tensor]) -> tuple[Any, ...]:
 
 def _by_shape(made: dict[Any, Any], batch: Batch, make: Callable[[Batch], Any]) -> Any:
     """The value in `made` for batches of these shapes and dtypes. Raises ArgumentError for too many kinds."""
-    key = shapes_of(batch.tensors)
+    key = (shapes_of(batch.tensors), batch.weight)
     if key not in made:
         if len(made) == _MAX_SHAPES:
             shapes = ", ".join(str(t.shape) for t in batch.tensors)

@@ -15,7 +15,7 @@ from polygrad import nn
 from polygrad.errors import ArgumentError
 from polygrad.nn.sealed_files import write_snapshot
 from polygrad.pictures.curves import chart
-from polygrad.training.checkpoint_files import BackgroundWriter
+from polygrad.training.writing import BackgroundWriter
 from polygrad.tuning.data import Data
 from polygrad.tuning.lora import Adapters
 from polygrad.tuning.peft_files import save_adapters
