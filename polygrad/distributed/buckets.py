@@ -44,8 +44,8 @@ class Bucket:
 def make_buckets(
     params: Sequence[Tensor], nbytes: int, key: Callable[[Tensor], Hashable], joined: bool
 ) -> list[Bucket]:
-    """Buckets of at least `nbytes` bytes of gradients, if there are as many, from the last parameter to the first. `key`: equal of all
-    parameters in a bucket. `joined`: all gradients of a bucket are joined."""
+    """Buckets of at least `nbytes` bytes of gradients, if there are as many, from the last parameter to the
+    first. `key`: equal of all parameters in a bucket. `joined`: all gradients of a bucket are joined."""
     open_buckets: dict[Hashable, list[Tensor]] = {}
     filled: dict[Hashable, int] = {}
     out: list[tuple[Hashable, list[Tensor]]] = []

@@ -15,7 +15,8 @@ from typing import Any
 from polygrad.distributed.group import rank, size
 from polygrad.distributed.messages import broadcast_json
 from polygrad.errors import ArgumentError, ShapeError
-from polygrad.nn.sealed_files import read_sealed, take_snapshot, write_snapshot, write_whole
+from polygrad.helpers import write_file
+from polygrad.nn.sealed_files import read_sealed, take_snapshot, write_snapshot
 from polygrad.tensor.tensor import Tensor
 
 _PLAN = "scores.json"
@@ -129,7 +130,8 @@ def _begin(folder: Path, plan: _Plan) -> dict[str, Any]:
         )
     if before is None:
         text = json.dumps({"rows": plan.rows, "part_rows": plan.part_rows})
-        write_whole(folder / _PLAN, [text.encode()])
+        folder.mkdir(parents=True, exist_ok=True)
+        write_file(folder / _PLAN, [text.encode()], sync=True)
     return {"rows": plan.rows, "parts": plan.missing(folder)}
 
 
