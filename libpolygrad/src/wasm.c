@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,8 @@ static const char *library_path(const pg_model *model) {
 
 static pg_status find_functions(const pg_model *model, struct wasm *wasm, pg_error *error) {
   const char *path = library_path(model);
-  if (!(wasm->library = dlopen(path, RTLD_NOW | RTLD_LOCAL))) {
+  /* It stays: its handlers of signals are the process'. */
+  if (!(wasm->library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE))) {
     const char *reason = dlerror();
     return fail(error, PG_NO_ENGINE,
                 "open: expected wasmtime's shared library at %.200s, which PG_WASMTIME or the options "
