@@ -51,6 +51,7 @@ test-all: python javascript chromium ## every test, more examples for each, then
 	scripts/node24.sh
 	scripts/firefox.sh
 	scripts/ecosystem.sh
+	scripts/languages.sh
 	$(PYTEST) -n $(JOBS) -m "not e2e"
 	$(BIN)/python -m tests.parity
 	npm test --silent
@@ -73,6 +74,7 @@ check: $(STAMPS)/wheel node_modules/.stamp ## formatting, lint and types, Python
 	$(BIN)/python scripts/onnx_table.py --check
 	$(BIN)/python scripts/model_table.py --check
 	$(BIN)/python scripts/second_names.py --check
+	$(BIN)/python scripts/generate_bindings.py --check
 	$(BIN)/python scripts/c_header.py --check
 	npm run check --silent
 
@@ -93,6 +95,10 @@ model-table: $(STAMPS)/packages $(STAMPS)/wheel ## docs/families.md: how near ea
 api: $(STAMPS)/wheel node_modules/.stamp ## generate the JavaScript API from the manifest; review the diff
 	$(BIN)/python -m polygrad.manifest | node scripts/generate_api.mjs
 	node scripts/plain_host.mjs
+
+.PHONY: bindings
+bindings: $(STAMPS)/venv ## generate the declarations of libpolygrad's bindings from its manifest; review the diff
+	$(BIN)/python scripts/generate_bindings.py
 
 .PHONY: docs
 docs: $(STAMPS)/docs ## the documentation, into build/docs; every warning is an error

@@ -1,0 +1,3 @@
+module polygrad
+
+go 1.19

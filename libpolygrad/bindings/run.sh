@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Runs a binding's tests, or its example on what `examples/export_digits.py FOLDER` wrote:
+#
+#     run.sh rust|go|r test
+#     run.sh rust|go|r digits FOLDER [--native]
+#
+# The environment says where the libraries are (POLYGRAD_LIBRARY, PG_WASMTIME), and for tests where the files of
+# tests/binding_models.py are (POLYGRAD_TEST_FILES). What is built goes to build/bindings.
+set -euo pipefail
+cd "$(dirname "$0")"
+build=$(realpath ../..)/build/bindings
+task=$1/$2
+shift 2
+case $task in
+rust/*) export CARGO_TARGET_DIR=$build/rust CARGO_NET_OFFLINE=true && cd rust ;;
+go/*) cd go ;;
+r/*)
+  mkdir -p "$build/r/library"
+  rm -rf "$build/r/polygrad"
+  cp -r r "$build/r/polygrad" # R compiles in the sources' folder
+  R CMD INSTALL --no-test-load "--library=$build/r/library" "$build/r/polygrad" > "$build/r/install.log" 2>&1 ||
+    { cat "$build/r/install.log" >&2 && exit 1; }
+  export R_LIBS=$build/r/library && cd r
+  ;;
+esac
+case $task in
+rust/test) exec cargo test --quiet ;;
+rust/digits) exec cargo run --quiet --release --example digits -- "$@" ;;
+go/test) exec go test . ;;
+go/digits) exec go run ./examples/digits "$@" ;;
+r/test) exec Rscript tests/models.R ;;
+r/digits) exec Rscript inst/examples/digits.R "$@" ;;
+*) echo "run.sh: expected rust|go|r and test|digits, got $task" >&2 && exit 2 ;;
+esac
