@@ -1,19 +1,23 @@
 """Runs `digits.py`, unchanged, on every host and compares them: `make demo`.
 
 CPython with native code, with WebAssembly (wasmtime) and on WebGPU; Pyodide in Node and in headless Chromium,
-each with WebAssembly and on WebGPU. Prints one table; exits non-zero when a host fails, an accuracy is under
-95 % or the final losses differ by more than 1e-3. Compile caches start empty, so the compile times are those
-of a first visit. Arguments go to `digits.py`: `python demo.py --epochs 10`.
+each with WebAssembly and on WebGPU. Programs in Rust, Go and R, where their compilers are, train by
+the step that `export_digits.py` wrote. Prints one table; exits non-zero when a host fails, an accuracy is
+under 95 % or the final losses differ by more than 1e-3. Compile caches start empty, so the compile times are
+those of a first visit. Arguments go to `digits.py`: `python demo.py --epochs 10`.
 """
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import wasmtime
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = [str(ROOT / "examples" / "digits.py"), "--json"]
@@ -30,6 +34,9 @@ HOSTS: list[tuple[str, str, list[str]]] = [
     ("pyodide-node", "WEBGPU", ["node", str(ROOT / "node" / "bin" / "polygrad-node.mjs")]),
     ("chromium", "WEBGPU", ["node", str(ROOT / "web" / "run-in-chromium.mjs"), "--files", DATA]),
 ]
+
+# Programs without Python, and the tool that each needs.
+LANGUAGES = [("rust", "cargo"), ("go", "go"), ("r", "R")]
 
 # A GPU's work done by the processor: what Debian's Chromium comes with.
 SWIFTSHADER = Path("/usr/lib/chromium/vk_swiftshader_icd.json")
@@ -57,17 +64,41 @@ def run(host: str, device: str, command: list[str], arguments: Sequence[str] = (
     """The outcome on one host, or why there is none. Progress passes through to this terminal."""
     with tempfile.TemporaryDirectory(prefix="polygrad-demo-") as empty:
         environment = vulkan_driver() | os.environ | {"DEVICE": device, "POLYGRAD_CACHE": empty}
-        try:
-            done = subprocess.run(
-                [*command, *PROGRAM, *arguments],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                text=True,
-                timeout=TIMEOUT,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            return str(error)
+        return outcome_of(host, device, [*command, *PROGRAM, *arguments], environment)
+
+
+def run_without_python(folder: str, arguments: Sequence[str]) -> list[tuple[str, Outcome | str]]:
+    """The outcomes of the languages that are here, on what is exported to `folder`."""
+    hosts = [host for host, tool in LANGUAGES if shutil.which(tool)]
+    if not hosts:
+        return []
+    library = ROOT / "libpolygrad"
+    export = [sys.executable, str(ROOT / "examples" / "export_digits.py"), folder, *arguments]
+    subprocess.run(["make", "--silent", "-C", str(library)], check=True)
+    subprocess.run(export, env=os.environ | {"DEVICE": "WASM"}, check=True)
+    environment = os.environ | {
+        "POLYGRAD_LIBRARY": str(next((library / "build").glob("libpolygrad.[sd]*"))),
+        "PG_WASMTIME": str(wasmtime._ffi.dll._name),
+    }
+    run_sh = str(library / "bindings" / "run.sh")
+    return [(host, outcome_of(host, "WASM", [run_sh, host, "digits", folder], environment)) for host in hosts]
+
+
+def outcome_of(
+    host: str, device: str, command: Sequence[str], environment: Mapping[str, str]
+) -> Outcome | str:
+    """What a command prints last, or why it does not."""
+    try:
+        done = subprocess.run(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=TIMEOUT,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
     lines = done.stdout.strip().splitlines()
     if done.returncode or not lines:
         return f"exit status {done.returncode}, see above"
@@ -105,13 +136,13 @@ def faults(outcomes: list[Outcome]) -> list[str]:
 
 
 def main() -> int:
-    outcomes, problems = [], []
-    for host, device, command in HOSTS:
-        result = run(host, device, command, sys.argv[1:])
-        if isinstance(result, Outcome):
-            outcomes.append(result)
-        else:
-            problems.append(f"{host} {device}: {result}")
+    results = [
+        (f"{host} {device}", run(host, device, command, sys.argv[1:])) for host, device, command in HOSTS
+    ]
+    with tempfile.TemporaryDirectory(prefix="polygrad-demo-") as folder:
+        results += run_without_python(folder, sys.argv[1:])
+    outcomes = [result for _, result in results if isinstance(result, Outcome)]
+    problems = [f"{name}: {result}" for name, result in results if isinstance(result, str)]
     print(f"\n{table(outcomes)}\n")
     problems += faults(outcomes)
     for problem in problems:

@@ -3,6 +3,7 @@
 #
 #     run.sh rust|go|r test
 #     run.sh rust|go|r digits FOLDER [--native]
+#     run.sh r install    the package alone, to build/bindings/r/library
 #
 # The environment says where the libraries are (POLYGRAD_LIBRARY, PG_WASMTIME), and for tests where the files of
 # tests/binding_models.py are (POLYGRAD_TEST_FILES). What is built goes to build/bindings.
@@ -28,6 +29,7 @@ rust/test) exec cargo test --quiet ;;
 rust/digits) exec cargo run --quiet --release --example digits -- "$@" ;;
 go/test) exec go test . ;;
 go/digits) exec go run ./examples/digits "$@" ;;
+r/install) ;;
 r/test) exec Rscript tests/models.R ;;
 r/digits) exec Rscript inst/examples/digits.R "$@" ;;
 *) echo "run.sh: expected rust|go|r and test|digits, got $task" >&2 && exit 2 ;;

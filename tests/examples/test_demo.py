@@ -65,3 +65,11 @@ def test_the_table_has_one_row_per_host(demo, outcome) -> None:
     lines = demo.table([outcome, replace(outcome, host="chromium", device="WASM")]).splitlines()
     assert len(lines) == 4
     assert lines[2].split() == ["cpython", "CPU", "500", "0.50", "s", "0.010000", "97.00%"]
+
+
+def test_a_language_that_is_not_here_has_no_row(
+    demo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert demo.run_without_python(str(tmp_path / "folder"), []) == []
+    assert not (tmp_path / "folder").exists()

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,40 +14,13 @@ import numpy as np
 import pytest
 from binding_models import write_all
 from c_compiler import needs_c_compiler
-from c_library import FOLDER, MANIFEST, build, wasmtime_library
+from c_library import FOLDER, MANIFEST
+from language_bindings import JULIA, LANGUAGES, julia_faults, run
 
 from polygrad import export
 
 ROOT = FOLDER.parent
-BINDINGS = FOLDER / "bindings"
-JULIA = BINDINGS / "julia"
 BATCH = 64
-
-
-def language(name: str, tool: str) -> object:
-    missing = pytest.mark.skipif(
-        shutil.which(tool) is None, reason=f"there is no {tool}: scripts/languages.sh"
-    )
-    return pytest.param(name, marks=[missing, pytest.mark.slow])
-
-
-LANGUAGES = [language("rust", "cargo"), language("go", "go"), language("r", "R")]
-
-
-def run(name: str, *arguments: object, **environment: str) -> str:
-    """What a binding's task prints."""
-    libraries = {
-        "POLYGRAD_LIBRARY": str(build() / "libpolygrad.so"),
-        "PG_WASMTIME": wasmtime_library(),
-    }
-    done = subprocess.run(
-        [BINDINGS / "run.sh", name, *map(str, arguments)],
-        env=os.environ | libraries | environment,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -160,16 +132,6 @@ def test_julia_uses_constants_and_types_that_are_declared() -> None:
     text = "\n".join(p.read_text(encoding="utf-8") for p in sources)
     used = set(re.findall(r"\b(?:PG_[A-Z0-9_]+|pg_\w+)\b", text))
     assert used - declared == {"pg_api", "pg_get_api"} and len(used) > 20
-
-
-def julia_faults(source: Path) -> list[str]:
-    """What fatou, a linter of Julia, finds in a file or a folder, but for calls of unsafe functions."""
-    fatou = shutil.which("fatou", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    if fatou is None:
-        pytest.skip("fatou is not installed")
-    done = subprocess.run([fatou, "lint", "--output", "json", source], capture_output=True, text=True)
-    rules = [found["rule"] for found in json.loads(done.stdout)]
-    return [rule for rule in rules if rule != "discouraged-function"]
 
 
 def test_julia_parses(tmp_path: Path) -> None:
