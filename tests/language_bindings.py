@@ -31,14 +31,19 @@ def libraries() -> dict[str, str]:
     return {"POLYGRAD_LIBRARY": str(build() / "libpolygrad.so"), "PG_WASMTIME": wasmtime_library()}
 
 
-def run(name: str, *arguments: object, **environment: str) -> str:
-    """What a binding's task prints."""
-    done = subprocess.run(
+def start(name: str, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A binding's task, when it has ended."""
+    return subprocess.run(
         [BINDINGS / "run.sh", name, *map(str, arguments)],
         env=os.environ | libraries() | environment,
         capture_output=True,
         text=True,
     )
+
+
+def run(name: str, *arguments: object, **environment: str) -> str:
+    """What a binding's task prints."""
+    done = start(name, *arguments, **environment)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout
 

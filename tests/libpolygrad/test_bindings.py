@@ -15,7 +15,7 @@ import pytest
 from binding_models import write_all
 from c_compiler import needs_c_compiler
 from c_library import FOLDER, MANIFEST
-from language_bindings import JULIA, LANGUAGES, julia_faults, run
+from language_bindings import JULIA, LANGUAGES, julia_faults, run, start
 
 from polygrad import export
 
@@ -87,6 +87,19 @@ def export_values(source: Path | bytes) -> dict[str, bytes]:
     return {
         name: body[slice(*entry["data_offsets"])] for name, entry in header.items() if name != "__metadata__"
     }
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+@needs_c_compiler
+def test_a_library_that_is_missing_or_too_old_is_an_error(name: str, tmp_path: Path) -> None:
+    (tmp_path / "old.c").write_text("void *pg_get_api(unsigned version) { return (void *)0; }\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", "old.so", "old.c"], cwd=tmp_path, check=True)
+    for digits in ("train_images.u8", "train_labels.i32", "test_images.u8", "test_labels.i32", "order.i32"):
+        (tmp_path / digits).write_bytes(bytes(64))
+    for library, message in [("old.so", "older than this"), ("none.so", "none.so: cannot open")]:
+        done = start(name, "digits", tmp_path, POLYGRAD_LIBRARY=str(tmp_path / library))
+        assert done.returncode != 0
+        assert message in done.stderr and "let POLYGRAD_LIBRARY be its path" in done.stderr
 
 
 def test_what_the_bindings_declare_is_what_the_manifest_says() -> None:

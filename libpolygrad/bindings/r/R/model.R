@@ -244,18 +244,25 @@ load_values <- function(model, source) {
 
 model_file <- function(model, name) .Call(C_file, unclass(model)$pointer, as.character(name)[1])
 
-print.polygrad_model <- function(x, ...) {
-  fields <- unclass(x)
-  cat("polygrad model for ", fields$device, ", ", length(fields$values), " parameters and states\n", sep = "")
-  for (entry in fields$entries) {
-    for (role in c("inputs", "outputs")) {
-      for (tensor in entry[[role]]) {
-        dtype <- names(dtype_names)[match(tensor$dtype, dtype_names)]
-        cat("  ", entry$name, " ", sub("s$", "", role), " ", tensor$name, ": ", dtype, " ",
-            shape_text(tensor, entry), "\n", sep = "")
-      }
-    }
+# All tensors, a row each.
+summary.polygrad_model <- function(object, ...) {
+  fields <- unclass(object)
+  rows <- function(tensors, entry, role) {
+    lapply(tensors, function(tensor) {
+      dtype <- names(dtype_names)[match(tensor$dtype, dtype_names)]
+      data.frame(
+        entry = entry$name, role = role, name = tensor$name, dtype = dtype, shape = shape_text(tensor, entry)
+      )
+    })
   }
+  of_entries <- lapply(fields$entries, function(e) c(rows(e$inputs, e, "input"), rows(e$outputs, e, "output")))
+  values <- rows(fields$values, list(name = "", variables = list()), "value")
+  do.call(rbind, unname(c(unlist(unname(of_entries), recursive = FALSE), values)))
+}
+
+print.polygrad_model <- function(x, ...) {
+  cat("polygrad model for ", device(x), "\n", sep = "")
+  print(summary(x), row.names = FALSE)
   invisible(x)
 }
 

@@ -42,14 +42,13 @@ static void open_library(void) {
   if (api) return;
   const char *given = getenv("POLYGRAD_LIBRARY");
   void *library = dlopen(given ? given : LIBRARY_NAME, RTLD_NOW);
-  if (!library) {
-    char text[600];
-    snprintf(text, sizeof text, "libpolygrad: %s: install libpolygrad, or let POLYGRAD_LIBRARY be its path", dlerror());
-    fail(NO_LIBRARY, text);
-  }
-  const pg_api *(*get)(uint32_t) = (const pg_api *(*)(uint32_t))dlsym(library, "pg_get_api");
-  api = get ? get(PG_API_VERSION) : NULL;
-  if (!api) fail(NO_LIBRARY, "libpolygrad: it is older than this package: install a newer one");
+  const char *reason = library ? "it is older than this package" : dlerror();
+  void *get = library ? dlsym(library, "pg_get_api") : NULL;
+  if (get) api = ((const pg_api *(*)(uint32_t))get)(PG_API_VERSION);
+  if (api) return;
+  char text[600];
+  snprintf(text, sizeof text, "libpolygrad: %s: install libpolygrad, or let POLYGRAD_LIBRARY be its path", reason);
+  fail(NO_LIBRARY, text);
 }
 
 static pg_model *model_of(SEXP pointer) {

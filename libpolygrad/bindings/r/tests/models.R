@@ -38,8 +38,15 @@ stopifnot(
   identical(names(coef(model)), names(model)),
   identical(coef(model)$weight, model[["weight"]])
 )
-shown <- capture.output(print(model))
-stopifnot(any(grepl("input x: float32 [4, 2]", shown, fixed = TRUE)))
+table <- summary(model)
+stopifnot(
+  identical(table$role[1:4], c("input", "input", "output", "value")),
+  identical(table$shape[1:4], c("[4, 2]", "[4]", "[]", "[3, 2]")),
+  identical(table$dtype[1:2], c("float32", "int32")),
+  nrow(table) == 3 + length(model),
+  any(grepl("float32 +\\[4, 2\\]", capture.output(print(model))))
+)
+stopifnot(summary(load_model(file_of("sizes.pgrd")))$shape[1] == "[n, 3]")
 
 # Training stays in the model; fit is a loop of it.
 before <- model[["weight"]]
