@@ -97,6 +97,9 @@ loaded, modules, zipfile.ZipFile("/tmp/polygrad.whl").namelist()
 
 const moduleName = (file) => file.replace(/(\/__init__)?\.py$/, "").replaceAll("/", ".");
 
+/** A Python file of the loader's. */
+const source = (name) => Uint8Array.from(readFileSync(join(LOADER, `python/${name}.py`)));
+
 const named = (stem, bytes) => `${stem}-${createHash("sha256").update(bytes).digest("hex").slice(0, 12)}.zip`;
 
 /** `{assets, files}`: what `loader/src/assets.ts` declares, and the contents of the files it names. */
@@ -125,7 +128,9 @@ export async function makeAssets() {
     keep: loaded,
     withoutText: loaded,
     extra: {
-      "_polygrad_start.py": Uint8Array.from(readFileSync(join(LOADER, "python/start.py"))),
+      "_polygrad_imports.py": source("archive_imports"),
+      "_polygrad_start.py": source("start"),
+      "sitecustomize.py": source("sitecustomize"),
       "_polygrad_stdlib.py": new TextEncoder().encode(finder),
       "_polygrad_applications.py": new TextEncoder().encode(applications),
     },

@@ -17,7 +17,7 @@ const NOTICES = "THIRD_PARTY_NOTICES.txt";
 
 /** Whether a file of `web/dist` is in the package: servers make compressed forms themselves, but CDNs not of archives. */
 function packed(path) {
-  if (/\/python\/polygrad-\w+\.zip\.gz$/.test(path)) return true;
+  if (/\/python\/\w+-\w+\.zip\.gz$/.test(path)) return true;
   return !/\.(br|gz)$/.test(path) && !["pyodide", "types"].includes(relative(WEB, path));
 }
 

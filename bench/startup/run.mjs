@@ -6,7 +6,7 @@
  * get over a network, each file in the better of its Brotli form and itself.
  */
 
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,6 +18,7 @@ import { startServer } from "../../web/serve.mjs";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 const PEERS = join(HERE, "../node_modules/");
+const ARCHIVES = join(HERE, "../../web/dist/python/");
 
 // The peers start workers from blobs, and tfjs makes functions of text.
 const POLICY =
@@ -25,8 +26,9 @@ const POLICY =
 
 const [library, models] = process.argv.slice(2);
 const sent = new Map();
+const stdlib = (await readdir(ARCHIVES)).find((name) => /^stdlib-\w+\.zip$/.test(name));
 const server = await startServer({
-  mounts: { "/startup/": HERE, "/peers/": PEERS, "/models/": models },
+  mounts: { "/startup/": HERE, "/peers/": PEERS, "/models/": models, "/stdlib.zip": join(ARCHIVES, stdlib) },
   headers: { "Content-Security-Policy": POLICY },
   onSend: (path, bytes) => sent.set(path, bytes),
 });

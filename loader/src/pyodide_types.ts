@@ -21,6 +21,7 @@ export async function callSuspending(call: PyFunction, ...args: unknown[]): Prom
 /** What polygrad uses of Emscripten's `FS`. */
 export interface FileSystem {
   mkdirTree(path: string): void;
+  readFile(path: string): Uint8Array<ArrayBuffer>;
   writeFile(path: string, data: Uint8Array): void;
   chdir(path: string): void;
 }
@@ -34,10 +35,21 @@ export interface EmscriptenModule {
   readonly HEAPU8: Uint8Array;
   /** Grow the memory to at least `nbytes`; undefined when it cannot grow. */
   growMemory(nbytes: number): 1 | undefined;
+  readonly FS: FileSystem;
+  readonly API: { readonly pyVersionTuple: readonly number[] };
+  /** Until it is removed, Python does not start. */
+  addRunDependency(name: string): void;
+  removeRunDependency(name: string): void;
+}
+
+/** Settings of that module, which Pyodide makes. */
+export interface EmscriptenSettings {
+  /** Prepare the module before Python starts. */
+  preRun: ((module: EmscriptenModule) => unknown)[];
 }
 
 /** The factory of that module, which `pyodide.asm.mjs` exports. */
-export type CreateModule = (settings: object) => Promise<EmscriptenModule>;
+export type CreateModule = (settings: EmscriptenSettings) => Promise<EmscriptenModule>;
 
 /** Run the Python source `code` in a namespace of its own, and give its functions called `names` to `use`. */
 export function withFunctions<const Names extends readonly string[], T>(

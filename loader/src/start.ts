@@ -16,11 +16,14 @@ import { WasmHost } from "../../wasm_runtime/src/host";
 import type { ThreadPool } from "../../wasm_runtime/src/thread_pool";
 import { ASSETS } from "./assets";
 import { bundle } from "./bundle";
+import { decompressed } from "./gzip";
 import { KernelCache, type KernelStorage } from "./kernels";
 import { Polygrad, routeOutput, type CommonOptions, type Origin } from "./polygrad";
 import {
   fileSystem,
   type CreateModule,
+  type EmscriptenModule,
+  type EmscriptenSettings,
   type FileSystem,
   type PyFunction,
   type PyProxy,
@@ -37,7 +40,7 @@ export interface Host {
   readonly createModule: Promise<CreateModule>;
   /** The folder of Pyodide's files, unless it finds them itself. */
   readonly indexURL?: string;
-  /** The address of the file `ASSETS.stdlib`. */
+  /** The address of the file `ASSETS.stdlib`, or of its gzip form. */
   readonly stdLibURL: string;
   /** The file `ASSETS.package`. */
   readonly archive: () => Promise<Bytes>;
@@ -45,7 +48,7 @@ export interface Host {
   readonly wheel?: Promise<Bytes> | undefined;
   /** The whole standard library, synchronously: an import waits for it. Throws when it cannot be read. */
   readonly readStdlib: () => Uint8Array;
-  /** The file `ASSETS.applications`, in the same way. */
+  /** The file `ASSETS.applications` or its gzip form, in the same way. */
   readonly readApplications: () => Uint8Array;
   /** The JavaScript engine and its version: a snapshot fits no other. */
   readonly engine: string;
@@ -103,6 +106,23 @@ interface Wheel {
   readonly wheel: Bytes;
 }
 
+/** Have `settings` decompress the standard library if it came as a gzip file, before Python starts. */
+function decompressStdlib(settings: EmscriptenSettings): void {
+  const { preRun } = settings;
+  const decompress = async (module: EmscriptenModule): Promise<void> => {
+    const { FS, API } = module;
+    const path = `/lib/python${API.pyVersionTuple.slice(0, 2).join("")}.zip`;
+    FS.writeFile(path, await decompressed(FS.readFile(path)));
+  };
+  const prepare = async (module: EmscriptenModule): Promise<void> => {
+    module.addRunDependency("polygrad");
+    await Promise.all(preRun.map((run) => run(module)));
+    await decompress(module).catch(() => undefined); // without a standard library Python says that it cannot start
+    module.removeRunDependency("polygrad");
+  };
+  settings.preRun = [(module) => void prepare(module)];
+}
+
 /** Start Pyodide, with polygrad's `archive` and from a snapshot where they are given. */
 async function boot(
   host: Start,
@@ -119,7 +139,8 @@ async function boot(
       if (bytes) fs.writeFile(ARCHIVE, bytes);
     },
     ...snapshot,
-    createPyodideModule: async (settings: object) => {
+    createPyodideModule: async (settings: EmscriptenSettings) => {
+      if (host.stdLibURL.endsWith(".gz")) decompressStdlib(settings);
       const createModule = snapshot?.createPyodideModule ?? (await host.createModule);
       const module = await createModule(settings);
       host.report("start");
@@ -137,10 +158,12 @@ async function start(
   env: Variables,
   source: Archive | Wheel,
 ): Promise<{ pyodide: PyodideAPI; id: string }> {
-  const pyodide = await boot(host, env, "id" in source ? source.bytes : undefined);
+  const pyodide = await boot(host, env, undefined);
   let id: string;
-  if ("id" in source) id = source.id;
-  else {
+  if ("id" in source) {
+    fileSystem(pyodide).writeFile(ARCHIVE, await source.bytes); // Python has started while it arrived
+    id = source.id;
+  } else {
     const made = bundle(pyodide, source.wheel, ARCHIVE);
     fileSystem(pyodide).writeFile(ARCHIVE, made);
     id = await digestOf(made);

@@ -40,8 +40,9 @@ def test_a_module_starts_in_the_page_and_in_a_worker(browser: str, package: Path
     own, pyodide = f"/npm/polygrad@{found['version']}/", "/npm/pyodide@"
     others = {path for path, _ in found["requests"] if not path.startswith((own, pyodide))}
     assert others == {"/npm/polygrad/+esm"}  # the rest is of one version, also where a page names none
-    archives = {Path(path).name for path, _ in found["requests"] if "/python/polygrad-" in path}
-    assert len(archives) == 1 and all(name.endswith(".zip.gz") for name in archives)
+    archives = {Path(path).name for path, _ in found["requests"] if "/python/" in path}
+    assert {name.split("-")[0] for name in archives} == {"applications", "polygrad", "stdlib"}
+    assert len(archives) == 3 and all(name.endswith(".zip.gz") for name in archives)
 
 
 @pytest.mark.parametrize("browser", BROWSERS)

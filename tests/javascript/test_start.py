@@ -54,7 +54,7 @@ def test_the_package_holds_what_starts_need_once_for_each_host(package: Path) ->
     made = {path.name for path in (ROOT / "node" / "dist" / "python").iterdir()}
     assert len(made) == 3
     assert {path.name for path in (dist / "python").iterdir()} == made
-    compressed = {f"{name}.gz" for name in made if name.startswith("polygrad-")}  # for CDNs
+    compressed = {f"{name}.gz" for name in made}  # for CDNs
     assert {path.name for path in (dist / "browser" / "python").iterdir()} == made | compressed
     kinds = {path.suffix for path in dist.rglob("*") if path.is_file()}
     assert kinds == {".gz", ".js", ".map", ".mjs", ".json", ".ts", ".txt", ".zip"}

@@ -286,7 +286,10 @@ json.dumps([turtle.MINE, sys.modules["_polygrad_stdlib"]._finder in sys.meta_pat
     assert json.loads(start(cache, code)["value"]) == [1, True]
 
 
-OURS = {"_polygrad_start.py", "_polygrad_stdlib.py", "_polygrad_applications.py"}
+OURS = {
+    *(f"_polygrad_{name}.py" for name in ("applications", "imports", "start", "stdlib")),
+    "sitecustomize.py",
+}
 
 
 @pytest.mark.parametrize("origin", ["bytecode", "snapshot"])

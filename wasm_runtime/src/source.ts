@@ -51,8 +51,13 @@ export interface OpenedFile {
  * The response of `url`. `what`: the name of the calling function, for errors. Rejects with FetchError when there is no
  * answer, or a status that is an error; with the signal's reason.
  */
-export async function fetchFile(url: string | URL, what: string, signal?: AbortSignal): Promise<Response> {
-  return checked(await request(url, what, { signal }), what, String(url));
+export async function fetchFile(
+  url: string | URL,
+  what: string,
+  signal?: AbortSignal,
+  priority?: RequestPriority,
+): Promise<Response> {
+  return checked(await request(url, what, { signal, ...(priority && { priority }) }), what, String(url));
 }
 
 /** What a request has beside its address. */
@@ -60,6 +65,7 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
   readonly headers?: Readonly<Record<string, string>>;
   readonly cache?: RequestCache;
+  readonly priority?: RequestPriority;
 }
 
 /** The response of `url`, whatever its status is. Rejects with FetchError when there is no answer. */

@@ -3,6 +3,7 @@
 import type { loadPyodide as LoadPyodide } from "pyodide";
 
 import { ASSETS } from "../../loader/src/assets";
+import { decompressed } from "../../loader/src/gzip";
 import { poolFor, threadVariables } from "../../loader/src/pool";
 import type { CommonOptions, Polygrad } from "../../loader/src/polygrad";
 import type { CreateModule } from "../../loader/src/pyodide_types";
@@ -45,20 +46,16 @@ function missing(url: string, got: string, cause?: unknown): FetchError {
   return new FetchError(`polygrad: expected a file at ${url}, got ${got}: ${advice}`, { url, cause });
 }
 
-async function fetchBytes(url: string, signal: AbortSignal | undefined): Promise<Uint8Array<ArrayBuffer>> {
-  const response = await fetchFile(url, "polygrad", signal);
+async function fetchBytes(
+  url: string,
+  { signal }: LoadOptions,
+  priority?: RequestPriority,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const response = await fetchFile(url, "polygrad", signal, priority);
   // Servers of applications answer with their page where a file is missing.
   const type = response.headers.get("content-type") ?? "";
   if (type.startsWith("text/html")) throw missing(url, "a page of HTML");
   return new Uint8Array(await response.arrayBuffer());
-}
-
-/** What is in a gzip file; other bytes as they are, since some servers have browsers decompress such a file. */
-async function decompressed(file: Promise<Uint8Array<ArrayBuffer>>): Promise<Uint8Array<ArrayBuffer>> {
-  const bytes = await file;
-  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes;
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 /** A module of Pyodide's. */
@@ -157,9 +154,10 @@ export async function load(options: LoadOptions, base: URL): Promise<Polygrad> {
   const { wheelUrl, indexURL, cache = true } = absolute(options, base);
   const pool = startPool(options, base);
   const store = cache ? browserStore() : undefined;
-  const wheel = wheelUrl === undefined ? undefined : early(fetchBytes(wheelUrl, options.signal));
-  const fetchArchive = (): Promise<Uint8Array<ArrayBuffer>> =>
-    decompressed(fetchBytes(archiveAddress(base, ASSETS.package), options.signal));
+  const wheel = wheelUrl === undefined ? undefined : early(fetchBytes(wheelUrl, options));
+  // Python's own files are first: it starts while this one arrives.
+  const fetchArchive = async (): Promise<Uint8Array<ArrayBuffer>> =>
+    decompressed(await fetchBytes(archiveAddress(base, ASSETS.package), options, "low"));
   const archive = wheel === undefined ? early(fetchArchive()) : undefined;
   const createModule = early(
     importPyodide(`${indexURL}pyodide.asm.mjs`).then(
@@ -168,7 +166,7 @@ export async function load(options: LoadOptions, base: URL): Promise<Polygrad> {
   );
   const [stdlib, applications] = [
     `${indexURL}python_stdlib.zip`,
-    new URL(`python/${ASSETS.applications}`, base).href,
+    archiveAddress(base, ASSETS.applications),
   ] as const;
   const kept = await keptByServiceWorker([stdlib, applications]);
   const { loadPyodide, version } = (await importPyodide(`${indexURL}pyodide.mjs`)) as {
@@ -181,7 +179,7 @@ export async function load(options: LoadOptions, base: URL): Promise<Polygrad> {
       version,
       createModule,
       indexURL,
-      stdLibURL: new URL(`python/${ASSETS.stdlib}`, base).href,
+      stdLibURL: archiveAddress(base, ASSETS.stdlib),
       archive: () => archive ?? fetchArchive(),
       wheel,
       readStdlib: () => fetchNow(stdlib, kept),

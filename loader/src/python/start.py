@@ -10,20 +10,22 @@ from typing import Any
 
 
 def add_package(archive: str) -> None:
-    """Import polygrad from `archive`. The second part of the standard library has the modules that the first
-    lacks.
+    """Import polygrad from `archive`, and end what sitecustomize.py began. The second part of the standard
+    library has the modules that the first lacks.
 
     What imports made stays, so no collection of garbage looks at it: the first would take a quarter of the
     time of the first kernel's compilation.
     """
     sys.path.append(archive)
-    gc.disable()
+    imports = importlib.import_module("_polygrad_imports")
     try:
+        imports.begin(archive)
         importlib.import_module("_polygrad_stdlib").install()
         importlib.import_module("_polygrad_applications").install()
         importlib.import_module("polygrad.preload")
         gc.freeze()
     finally:
+        imports.end()
         gc.enable()
 
 
