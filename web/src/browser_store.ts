@@ -16,16 +16,38 @@ function settled<T>(request: IDBRequest<T>): Promise<T> {
   });
 }
 
-async function open(): Promise<IDBDatabase> {
-  const request = indexedDB.open(DATABASE, 1);
-  request.onupgradeneeded = () => {
-    request.result.createObjectStore(TABLE);
-  };
-  const database = await settled(request);
-  database.onversionchange = () => {
-    database.close();
-  };
-  return database;
+/**
+ * How long the database may take, in milliseconds. While a tab holds up the deletion or the upgrade of a database, others
+ * get no answer.
+ */
+const PATIENCE = 10_000;
+
+/** Open the database. Rejects where storage is disabled, another version is there, or there is no answer. */
+function open(): Promise<IDBDatabase> {
+  return new Promise((resolve, reject) => {
+    const request = indexedDB.open(DATABASE, 1); // throws in private windows of some browsers
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      reject(new Error("the database does not answer"));
+    }, PATIENCE);
+    request.onupgradeneeded = () => {
+      request.result.createObjectStore(TABLE);
+    };
+    request.onerror = () => {
+      clearTimeout(timer);
+      reject(request.error ?? new Error("the database refused"));
+    };
+    request.onsuccess = () => {
+      clearTimeout(timer);
+      const database = request.result;
+      database.onversionchange = () => {
+        database.close();
+      };
+      if (isLate) database.close();
+      else resolve(database);
+    };
+  });
 }
 
 /** The range of keys that begin with `prefix`. */
@@ -56,7 +78,7 @@ const KERNEL = "kernel-";
  * that are not secure: they have no digests, by which entries are checked.
  */
 export function browserStore(): BrowserStore | undefined {
-  if (!globalThis.isSecureContext || typeof indexedDB === "undefined") return undefined;
+  if (!globalThis.isSecureContext) return undefined;
   const opened = open(); // now, while files arrive: it takes long in a new profile
   opened.catch(() => undefined); // treated as an empty store
   const table = async (mode: IDBTransactionMode): Promise<IDBObjectStore> =>
