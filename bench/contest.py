@@ -40,6 +40,7 @@ PAGES = {
     "polygrad": "polygrad",
     "jax-js": "jax",
     "transformers.js": "transformers",
+    "wllama": "wllama",
     "onnxruntime-web": "ort",
     "tfjs-wasm": "tfjs",
     "tfjs-webgpu": "tfjs",

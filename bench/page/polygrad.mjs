@@ -1,7 +1,7 @@
 /** polygrad's wheel in Pyodide on the page's own thread, on device WASM or WEBGPU, whose reads Python is suspended for. */
 
 import { uniform } from "./inputs.mjs";
-import { nameOf, PROMPT } from "./language.mjs";
+import { codesOf, lettersOf, nameOf, PROMPT, textOf, written } from "./language.mjs";
 
 const FILES = ["shapes.py", "ops_tensor.py", "gpt2_tensor.py", "with_tensor.py"];
 const LANGUAGE_FILES = [
@@ -68,9 +68,20 @@ export async function start(threads, device) {
         polygrad.Tensor.training = False
         model = hf.load_hf(path, max_seq_len=64)
         return model.generate(json.loads(prompt), max_new_tokens=1, stop_tokens=[]).tokens[0]
-    make, make_of_file, first_token
+    async def writer(path, prompt, count):
+        from polygrad import hf
+        await hf.prepare()
+        polygrad.Tensor.training = False
+        prompt = json.loads(prompt)
+        model = hf.load_hf(path, max_seq_len=len(prompt) + count)
+        def write(count, on_token):
+            for piece in model.stream(prompt, max_new_tokens=count, stop_tokens=[]):
+                for token in piece.tokens:
+                    on_token(token)
+        return write
+    make, make_of_file, first_token, writer
   `);
-  const [makeOperation, makeOfFile, firstToken] = makers.toJs();
+  const [makeOperation, makeOfFile, firstToken, writer] = makers.toJs();
   const onGpu = device === "WEBGPU";
   return async (kind, sizes) => {
     if (kind === "first-token") {
@@ -78,6 +89,12 @@ export async function start(threads, device) {
       const token = await firstToken((await withFiles(sizes)).path, JSON.stringify(PROMPT));
       const seconds = (performance.now() - begin) / 1000;
       return { check: () => [seconds, token] };
+    }
+    if (kind === "write") {
+      const { path, context, count } = await withFiles(sizes);
+      const write = await writer(path, JSON.stringify(codesOf(lettersOf(context))), count);
+      const generate = async (count, onToken) => write(count, (token) => void onToken(textOf(token)));
+      return { check: () => written(count, generate), dispose: () => write.destroy() };
     }
     const make = OF_FILES.includes(kind) ? makeOfFile : makeOperation;
     if (OF_FILES.includes(kind)) sizes = await withFiles(sizes);

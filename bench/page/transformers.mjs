@@ -5,7 +5,7 @@
  */
 
 import { numbers } from "./inputs.mjs";
-import { nameOf, PROMPT, tokensOf, whole } from "./language.mjs";
+import { codesOf, lettersOf, nameOf, PROMPT, textOf, tokensOf, whole, written } from "./language.mjs";
 import { AutoModelForCausalLM, DynamicCache, env, Tensor } from "@huggingface/transformers";
 import { InferenceSession } from "onnxruntime-web/webgpu"; // what transformers.js imports: one module
 
@@ -29,7 +29,7 @@ export async function start(threads) {
   env.backends.onnx.wasm.numThreads = threads;
   env.backends.onnx.wasm.wasmPaths = RUNTIME;
   await (await InferenceSession.create(SMALLEST, { executionProviders: ["wasm"] })).release();
-  const kinds = { decode, "first-token": firstToken };
+  const kinds = { decode, "first-token": firstToken, write };
   return (kind, sizes) => {
     if (kinds[kind] === undefined) throw new Error(`has no ${kind}`);
     return kinds[kind](sizes);
@@ -77,4 +77,29 @@ async function firstToken({ path }) {
   });
   const seconds = (performance.now() - begin) / 1000;
   return { check: () => [seconds, Number(found.data.at(-1))], dispose: () => void model.dispose() };
+}
+
+/** Milliseconds for each of the next `count` tokens after `context`, and the first one's text. */
+async function write({ path, context, count }) {
+  const model = await load(path);
+  const prompt = codesOf(lettersOf(context));
+  const generate = async (count, onToken) => {
+    let isPrompt = true;
+    const streamer = {
+      put: ([tokens]) => {
+        if (!isPrompt) onToken(textOf(Number(tokens.at(-1))));
+        isPrompt = false;
+      },
+      end: () => undefined,
+    };
+    await model.generate({
+      input_ids: row(prompt),
+      attention_mask: ones(prompt.length),
+      max_new_tokens: count,
+      min_new_tokens: count,
+      do_sample: false,
+      streamer,
+    });
+  };
+  return { check: () => written(count, generate), dispose: () => void model.dispose() };
 }

@@ -218,13 +218,14 @@ def test_contexts_are_drawn_if_all_were_measured(tmp_path: Path, monkeypatch: py
 
 
 class Pages:
-    """Answers as a page of each library does: seconds, and the first token."""
+    """Answers as a page of each library does: a time, and the first token. Notes what it was asked."""
 
-    def __init__(self, **answers: tuple[float, int]) -> None:
+    def __init__(self, **answers: tuple[float, Any]) -> None:
         self.answers = {name.replace("_", "."): answer for name, answer in answers.items()}
+        self.asked: list[Any] = []
 
-    def in_fresh_page(self, library: str, threads: int, kind: str, sizes: dict[str, Any]) -> list[float]:
-        assert (threads, kind) == (1, "first-token")
+    def in_fresh_page(self, library: str, threads: int, kind: str, sizes: dict[str, Any]) -> list[Any]:
+        self.asked.append((library, threads, kind, sizes))
         if library not in self.answers:
             raise suite.Unavailable(f"no {library}")
         return list(self.answers[library])
@@ -232,7 +233,10 @@ class Pages:
 
 def first_token(monkeypatch: pytest.MonkeyPatch, format_: str, **answers: tuple[float, int]) -> Any:
     monkeypatch.setattr(page_models, "model_file", lambda *_: Path("file"))
-    return page_models.first_token(Pages(**answers), "small-gpt2", format_, 1)  # type: ignore[arg-type]
+    pages = Pages(**answers)
+    result = page_models.first_token(pages, "small-gpt2", format_, 1)  # type: ignore[arg-type]
+    assert {asked[1:3] for asked in pages.asked} == {(1, "first-token")}
+    return result
 
 
 def test_a_first_token_in_the_page_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,3 +253,18 @@ def test_a_first_token_of_two_kinds_is_no_figure(monkeypatch: pytest.MonkeyPatch
     result = first_token(monkeypatch, "F32", polygrad=(1.0, 7), transformers_js=(2.0, 8))
     assert result.value is None and not result.met and set(result.skipped) == {"polygrad", "transformers.js"}
     assert first_token(monkeypatch, "Q4_0", polygrad=(1.0, 7), transformers_js=(2.0, 8)).met
+
+
+def test_writing_in_the_page_is_compared_by_the_least_of_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_models, "model_file", lambda *_: Path("file"))
+    pages = Pages(polygrad=(2.0, "t7"), transformers_js=(3.0, "t7"), wllama=(4.0, "t7"))
+    result = page_models.writing(pages, "F32", 512, 2, 2)  # type: ignore[arg-type]
+    assert (result.value, result.peers) == (2.0, {"transformers.js": 3.0, "wllama": 4.0})
+    assert (result.case, result.threads, result.met) == ("Qwen2 6×512 F32: writing after 512", 2, True)
+    libraries = ["polygrad", "transformers.js", "wllama"] * 2
+    sizes = {"path": "file", "context": 512, "count": 32}
+    assert pages.asked == [(library, 2, "write", sizes) for library in libraries]
+    pages.answers["wllama"] = (2.5, "t8")
+    assert not page_models.writing(pages, "Q8_0", 512, 2, 1).met  # type: ignore[arg-type]
+    result = page_models.writing(pages, "F32", 512, 2, 1)  # type: ignore[arg-type]
+    assert result.value is None and set(result.skipped) == {"polygrad", "transformers.js", "wllama"}
