@@ -52,6 +52,7 @@ test-all: python javascript chromium ## every test, more examples for each, then
 	scripts/firefox.sh
 	scripts/ecosystem.sh
 	scripts/languages.sh
+	scripts/ray.sh
 	$(PYTEST) -n $(JOBS) -m "not e2e"
 	$(BIN)/python -m tests.parity
 	npm test --silent

@@ -28,7 +28,7 @@ const NATIVE = new RegExp(
     String.raw`^polygrad/engine/backends/(cc|cpu|cuda|metal|native)\w*\.py$`,
     String.raw`^polygrad/renderer/(host|cstyle/(c|c_compile|c_driver|cuda|cuda_compile|gpu|msl|portable)|llvm/\w+)\.py$`,
     String.raw`^polygrad/capture/c_file/\w+\.py$`,
-    String.raw`^polygrad/distributed/(mpi|torch)\.py$`,
+    String.raw`^polygrad/(distributed/(mpi|torch)|training/ray)\.py$`,
     String.raw`^polygrad/hf/native_\w+\.py$`,
     String.raw`^polygrad/runtime/host\.js$`,
     String.raw`^polygrad/runtime/((cpu|cuda|metal)/\w+|webgpu/native|wasm/wasmtime)\.py$`,

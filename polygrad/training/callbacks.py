@@ -199,8 +199,7 @@ class Checkpoints(Callback):
 
     def _save(self, run: TrainingRun) -> None:
         self._saved = run.step
-        contents = contents_of(run)
-        self._writer.save(run.step, contents.tensors, contents.metadata)
+        self._writer.save(run.step, contents_of(run))
 
     def __repr__(self) -> str:
         return f"Checkpoints({str(self.folder)!r}, every={self.every}, unit={self.unit!r}, keep={self.keep})"

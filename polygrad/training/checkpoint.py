@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from polygrad import nn
 from polygrad.errors import ArgumentError, PolygradError
-from polygrad.nn.sealed_files import read_sealed, take_snapshot
+from polygrad.nn.sealed_files import Snapshot, read_sealed, take_snapshot
 from polygrad.tensor.tensor import Tensor
-from polygrad.training.checkpoint_files import checkpoint_files
+from polygrad.training.checkpoint_files import checkpoint_files, shares
 from polygrad.training.ranks import gathered, of_rank_0, rank, size
 from polygrad.training.steps import Sums
 
@@ -42,9 +42,14 @@ class Contents:
     tensors: Mapping[str, Tensor]
     metadata: Mapping[str, str]
 
+    def share(self, rank: int, ranks: int, attempt: str = "") -> Snapshot:
+        """A copy of what is in the file of a rank. `attempt`: equal in all files of a checkpoint."""
+        names = shares({name: int(t.nbytes()) for name, t in self.tensors.items()}, ranks)[rank]
+        return take_snapshot({k: self.tensors[k] for k in names}, {"attempt": attempt, **self.metadata})
+
     def to_bytes(self) -> bytes:
         """The only file of a run of one process."""
-        return b"".join(take_snapshot(self.tensors, self.metadata).parts())
+        return b"".join(self.share(0, 1).parts())
 
 
 def contents_of(run: TrainingRun) -> Contents:

@@ -6,13 +6,12 @@ import functools
 import os
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from polygrad.monitor import HAS_THREADS
-from polygrad.nn.sealed_files import take_snapshot
-from polygrad.tensor.tensor import Tensor
-from polygrad.training.checkpoint_files import CheckpointFolder, shares
+from polygrad.training.checkpoint import Contents
+from polygrad.training.checkpoint_files import CheckpointFolder
 from polygrad.training.ranks import gathered, of_rank_0, rank, size
 
 
@@ -83,14 +82,11 @@ class CheckpointWriter:
         self._folder().begin(step)
         self._attempt = of_rank_0(secrets.token_hex(8), "checkpoints")
 
-    def save(self, step: int, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
-        """Write a checkpoint. Tensors are equal on all ranks, and each writes some; `metadata` is this
-        rank's. Raises OSError, of the file before as well."""
+    def save(self, step: int, contents: Contents) -> None:
+        """Write a checkpoint, of which each rank has a share. Raises OSError, of the file before as well."""
         self._thread.wait()
         gathered(step, "checkpoint")  # here ranks wait for those whose disks are slower
-        names = shares({name: int(t.nbytes()) for name, t in tensors.items()}, size())[rank()]
-        own = {name: tensors[name] for name in names}
-        snapshot = take_snapshot(own, {"attempt": self._attempt, **metadata})
+        snapshot = contents.share(rank(), size(), self._attempt)
         self._thread.start(functools.partial(self._folder().write, step, snapshot))
         if not self._background:
             self._thread.wait()
