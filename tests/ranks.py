@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 
 LAUNCHERS = ("mpirun", "torchrun")
+# PyPI's MPICH beside Python, whose library mpi4py loads then, or the machine's MPI.
+_BESIDE = Path(sys.prefix) / "bin" / "mpirun"
+MPIRUN = str(_BESIDE) if _BESIDE.exists() else shutil.which("mpirun")
 _MISSING = {
-    "mpirun": "no mpirun is installed" if shutil.which("mpirun") is None
+    "mpirun": "no mpirun is installed" if MPIRUN is None
     else "mpi4py is not installed" if importlib.util.find_spec("mpi4py") is None else "",
     "torchrun": "torch is not installed" if importlib.util.find_spec("torch") is None else "",
 }  # fmt: skip
@@ -34,11 +37,20 @@ needs_mpirun = pytest.mark.skipif(bool(_MISSING["mpirun"]), reason=_MISSING["mpi
 needs_torchrun = pytest.mark.skipif(bool(_MISSING["torchrun"]), reason=_MISSING["torchrun"])
 
 
-def command(launcher: str, ranks: int, program: Path, *arguments: object, restarts: int = 0) -> list[str]:
-    """What starts a program. `restarts`: torchrun starts all ranks again so often when one has failed."""
+def command(
+    launcher: str,
+    ranks: int,
+    program: Path,
+    *arguments: object,
+    restarts: int = 0,
+    options: tuple[str, ...] = (),
+) -> list[str]:
+    """What starts a program. `restarts`: torchrun starts all ranks again so often when one has failed.
+    `options`: of mpirun."""
     last = [str(program), *map(str, arguments)]
     if launcher == "mpirun":
-        return ["mpirun", "-n", str(ranks), sys.executable, *last]
+        assert MPIRUN is not None
+        return [MPIRUN, *options, "-n", str(ranks), sys.executable, *last]
     agent = [
         "--standalone",
         f"--nproc-per-node={ranks}",
@@ -58,11 +70,17 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def run(
-    launcher: str, ranks: int, program: Path, *arguments: object, restarts: int = 0, timeout: float = 200
+    launcher: str,
+    ranks: int,
+    program: Path,
+    *arguments: object,
+    restarts: int = 0,
+    options: tuple[str, ...] = (),
+    timeout: float = 200,
 ) -> subprocess.CompletedProcess[str]:
     """Run a program on some ranks to its end."""
     return subprocess.run(
-        command(launcher, ranks, program, *arguments, restarts=restarts),
+        command(launcher, ranks, program, *arguments, restarts=restarts, options=options),
         env=environment(),
         capture_output=True,
         text=True,

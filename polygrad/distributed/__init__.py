@@ -11,6 +11,7 @@ thread that communicates, and the guards; `collectives.py` is for Tensors, `mess
 Ranks are processes. Several devices of one process are another thing: `Tensor.shard`.
 """
 
+from polygrad.distributed.batch_norm import SyncBatchNorm, sync_batch_norm
 from polygrad.distributed.collectives import (
     all_gather,
     all_reduce,
@@ -21,12 +22,14 @@ from polygrad.distributed.collectives import (
     reduce_scatter,
 )
 from polygrad.distributed.data_parallel import DataParallel, equalize
+from polygrad.distributed.evaluation import evaluate, manual_seed
 from polygrad.distributed.group import init, is_initialized, local_rank, rank, size
 from polygrad.distributed.messages import all_gather_json, broadcast_json
 from polygrad.distributed.scoring import score, scores
 
 __all__ = [
     "DataParallel",
+    "SyncBatchNorm",
     "all_gather",
     "all_gather_json",
     "all_reduce",
@@ -36,12 +39,15 @@ __all__ = [
     "broadcast_",
     "broadcast_json",
     "equalize",
+    "evaluate",
     "init",
     "is_initialized",
     "local_rank",
+    "manual_seed",
     "rank",
     "reduce_scatter",
     "score",
     "scores",
     "size",
+    "sync_batch_norm",
 ]

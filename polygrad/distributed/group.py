@@ -185,6 +185,7 @@ class Group:
             sys.stderr.flush()
             time.sleep(_LAST_WORDS)
             self.engine.abort()
+            return
         self._tell(_ENDED, (self.engine.rank,))
         self._queue.put(None)
         self.engine.close()

@@ -28,7 +28,7 @@ class MPIEngine(Engine):
         if MPI.Query_thread() != MPI.THREAD_MULTIPLE:
             raise DistributedError(
                 "init: expected an MPI that is thread-safe (MPI_THREAD_MULTIPLE), got "
-                f"{MPI.Get_library_version().split(',')[0]} without: use Open MPI 4 or MPICH 4"
+                f"{_library()} without: use Open MPI 4 or MPICH 4"
             )
         self._comm = MPI.COMM_WORLD.Dup()
         self._control = MPI.COMM_WORLD.Dup()
@@ -36,7 +36,7 @@ class MPIEngine(Engine):
         machine = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
         self.local_rank = machine.Get_rank()
         machine.Free()
-        self.name = f"MPI ({MPI.Get_library_version().split(',')[0].strip()})"
+        self.name = f"MPI ({_library()})"
         self._state: Callable[[], str] = str
         self._answers: dict[int, str] = {}
         self._notices: dict[int, str] = {}
@@ -116,3 +116,9 @@ class MPIEngine(Engine):
     def abort(self) -> None:
         MPI.COMM_WORLD.Abort(1)
         os._exit(1)
+
+
+def _library() -> str:
+    """The name and version of the MPI library."""
+    first = MPI.Get_library_version().splitlines()[0].split(",")[0]
+    return " ".join(first.replace("Version:", "").split())

@@ -49,18 +49,21 @@ class BatchNorm(Layer):
     def _statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
         if self.track_running_stats and not Tensor.training:
             return self.running_mean.detach(), self.running_var.detach()
-        axes = [i for i in range(x.ndim) if i != 1]
-        column = [1, x.shape[1], *[1] * (x.ndim - 2)]
-        mean = x.mean(axes)
-        var = (x - mean.reshape(column)).square().mean(axes)
+        mean, var, n = self._moments(x)
         if self.track_running_stats and Tensor.training:
-            n = x.numel() // x.shape[1]
             keep, new = 1 - self.momentum, self.momentum
             with Tensor.no_grad():
                 self.running_mean.assign(self.running_mean * keep + mean * new)
                 self.running_var.assign(self.running_var * keep + var * (new * n / max(n - 1, 1)))
                 self.num_batches_tracked.assign(self.num_batches_tracked + 1)
         return mean, var
+
+    def _moments(self, x: Tensor) -> tuple[Tensor, Tensor, int]:
+        """The mean and the biased variance of each channel, and of how many elements."""
+        axes = [i for i in range(x.ndim) if i != 1]
+        column = [1, x.shape[1], *[1] * (x.ndim - 2)]
+        mean = x.mean(axes)
+        return mean, (x - mean.reshape(column)).square().mean(axes), x.numel() // x.shape[1]
 
 
 BatchNorm2d = BatchNorm3d = BatchNorm

@@ -40,7 +40,7 @@ def test_the_order_of_computing_does_not_matter():
 
 def test_the_bits_are_threefrys():
     got = Tensor.rand(1000, contiguous=False).numpy()
-    key = np.full(1000, generator._mix(42), np.uint64)
+    key = np.full(1000, generator.mix(42), np.uint64)
     bits = threefry(np.arange(1000, dtype=np.uint64), key)
     np.testing.assert_array_equal(
         got, ((bits.astype(np.uint32) >> 8) * np.float32(2**-24)).astype(np.float32)
@@ -79,7 +79,7 @@ def test_randn_is_normal():
 
 def test_a_normal_number_is_made_of_the_two_words_of_one_draw_within_1e_6():
     got = Tensor.randn(1000).numpy()
-    key = np.full(1000, generator._mix(42), np.uint64)
+    key = np.full(1000, generator.mix(42), np.uint64)
     bits = threefry(np.arange(1000, dtype=np.uint64), key)
     uniform = (bits.astype(np.uint32) >> 8) * 2.0**-24
     angle = (bits >> 32).astype(np.uint32).astype(np.int32) * (np.pi * 2.0**-32)
@@ -91,7 +91,7 @@ def test_normal_numbers_of_float64_have_two_draws_within_1e_12():
     if Tensor.zeros(1).device == "WEBGPU":
         pytest.skip("WGSL has no float64")
     got = Tensor.randn(500, dtype="float64").numpy()
-    key = np.full(1000, generator._mix(42), np.uint64)
+    key = np.full(1000, generator.mix(42), np.uint64)
     first, second = ((threefry(np.arange(1000, dtype=np.uint64), key) >> 11) * 2.0**-53).reshape(2, 500)
     expected = np.cos(2 * np.pi * first) * np.sqrt(-2.0 * np.log(1.0 - second))
     np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)

@@ -24,7 +24,7 @@ _MASK = (1 << 64) - 1
 _HOST = "host"  # counts drawn seeds; the other keys are devices, which count drawn elements
 
 
-def _mix(x: int) -> int:
+def mix(x: int) -> int:
     """Mix 64 bits, so that each depends on every bit of `x`: SplitMix64's finaliser (Steele et al., 2014)."""
     x = (x + 0x9E3779B97F4A7C15) & _MASK
     x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
@@ -63,7 +63,7 @@ class CapturedDraws:
         stream = self._streams.get(device)
         if stream is None:
             seed, position = self._generator.state(device)
-            stream = _Stream(_word(device, _mix(seed)), _word(device, position), (seed, position))
+            stream = _Stream(_word(device, mix(seed)), _word(device, position), (seed, position))
             self._streams[device] = stream
         offset = _word(device, stream.drawn)
         stream.drawn += count
@@ -87,7 +87,7 @@ class CapturedDraws:
         for device, stream in self._streams.items():
             seed, position = state = self._generator.state(device)
             if stream.holds != state:
-                stream.key.arg.write(_bytes(_mix(seed)))
+                stream.key.arg.write(_bytes(mix(seed)))
                 stream.base.arg.write(_bytes(position))
                 stream.holds = state
 
@@ -136,7 +136,7 @@ class Generator:
         """64 random bits, as the seed of draws that are made elsewhere. It does not affect devices' draws."""
         seed, position = self.state(_HOST)
         self.positions[_HOST] = position + 1
-        return _mix(_mix(seed) + position)
+        return mix(mix(seed) + position)
 
     def draw(self, device: str, count: int) -> tuple[UOp, UOp, UOp]:
         """The key, the base and the offset of `count` new elements, each of shape (1,)."""
@@ -147,7 +147,7 @@ class Generator:
         self.positions[device] = position + count
         start = self._starts.get(device)
         if start is None:
-            start = _word(device, _mix(seed)), _word(device, 0)
+            start = _word(device, mix(seed)), _word(device, 0)
             if seed == self.seed:
                 self._starts[device] = start
         return *start, _word(device, position)
