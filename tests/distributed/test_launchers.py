@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import Any
 
 import pytest
-from ranks import LAUNCHERS, Ended, needs_mpi, run_ranks
+import ranks
+
+PROGRAM = Path(__file__).parent / "checked.py"
 
 
-def bits(ended: Ended) -> set[str]:
-    """The lines with hashes of parameters, of all ranks."""
-    return set(re.findall(r"bits \w+ .*", ended.text))
-
-
-def assert_all_passed(ended: Ended, ranks: int) -> None:
-    assert ended.code == 0, ended.text
-    passed = re.findall(rf"rank (\d) of {ranks}: (\d+) checks", ended.text)
-    assert sorted(int(r) for r, _ in passed) == list(range(ranks)), ended.text
-    assert {n for _, n in passed} != {"0"}
+def bits_of_passed(done: Any, count: int) -> set[str]:
+    """The lines with hashes of parameters, of all ranks, of which each has made all checks."""
+    assert done.returncode == 0, done.stdout + done.stderr
+    passed = re.findall(rf"rank (\d) of {count}: (\d+) checks", done.stdout)
+    assert sorted(int(r) for r, _ in passed) == list(range(count)), done.stdout
+    assert all(int(n) > 10 for _, n in passed)
+    return set(re.findall(r"bits \w+ .*", done.stdout))
 
 
 @pytest.mark.e2e
-@needs_mpi
+@ranks.needs_mpirun
 def test_two_ranks_under_mpirun() -> None:
-    ended = run_ranks("mpi", 2, "checks.py")
-    assert_all_passed(ended, 2)
-    assert len(bits(ended)) == 1
+    assert len(bits_of_passed(ranks.run("mpirun", 2, PROGRAM), 2)) == 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("launcher", LAUNCHERS)
+@ranks.launcher
 def test_the_bits_of_one_two_and_four_ranks_are_equal(launcher: str) -> None:
-    found = set()
-    for ranks in (1, 2, 4):
-        ended = run_ranks(launcher, ranks, "checks.py")
-        assert_all_passed(ended, ranks)
-        found |= bits(ended)
-    assert len(found) == 1
+    found = [bits_of_passed(ranks.run(launcher, n, PROGRAM), n) for n in (1, 2, 4)]
+    assert len(set().union(*found)) == 1

@@ -284,7 +284,7 @@ def check_debug_mode_compares_calls() -> None:
     try:
         assert distributed.all_reduce(Tensor([1.0])).tolist() == [SIZE]
         with pytest.raises(
-            RankError, match=r"calls all_reduce\(\(\d,\) float32, sum\) at .*checks.py:\d+, and"
+            RankError, match=r"calls all_reduce\(\(\d,\) float32, sum\) at .*checked.py:\d+, and"
         ):
             distributed.all_reduce(Tensor([1.0] * (2 if RANK == SIZE - 1 else 1)))
     finally:
