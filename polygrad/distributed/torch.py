@@ -1,4 +1,4 @@
-"""The engine on torch.distributed: gloo for memory of the host, NCCL for CUDA's.
+"""The engine on torch.distributed, with gloo, as its arrays are in memory of the host.
 
 Ranks tell their states through the store where they have met. One that does not answer there has ended.
 """
@@ -28,7 +28,7 @@ _PATIENCE = 2.0
 
 
 class TorchEngine(Engine):
-    """A process group that the program has made already is used as it is."""
+    """The processes of a group that the program has made already, if it has."""
 
     def __init__(self, launch: Launch) -> None:
         if not dist.is_available():
@@ -38,17 +38,16 @@ class TorchEngine(Engine):
         self.local_rank = launch.local_rank
         self._owns_group = not dist.is_initialized()
         if self._owns_group:
-            backend = (
-                "cpu:gloo,cuda:nccl" if torch.cuda.is_available() and dist.is_nccl_available() else "gloo"
-            )
             if launch.address is not None:
                 host, port = launch.address
                 os.environ.setdefault("MASTER_ADDR", host)
                 os.environ.setdefault("MASTER_PORT", str(port))
             store = _store_of_this_start(launch)
-            dist.init_process_group(backend, store=store, rank=launch.rank, world_size=launch.size)
+            dist.init_process_group("gloo", store=store, rank=launch.rank, world_size=launch.size)
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
-        self.name = f"torch.distributed ({dist.get_backend()})"
+        self.name = "torch.distributed (gloo)"
+        is_gloo = "gloo" in str(dist.get_backend())
+        self._group: Any = None if is_gloo else dist.new_group(backend="gloo")  # None: the default
         self._store: Any = dist.PrefixStore("polygrad", dist.distributed_c10d._get_default_store())
         self._state: Callable[[], str] = str
         self._beats = 0
@@ -60,22 +59,22 @@ class TorchEngine(Engine):
     # --- collectives
 
     def all_reduce(self, array: Array, op: str) -> None:
-        dist.all_reduce(_tensor(array), _OPS[op])
+        dist.all_reduce(_tensor(array), _OPS[op], self._group)
 
     def broadcast(self, array: Array, root: int) -> None:
-        dist.broadcast(_tensor(array), root)
+        dist.broadcast(_tensor(array), root, self._group)
 
     def all_gather(self, array: Array, out: Array) -> None:
-        _all_gather(_tensor(out), _tensor(array))
+        _all_gather(_tensor(out), _tensor(array), self._group)
 
     def reduce_scatter(self, array: Array, out: Array, op: str) -> None:
-        _reduce_scatter(_tensor(out), _tensor(array), _OPS[op])
+        _reduce_scatter(_tensor(out), _tensor(array), _OPS[op], self._group)
 
     def all_to_all(self, array: Array, out: Array) -> None:
-        dist.all_to_all_single(_tensor(out), _tensor(array))
+        dist.all_to_all_single(_tensor(out), _tensor(array), group=self._group)
 
     def barrier(self) -> None:
-        dist.all_reduce(torch.zeros(1))  # dist.barrier would pick a device
+        dist.all_reduce(torch.zeros(1), group=self._group)  # dist.barrier would pick a device
 
     # --- guards
 
@@ -154,4 +153,4 @@ def _store_of_this_start(launch: Launch) -> Any:
 
 
 def _tensor(array: Array) -> Any:
-    return array if isinstance(array, torch.Tensor) else torch.from_numpy(array)
+    return torch.from_numpy(array)
