@@ -17,6 +17,7 @@ from bench.suites import (
     attention,
     breadth,
     conv,
+    distributed,
     elementwise,
     gpu,
     matmul,
@@ -44,6 +45,7 @@ SUITES = {
     "onnx": onnx.run,
     "models": page_models.run_everywhere,
     "gpu": gpu.run,
+    "distributed": distributed.run,
 }
 # Of the options that choose rows, those that a suite has.
 CHOICES = {
