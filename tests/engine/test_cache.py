@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +12,7 @@ import time
 import warnings
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -417,3 +420,83 @@ def test_two_processes_write_the_same_entries(tmp_path: Path) -> None:
     reader = DiskCache(str(tmp_path))
     assert all(reader.get(f"{i % 2:02x}{i:061x}0") == bytes([i]) * 20_000 for i in range(20))
     assert not list(tmp_path.rglob(".*")), "no temporary file is left"
+
+
+_FULL = """
+import json, os, resource, sys
+from polygrad.engine.cache import DiskCache
+
+failures = []
+for size in json.loads(sys.argv[2]):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    folder = f"{sys.argv[1]}/{size}"
+    cache = DiskCache(folder)
+    cache.put("ab" + "0" * 62, b"x" * 50_000)
+    if cache.get("ab" + "0" * 62) != b"x" * 50_000:
+        failures.append(f"{size}: memory lost it")
+    if DiskCache(folder).get("ab" + "0" * 62) not in (None, b"x" * 50_000):
+        failures.append(f"{size}: the disk has something else")
+    if any(name.startswith(".") for name in os.listdir(f"{folder}/ab")):
+        failures.append(f"{size}: a part is left")
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+from polygrad import Tensor
+if (Tensor([1.0, 2.0]) * 3).exp2().tolist() != [8.0, 64.0]:
+    failures.append("a kernel is wrong")
+print(json.dumps(failures))
+"""
+
+
+@pytest.mark.e2e
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the system has no limit of a file's size")
+def test_a_disk_that_is_full_at_any_byte_costs_no_more_than_time(tmp_path: Path) -> None:
+    sizes = [0, 1, 4, 27, 28, 29, 4096, 49_999, 50_027, 50_028, 60_000]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    environment["POLYGRAD_CACHE"] = str(tmp_path / "kernels")
+    command = [sys.executable, "-c", _FULL, str(tmp_path), json.dumps(sizes)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr + done.stdout
+
+
+@pytest.mark.parametrize("call", range(1, 8))
+def test_a_disk_that_fails_at_any_call_costs_no_more_than_time(
+    call: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each call of the file system that a write makes fails once."""
+    left = call
+
+    def counted(real: Any) -> Any:
+        def function(*args: Any, **kwargs: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if not left:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return real(*args, **kwargs)
+
+        return function
+
+    cache = DiskCache(str(tmp_path / "a"), disk_bytes=0)
+    with monkeypatch.context() as patch:
+        for name in ("mkdir", "replace", "scandir", "remove", "utime"):
+            patch.setattr(os, name, counted(getattr(os, name)))
+        patch.setattr("builtins.open", counted(open))
+        cache.put("ab" + "0" * 62, DATA)
+        assert cache.get("ab" + "0" * 62) == DATA
+    assert DiskCache(cache.directory).get("ab" + "0" * 62) in (None, DATA)
+    cache.put("ab" + "0" * 62, DATA)
+    assert DiskCache(cache.directory).get("ab" + "0" * 62) == DATA
+
+
+def test_a_clock_that_goes_backwards_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.time()
+    keys = [f"ab{i:061x}0" for i in range(12)]
+    for i, k in enumerate(keys):  # the clock is set back by a year at each
+        monkeypatch.setattr(time, "time", lambda i=i: now - i * 3e7)
+        cache = DiskCache(str(tmp_path), disk_bytes=256 * 100 * len(DATA))
+        cache.put(k, DATA)
+        stamp = max(now - i * 3e7, 1.0)
+        os.utime(entry(tmp_path, k), (stamp, stamp))
+        assert all(DiskCache(str(tmp_path)).get(old) == DATA for old in keys[: i + 1])
+    small = DiskCache(str(tmp_path), disk_bytes=256 * 3 * (len(DATA) + 28))
+    small.put(f"ab{99:061x}0", DATA)
+    assert DiskCache(str(tmp_path)).get(f"ab{99:061x}0") == DATA, "the newest stays, whatever its time"
+    assert len(list((tmp_path / "ab").iterdir())) == 3
