@@ -8,7 +8,6 @@ from typing import Any
 from polygrad.capture.jit import TinyJit
 from polygrad.distributed.group import group
 from polygrad.distributed.messages import all_gather_json
-from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError
 from polygrad.tensor.core.generator import mix
 from polygrad.tensor.tensor import Tensor
@@ -42,7 +41,6 @@ def evaluate(
     >>> evaluate(lambda x: {"mean": x.mean()}, batches)
     {'mean': 3.0}
     """
-    captured = TinyJit(lambda *batch: {k: v.cast(dtypes.float64) for k, v in measure(*batch).items()})
     steps: dict[Any, Any] = {}
     sums: dict[str, float] = {}
     count = 0
@@ -50,7 +48,7 @@ def evaluate(
         for batch in batches:
             tensors = [x if isinstance(x, Tensor) else Tensor(x) for x in batch]
             key = tuple((t.shape, t.dtype) for t in tensors)
-            step = steps.setdefault(key, captured if not steps else TinyJit(captured._function))
+            step = steps.setdefault(key, TinyJit(measure))
             n = tensors[0].shape[0] if rows is None else rows(*batch)
             for name, value in step(*tensors).items():
                 sums[name] = sums.get(name, 0.0) + float(value.item()) * n

@@ -54,6 +54,21 @@ def test_the_step_is_that_of_compile_step_in_bits(optimizer: Any, options: Any) 
     assert "shard_optimizer" in options or len(step.step.programs) == 1  # nothing is communicated
 
 
+@pytest.mark.parametrize("dtype", [dtypes.bfloat16, dtypes.float64])
+@pytest.mark.parametrize("options", [{}, {"shard_optimizer": True}])
+def test_parameters_of_other_dtypes_in_bits(dtype: Any, options: Any) -> None:
+    def run(make: Any) -> list[bytes]:
+        model, x, y = model_and_data()
+        nn.state.model_to(model, dtype=dtype)
+        opt = nn.optim.SGD(nn.state.get_parameters(model), lr=0.1)
+        step = make(lambda m, x, y: loss_of(m, x.cast(dtype), y), model, opt, x, y)
+        for _ in range(3):
+            step.run()
+        return weights(model)
+
+    assert run(data_parallel(**options)) == run(compile_step)
+
+
 def test_gradients_are_clipped_by_the_norm_of_all_shards() -> None:
     expected, _ = trained(compile_step, nn.optim.SGD, clip=1e-3)
     assert trained(data_parallel(), nn.optim.SGD, clip=1e-3)[0] == expected

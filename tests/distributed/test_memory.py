@@ -1,0 +1,52 @@
+"""Collectives on memory that Python cannot access: through a copy on the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from polygrad import Tensor, TinyJit, distributed
+from polygrad.distributed.engine import Single
+from polygrad.distributed.group import Group
+from polygrad.errors import DeviceError
+from polygrad.runtime.buffer import Buffer
+
+
+class Equal(Single):
+    """Rank 0 of two that always have the same arrays."""
+
+    size = 2
+
+    def all_reduce(self, array: Any, op: str) -> None:
+        array *= 2
+
+    def all_gather(self, array: Any, out: Any) -> None:
+        out[: len(array)] = out[len(array) :] = array
+
+
+@pytest.fixture(params=["host", "other"])
+def two_equal_ranks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polygrad.distributed.group._group", Group(Equal(), "a test", 5.0, check=False))
+    if request.param == "other":
+
+        def view(self: Buffer) -> memoryview:
+            raise DeviceError("no access")
+
+        monkeypatch.setattr(Buffer, "view", view)
+
+
+@pytest.mark.usefixtures("two_equal_ranks")
+def test_the_result_reaches_the_device() -> None:
+    x = Tensor([1.0, 2.0]).realize()
+    assert distributed.all_reduce(x).tolist() == [2, 4] and x.tolist() == [1, 2]
+    assert distributed.all_gather(x).tolist() == [1, 2, 1, 2]
+    view = x[1:]
+    assert distributed.all_reduce_(x).tolist() == [2, 4] and view.tolist() == [4]
+
+
+@pytest.mark.usefixtures("two_equal_ranks")
+def test_the_result_reaches_the_device_in_replays() -> None:
+    total = TinyJit(lambda x: (distributed.all_reduce(x * 3) + 1).realize())
+    for i in range(5):
+        assert total(Tensor([float(i), 1.0])).tolist() == [6 * i + 1, 7]
