@@ -18,5 +18,6 @@ from __future__ import annotations
 from polygrad.training.callbacks import Callback, Checkpoints, EarlyStopping
 from polygrad.training.fit import fit
 from polygrad.training.run import TrainingRun
+from polygrad.training.saved_state import SavedState
 
-__all__ = ["Callback", "Checkpoints", "EarlyStopping", "TrainingRun", "fit"]
+__all__ = ["Callback", "Checkpoints", "EarlyStopping", "SavedState", "TrainingRun", "fit"]

@@ -105,3 +105,23 @@ def test_sigterm_of_one_rank_ends_all_after_the_same_step(tmp_path: Path) -> Non
     files = list(CheckpointFolder(tmp_path).complete().items())[-1]
     assert files[0] == 5 and len(files[1]) == 2
     assert result(train("mpirun", 2, **options)) == unbroken
+
+
+@ranks.needs_mpirun
+def test_a_loop_of_ones_own_goes_on_to_the_last_bit(tmp_path: Path) -> None:
+    """With dropout, whose random numbers each rank has of its own."""
+    program = PROGRAM.with_name("looped.py")
+    unbroken = result(ranks.run("mpirun", 2, program, tmp_path / "whole", -1, ""))
+    assert ranks.run("mpirun", 2, program, tmp_path / "broken", 7, "").returncode != 0
+    again = result(ranks.run("mpirun", 2, program, tmp_path / "broken", 7, ""))
+    assert again["first"] in (4, 6) and again["losses"] == unbroken["losses"][again["first"] :]
+
+
+@SLOW
+@ranks.needs_mpirun
+def test_an_optimizer_that_is_divided_is_not_saved(tmp_path: Path) -> None:
+    done = ranks.run("mpirun", 2, PROGRAM.with_name("looped.py"), tmp_path, -1, "sharded")
+    assert (
+        done.returncode != 0
+        and "SavedState: optimizer: expected an optimizer of the parameters" in done.stderr
+    )
