@@ -47,7 +47,7 @@ test-parity: python ## our kernels beside those that tinygrad made of 33 program
 .PHONY: test-all
 test-all: export HYPOTHESIS_PROFILE = thorough
 test-all: python javascript chromium ## every test, more examples for each, then the demo
-	scripts/clang.sh
+	scripts/toolchains.sh
 	scripts/node24.sh
 	scripts/firefox.sh
 	scripts/ecosystem.sh

@@ -16,6 +16,7 @@ from bench.hosts import CHROMIUM, CPYTHON, NODE
 from bench.suites import (
     attention,
     breadth,
+    c_export,
     conv,
     distributed,
     elementwise,
@@ -41,6 +42,7 @@ SUITES = {
     "compile": compile_suite.run,
     "startup": startup.run,
     "overhead": overhead.run,
+    "c_export": c_export.run,
     "breadth": breadth.run,
     "onnx": onnx.run,
     "models": page_models.run_everywhere,

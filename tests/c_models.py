@@ -82,7 +82,8 @@ class _Block:
         self.heads = heads
         self.tokens, self.positions = nn.Embedding(vocabulary, width), Tensor.randn(length, width) * 0.02
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        # Without a bias: the gradient of the keys' is 0, so its steps would be those of rounding.
+        self.qkv, self.out = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width)
         self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
         self.head = nn.Linear(width, vocabulary)
 
@@ -102,7 +103,7 @@ def gpt_block(
 ) -> Made:
     model = _Block(vocabulary, width, heads, length)
     model.positions.requires_grad = True
-    optimizer = nn.optim.AdamW(get_parameters(model), lr=0.003)
+    optimizer = nn.optim.AdamW(get_parameters(model), lr=0.003, eps=1e-4)
     rng = np.random.default_rng(2)
     inputs = []
     for _ in range(STEPS):

@@ -53,7 +53,7 @@ _SANITIZED = (
 OTHERS = (
     Compiler("gcc-native", ("gcc", "-O3", "-march=native", *STRICT), marks=SLOW),
     Compiler("clang-native", ("clang", "-O3", "-march=native", *STRICT), marks=SLOW),
-    Compiler("gcc-sanitizers", ("gcc", *_SANITIZED, "-march=native", *STRICT), marks=SLOW),
+    Compiler("gcc-sanitizers", ("gcc", *_SANITIZED, "-DMODEL_VECTOR=16", *STRICT), marks=SLOW),
     Compiler("gcc-sanitizers-scalar", ("gcc", *_SANITIZED, "-DMODEL_VECTOR=0", *STRICT), marks=SLOW),
     Compiler("tcc", ("tcc", "-Wall", "-Werror"), marks=SLOW),
     Compiler("aarch64", ("aarch64-linux-gnu-gcc", "-O2", "-static", *STRICT), ("qemu-aarch64",), SLOW),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from polygrad.capture.c_options import COptions, is_c_file
 from polygrad.capture.capture import capture
 from polygrad.capture.save import SavedStep, Steps, save_steps
 from polygrad.engine.devices import kind_of
@@ -30,12 +31,18 @@ _PORTABLE = ("WASM", "WEBGPU")  # devices that JavaScript has
 
 
 def write_language_model(
-    path: Any, module: CausalLM, weights: dict[str, Tensor], capacity: int, cache: DTypeLike, prompts: Prompts
+    path: Any,
+    module: CausalLM,
+    weights: dict[str, Tensor],
+    capacity: int,
+    cache: DTypeLike,
+    prompts: Prompts,
+    c: COptions | None = None,
 ) -> None:
     """Write the file of a model that generates. `weights`: of the module, by name. `cache`: the dtype of keys
-    and values."""
+    and values. `c`: of a file of C, which has no tokenizer and no settings."""
     capacity = capacity or min(module.max_length, LARGEST_CAPACITY)
-    files = _files(prompts.tokenizer, module)
+    files = {} if is_c_file(path) else _files(prompts.tokenizer, module)
     steps = capture_steps(module, capacity, cache, weights)
     settings = {
         "capacity": capacity,
@@ -45,7 +52,7 @@ def write_language_model(
         "max_new_tokens": prompts.max_new_tokens,
         "sampling": dict(prompts.sampling),
     }
-    save_steps(steps, path, TEXT_GENERATION, settings, files)
+    save_steps(steps, path, TEXT_GENERATION, settings, files, c)
 
 
 @dataclass(frozen=True)
@@ -67,13 +74,15 @@ def write_reader(
     outputs: Callable[[Tensor, Tensor], Tensor],
     settings: ReaderSettings,
     tokenizer: Tokenizer | None,
+    c: COptions | None = None,
 ) -> None:
-    """Write the file of a model that reads texts. `outputs`: gives a text's values for ids and a mask."""
-    files = _files(tokenizer, module)
+    """Write the file of a model that reads texts. `outputs`: gives a text's values for ids and a mask. `c`:
+    of a file of C, which has no tokenizer and no settings."""
+    files = {} if is_c_file(path) else _files(tokenizer, module)
     first, *others = weights.values()
     first.realize(*others)
     steps = {f"read{n}": _read(outputs, n, device_of(module)) for n in settings.lengths}
-    save_steps(Steps(steps, weights), path, kind, asdict(settings), files)
+    save_steps(Steps(steps, weights), path, kind, asdict(settings), files, c)
 
 
 def _read(outputs: Callable[[Tensor, Tensor], Tensor], length: int, device: str | None) -> SavedStep:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from polygrad import nn
+from polygrad.capture.c_options import COptions
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, ModelError
 from polygrad.generation.beams import BeamOptions, beam_search
@@ -284,7 +285,15 @@ class LanguageModel(HFInstance):
         count = self.defaults.integer("max_new_tokens", 128)
         return Prompts(self.tokenizer, self.end_tokens(), count, default_sampling(self.defaults))
 
-    def export(self, path: Any, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> None:
+    def export(
+        self,
+        path: Any,
+        inputs: Mapping[str, Any] | None = None,
+        /,
+        *,
+        c: COptions | None = None,
+        **more: Any,
+    ) -> None:
         """Write the file `path` (.pgrd) that generates text without this package's models, and without Python
         where the device is WASM or WEBGPU: the model, its cache, what draws tokens, the tokenizer, and the
         settings of the model's files.
@@ -295,9 +304,9 @@ class LanguageModel(HFInstance):
         `Instance.export` does. Raises ArgumentError, ModelError for a tokenizer that JavaScript cannot run.
         """
         if inputs or more:
-            return super().export(path, inputs, **more)
+            return super().export(path, inputs, c=c, **more)
         return write_language_model(
-            path, self.module, self.weights(), self.max_seq_len, self.cache_dtype, self.prompts
+            path, self.module, self.weights(), self.max_seq_len, self.cache_dtype, self.prompts, c
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from polygrad.capture.c_options import COptions
 from polygrad.capture.jit import TinyJit
 from polygrad.errors import ArgumentError, ModelError
 from polygrad.hf.exporting import ReaderSettings, write_reader
@@ -117,9 +118,9 @@ class _TextReader(HFInstance):
             return 0 if self.tokenizer is None else self.tokenizer.pad_id or 0
         return pad
 
-    def _write(self, path: Any, kind: str, labels: Sequence[str] = ()) -> None:
+    def _write(self, path: Any, kind: str, labels: Sequence[str], c: COptions | None) -> None:
         settings = ReaderSettings(self.lengths, self.config.integer("vocab_size"), self.pad_id, labels)
-        write_reader(path, kind, self.module, self.weights(), self._outputs, settings, self.tokenizer)
+        write_reader(path, kind, self.module, self.weights(), self._outputs, settings, self.tokenizer, c)
 
     def _run(self, rows: list[list[int]]) -> Tensor:
         length = next(n for n in self.lengths if n >= max(len(row) for row in rows))
@@ -156,7 +157,15 @@ class TextEncoder(_TextReader):
         """
         return self._read(texts)
 
-    def export(self, path: Any, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> None:
+    def export(
+        self,
+        path: Any,
+        inputs: Mapping[str, Any] | None = None,
+        /,
+        *,
+        c: COptions | None = None,
+        **more: Any,
+    ) -> None:
         """Write the file `path` (.pgrd) that gives the vectors of texts without this package's models, and
         without Python where the device is WASM or WEBGPU, with the tokenizer.
 
@@ -166,8 +175,8 @@ class TextEncoder(_TextReader):
         that JavaScript cannot run.
         """
         if inputs or more:
-            return super().export(path, inputs, **more)
-        return self._write(path, FEATURE_EXTRACTION)
+            return super().export(path, inputs, c=c, **more)
+        return self._write(path, FEATURE_EXTRACTION, (), c)
 
     def _outputs(self, ids: Tensor, mask: Tensor) -> Tensor:
         states = self.module.forward(input_ids=ids, attention_mask=mask)["last_hidden_state"]
@@ -191,12 +200,20 @@ class TextClassifier(_TextReader):
         rows = self._read(texts).tolist()
         return [dict(zip(self.labels, row, strict=True)) for row in rows]
 
-    def export(self, path: Any, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> None:
+    def export(
+        self,
+        path: Any,
+        inputs: Mapping[str, Any] | None = None,
+        /,
+        *,
+        c: COptions | None = None,
+        **more: Any,
+    ) -> None:
         """As `TextEncoder.export`, for the probabilities of labels: `load_text_classifier` and
         `loadTextClassifier` run the file."""
         if inputs or more:
-            return super().export(path, inputs, **more)
-        return self._write(path, TEXT_CLASSIFICATION, self.labels)
+            return super().export(path, inputs, c=c, **more)
+        return self._write(path, TEXT_CLASSIFICATION, self.labels, c)
 
     def _outputs(self, ids: Tensor, mask: Tensor) -> Tensor:
         logits = self.module.forward(input_ids=ids, attention_mask=mask)["logits"].float()

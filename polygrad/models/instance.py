@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from polygrad import nn
+from polygrad.capture.c_options import COptions
 from polygrad.capture.jit import TinyJit
 from polygrad.capture.step import CompiledStep, compile_step
 from polygrad.errors import ArgumentError, ShapeError
@@ -137,9 +138,18 @@ class Instance:
         loss: Tensor = self._steps[key].run(*tensors)
         return loss
 
-    def export(self, path: Any, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> None:
+    def export(
+        self,
+        path: Any,
+        inputs: Mapping[str, Any] | None = None,
+        /,
+        *,
+        c: COptions | None = None,
+        **more: Any,
+    ) -> None:
         """Write the file `path` (.pgrd) that computes the outputs for inputs of the shapes of these, without
-        Python: see `polygrad.export`. Raises ArgumentError."""
+        Python: see `polygrad.export`. A name that ends in .c asks for C, with the options `c`. Raises
+        ArgumentError."""
         tensors = {k: self._tensor(v) for k, v in {**(inputs or {}), **more}.items()}
         self._check(tensors)
         if not tensors:
@@ -149,7 +159,7 @@ class Instance:
         with Tensor.no_grad():
             for _ in range(2):  # the second call captures
                 captured(**tensors)
-        captured.save(path, module)
+        captured.save(path, module, c=c)
 
     def _check(self, values: Mapping[str, Any]) -> None:
         unknown_names = [name for name in values if name not in self.input_names]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 
 import gguf_models
 import numpy as np
@@ -112,6 +113,65 @@ def test_export_for_several_devices_is_one_file(capsys, tmp_path, make):
             )
         else:
             assert both.classify([[1, 2, 3]]) == alone.classify([[1, 2, 3]])
+
+
+C_MAIN = """
+#include "encoder.h"
+#include <stdio.h>
+static uint64_t memory[ENCODER_SELFTEST_SIZE / 8 + 1];
+static int32_t ids[16], mask[16];
+int main(int count, char **tokens) {
+  encoder model;
+  float values[64];
+  int status = encoder_selftest(memory, sizeof memory);
+  for (int i = 1; i < count; i++) {
+    sscanf(tokens[i], "%d", &ids[i - 1]);
+    mask[i - 1] = 1;
+  }
+  status = status ? status : encoder_init(&model, memory, sizeof memory);
+  const encoder_read16_inputs inputs = {.ids = ids, .mask = mask};
+  const encoder_read16_outputs outputs = {.values = values};
+  status = status ? status : encoder_read16(&model, &inputs, &outputs);
+  for (int i = 0; i < 64; i++)
+    printf("%.9g ", (double)values[i]);
+  return status;
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="this machine has no gcc")
+def test_export_writes_c_that_reads_texts(capsys, tmp_path):
+    folder = tiny_text_models.embedder()[0]
+    path = tmp_path / "encoder.c"
+    assert status("export", folder, str(path), "--vectors", "16") == 0
+    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == [
+        str(path),
+        str(path.with_suffix(".h")),
+    ]
+    (tmp_path / "main.c").write_text(C_MAIN)
+    command = ["gcc", "-O1", "-std=c11", "encoder.c", "main.c", "-o", "main", "-lm"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    tokens = [5, 9, 2, 7]
+    done = subprocess.run(
+        ["./main", *map(str, tokens)], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    want = hf.load_hf(folder).embed([tokens]).numpy()[0]
+    got = np.array(done.stdout.split(), np.float32)[: want.size]
+    np.testing.assert_allclose(got, want, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "message"),
+    [
+        ("x.pgrd", ("--vectors", "16"), "expected a target that ends in .c"),
+        ("x.c", ("--vectors", "a"), "--vectors: expected numbers"),
+        ("x.c", ("--vectors", "8"), "COptions: vectors: expected"),
+    ],
+)
+def test_export_checks_the_options_of_c(capsys, tmp_path, target, options, message):
+    assert status("export", "no-model", str(tmp_path / target), *options) == 1
+    assert message in capsys.readouterr().err and not list(tmp_path.iterdir())
 
 
 def test_export_to_no_folder_says_which(capsys, tmp_path):

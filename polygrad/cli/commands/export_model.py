@@ -6,6 +6,7 @@ polygrad export my-model.Q4_0.gguf chat.pgrd
 polygrad export ./my-embedder embedder.pgrd
 polygrad export ./my-vision-model vision.pgrd --batch 8 --device WEBGPU
 polygrad export ./my-chat-model chat.pgrd --device WEBGPU,WASM
+polygrad export ./my-embedder embedder.c --vectors 32
 
 A model that generates text is written with its cache, what draws tokens, and its tokenizer; one that gives
 vectors or labels of texts with its tokenizer, for texts of all lengths. Of other models, and with
@@ -17,6 +18,9 @@ elsewhere one thread runs the file.
 
 With several devices the file has the code for each, and the weights once. Who loads it gets the first that
 their host has.
+
+A file that ends in .c is C, with a header and the weights beside it: a function for each of the model's
+steps (of texts: for each length), which takes and gives token ids.
 
 In JavaScript `loadLanguageModel`, `loadTextEncoder`, `loadTextClassifier` and `load` of `polygrad/runtime`
 run the file, in Python `load_language_model`, `load_text_encoder`, `load_text_classifier` and `load` of
@@ -30,6 +34,7 @@ import os
 import tempfile
 from pathlib import Path
 
+from polygrad.capture.c_options import COptions, is_c_file
 from polygrad.cli.descriptions import describe_exported, describe_ports
 from polygrad.cli.hosts import write
 from polygrad.cli.models import add_model_arguments, load_model
@@ -42,24 +47,37 @@ from polygrad.hf.text_encoders import TextClassifier, TextEncoder
 from polygrad.runtime.limits import MAX_THREADS
 
 NAME = "export"
-HELP = "write a model as a .pgrd file, which runs without Python"
+HELP = "write a model as a .pgrd file or as C, which run without Python"
+_OF_C = ("name", "vectors", "embed")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser, "WASM")
-    parser.set_defaults(device="WASM")
-    parser.add_argument("target", help="the .pgrd file to write")
-    parser.add_argument("--threads", type=int, metavar="N", help="of pages that run it on WASM (1)")
+    parser.add_argument("target", help="the .pgrd file to write, or a .c file")
+    parser.add_argument("--threads", type=int, metavar="N", help="of pages that run it on WASM, or of C (1)")
     parser.add_argument("--forward", action="store_true", help="write the forward pass alone")
     parser.add_argument("--batch", type=int, metavar="N", help="sequences or pictures of a forward pass (1)")
     parser.add_argument("--length", type=int, metavar="N", help="tokens of each sequence of it (64)")
     parser.add_argument(
         "--no-tokenizer", action="store_true", help="the file takes and gives token ids alone"
     )
+    group = parser.add_argument_group("C")
+    group.add_argument("--name", help="what the names of functions begin with (the file's)")
+    group.add_argument(
+        "--vectors", metavar="N,...", help="the widths of vectors in bytes, beside scalar code (16,32,64)"
+    )
+    group.add_argument("--embed", type=int, metavar="N", help="bytes of weights in the file itself (2^20)")
 
 
 def run(options: argparse.Namespace) -> int:
-    target, devices = Path(options.target), options.device.split(",")
+    target = Path(options.target)
+    if is_c_file(target):
+        return _run_for_c(options, target)
+    given = [f"--{name}" for name in _OF_C if getattr(options, name) is not None]
+    if given:
+        raise ArgumentError(f"{', '.join(given)}: expected a target that ends in .c, got {target}")
+    options.device = options.device or "WASM"
+    devices = options.device.split(",")
     if options.threads is not None:
         _make_for_threads(options.threads)
     if len(devices) == 1:
@@ -74,6 +92,27 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _run_for_c(options: argparse.Namespace, target: Path) -> int:
+    """Write C, which has no tokenizer."""
+    options.device, options.no_tokenizer = options.device or "CPU", True
+    _export(options, target, _c_options(options))
+    files = [target.with_suffix(suffix) for suffix in (".c", ".h", ".safetensors")]
+    write("\n".join(f"{path}: {path.stat().st_size:,} bytes" for path in files if path.exists()))
+    return 0
+
+
+def _c_options(options: argparse.Namespace) -> COptions:
+    """Raises ArgumentError."""
+    given = {name: getattr(options, name) for name in (*_OF_C, "threads")}
+    given = {name: value for name, value in given.items() if value is not None}
+    if "vectors" in given:
+        try:
+            given["vectors"] = tuple(int(n) for n in given["vectors"].split(",") if n)
+        except ValueError as e:
+            raise ArgumentError(f"--vectors: expected numbers, as 16,32, got {given['vectors']}") from e
+    return COptions(**given)
+
+
 def _make_for_threads(count: int) -> None:
     """Let device WASM, which is not in use yet, make kernels for `count` threads. Raises ArgumentError."""
     if not 1 <= count <= MAX_THREADS:
@@ -83,15 +122,15 @@ def _make_for_threads(count: int) -> None:
         raise ArgumentError("--threads: expected a process that has not used WASM before, got one that has")
 
 
-def _export(options: argparse.Namespace, target: Path) -> bool:
+def _export(options: argparse.Namespace, target: Path, c: COptions | None = None) -> bool:
     """Write the file of one device. Whether it has a whole model, not its forward pass alone."""
     model = load_model(options, HFInstance, "runs forward")
     if options.no_tokenizer:
         model.tokenizer = None
     is_forward = options.forward or options.batch is not None or options.length is not None
     if not is_forward and isinstance(model, (LanguageModel, TextEncoder, TextClassifier)):
-        model.export(target)
+        model.export(target, c=c)
         return True
     batch, length = (usual if n is None else n for n, usual in ((options.batch, 1), (options.length, 64)))
-    model.export(target, example_inputs(model, batch, length))
+    model.export(target, example_inputs(model, batch, length), c=c)
     return False
