@@ -85,27 +85,39 @@ static pg_status check(const void *data, uint64_t nbytes, pg_error *error) {
 /* The engine for the Programs of a target, if it is allowed. */
 static pg_status engine_of(const pg_model *model, uint32_t target, const struct engine **engine,
                            pg_error *error) {
+  static const struct {
+    const char *device;
+    const struct engine *engine;
+    enum language language;
+  } devices[] = {
+      {"WASM", &wasm_engine, LANGUAGE_WASM},
+      {"CPU", &native_engine, LANGUAGE_OBJECT},
+      {"CC", &native_engine, LANGUAGE_LIBRARY},
+      {"WEBGPU", NULL, LANGUAGE_WGSL},
+  };
+  const size_t count = sizeof devices / sizeof *devices;
   const struct bundle *bundle = &model->bundle;
   struct text device = target_device(bundle, target);
-  bool wasm = text_is(device, "WASM");
-  if (!wasm && !text_is(device, "WEBGPU") && !(model->options.flags & PG_TRUST_NATIVE))
+  size_t i = 0;
+  while (i < count && !text_is(device, devices[i].device))
+    i++;
+  bool confined = i < count && devices[i].engine != &native_engine;
+  if (!confined && !(model->options.flags & PG_TRUST_NATIVE))
     return fail(
         error, PG_TRUST,
-        "open: expected code that is confined, for WASM, got code for %.100s, which may do whatever "
-        "this process may: pass PG_TRUST_NATIVE if you trust who made the file, or have it exported on WASM",
+        "open: expected code that is confined, for WASM, got code for %.100s, which may do whatever this "
+        "process may: pass PG_TRUST_NATIVE if you trust who made the file, or have it exported on WASM",
         device.data);
-  if (!wasm && !text_is(device, "CC"))
-    return fail(error, PG_UNSUPPORTED,
-                "open: expected a file for WASM or CC, got one for %.100s: export it on one of these",
+  if (i == count || !devices[i].engine)
+    return fail(error, PG_UNSUPPORTED, "open: expected a file for WASM, CPU or CC, got one for %.100s",
                 device.data);
-  enum language language = wasm ? LANGUAGE_WASM : LANGUAGE_LIBRARY;
-  for (uint32_t i = 0; i < bundle->n_programs; i++)
-    for (uint32_t j = 0; bundle->programs[i].target == target && j < bundle->programs[i].n_kernels; j++)
-      if (bundle->programs[i].kernels[j].language != language)
+  for (uint32_t j = 0; j < bundle->n_programs; j++)
+    for (uint32_t k = 0; bundle->programs[j].target == target && k < bundle->programs[j].n_kernels; k++)
+      if (bundle->programs[j].kernels[k].language != devices[i].language)
         return fail(error, PG_UNSUPPORTED,
                     "open: kernel %.100s is in another language than %.100s runs: export it again",
-                    bundle->programs[i].kernels[j].name.data, device.data);
-  *engine = wasm ? &wasm_engine : &native_engine;
+                    bundle->programs[j].kernels[k].name.data, device.data);
+  *engine = devices[i].engine;
   return PG_OK;
 }
 

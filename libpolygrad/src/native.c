@@ -9,15 +9,17 @@
 
 #include "file_limits.h"
 #include "model.h"
+#include "object.h"
 
 enum { PARTS_PER_THREAD = 4, SPINS_BEFORE_YIELD = 4096 };
 
 typedef void kernel_function(uint8_t **pointers, int64_t *values);
 
-/* A shared object, which several kernels may have. */
+/* A shared object, which several kernels may have, or the object file of one. */
 struct library {
   struct bytes code;
-  void *handle;
+  void *handle; /* NULL: of an object file */
+  struct object object;
   struct library *next;
 };
 
@@ -97,23 +99,31 @@ static void *load_library(struct bytes code, pg_error *error) {
   return handle;
 }
 
-static pg_status find_library(pg_model *model, struct bytes code, void **handle, pg_error *error) {
+/* The library with the code of a kernel. */
+static pg_status find_library(pg_model *model, const struct kernel *kernel, struct library **found,
+                              pg_error *error) {
   struct native *native = model->opened;
-  for (struct library *l = native->libraries; l; l = l->next)
-    if (l->code.length == code.length && !memcmp(l->code.data, code.data, code.length)) {
-      *handle = l->handle;
+  struct bytes code = kernel->code;
+  for (*found = native->libraries; *found; *found = (*found)->next)
+    if ((*found)->code.length == code.length && !memcmp((*found)->code.data, code.data, code.length))
       return PG_OK;
-    }
   struct library *library = pool_take(&model->pool, 1, sizeof *library);
   if (!library)
     return out_of_memory(error);
-  if (!(*handle = load_library(code, error)))
-    return PG_COMPILE;
-  *library = (struct library){code, *handle, native->libraries};
-  native->libraries = library;
-  const int64_t **word = (const int64_t **)dlsym(*handle, "polygrad_stop");
-  if (word) /* kernels with safepoints read it */
-    *word = &model->stop.word;
+  library->code = code;
+  if (kernel->language == LANGUAGE_OBJECT) {
+    pg_status status = object_load(code, kernel->name, &model->stop.word, &library->object, error);
+    if (status)
+      return status;
+  } else {
+    if (!(library->handle = load_library(code, error)))
+      return PG_COMPILE;
+    const int64_t **word = (const int64_t **)dlsym(library->handle, "polygrad_stop");
+    if (word) /* kernels with safepoints read it */
+      *word = &model->stop.word;
+  }
+  library->next = native->libraries;
+  *found = native->libraries = library;
   return PG_OK;
 }
 
@@ -125,11 +135,11 @@ static pg_status prepare_call(pg_model *model, struct entry *entry, struct steps
   const struct kernel *kernel = &entry->program->kernels[launch->kernel];
   struct native *native = model->opened;
   struct call *call = &steps->calls[number];
-  void *handle = NULL;
-  pg_status status = find_library(model, kernel->code, &handle, error);
+  struct library *library = NULL;
+  pg_status status = find_library(model, kernel, &library, error);
   if (status)
     return status;
-  void *symbol = dlsym(handle, kernel->name.data);
+  void *symbol = library->handle ? dlsym(library->handle, kernel->name.data) : library->object.function;
   if (!symbol)
     return fail(error, PG_COMPILE, "kernel %.100s: its shared object has no such function",
                 kernel->name.data);
@@ -335,7 +345,10 @@ static void native_close(pg_model *model) {
   for (uint32_t i = 0; i < native->n_workers; i++)
     pthread_join(native->workers[i], NULL);
   for (struct library *l = native->libraries; l; l = l->next)
-    dlclose(l->handle);
+    if (l->handle)
+      dlclose(l->handle);
+    else
+      object_unload(&l->object);
   pthread_cond_destroy(&native->posted);
   pthread_mutex_destroy(&native->mutex);
   munmap(native->memory, native->nbytes);

@@ -98,8 +98,8 @@ class Bundle:
             "values": part_of(values),
             "zeros": self.zeros,
         }
-        start = write_header(MAGIC, VERSION, header)
-        return b"".join((start, settings, *(data for _, _, data in programs), *self.files.values()))
+        parts = [settings, *(data for _, _, data in programs), *self.files.values()]
+        return b"".join((write_header(MAGIC, VERSION, header, sum(map(len, parts))), *parts))
 
 
 def is_bundle(data: Any) -> bool:

@@ -26,6 +26,7 @@ from polygrad.runtime.strict_json import parse_json
 BLOCK = 4 << 20
 _PREFIX = struct.Struct("<4sII32s")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_ALIGN = 64
 _FIELDS = {"bytes", "sha256"}
 
 
@@ -46,9 +47,11 @@ def part_of(pieces: Iterable[Any]) -> dict[str, Any]:
     return {"bytes": nbytes, "sha256": [digest.hexdigest() for digest in digests]}
 
 
-def write_header(magic: bytes, version: int, header: Mapping[str, Any]) -> bytes:
-    """A file up to its parts."""
+def write_header(magic: bytes, version: int, header: Mapping[str, Any], before_values: int) -> bytes:
+    """A file up to its parts. `before_values`: the bytes of the parts that precede the values, which then
+    begin on a multiple of 64: a reader can use them where the file is mapped."""
     text = json.dumps(header, separators=(",", ":"), sort_keys=True).encode()
+    text += b" " * (-(_PREFIX.size + len(text) + before_values) % _ALIGN)
     return _PREFIX.pack(magic, version, len(text), hashlib.sha256(text).digest()) + text
 
 

@@ -239,8 +239,8 @@ class Program:
         for launch in header["launches"]:
             del launch["places"]
         header["driver"], header["values"] = part_of([self.driver]), part_of([values])
-        codes = [*(k.code for k in self.kernels), self.driver, values]
-        return b"".join((write_header(MAGIC, VERSION, header), *codes))
+        codes = [*(k.code for k in self.kernels), self.driver]
+        return b"".join((write_header(MAGIC, VERSION, header, sum(map(len, codes))), *codes, values))
 
     @staticmethod
     def from_bytes(data: bytes) -> Program:

@@ -135,7 +135,7 @@ def test_what_the_adapter_cannot_do_is_refused_in_node(tmp_path: Path, on: Calla
             end += len(text)
             body.append(text.replace(*replace) if replace[0] else text)
             kernel["code"] = part_of([body[-1]])
-        path.write_bytes(b"".join((write_header(MAGIC, VERSION, changed), *body, rest[end:])))
+        path.write_bytes(b"".join((write_header(MAGIC, VERSION, changed, 0), *body, rest[end:])))
         with pytest.raises(AssertionError) as caught:
             run_in_node(path, [{"x": X}])
         return str(caught.value)

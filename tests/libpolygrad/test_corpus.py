@@ -15,11 +15,9 @@ from header_verdicts import verdicts
 from pgrd.corpus import FOLDER, large, with_settings
 
 from polygrad.errors import ArgumentError, ProgramError
-from polygrad.export.files import read_values
+from polygrad.export.files import read_file, read_values
 from polygrad.export.programs import Programs
-from polygrad.runtime.bundle import is_bundle, read_bundle
 from polygrad.runtime.parts import BLOCK
-from polygrad.runtime.program import read_program
 
 pytestmark = needs_c_compiler
 VERDICTS: dict[str, Any] = json.loads((FOLDER / "verdicts.json").read_text(encoding="utf-8"))
@@ -29,16 +27,10 @@ REASONS = {"magic": "PG_FORMAT", "version": "PG_VERSION", "digest": "PG_DIGEST",
 def python_reads(data: bytes) -> bool:
     """Whether `export.load` and its like read a file, up to the device."""
     try:
-        if is_bundle(data):
-            bundle, values = read_bundle(data)
-            programs, zeros = dict(bundle.programs), bundle.zeros
-        else:
-            program, values = read_program(data)
-            programs, zeros = {"main": program}, ()
-        made = Programs({name: replace(program, device="WASM") for name, program in programs.items()})
-        for name in programs:
-            made.specs(name, "input", "output")
-        made.set_values(read_values(values), zeros)
+        bundle, values = read_file(data)
+        for programs in bundle.targets:
+            made = Programs({name: replace(program, device="WASM") for name, program in programs.items()})
+            made.set_values(read_values(values), bundle.zeros)
     except (ProgramError, ArgumentError):
         return False
     return True

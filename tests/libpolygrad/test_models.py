@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -49,7 +50,8 @@ from polygrad.nn.state import safe_load, safe_save
 from polygrad.runtime.bundle import Bundle
 
 pytestmark = needs_c_compiler
-DEVICES = pytest.mark.parametrize("device", ["WASM", CC])
+DEVICES = pytest.mark.parametrize("device", ["WASM", "CPU", CC])
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="object files are run on Linux")
 
 
 @pytest.fixture(autouse=True)
@@ -65,6 +67,8 @@ def default_device(request: pytest.FixtureRequest) -> Iterator[None]:
     [
         ("mlp", "WASM"),
         ("convnet", "WASM"),
+        pytest.param("mlp", "CPU", marks=on_linux),
+        pytest.param("convnet", "CPU", marks=on_linux),
         pytest.param("mlp", "CC", marks=needs_c_compiler),
         pytest.param("convnet", "CC", marks=[needs_c_compiler, pytest.mark.slow]),
     ],
@@ -91,7 +95,7 @@ def test_a_step_trains_bit_for_bit(device: str, network: str, threads: int, tmp_
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-@pytest.mark.parametrize("device", [CC])
+@pytest.mark.parametrize("device", ["CPU", CC])
 def test_threads_of_native_code_compute_the_same_bits(device: str, threads: int, tmp_path: Path) -> None:
     path = tmp_path / "f.pgrd"
     w = Tensor.rand(256, 256).realize()
@@ -406,7 +410,7 @@ def test_code_that_starts_by_itself_is_ended_too() -> None:
         assert model.read("s", VALUE).tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("device", [CC])
+@pytest.mark.parametrize("device", ["CPU", CC])
 def test_native_kernels_end_at_their_safepoints(device: str, tmp_path: Path) -> None:
     path = tmp_path / "long.pgrd"
     w = Tensor.rand(800, 800).realize()
@@ -483,6 +487,34 @@ def test_threads_use_models_of_their_own(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert found == [losses] * 4
+
+
+@pytest.mark.parametrize("device", ["CPU"])
+def test_native_code_reads_weights_where_the_file_is_mapped(device: str, tmp_path: Path) -> None:
+    path = tmp_path / "step.pgrd"
+    saved_training(path)
+    with Model(path, TRUST_NATIVE) as mapped, Model(path.read_bytes(), TRUST_NATIVE) as copied:
+        maps = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
+        (start, end), *more = (
+            [int(x, 16) for x in m.split()[0].split("-")] for m in maps if m.endswith(str(path))
+        )
+        assert not more
+        for name in mapped.tensors(VALUE):
+            for model, inside in ((mapped, True), (copied, False)):
+                address = ctypes.c_void_p()
+                call("view", model.handle, 0, VALUE, model.index(VALUE, name), ctypes.byref(address))
+                assert (start <= (address.value or 0) < end) == inside, name
+
+
+@on_linux
+def test_object_files_that_do_not_link_are_errors() -> None:
+    good = CHAIN.kernels[0]
+    for code in (b"", b"\x7fELF", b"\x7fELF\x02\x01\x01" + bytes(57), b"\0asm" + bytes(60)):
+        kernels = tuple(replace(good, code=code, language="object", n_buffers=k.n_buffers,
+                                variables=k.variables) for k in CHAIN.kernels)  # fmt: skip
+        data = replace(CHAIN, device="CPU", kernels=kernels).to_bytes(SCALE)
+        with Model(data, TRUST_NATIVE) as model, pytest.raises(PgError, match="PG_COMPILE: kernel add: "):
+            model.run(x=np.int32([1, 4]), n=3)
 
 
 def test_digests_of_weights_are_left_out_where_they_are_trusted(tmp_path: Path) -> None:

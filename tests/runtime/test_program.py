@@ -58,6 +58,12 @@ REQUIRED = {
 }  # fmt: skip
 
 
+def test_values_begin_on_a_multiple_of_64() -> None:
+    for kernel in ("k", "kernel", "a longer name of a kernel"):
+        program = replace(PROGRAM, kernels=(replace(PROGRAM.kernels[0], name=kernel), *PROGRAM.kernels[1:]))
+        assert (len(program.to_bytes(b"values")) - len(b"values")) % 64 == 0
+
+
 def changed(change: Any) -> bytes:
     """The bytes of PROGRAM with its header changed."""
     return with_header(PROGRAM.to_bytes(), change)

@@ -20,7 +20,7 @@ const (
 	ErrDamaged Kind = 6
 	// The file has native code: pass PG_TRUST_NATIVE if you trust who made it.
 	ErrTrust Kind = 7
-	// The file is for a device or a processor that this library does not run.
+	// The file is for a device that this library does not run.
 	ErrUnsupported Kind = 8
 	// There is no room, or max_bytes is exceeded.
 	ErrMemory Kind = 9

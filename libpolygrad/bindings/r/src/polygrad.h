@@ -54,7 +54,7 @@ typedef int32_t pg_status;
 #define PG_DAMAGED 6
 /* The file has native code: pass PG_TRUST_NATIVE if you trust who made it. */
 #define PG_TRUST 7
-/* The file is for a device or a processor that this library does not run. */
+/* The file is for a device that this library does not run. */
 #define PG_UNSUPPORTED 8
 /* There is no room, or max_bytes is exceeded. */
 #define PG_MEMORY 9

@@ -295,7 +295,7 @@ pub enum ErrorKind {
     Damaged,
     /// The file has native code: pass PG_TRUST_NATIVE if you trust who made it.
     Trust,
-    /// The file is for a device or a processor that this library does not run.
+    /// The file is for a device that this library does not run.
     Unsupported,
     /// There is no room, or max_bytes is exceeded.
     Memory,
