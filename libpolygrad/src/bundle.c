@@ -186,8 +186,8 @@ static bool has_same_ports(const struct reader *r, const struct program *a, cons
       same = a->variables[x.index].lo == b->variables[y.index].lo &&
              a->variables[x.index].hi == b->variables[y.index].hi;
     else if (same)
-      same = same_kind(&(struct shared){.buffer = &a->buffers[x.index], .program = a}, b,
-                       &b->buffers[y.index]);
+      same =
+          same_kind(&(struct shared){.buffer = &a->buffers[x.index], .program = a}, b, &b->buffers[y.index]);
   }
   return same;
 }
@@ -313,8 +313,8 @@ static pg_status parse_bundle(const struct reader *r, const struct json *json, u
     return out_of_memory(r->error);
   parts[0] = (struct part){.what = "the settings", .node = found[3]};
   parts[count - 1] = (struct part){.what = "the values", .node = found[4], .unchecked = r->trusts_values};
-  pg_status status = read_sections(r, json, found[2], "a Program", names, version > 2 ? targets : NULL,
-                                   parts + 1);
+  pg_status status =
+      read_sections(r, json, found[2], "a Program", names, version > 2 ? targets : NULL, parts + 1);
   if (!status)
     status = read_sections(r, json, found[0], "a file", names + programs, NULL, parts + 1 + programs);
   if (!status)

@@ -13,7 +13,7 @@
 #define MAX_RANK 64                  /* sizes in a shape */
 #define MAX_ARGUMENTS 1000           /* of a kernel: its pointers and its variables */
 #define MAX_THREADS 4096
-#define MAX_TARGETS 64 /* of a file */
+#define MAX_TARGETS 64                    /* of a file */
 #define MAX_INVOCATIONS 1024              /* in a workgroup */
 #define MAX_SUBGROUP 128                  /* invocations */
 #define MAX_GRID ((INT64_C(1) << 31) - 1) /* workgroups along an axis */

@@ -1,4 +1,5 @@
-"""The snippets of the guides for Rust, Go and R print what the `text` blocks after them say. Julia's parse.
+"""The snippets of the guides for C, Rust, Go and R print what the `text` blocks after them say. Julia's
+parse.
 
 Each page's snippets are one program after the other; those that are no program are joined to one.
 """
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from c_compiler import needs_c_compiler
-from c_library import FOLDER
+from c_library import FOLDER, build
 from language_bindings import LANGUAGES, julia_faults, libraries
 
 GUIDES = FOLDER.parent / "docs" / "guides"
@@ -105,6 +106,18 @@ def r(folder: Path) -> None:
 @needs_c_compiler
 def test_the_snippets_of_a_guide_print_what_it_says(name: str, folder: Path) -> None:
     {"rust": rust, "go": go, "r": r}[name](folder)
+
+
+@needs_c_compiler
+def test_the_programs_in_c_print_what_the_guide_says(folder: Path) -> None:
+    library = build()
+    found = blocks("from_c.md", "c")
+    assert len(found) == 2
+    for i, (source, printed) in enumerate(found):
+        (folder / f"guide{i}.c").write_text(source)
+        command = ["cc", "-std=c11", "-Wall", "-Wextra", "-pedantic", "-Werror", f"-I{FOLDER / 'include'}"]
+        prints(folder, *command, f"guide{i}.c", f"-L{library}", "-lpolygrad", "-o", f"guide{i}_c")
+        assert prints(folder, folder / f"guide{i}_c", LD_LIBRARY_PATH=str(library)) == printed
 
 
 def test_the_snippets_of_julia_parse(tmp_path: Path) -> None:
