@@ -6,6 +6,7 @@ The library is built on first use. A status other than PG_OK is a `PgError`.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import functools
 import json
 import os
@@ -77,12 +78,15 @@ Error, Options, TensorInfo, VariableInfo = (
 
 @functools.cache
 def build(target: str = "all", folder: str = "build", *variables: str) -> Path:
-    """The folder that `make` has built the library in."""
-    done = subprocess.run(
-        ["make", "-s", "-C", str(FOLDER), target, f"BUILD={folder}", *variables],
-        capture_output=True,
-        text=True,
-    )
+    """The folder that `make` has built the library in. Processes side by side take turns."""
+    (FOLDER / folder).mkdir(parents=True, exist_ok=True)
+    with open(FOLDER / folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(
+            ["make", "-s", "-C", str(FOLDER), target, f"BUILD={folder}", *variables],
+            capture_output=True,
+            text=True,
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     return FOLDER / folder
 
