@@ -36,7 +36,7 @@ def test_its_own_tests(name: str, files: Path) -> None:
     run(name, "test", POLYGRAD_TEST_FILES=str(files))
 
 
-@pytest.fixture(scope="module", params=["WASM", "CC"])
+@pytest.fixture(scope="module", params=["WASM", "CC", "CPU"])
 def digits(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """A device, and a folder with what `export_digits.py` wrote for it."""
     folder = tmp_path_factory.mktemp("digits")
