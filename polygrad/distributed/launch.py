@@ -21,7 +21,8 @@ _TORCH = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 @dataclass(frozen=True, slots=True)
 class Launch:
     """`launcher`: for people. `engine`: that of its ranks, "mpi", "torch" or "single". `rank`, `size`: where
-    the engine has to be told. `address`: of rank 0's machine, likewise."""
+    the engine has to be told. `address`: of rank 0's machine, likewise. `restarts`: how often
+    the launcher has started all ranks again."""
 
     launcher: str
     engine: str
@@ -29,6 +30,7 @@ class Launch:
     size: int = 1
     local_rank: int = 0
     address: tuple[str, int] | None = None
+    restarts: int = 0
 
 
 def find_launch(variables: Mapping[str, str]) -> Launch:
@@ -60,7 +62,9 @@ def _of_torch(launcher: str, variables: Mapping[str, str]) -> Launch:
         )
     rank, size, port = (_integer(variables, name) for name in ("RANK", "WORLD_SIZE", "MASTER_PORT"))
     local = _integer(variables, "LOCAL_RANK") if "LOCAL_RANK" in variables else rank
-    return Launch(launcher, "torch", rank, size, local, (variables["MASTER_ADDR"], port))
+    restarts = "TORCHELASTIC_RESTART_COUNT"
+    count = _integer(variables, restarts) if restarts in variables else 0
+    return Launch(launcher, "torch", rank, size, local, (variables["MASTER_ADDR"], port), count)
 
 
 def _of_slurm(variables: Mapping[str, str]) -> Launch:

@@ -149,7 +149,7 @@ def _store_of_this_start(launch: Launch) -> Any:
     """The store in which ranks find each other. torchrun keeps it when it starts all ranks again, with the
     addresses and notices of those before, so each start has keys of its own."""
     store, _, _ = next(dist.rendezvous("env://", launch.rank, launch.size))
-    return dist.PrefixStore(f"start {os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}", store)
+    return dist.PrefixStore(f"start {launch.restarts}", store)
 
 
 def _tensor(array: Array) -> Any:
