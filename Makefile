@@ -64,6 +64,11 @@ MINUTES ?= 10
 soak: $(STAMPS)/packages $(STAMPS)/wheel ## random programs on several devices, judged by torch (MINUTES=10)
 	PYTHONPATH=tests $(BIN)/python -m soak --minutes $(MINUTES)
 
+SECONDS_EACH ?= 60
+.PHONY: fuzz
+fuzz: $(STAMPS)/packages $(STAMPS)/wheel ## damaged files for every reader of files (SECONDS_EACH=60)
+	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS_EACH)
+
 .PHONY: check
 check: $(STAMPS)/wheel node_modules/.stamp ## formatting, lint and types, Python and TypeScript
 	$(BIN)/ruff format --check .

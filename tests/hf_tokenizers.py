@@ -401,7 +401,7 @@ KINDS: dict[str, Callable[[], PreTrainedTokenizerFast]] = {
 @functools.cache
 def trained(kind: str) -> tuple[PreTrainedTokenizerFast, Path]:
     """The tokenizer of transformers, read from the folder that it was saved in, and that folder."""
-    folder = Path(tempfile.mkdtemp(prefix="polygrad-tokenizer-"))
+    folder = Path(tempfile.mkdtemp(prefix="tokenizer-"))
     KINDS[kind]().save_pretrained(str(folder))
     return PreTrainedTokenizerFast.from_pretrained(str(folder)), folder
 

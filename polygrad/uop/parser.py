@@ -85,7 +85,7 @@ class _Line:
 
     def integer(self, what: str) -> int:
         text = self.take()
-        if not text.removeprefix("-").isdecimal():
+        if not is_digits(text.removeprefix("-")):
             self.fail(what)
         return int(text)
 
@@ -164,7 +164,7 @@ def _memory(line: _Line, dtype: DType) -> Memory:
 def _buffers(line: _Line) -> tuple[int, bool]:
     """The `depth` and `swizzled` of memory: `x3 swizzled`, either or none."""
     depth, text = 1, line.peek()
-    if text.startswith("x") and text[1:].isdecimal():
+    if text.startswith("x") and is_digits(text[1:]):
         depth, text = int(line.take()[1:]), line.peek()
     if text == "swizzled":
         line.take()
@@ -173,7 +173,7 @@ def _buffers(line: _Line) -> tuple[int, bool]:
 
 def _pending(line: _Line, dtype: DType) -> Pending | None:
     text = line.peek()
-    return Pending(int(line.take()[1:])) if text.startswith("x") and text[1:].isdecimal() else None
+    return Pending(int(line.take()[1:])) if text.startswith("x") and is_digits(text[1:]) else None
 
 
 def _register(line: _Line, dtype: DType) -> Reg:
@@ -189,10 +189,15 @@ def _axis(line: _Line, dtype: DType) -> Axis:
     return Axis(axis_id(line.take()) or line.fail("an axis id"), line.choice(_KINDS, "an axis kind"))
 
 
+def is_digits(text: str) -> bool:
+    """Whether text has the digits of an integer of at most 20, as 2**64 has."""
+    return text.isdecimal() and len(text) <= 20
+
+
 def axis_id(text: str) -> tuple[int, ...]:
     """The axis id of the text `1.0`; () for text that is no axis id."""
     parts = text.split(".")
-    return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else ()
+    return tuple(map(int, parts)) if all(map(is_digits, parts)) else ()
 
 
 def _reduce_op(line: _Line, dtype: DType) -> Ops:
@@ -212,15 +217,13 @@ def _steps(line: _Line, dtype: DType) -> Steps | None:
         opening = "(" if steps else "(("
         text = line.take()
         name, *fields = text.removeprefix(opening).split(":")
-        valid = (
-            text.startswith(opening) and len(fields) == 2 and fields[0] in _KINDS and fields[1].isdecimal()
-        )
+        valid = text.startswith(opening) and len(fields) == 2 and fields[0] in _KINDS and is_digits(fields[1])
         if not valid or not name.startswith("r") or not axis_id(name[1:]):
             line.fail(f"a range and its step, as {opening}r4:LANE:4 1)")
         step = line.take()
         digits = step.rstrip(")")
         closed = step == f"{digits}))"
-        if not digits.removeprefix("-").isdecimal() or step not in (f"{digits})", f"{digits}))"):
+        if not is_digits(digits.removeprefix("-")) or step not in (f"{digits})", f"{digits}))"):
             line.fail("a step and the closing parenthesis")
         axis = Axis(axis_id(name[1:]), _KINDS[fields[0]])
         steps.append((UOp.range(int(fields[1]), axis), int(digits)))

@@ -128,8 +128,13 @@ class Reader:
         flags = self.byte()
         if flags > 3:
             raise self.error("limits of a 32-bit memory or table (flags 0 to 3)", flags, self.offset - 1)
-        minimum = self.uleb()
-        return minimum, self.uleb() if flags & 1 else None, flags & 2 != 0
+        start, minimum = self.offset, self.uleb()
+        maximum = self.uleb() if flags & 1 else None
+        if maximum is not None and maximum < minimum:
+            raise self.error(f"a maximum of at least {minimum}", maximum, start)
+        if flags == 2:
+            raise self.error("a maximum of a shared memory", "none", start)
+        return minimum, maximum, flags & 2 != 0
 
     def memorytype(self) -> MemoryType:
         return MemoryType(*self.limits())
@@ -284,6 +289,9 @@ def read_module(data: bytes) -> Module:
             raise s.error(f"the end of section {number}", f"{s.end - s.offset} more bytes")
     if len(codes) != len(declared):
         raise r.error(f"{len(declared)} function bodies", len(codes))
+    exported = [e.name for e in module.exports]
+    if len(set(exported)) != len(exported):
+        raise r.error("distinct names of exports", f"{len(exported) - len(set(exported))} repeated")
     imported = sum(isinstance(i.type, FuncType) for i in module.imports)
     names = {e.index - imported: e.name for e in reversed(module.exports) if e.kind == "func"}
     functions = [

@@ -29,7 +29,7 @@ from polygrad.codegen.target import Target
 from polygrad.errors import ArgumentError
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.node import UOp
-from polygrad.uop.parser import axis_id
+from polygrad.uop.parser import axis_id, is_digits
 from polygrad.uop.printer import axis_name
 
 AxisId = tuple[int, ...]
@@ -155,11 +155,11 @@ def _parse(words: list[str]) -> KernelOpt:
     numbers: list[int] = []
     for word in words[1:]:
         axis = axis_id(word[1:]) if word[0] == "r" else ()
-        if word.isdecimal():
+        if is_digits(word):
             numbers.append(int(word))
         elif axis and not numbers:
             axes.append(axis)
-        elif word[0] == "k" and word[1:].isdecimal() and not axes and not numbers:
+        elif word[0] == "k" and is_digits(word[1:]) and not axes and not numbers:
             kernels.append(int(word[1:]))
         else:
             raise ArgumentError(

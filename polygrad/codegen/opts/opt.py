@@ -39,7 +39,7 @@ from polygrad.errors import ArgumentError, OptError
 from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
-from polygrad.uop.parser import axis_id
+from polygrad.uop.parser import axis_id, is_digits
 from polygrad.uop.printer import axis_name
 
 AxisId = tuple[int, ...]
@@ -98,7 +98,7 @@ def _parse(words: list[str]) -> Opt:
     numbers: list[int] = []
     op = None
     for word in words[1:]:
-        if word.isdecimal():
+        if is_digits(word):
             numbers.append(int(word))
         elif word in Ops.__members__ and op is None and not numbers:
             op = Ops[word]
