@@ -1,4 +1,4 @@
-"""One rank of the suite `distributed`: `distributed_rank.py LIBRARY KIND SECONDS`; rank 0 prints JSON.
+"""One rank of the suite `distributed`: `python -m bench.distributed_rank LIBRARY KIND SECONDS`, prints JSON.
 
 LIBRARY: polygrad, or torch with DistributedDataParallel. KIND: a step of "mlp" or "block"; "mlp-alone" or
 "block-alone", without communication; "all-reduce", of 100 MB, or "all-reduce-engine", the engine's own call.

@@ -19,7 +19,7 @@ from bench.distributed_rank import LENGTH, REDUCED, ROWS, TEXTS, WIDTH, WIDTHS
 from bench.hosts import CPYTHON, ROOT, TIMEOUT
 from bench.report import Result
 
-PROGRAM = ROOT / "bench" / "distributed_rank.py"
+PROGRAM = ["-m", "bench.distributed_rank"]  # its folder must not be searched, which has a profile.py
 ROUNDS, QUICK_ROUNDS = 5, 1
 SECONDS, QUICK_SECONDS = 2.0, 0.5
 STEPS = {"mlp": "MLP, 10.5 M parameters, 256 rows", "block": "GPT block, 4 texts of 128"}
@@ -42,7 +42,7 @@ def seconds_of(run: Run, seconds: float) -> float:
     threads = {"POLYGRAD_THREADS": "1", "OMP_NUM_THREADS": "1"}
     print(f"{' '.join(map(str, run))}", file=sys.stderr, flush=True)
     done = subprocess.run(
-        [*start, str(PROGRAM), library, kind, str(seconds)],
+        [*start, *PROGRAM, library, kind, str(seconds)],
         env={**os.environ, **OPEN_MPI, **threads, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
