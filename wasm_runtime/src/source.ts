@@ -68,17 +68,28 @@ export interface RequestOptions {
   readonly priority?: RequestPriority;
 }
 
-/** The response of `url`, whatever its status is. Rejects with FetchError when there is no answer. */
+/**
+ * The response of `url`, whatever its status is. Rejects with FetchError when there is no answer, and when an address of
+ * https: leads to one of http:, whose answer anybody on the way may have written.
+ */
 export async function request(
   url: string | URL,
   what: string,
   { signal, ...options }: RequestOptions,
 ): Promise<Response> {
+  let response: Response;
   try {
-    return await fetch(url, signal === undefined ? options : { ...options, signal });
+    response = await fetch(url, signal === undefined ? options : { ...options, signal });
   } catch (error) {
     throw failure(error, what, String(url), signal);
   }
+  if (/^https:/i.test(String(url)) && response.url.startsWith("http:")) {
+    await response.body?.cancel();
+    throw new FetchError(`${what}: expected ${url} to stay with https:, got sent to ${response.url}`, {
+      url: String(url),
+    });
+  }
+  return response;
 }
 
 /** `response`. Throws FetchError for a status that is an error. */
