@@ -214,6 +214,10 @@ def write_file(path: str | os.PathLike[str], parts: Iterable[bytes | memoryview]
         if os.path.exists(target):
             os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
         os.replace(temporary, target)
+    except OSError as e:
+        if e.filename == temporary:
+            e.filename = os.fspath(path)
+        raise
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.remove(temporary)

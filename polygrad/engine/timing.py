@@ -8,7 +8,7 @@ from polygrad.codegen.lower.passes import LoweringContext, parameters
 from polygrad.dtype import to_dtype
 from polygrad.engine.assembler import Call, assemble, plan_arena
 from polygrad.engine.compiled_kernels import describe_kernel
-from polygrad.engine.devices import Backend
+from polygrad.engine.devices import Backend, kind_of
 from polygrad.errors import OutOfMemoryError
 from polygrad.runtime.interface import Handle, Runtime
 from polygrad.runtime.program import BufferSpec, Program
@@ -29,7 +29,8 @@ def time_kernel(linear: list[UOp], context: LoweringContext, device: str, backen
         role = "scratch" if n.arg.space is AddrSpace.LOCAL else "input"
         buffers[n] = BufferSpec(n.arg.size, n.dtype.name, role)
     call = Call(artefact.kernel, tuple((key, 0) for key in buffers), artefact.grid)
-    program = assemble(device, buffers, [call], plan_arena(device, buffers, [buffers]))
+    kind = kind_of(device)  # what `open` gives, also for "CPU:1"
+    program = assemble(kind, buffers, [call], plan_arena(kind, buffers, [buffers]))
     return time_program(program, backend.open())
 
 

@@ -258,7 +258,7 @@ def test_a_training_step_is_made_or_not(device: str, monkeypatch: pytest.MonkeyP
     for seconds in (0.005, 0.02, 0.05):
         step.run(x, y)
         before = [t.tolist() for t in state]
-        step._step.captured._steps[0].executable.seconds = float("inf")
+        step._step.captured.steps[0].executable.seconds = float("inf")
         with interrupted(monkeypatch, seconds):
             step.run(x, y)
         changed = [t.tolist() != b for t, b in zip(state, before, strict=True) if b]

@@ -4,7 +4,7 @@ written."""
 from __future__ import annotations
 
 import doctest
-import importlib
+import importlib.util
 import pkgutil
 from typing import Any
 
@@ -17,6 +17,7 @@ MODULES = [
     f"{package.__name__}.{module.name}"
     for package in (training, tuning, tables)
     for module in pkgutil.iter_modules(package.__path__)
+    if module.name != "ray" or importlib.util.find_spec("ray") is not None
 ]
 
 
