@@ -21,6 +21,7 @@ import polygrad.runtime.page_host
 import polygrad.runtime.threads
 import polygrad.runtime.wasm.device
 import polygrad.tensor.tensor
+import polygrad.wasm.sharing
 import polygrad.wasm.wat
 from polygrad.engine.cache import code_digest
 

@@ -193,7 +193,7 @@ def test_each_loader_names_the_right_one_for_another_file(folder: Path, tmp_path
         {"loader": loader, "source": str(folder / "talker.pgrd")} for loader in ("load", "loadTextEncoder")
     ]
     step, encoder = in_node(folder, tmp_path, jobs)
-    for result, expected in ((step, "an exported step"), (encoder, "feature-extraction")):
+    for result, expected in ((step, "an exported step"), (encoder, "a file for feature-extraction")):
         assert (
             f"expected {expected}, got a file for text-generation: use loadLanguageModel" in result["error"]
         )
