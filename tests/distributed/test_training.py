@@ -79,7 +79,7 @@ def test_mpirun_starts_again_after_a_rank_was_killed(tmp_path: Path, victim: int
     unbroken = result(train("mpirun", 2, dropout=0.2))
     options = {"folder": str(tmp_path), "dropout": 0.2, "kill": [victim, 5, int(signal.SIGKILL)]}
     broken = train("mpirun", 2, **options)
-    assert broken.returncode != 0 and broken.stdout == ""
+    assert broken.returncode != 0  # MPICH writes to standard output, too
     assert list(CheckpointFolder(tmp_path).complete())[-1] in (2, 4)
     again = result(train("mpirun", 2, **options))
     assert again == unbroken
