@@ -44,6 +44,12 @@ class _Ready:
     values: tuple[UOp, ...] = ()  # the constants in `arguments`
     executable: Executable | None = None  # loaded on the first run
 
+    def loaded(self) -> Executable:
+        if self.executable is None:
+            program = self.compiled.program
+            self.executable = Device[program.device].load(program)
+        return self.executable
+
 
 # by structure: the family of the graphs, and the values of its Variables
 _families: LRU[tuple[Any, ...], tuple[Family, Mapping[str, int]]] = LRU(_STRUCTURE_BYTES)
@@ -70,6 +76,13 @@ def run(roots: list[UOp], pending: PendingGraph, device: str) -> None:
     oldest version first."""
     ready, variables = _find_program(roots, pending, device)
     _execute(ready, roots, pending.buffers, variables, device)
+
+
+def prepare(roots: list[UOp], pending: PendingGraph, device: str) -> None:
+    """Make and load the Program that `run` runs, and its scratch memory."""
+    ready, _ = _find_program(roots, pending, device)
+    ready.loaded()
+    _arena_for(ready.compiled.program)
 
 
 def _find_program(roots: list[UOp], pending: PendingGraph, device: str) -> tuple[_Ready, Mapping[str, int]]:
@@ -222,11 +235,10 @@ def _perform(
     repeatable: Callable[[], bool] = lambda: False,
 ) -> None:
     program = ready.compiled.program
-    if ready.executable is None:
-        ready.executable = Device[program.device].load(program)
+    executable = ready.loaded()
     handles = [b.allocation.handle if b is not None else None for b in buffers]
     started = time.perf_counter()
-    run_loaded(ready.executable, program, handles, variables, repeatable)
+    run_loaded(executable, program, handles, variables, repeatable)
     if debug_level() >= 2:
         milliseconds = (time.perf_counter() - started) * 1e3
         size = f"{len(program.launches)} launches, {len(program.kernels)} different"

@@ -15,7 +15,7 @@ from polygrad.dtype import DType
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import is_uncomputed, stored_value, value_of
 from polygrad.engine.pending import PendingGraph
-from polygrad.engine.programs import run
+from polygrad.engine.programs import prepare, run
 from polygrad.engine.recording import Transfer, watch
 from polygrad.engine.sharding import Resolved, Shards, resolve
 from polygrad.engine.write_hazards import (
@@ -282,16 +282,23 @@ def _compute_apart(stored: dict[UOp, UOp]) -> None:
 
 
 def _write(writes: list[UOp]) -> None:
-    """Make writes (AFTERs) that need no transfers and wait for no other writes."""
+    """Make writes (AFTERs) that need no transfers and wait for no other writes. What cannot be compiled or
+    loaded is an error before any device writes."""
     resolved = resolve(writes)
     by_device: dict[str, list[UOp]] = {}
     for result in resolved:
         for part in result.parts if isinstance(result, Shards) else (result,):
             node = stored_node(part)
             by_device.setdefault(node.buffer.arg.device, []).append(node)
+    runs = []
     for name, nodes in by_device.items():
         pending = PendingGraph(nodes)
-        run(dedup([*pending.writes, *nodes]), pending, name)
+        runs.append((dedup([*pending.writes, *nodes]), pending, name))
+    if watch.recording is None:
+        for arguments in runs:
+            prepare(*arguments)
+    for arguments in runs:
+        run(*arguments)
     for write, result in zip(writes, resolved, strict=True):
         if isinstance(result, Shards):
             buffers = [_value(stored_node(part)).arg for part in result.parts]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +13,11 @@ from hypothesis import strategies as st
 
 from polygrad import Device, Tensor, TinyJit, compile_step, nn
 from polygrad.engine.normalize import is_uncomputed
+from polygrad.engine.programs import clear_caches
 from polygrad.engine.sharding import Shards, axis_of, resolve
-from polygrad.errors import ArgumentError, CaptureError, DeviceError
+from polygrad.errors import ArgumentError, CaptureError, DeviceError, ProgramError
 from polygrad.nn.state import get_parameters, get_state_dict
+from polygrad.runtime.program import Program
 from polygrad.uop.ops import Ops
 
 X = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
@@ -456,3 +459,31 @@ def test_state_goes_into_sharded_parameters(device):
     assert [axis_of(p.uop) for p in (layer.weight, layer.bias)] == [0, None]
     got = layer(Tensor(X).shard(both(device)))
     np.testing.assert_allclose(got.numpy(), other(Tensor(X)).numpy(), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_a_program_that_cannot_be_loaded_is_an_error_before_any_device_writes(
+    failing: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The Tensor keeps its write, which the next read makes, and functions without it are captured."""
+    x = Tensor([[1.0, 2.0], [3.0, 4.0]], device="CPU").shard(("CPU", "CPU:1"), 0).realize()
+    row, loads = x[1], 0
+    clear_caches()
+    runtime = type(Device["CPU"])
+    load = runtime.load
+
+    def fails(self: Any, program: Program) -> Any:
+        nonlocal loads
+        loads += 1
+        if loads > failing:
+            raise ProgramError("no room for code")
+        return load(self, program)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(runtime, "load", fails)
+        with pytest.raises(ProgramError, match="no room for code"):
+            x.assign(x * 2 + 1).realize()
+    assert loads == failing + 1
+    step = TinyJit(lambda a: (a + 1).realize())
+    assert [step(Tensor([float(i)]).realize()).item() for i in range(3)] == [1, 2, 3]
+    assert x.tolist() == [[3, 5], [7, 9]] and row.tolist() == [7, 9]
