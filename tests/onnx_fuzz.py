@@ -15,11 +15,12 @@ import resource
 import sys
 import tracemalloc
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import onnx_suite as suite
+from fuzz.changes import Change, cut, flip, remove, repeat, set_byte, splice
 from onnx import helper, numpy_helper
 from onnx_models import FLOAT, model
 
@@ -86,42 +87,14 @@ def corpus() -> list[bytes]:
 # --- changes
 
 
-def _flip(data: bytearray, rng: random.Random, files: list[bytes]) -> None:
-    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-
-
-def _set(data: bytearray, rng: random.Random, files: list[bytes]) -> None:
-    data[rng.randrange(len(data))] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
-
-
-def _number(data: bytearray, rng: random.Random, files: list[bytes]) -> None:
+def _number(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
+    """A length, size or tag at its limits."""
     at, number = rng.randrange(len(data)), rng.choice(NUMBERS)
     data[at : at + rng.choice((0, 1, len(number)))] = number
 
 
-def _remove(data: bytearray, rng: random.Random, files: list[bytes]) -> None:
-    at = rng.randrange(len(data))
-    del data[at : at + rng.randint(1, 16)]
-
-
-def _repeat(data: bytearray, rng: random.Random, files: list[bytes]) -> None:
-    at = rng.randrange(len(data))
-    part = bytes(data[at : at + rng.randint(1, 64)])
-    data[at:at] = part * rng.choice((1, 2, 20))
-
-
-def _splice(data: bytearray, rng: random.Random, files: list[bytes]) -> None:
-    other, at = rng.choice(files), rng.randrange(len(data))
-    start = rng.randrange(len(other))
-    data[at : at + rng.choice((0, 8, 64))] = other[start : start + rng.randint(1, 128)]
-
-
-def _cut(data: bytearray, rng: random.Random, files: list[bytes]) -> None:
-    del data[rng.randrange(len(data)) :]
-
-
-CHANGES: list[Callable[[bytearray, random.Random, list[bytes]], None]] = [
-    _flip, _flip, _set, _set, _number, _number, _remove, _repeat, _splice, _cut,
+CHANGES: list[Change] = [
+    flip, flip, set_byte, set_byte, _number, _number, remove, repeat, splice, cut,
 ]  # fmt: skip
 
 
@@ -200,7 +173,7 @@ def change_a_field(data: bytes, rng: random.Random, files: list[bytes]) -> bytes
         )
     elif isinstance(field[2], bytes):
         raw = bytearray(field[2] or b"x")
-        _set(raw, rng, files)
+        set_byte(raw, rng, files)
         field[2] = rng.choice((bytes(raw), b"", field[2] * 2, field[2][:-1])) if field[1] == 2 else bytes(raw)
     return written(root)
 

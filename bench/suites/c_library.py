@@ -18,6 +18,7 @@ import numpy as np
 from wasmtime import _ffi
 
 from bench.hosts import CPYTHON, ROOT
+from bench.minilm import CONFIG
 from bench.report import Result
 from polygrad import Device, Tensor, compile_step, export, hf, nn, set_num_threads
 from polygrad.errors import PolygradError
@@ -25,18 +26,6 @@ from polygrad.monitor import computing
 from polygrad.renderer.cstyle.c_compile import c_compiler
 
 TOKENS = 16
-MINILM = {
-    "architectures": ["BertModel"],
-    "model_type": "bert",
-    "vocab_size": 30522,
-    "hidden_size": 384,
-    "num_hidden_layers": 6,
-    "num_attention_heads": 12,
-    "intermediate_size": 1536,
-    "max_position_embeddings": 512,
-    "type_vocab_size": 2,
-    "hidden_act": "gelu",
-}
 TRUST_NATIVE, TRUST_DIGESTS = 1, 4  # of libpolygrad/manifest.json
 RATIO, FIRST_RESULT = 0.95, 20.0  # goals; milliseconds
 ROUNDS, RUNS = 8, 20
@@ -53,7 +42,7 @@ class _Network:
 def _encoder(path: Path) -> None:
     """A model of MiniLM's shape, for one text."""
     ids = np.ones((1, TOKENS), np.int32)
-    model: Any = hf.from_config(MINILM)
+    model: Any = hf.from_config(CONFIG)
     model.export(path, input_ids=ids, attention_mask=ids)
 
 

@@ -53,9 +53,8 @@ class DataParallel:
 
     fn, model, opt, inputs: as of `compile_step`. What `fn` returns besides the loss is this rank's.
     bucket_bytes: gradients are exchanged in buckets of about this size, while others are computed.
-    wire: "float32", or "bfloat16": gradients are rounded to 16 bits to be sent, added up in float32 and
-    rounded
-        once more.
+    wire: "float32", or "bfloat16": gradients are rounded to 16 bits to be sent, added up in float32, and
+        rounded once more.
     accumulate: a batch consists of that many runs. Only the last one communicates and updates.
     shard_optimizer: ZeRO-1. The optimizer's state is divided between ranks: `opt.params` are shards then.
     in_order: gradients are added up as a binary tree over all runs and ranks, so that the result has the same
@@ -101,6 +100,7 @@ class DataParallel:
                 lambda kind=kind: self._capture(kind, fn, inputs),  # type: ignore[misc]
                 _facts,
             )
+        self._last = self._steps[self._kinds[0]]
 
     def run(self, *inputs: Any) -> Any:
         """Take one step, or a part of one with `accumulate`. Returns what the function returned; its loss is
@@ -108,15 +108,14 @@ class DataParallel:
 
         Raises RankError for a rank that has ended or does not arrive, and what `CompiledStep.run` raises.
         """
-        result = self._steps[self._kinds[self._position]].run(*inputs)
         self._last = self._steps[self._kinds[self._position]]
+        result = self._last.run(*inputs)
         self._position = (self._position + 1) % len(self._kinds)
         return result
 
     def loss_value(self) -> float:
         """The loss of the last run. Raises CaptureError before the first."""
-        step: CompiledStep = getattr(self, "_last", self._steps[self._kinds[0]])
-        return step.loss_value()
+        return self._last.loss_value()
 
     @property
     def step(self) -> CompiledStep:

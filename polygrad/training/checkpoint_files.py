@@ -11,7 +11,7 @@ from pathlib import Path
 from polygrad.errors import ArgumentError
 from polygrad.nn.sealed_files import Snapshot, write_snapshot
 
-_NAME = re.compile(r"step-(\d{9})(?:-(\d{5})-of-(\d{5}))?\.safetensors(\.[0-9a-f]+)?")
+_NAME = re.compile(r"step-(\d{9})(?:-(\d{5})-of-(\d{5}))?\.safetensors(\.[0-9a-f]{12})?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,15 +19,15 @@ _WORDS = (
 )  # fmt: skip
 
 
-def _flip(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
+def flip(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
     data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
 
 
-def _set(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
+def set_byte(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
     data[rng.randrange(len(data))] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
 
 
-def _number(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
+def number(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
     """An integer at its limits, little-endian, of 1 to 8 bytes."""
     size = rng.choice((1, 2, 4, 4, 8, 8))
     value = rng.choice((*_LARGE, len(data), len(data) - 1)) & (1 << 8 * size) - 1
@@ -35,7 +35,7 @@ def _number(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None
     data[at : at + size] = value.to_bytes(size, "little")
 
 
-def _near(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
+def near(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
     """An integer that is there, one more or less."""
     kind = rng.choice(("<H", "<I", "<Q"))
     size = struct.calcsize(kind)
@@ -45,25 +45,25 @@ def _near(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
         data[at : at + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
 
 
-def _word(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
+def word(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
     """Another word in the place of a number of a text."""
     places = list(_NUMBER.finditer(data, max(0, rng.randrange(len(data)) - 200)))[:20]
     if places:
         data[slice(*rng.choice(places).span())] = rng.choice(_WORDS)
 
 
-def _remove(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
+def remove(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
     at = rng.randrange(len(data))
     del data[at : at + rng.choice((1, 1, 2, 4, 8, 16, 64))]
 
 
-def _repeat(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
+def repeat(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
     at = rng.randrange(len(data))
     part = bytes(data[at : at + rng.randint(1, 64)])
     data[at:at] = part * rng.choice((1, 1, 2, 20, 500))
 
 
-def _swap(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
+def swap(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
     """Two parts change places."""
     size = rng.choice((1, 2, 4, 8, 24))
     if len(data) > 2 * size:
@@ -72,19 +72,19 @@ def _swap(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
             data[a : a + size], data[b : b + size] = data[b : b + size], data[a : a + size]
 
 
-def _splice(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
+def splice(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
     other, at = rng.choice(files), rng.randrange(len(data))
     start = rng.randrange(len(other))
     data[at : at + rng.choice((0, 8, 64))] = other[start : start + rng.randint(1, 128)]
 
 
-def _cut(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
+def cut(data: bytearray, rng: random.Random, files: Sequence[bytes]) -> None:
     del data[rng.randrange(len(data)) :]
 
 
 CHANGES: list[Change] = [
-    _flip, _flip, _set, _set, _number, _number, _near, _near, _word, _word, _remove, _repeat, _swap,
-    _splice, _cut,
+    flip, flip, set_byte, set_byte, number, number, near, near, word, word, remove, repeat, swap,
+    splice, cut,
 ]  # fmt: skip
 
 

@@ -199,16 +199,17 @@ def test_a_run_with_another_number_of_ranks_goes_on_in_the_folder(tmp_path: Path
     for shard in range(3):
         CheckpointFolder(tmp_path, 1, shard, 3).write(4, snapshot(4))
     CheckpointFolder(tmp_path, 1, 2, 3).write(6, snapshot(6))  # and the others were killed
-    (tmp_path / "step-000000006-00001-of-00003.safetensors.17").touch()
-    (tmp_path / "step-notes.safetensors").touch()
+    (tmp_path / "step-000000006-00001-of-00003.safetensors.0123456789ab").touch()  # of `write_file`
+    for name in ("step-notes.safetensors", "step-000000004.safetensors.bad"):  # of the user
+        (tmp_path / name).touch()
     alone = CheckpointFolder(tmp_path, 1)
     CheckpointFolder(tmp_path, 1, 1, 2).begin(4)
-    assert len(list(tmp_path.iterdir())) == 6, "rank 0 removes what is left"
+    assert len(list(tmp_path.iterdir())) == 7, "rank 0 removes what is left"
     alone.begin(4)
-    assert len(list(tmp_path.iterdir())) == 4
+    assert len(list(tmp_path.iterdir())) == 5
     alone.write(6, snapshot(6))
     names = sorted(p.name for p in tmp_path.iterdir())
-    assert names == ["step-000000006.safetensors", "step-notes.safetensors"]
+    assert names == ["step-000000004.safetensors.bad", "step-000000006.safetensors", "step-notes.safetensors"]
 
 
 def test_later_checkpoints_are_refused(tmp_path: Path) -> None:
