@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
+import sys
 
 import gguf_models
 import numpy as np
@@ -13,6 +15,7 @@ import tiny_text_models
 
 from polygrad import Device, Tensor, export, hf, nn
 from polygrad.cli.main import main
+from polygrad.export.files import read_file
 
 
 @pytest.fixture(autouse=True)
@@ -172,6 +175,36 @@ def test_export_writes_c_that_reads_texts(capsys, tmp_path):
 def test_export_checks_the_options_of_c(capsys, tmp_path, target, options, message):
     assert status("export", "no-model", str(tmp_path / target), *options) == 1
     assert message in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["0"], "--threads: expected 1 to 4096, got 0"),
+        (["4", "--device", "WEBGPU"], "--threads: expected device WASM, or a .c file, got WEBGPU"),
+        (["4"], "expected a process that has not used WASM before"),
+    ],
+)
+def test_export_for_threads_is_checked_before_a_model_is_loaded(capsys, tmp_path, options, message):
+    Tensor([1.0], device="WASM").realize()
+    target = str(tmp_path / "model.pgrd")
+    assert status("export", "no-model", target, "--threads", *options) == 1
+    assert message in capsys.readouterr().err and "WASM_THREADS" not in os.environ
+
+
+def test_export_for_threads(tmp_path):
+    """In a process of its own, as WASM is in use here. All Programs of a file import one kind of memory."""
+    target = tmp_path / "model.pgrd"
+    command = [sys.executable, "-m", "polygrad", "export", tiny_text_models.talker(), str(target)]
+    subprocess.run([*command, "--threads", "4"], check=True, capture_output=True)
+    programs = read_file(target)[0].programs
+    assert {p.shared_memory for p in programs.values()} == {True}
+    assert programs["prefill512"].threads == 4
+    tokens = [
+        model.generate([1, 2, 3], max_new_tokens=5).tokens
+        for model in (export.load_language_model(target), hf.load_hf(command[4], device="WASM"))
+    ]
+    assert tokens[0] == tokens[1]
 
 
 def test_export_to_no_folder_says_which(capsys, tmp_path):

@@ -32,6 +32,7 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from polygrad.capture.c_options import COptions, is_c_file
@@ -79,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
     options.device = options.device or "WASM"
     devices = options.device.split(",")
     if options.threads is not None:
-        _make_for_threads(options.threads)
+        _make_for_threads(options.threads, devices)
     if len(devices) == 1:
         is_model = _export(options, target)
     else:
@@ -113,12 +114,15 @@ def _c_options(options: argparse.Namespace) -> COptions:
     return COptions(**given)
 
 
-def _make_for_threads(count: int) -> None:
+def _make_for_threads(count: int, devices: Sequence[str]) -> None:
     """Let device WASM, which is not in use yet, make kernels for `count` threads. Raises ArgumentError."""
     if not 1 <= count <= MAX_THREADS:
         raise ArgumentError(f"--threads: expected 1 to {MAX_THREADS}, got {count}")
+    if "WASM" not in devices:
+        raise ArgumentError(f"--threads: expected device WASM, or a .c file, got {', '.join(devices)}")
     os.environ["WASM_THREADS"] = str(count)
     if Device.backend("WASM").target.threads < count:
+        del os.environ["WASM_THREADS"]
         raise ArgumentError("--threads: expected a process that has not used WASM before, got one that has")
 
 
