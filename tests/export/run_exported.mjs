@@ -1,5 +1,5 @@
 /**
- * `node run_exported.mjs ENTRY MODEL RUNS [THREADS]`: runs an exported model on each of RUNS; prints what came of it,
+ * `node run_exported.mjs ENTRY MODEL RUNS [THREADS] [DEVICE]`: runs an exported model on each of RUNS; prints what came of it,
  * and how often it submitted work to a GPU in each of them.
  */
 
@@ -17,7 +17,7 @@ if (globals) {
   };
 }
 
-const [entry, path, runs, threads] = process.argv.slice(2);
+const [entry, path, runs, threads, device] = process.argv.slice(2);
 const { load } = entry.endsWith(".cjs")
   ? createRequire(import.meta.url)(entry)
   : await import(pathToFileURL(entry));
@@ -25,7 +25,7 @@ const { load } = entry.endsWith(".cjs")
 const hex = ({ data }) => Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("hex");
 const arrays = { float32: Float32Array, int32: Int32Array };
 
-const model = await load(path, threads && { threads: Number(threads) });
+const model = await load(path, { ...(threads && { threads: Number(threads) }), device });
 for (let n = 0; threads && model.threads < threads && n < 1000; n++) {
   await new Promise((done) => setTimeout(done, 5));
 }

@@ -84,6 +84,29 @@ def test_a_training_step_in_node_agrees_within_1e_5_and_is_one_submit(
 
 
 @needs_package
+def test_a_file_for_several_devices_runs_on_the_gpu_or_where_it_is_told_to(
+    tmp_path: Path, on: Callable[[str], None]
+) -> None:
+    batches = [{"x": X[:, :20], "y": np.int32([1, 3])} for _ in range(3)]
+    paths = {device: tmp_path / f"{device}.pgrd" for device in ("WEBGPU", "WASM")}
+    for device, path in paths.items():
+        on(device)
+        train(device, path, batches)
+    both = tmp_path / "both.pgrd"
+    export.combine(list(paths.values()), both)
+    for device, path in paths.items():
+        runs = write_runs(tmp_path / "runs", batches)
+        seen, alone = (
+            node(HERE / "run_exported.mjs", ENTRIES["esm"], file, runs, *more)
+            for file, more in ((both, () if device == "WEBGPU" else ("1", device)), (path, ()))
+        )
+        assert (seen["submitted"][0] > 0) == (device == "WEBGPU")
+        assert (seen["outputs"], seen["saved"]) == (alone["outputs"], alone["saved"])
+    assert export.load(both).program.device == "WEBGPU"
+    assert export.load(both, device="WASM").program.device == "WASM"
+
+
+@needs_package
 def test_variables_and_small_dtypes_in_node(tmp_path: Path, on: Callable[[str], None]) -> None:
     """Grids and uniform buffers follow a Variable; elements of less than a word come back as they are."""
     on("WEBGPU")
@@ -124,7 +147,7 @@ def test_what_the_adapter_cannot_do_is_refused_in_node(tmp_path: Path, on: Calla
     path = tmp_path / "c.pgrd"
     classifier(path)
     good = path.read_bytes()
-    header, rest = read_header(memoryview(good), MAGIC, VERSION, "c.pgrd")
+    _, header, rest = read_header(memoryview(good), MAGIC, (VERSION,), "c.pgrd")
 
     def refused(change: Callable[[Any], None], replace: tuple[bytes, bytes] = (b"", b"")) -> str:
         changed = json.loads(json.dumps(header))
