@@ -265,6 +265,11 @@ class PortableCBuilder(CBuilder):
         value = self._source.value(f"{pointer.name}[{{}}]", [place], t, reads="memory")
         return self.from_memory(value, dtype)
 
+    def to_memory(self, value: Expression, dtype: DType) -> Expression:
+        """gcc 12 drops a conversion to an unsigned integer, then warns of the implicit one that is left."""
+        value = super().to_memory(value, dtype)
+        return self.convert(value, self.memory_type(dtype)) if dtype.is_unsigned else value
+
     def load_masked(self, address: Address, dtype: DType, lanes: int, mask: Any, other: Any) -> Any:
         entry = None if dtype.is_bool else _MASKED_LOADS.get((self._stored(dtype).itemsize, lanes))
         if entry is None:
