@@ -22,7 +22,7 @@ def check_name(name: str, what: str) -> str:
     """`name`. Raises ArgumentError if it is empty, absolute, or leads out of a directory."""
     parts = name.replace("\\", "/").split("/")
     if not name or ".." in parts or parts[0] == "" or ":" in parts[0] or "\0" in name:
-        raise ArgumentError(f"{what}: expected names inside of the archive, got {name[:200]!r}")
+        raise ArgumentError(f"{what}: the name {name[:200]!r} leads out of the archive")
     return name
 
 
@@ -35,10 +35,10 @@ def gunzip(raw: bytes | memoryview, what: str, max_bytes: int = _MAX_BYTES) -> b
         try:
             part = inflate.decompress(remaining, bytes_left + 1)
         except zlib.error as e:
-            raise ArgumentError(f"{what}: expected gzip data, got damaged bytes ({e})") from e
+            raise ArgumentError(f"{what}: the gzip data is damaged ({e})") from e
         bytes_left -= len(part)
         if bytes_left < 0:
-            raise ArgumentError(f"{what}: expected at most {max_bytes} bytes, got more")
+            raise ArgumentError(f"{what}: there are more than {max_bytes} decompressed bytes")
         if not inflate.eof:
             raise ArgumentError(f"{what}: the gzip file ends early")
         out.append(part)
@@ -63,7 +63,10 @@ def read_tar(raw: bytes | memoryview, what: str) -> dict[str, memoryview]:
         kind = block[156:157]
         start = position + 512
         if length < 0 or start + length > len(data):
-            raise ArgumentError(f"{what}: expected {length} bytes at {start}, got a file of {len(data)}")
+            raise ArgumentError(
+                f"{what}: tar header at byte {position}: its file has {length} bytes, of which "
+                f"{len(data) - start} are there"
+            )
         body = data[start : start + length]
         position = start + -(-length // 512) * 512
         if kind == b"L":
@@ -78,7 +81,7 @@ def read_tar(raw: bytes | memoryview, what: str) -> dict[str, memoryview]:
             short_name = _text(block[:100], what)
             out[check_name(name or (f"{prefix}/{short_name}" if prefix else short_name), what)] = body
         if len(out) > _MAX_NAMES:
-            raise ArgumentError(f"{what}: expected at most {_MAX_NAMES} files, got more")
+            raise ArgumentError(f"{what}: there are more than {_MAX_NAMES} files")
         name, size = None, None
     if not out and (len(data) < 512 or (position == 0 and any(data[:512]))):
         raise ArgumentError(f"{what}: the {len(data)} bytes are not a tar file")
@@ -98,7 +101,7 @@ def _tar_number(field: bytes, what: str) -> int:
         return int.from_bytes(bytes((field[0] & 0x7F,)) + field[1:], "big")
     text = field.strip(b"\0 ")
     if not all(0x30 <= c <= 0x37 for c in text):
-        raise ArgumentError(f"{what}: expected an octal number in a tar header, got {field!r}")
+        raise ArgumentError(f"{what}: a tar header has {field!r} instead of an octal number")
     return int(text or b"0", 8)
 
 
@@ -108,7 +111,9 @@ def _pax_fields(body: bytes, what: str) -> dict[str, str]:
         space = body.find(b" ", position, position + 20)
         length = _decimal(body[position:space].decode("ascii", "replace"), what) if space > 0 else None
         if length is None or length <= space - position or position + length > len(body):
-            raise ArgumentError(f"{what}: expected a pax record, got {body[position : position + 20]!r}")
+            raise ArgumentError(
+                f"{what}: a pax header has {body[position : position + 20]!r} instead of a record"
+            )
         key, _, value = _text(body[space + 1 : position + length - 1], what).partition("=")
         out[key] = value
         position += length
@@ -119,7 +124,7 @@ def _decimal(text: str | None, what: str) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 20):
-        raise ArgumentError(f"{what}: expected a decimal number, got {text[:40]!r}")
+        raise ArgumentError(f"{what}: a pax header has {text[:40]!r} instead of a decimal number")
     return int(text)
 
 
@@ -127,7 +132,7 @@ def _text(raw: bytes, what: str) -> str:
     try:
         return raw.partition(b"\0")[0].decode("utf-8")
     except UnicodeDecodeError as e:
-        raise ArgumentError(f"{what}: expected a name in UTF-8, got {raw[:40]!r}") from e
+        raise ArgumentError(f"{what}: the name {raw[:40]!r} is not UTF-8") from e
 
 
 # --- zip
@@ -160,7 +165,7 @@ def read_zip(
     members = _directory(data, what)
     total = sum(m.size for m in members)
     if total > max_bytes:
-        raise ArgumentError(f"{what}: expected at most {max_bytes} bytes, got {total}")
+        raise ArgumentError(f"{what}: the files have {total} bytes, more than {max_bytes}")
     out: dict[str, memoryview | bytes] = {}
     end = 0
     for m in sorted(members, key=lambda m: m.header):
@@ -179,7 +184,7 @@ def _directory(data: memoryview, what: str) -> list[_Member]:
     tail = bytes(data[max(0, len(data) - 65557) :])
     at = tail.rfind(_END)
     if at < 0 or len(tail) - at < 22:
-        raise ArgumentError(f"{what}: expected a zip file, got {len(data)} bytes without a central directory")
+        raise ArgumentError(f"{what}: the {len(data)} bytes have no central directory of a zip file")
     end = len(data) - len(tail) + at
     count, size, start = struct.unpack_from("<HII", tail, at + 10)
     located = bytes(data[end - 20 : end]) if end >= 20 else b""
@@ -191,8 +196,8 @@ def _directory(data: memoryview, what: str) -> list[_Member]:
         count, size, start = struct.unpack_from("<QQQ", record, 32)
     if start + size > end or count > min(size // 46, _MAX_NAMES):
         raise ArgumentError(
-            f"{what}: expected a central directory of {count} files in {size} bytes at {start}, got a file "
-            f"of {len(data)}"
+            f"{what}: the central directory of {count} files, {size} bytes at {start}, does not fit into "
+            f"{len(data)} bytes"
         )
     out, position = [], start
     for _ in range(count):
@@ -210,15 +215,17 @@ def _entry(data: memoryview, at: int, end: int, what: str) -> tuple[int, _Member
     (header,) = struct.unpack_from("<I", data, at + 42)
     after = at + 46 + name_length + extra_length + comment
     if after > end:
-        raise ArgumentError(f"{what}: expected an entry of {after - at} bytes at {at}, got {end - at}")
+        raise ArgumentError(
+            f"{what}: the entry at byte {at} has {after - at} bytes, of which {end - at} are there"
+        )
     raw_name = bytes(data[at + 46 : at + 46 + name_length])
     try:
         name = raw_name.decode("utf-8" if flags & 0x800 else "cp437")
     except UnicodeDecodeError as e:
-        raise ArgumentError(f"{what}: expected a name in UTF-8, got {raw_name[:40]!r}") from e
+        raise ArgumentError(f"{what}: the name {raw_name[:40]!r} is not UTF-8") from e
     check_name(name, what)
     if flags & 1:
-        raise ArgumentError(f"{what}: {name}: expected a file that is not encrypted, got an encrypted one")
+        raise ArgumentError(f"{what}: {name}: the file is encrypted")
     extra = bytes(data[at + 46 + name_length : at + 46 + name_length + extra_length])
     size, compressed, header = _zip64(extra, (size, compressed, header), name, what)
     return after, _Member(name, method, crc, compressed, size, header)
@@ -248,7 +255,7 @@ def _body(data: memoryview, m: _Member, what: str) -> tuple[memoryview, int]:
     start = m.header + 30 + name_length + extra_length
     if start + m.compressed > len(data):
         raise ArgumentError(
-            f"{what}: {m.name}: expected {m.compressed} bytes at {start}, got a file of {len(data)}"
+            f"{what}: {m.name}: of {m.compressed} bytes at {start}, {len(data) - start} are there"
         )
     return data[start : start + m.compressed], start + m.compressed
 
@@ -260,11 +267,13 @@ def _contents(body: memoryview, m: _Member, what: str) -> memoryview | bytes:
         try:
             out = inflate.decompress(body, m.size + 1)
         except zlib.error as e:
-            raise ArgumentError(f"{what}: {m.name}: expected deflated data, got damaged bytes ({e})") from e
+            raise ArgumentError(f"{what}: {m.name}: the compressed data is damaged ({e})") from e
     elif m.method != 0:
-        raise ArgumentError(f"{what}: {m.name}: expected a stored or deflated file, got method {m.method}")
+        raise ArgumentError(f"{what}: {m.name}: compression method {m.method} is neither stored nor deflated")
     if len(out) != m.size:
-        raise ArgumentError(f"{what}: {m.name}: expected {m.size} bytes, got {len(out)} or more")
+        raise ArgumentError(f"{what}: {m.name}: it has {len(out)} bytes or more instead of {m.size}")
     if zlib.crc32(out) != m.crc:
-        raise ArgumentError(f"{what}: {m.name}: expected checksum {m.crc:08x}, got {zlib.crc32(out):08x}")
+        raise ArgumentError(
+            f"{what}: {m.name}: checksum mismatch, {zlib.crc32(out):08x} instead of {m.crc:08x}"
+        )
     return out

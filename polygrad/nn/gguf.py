@@ -89,7 +89,7 @@ class _GGUFReader:
     def need(self, count: int, what: str) -> None:
         """Raises ArgumentError if the file ends before `count` bytes more, Incomplete if `data` does."""
         if count > self.size - self.at:
-            refuse(f"{what} at {self.at}", f"a file of {self.size}")
+            refuse(f"{what} at byte {self.at} do not fit into a file of {self.size}")
         if count > len(self.data) - self.at:
             raise Incomplete
 
@@ -102,13 +102,13 @@ class _GGUFReader:
 
     def text(self) -> str:
         length = self.number("Q")
-        self.need(length, f"text of {length} bytes")
+        self.need(length, f"{length} bytes of text")
         raw = self.data[self.at : self.at + length]
         self.at += length
         try:
             return str(raw, "utf-8")
         except UnicodeDecodeError:
-            return str(refuse("text in UTF-8", repr(bytes(raw[:40]))))
+            return str(refuse(f"the text {bytes(raw[:40])!r} is not UTF-8"))
 
     def texts(self, count: int) -> list[str]:
         """As many texts one after the other: vocabularies have some hundred thousand, so the loop is short,
@@ -142,8 +142,10 @@ class _GGUFReader:
             return self.number(_SCALARS[kind])
         if kind == _STRING:
             return self.text()
-        if kind != _ARRAY or depth >= _MAX_DEPTH:
-            refuse(f"a kind of value, or at most {_MAX_DEPTH} arrays inside of each other", f"kind {kind}")
+        if kind != _ARRAY:
+            refuse(f"the value at byte {self.at} is of the unknown kind {kind}")
+        if depth >= _MAX_DEPTH:
+            refuse(f"the array at byte {self.at} has more than {_MAX_DEPTH} levels")
         inner, count = self.number("I"), self.number("Q")
         code = _SCALARS.get(inner)
         least = struct.calcsize("<" + code) if code else 8 if inner == _STRING else 12
@@ -157,9 +159,9 @@ class _GGUFReader:
         return [self.value(inner, depth + 1) for _ in range(count)]
 
 
-def refuse(expected: str, got: str) -> Any:
+def refuse(problem: str) -> Any:
     """Raises ArgumentError."""
-    raise ArgumentError(f"{_WHAT}: expected {expected}, got {got}")
+    raise ArgumentError(f"{_WHAT}: {problem}")
 
 
 def read_gguf(raw: bytes | memoryview) -> tuple[dict[str, Any], dict[str, Blocks]]:
@@ -175,19 +177,19 @@ def read_gguf_header(raw: bytes | memoryview, size: int) -> tuple[dict[str, Any]
     data = memoryview(raw).cast("B")
     r = _GGUFReader(data, size)
     if bytes(data[:4]) != b"GGUF"[: len(data)] or size < 4:
-        refuse("a GGUF file", f"one that begins with {bytes(data[:4]).hex() or 'nothing'}")
+        refuse(f"the file begins with {bytes(data[:4])!r} instead of b'GGUF'")
     r.at = 4
     version = r.number("I")
     if version not in (2, 3):
-        refuse("version 2 or 3, little-endian", f"{version}")
+        refuse(f"version {version} is not supported: expected 2 or 3, little-endian")
     tensors, pairs = r.number("Q"), r.number("Q")
     if tensors * 24 + pairs * 13 > size:
-        refuse(f"{tensors} tensors and {pairs} values", f"a file of {size} bytes")
+        refuse(f"{tensors} tensors and {pairs} values do not fit into a file of {size}")
     metadata: dict[str, Any] = {}
     for _ in range(pairs):
         key = r.text()
         if key in metadata:
-            refuse("keys of their own", f"{key[:80]!r} twice")
+            refuse(f"the key {key[:80]!r} occurs twice")
         metadata[key] = r.value(r.number("I"))
     infos = [_info(r) for _ in range(tensors)]
     return metadata, _place_tensors(size, r.at, metadata, infos)
@@ -206,15 +208,17 @@ def _info(r: _GGUFReader) -> _Info:
     name = r.text()
     axes = r.number("I")
     if axes > _MOST_AXES:
-        refuse(f"{name[:80]}: at most {_MOST_AXES} axes", f"{axes}")
+        refuse(f"{name[:80]}: the tensor has {axes} axes, more than {_MOST_AXES}")
     shape = tuple(r.number("Q") for _ in range(axes))[::-1]
     kind, offset = r.number("I"), r.number("Q")
     encoding = ENCODINGS.get(kind)
     if encoding is None:
         names = ", ".join(e.name for e in ENCODINGS.values())
-        return refuse(f"{name[:80]}: one of {names}", f"type {kind}")  # type: ignore[no-any-return]
+        return refuse(  # type: ignore[no-any-return]
+            f"{name[:80]}: type {kind} is not supported: expected one of {names}"
+        )
     if (shape[-1] if shape else 1) % encoding.elements:
-        refuse(f"{name[:80]}: rows of a multiple of {encoding.elements} elements", f"shape {shape}")
+        refuse(f"{name[:80]}: shape {shape}: rows are not a multiple of {encoding.elements} elements")
     return _Info(name, encoding, shape, prod(shape) // encoding.elements * encoding.nbytes, offset)
 
 
@@ -222,15 +226,19 @@ def _place_tensors(size: int, at: int, metadata: dict[str, Any], infos: list[_In
     """Where the tensors lie: at the end of the file, aligned and without overlap."""
     alignment = metadata.get("general.alignment", 32)
     if isinstance(alignment, bool) or not isinstance(alignment, int) or not 1 <= alignment <= 1 << 20:
-        refuse("an alignment of 1 to 1048576", repr(alignment)[:40])
+        refuse(f"the alignment is {alignment!r:.40} instead of 1 to 1048576")
     start, end = -(-at // alignment) * alignment, 0
     out: dict[str, Place] = {}
     for i in sorted(infos, key=lambda i: i.offset):
         first = start + i.offset
         if i.offset % alignment or first + i.nbytes > size:
-            refuse(f"{i.name[:80]}: {i.nbytes} bytes at an aligned place", f"{first} in a file of {size}")
-        if first < end or i.name in out:
-            refuse(f"{i.name[:80]}: tensors with names and bytes of their own", "one that overlaps another")
+            is_aligned = i.offset % alignment == 0
+            problem = f"do not fit into a file of {size}" if is_aligned else f"are not aligned to {alignment}"
+            refuse(f"{i.name[:80]}: {i.nbytes} bytes at byte {first} {problem}")
+        if i.name in out:
+            refuse(f"the name {i.name[:80]!r} occurs twice")
+        if first < end:
+            refuse(f"{i.name[:80]}: the tensor at byte {first} overlaps another")
         end = first + i.nbytes
         out[i.name] = Place(i.encoding, i.shape, first, end)
     return {i.name: out[i.name] for i in infos}

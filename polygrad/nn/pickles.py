@@ -55,21 +55,21 @@ class Pickle:
             if code == 0x2E:  # STOP
                 out = self._pop()
                 if self._stack:
-                    self._refuse("a stack that is empty at the end", f"{len(self._stack)} more objects")
+                    self._refuse(f"it ends with {len(self._stack)} more objects on the stack")
                 return out
             operation = _OPERATIONS.get(code)
             if operation is None:
-                return self._refuse("an operation of plain data", f"{code:#04x}")
+                return self._refuse(f"operation {code:#04x} is not one of plain data")
             operation(self)
 
-    def _refuse(self, expected: str, got: str) -> Any:
-        raise ArgumentError(f"{self._what}: expected {expected}, got {got} at byte {self._at} of a pickle")
+    def _refuse(self, problem: str) -> Any:
+        raise ArgumentError(f"{self._what}: byte {self._at} of a pickle: {problem}")
 
     # --- bytes
 
     def _take(self, n: int) -> memoryview:
         if n < 0 or self._at + n > len(self._data):
-            self._refuse(f"{n} more bytes", f"{len(self._data) - self._at}")
+            self._refuse(f"of {n} bytes, {len(self._data) - self._at} are there")
         out = self._data[self._at : self._at + n]
         self._at += n
         return out
@@ -79,21 +79,21 @@ class Pickle:
 
     def _long(self, n: int) -> int:
         if n > 1024:  # converting a longer one takes quadratic time
-            self._refuse("an integer of at most 1024 bytes", f"{n}")
+            self._refuse(f"an integer has {n} bytes, more than 1024")
         return self._int(n, True)
 
     def _line(self) -> str:
         line_bytes = bytes(self._data[self._at : self._at + 4096])
         length = line_bytes.find(b"\n")
         if length < 0:
-            self._refuse("a line", "none")
+            self._refuse("a line does not end")
         return self._text(self._take(length + 1)[:-1])
 
     def _text(self, raw: memoryview) -> str:
         try:
             return str(raw, "utf-8", "surrogatepass")
         except UnicodeDecodeError:
-            return str(self._refuse("text in UTF-8", repr(bytes(raw[:40]))))
+            return str(self._refuse(f"the text {bytes(raw[:40])!r} is not UTF-8"))
 
     # --- the stack
 
@@ -102,13 +102,13 @@ class Pickle:
 
     def _pop(self) -> Any:
         if not self._stack or self._stack[-1] is _MARK:
-            self._refuse("an object on the stack", "none")
+            self._refuse("the stack is empty")
         return self._stack.pop()
 
     def _top(self, kind: type | tuple[type, ...]) -> Any:
         x = self._stack[-1] if self._stack else _MARK
         if not isinstance(x, kind):
-            self._refuse("a container", type(x).__name__)
+            self._refuse(f"the object on the stack is not a container, but of type {type(x).__name__}")
         return x
 
     def _pop_mark(self) -> list[Any]:
@@ -117,7 +117,7 @@ class Pickle:
                 out = self._stack[i + 1 :]
                 del self._stack[i:]
                 return out
-        return list(self._refuse("a mark on the stack", "none"))
+        return list(self._refuse("the stack has no mark"))
 
     # --- containers
 
@@ -132,16 +132,16 @@ class Pickle:
         """Record that `x` holds `parts`. A container that is part of another may not grow, so there are no
         cycles."""
         if id(x) in self._placed and parts:
-            self._refuse("a container that is complete before it is part of another", "one that grows")
+            self._refuse("a container that is part of another grows")
         depth = self._depths.get(id(x), 1)
         for part in parts:
             if id(part) in self._depths:
                 if part is x:
-                    self._refuse("data without cycles", "a container that holds itself")
+                    self._refuse("a container holds itself")
                 self._placed.add(id(part))
                 depth = max(depth, self._depths[id(part)] + 1)
         if depth > _MAX_DEPTH:
-            self._refuse(f"at most {_MAX_DEPTH} containers inside of each other", "more")
+            self._refuse(f"more than {_MAX_DEPTH} containers are inside of each other")
         self._depths[id(x)] = depth
 
     def _append(self, items: list[Any]) -> None:
@@ -155,7 +155,7 @@ class Pickle:
     def _set_items(self, items: list[Any]) -> None:
         x = self._top(dict)
         if len(items) % 2:
-            self._refuse("a value for each key", "a key without one")
+            self._refuse("a key has no value")
         self._hold(x, items)
         for key, value in zip(items[::2], items[1::2], strict=True):
             x[self._key(key)] = value
@@ -164,7 +164,7 @@ class Pickle:
         """`key` of a dict, or element of a set: a scalar, or a tuple of them."""
         parts = key if isinstance(key, tuple) else (key,)
         if not all(x is None or isinstance(x, (str, bytes, int, float)) for x in parts):
-            self._refuse("text, numbers, or tuples of them as keys", type(key).__name__)
+            self._refuse(f"a key of type {type(key).__name__} is not text, a number, or a tuple of them")
         return key
 
     # --- globals
@@ -172,21 +172,22 @@ class Pickle:
     def _find(self, name: str) -> None:
         if name not in self._globals:
             raise ArgumentError(
-                f"{self._what}: expected tensors and plain data, got the global {name[:200]!r}: only what is "
-                "known to be harmless is called; save a state dict"
+                f"{self._what}: the file calls {name[:200]!r}, and only what is known to be harmless is "
+                "called: save a state dict"
             )
         self._push(self._globals[name])
 
     def _reduce(self) -> None:
         args, function = self._pop(), self._pop()
         if not callable(function) or not isinstance(args, tuple):
-            self._refuse("a function and its arguments", f"{type(function).__name__}, {type(args).__name__}")
+            kinds = type(function).__name__, type(args).__name__
+            self._refuse("an object of type {} is called with one of type {}".format(*kinds))
         try:
             out = function(*args)
         except ArgumentError:
             raise
         except (TypeError, ValueError, KeyError, AttributeError) as e:
-            self._refuse("arguments that fit", str(e)[:200])
+            self._refuse(f"arguments do not fit: {str(e)[:200]}")
         if isinstance(out, (list, dict, tuple, set)) and id(out) not in self._depths:
             self._container(out, [*out, *out.values()] if isinstance(out, dict) else list(out))
         else:
@@ -194,19 +195,19 @@ class Pickle:
 
     def _store_in_memo(self, i: int) -> None:
         if not self._stack:
-            self._refuse("an object to remember", "none")
+            self._refuse("there is no object to remember")
         self._memo[i] = self._stack[-1]
 
     def _get(self, i: int) -> None:
         if i not in self._memo or self._memo[i] is _MARK:
-            self._refuse("an object that was remembered", f"number {i}")
+            self._refuse(f"no object was remembered as number {i}")
         self._push(self._memo[i])
 
     def _number(self, text: str, kind: type) -> Any:
         try:
-            return kind(text) if len(text) < 1000 else self._refuse("a number", text[:20])
+            return kind(text) if len(text) < 1000 else self._refuse(f"{text[:20]!r} is not a number")
         except ValueError:
-            return self._refuse("a number", text[:40])
+            return self._refuse(f"{text[:40]!r} is not a number")
 
     def _build(self) -> None:
         """Ignore the state of an object: attributes of an OrderedDict, as `_metadata`, are not data."""
@@ -247,7 +248,7 @@ def _quoted(p: Pickle) -> None:
     """A string of Python 2, as its `repr` wrote it."""
     line = p._line()
     if len(line) < 2 or line[0] != line[-1] or line[0] not in "'\"" or "\\" in line:
-        p._refuse("a quoted string without escapes", line[:40])
+        p._refuse(f"{line[:40]!r} is not a quoted string without escapes")
     p._push(line[1:-1])
 
 

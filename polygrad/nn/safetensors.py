@@ -72,7 +72,7 @@ def place_tensors(start: int, header: Mapping[str, Any], size: int) -> dict[str,
         if not lo <= hi <= size - start or hi - lo != prod(shape) * dtype.itemsize:
             nbytes = prod(shape) * dtype.itemsize
             raise ArgumentError(
-                f"safe_load: {name}: expected {nbytes} bytes, got {lo}..{hi} of {size - start}"
+                f"safe_load: {name}: bytes {lo} to {hi} of {size - start} do not hold {nbytes}"
             )
         ends.append((lo, hi, name))
         out[name] = TensorPlace(dtype, shape, start + lo, start + hi)
@@ -84,7 +84,7 @@ def place_tensors(start: int, header: Mapping[str, Any], size: int) -> dict[str,
             )
         end = hi
     if end != size - start:
-        raise ArgumentError(f"safe_load: expected {end} bytes of tensors, got {size - start}")
+        raise ArgumentError(f"safe_load: the tensors end at byte {end} of {size - start}")
     return out
 
 
@@ -95,12 +95,12 @@ def _fields(name: str, entry: Any) -> tuple[DType, tuple[int, ...], int, int]:
         lo, hi = entry["data_offsets"]
     except (KeyError, TypeError, ValueError) as e:
         raise ArgumentError(
-            f"safe_load: {name}: expected dtype, shape and data_offsets, got {reprlib.repr(entry)}"
+            f"safe_load: {name}: the entry has no valid dtype, shape and data_offsets: {reprlib.repr(entry)}"
         ) from e
     sizes = [*shape, lo, hi] if isinstance(shape, list) else [None]
     if len(sizes) > 66 or not all(type(n) is int and 0 <= n < 1 << 62 for n in sizes):
         raise ArgumentError(
-            f"safe_load: {name}: expected a shape and offsets of integers >= 0, got {reprlib.repr(entry)}"
+            f"safe_load: {name}: shape and offsets are not integers of at least 0: {reprlib.repr(entry)}"
         )
     return dtype, tuple(shape), lo, hi
 
@@ -145,10 +145,10 @@ def header_end(raw: bytes | memoryview, size: int) -> int:
     """Where the header ends of a file of `size` bytes that begins with `raw`, at least 8 bytes if the file
     has them. Raises ArgumentError."""
     if size < 8:
-        raise ArgumentError(f"safetensors: expected at least 8 bytes, got {size}")
+        raise ArgumentError(f"safetensors: the file has {size} bytes, fewer than 8")
     (length,) = struct.unpack_from("<Q", raw)
     if length > min(size - 8, _MAX_HEADER):
-        raise ArgumentError(f"safetensors: expected a header of {length} bytes, got a file of {size}")
+        raise ArgumentError(f"safetensors: a header of {length} bytes does not fit into a file of {size}")
     return 8 + int(length)
 
 
@@ -168,8 +168,10 @@ def write_index(files: Mapping[str, str], total_size: int) -> bytes:
 def _json_object(raw: memoryview, what: str) -> dict[str, Any]:
     try:
         value = parse_json(raw, floats=what == "index")
-    except (ValueError, RecursionError) as e:
-        raise ArgumentError(f"safetensors: expected a JSON {what}, got damaged bytes ({e})") from e
+    except ValueError as e:
+        raise ArgumentError(f"safetensors: the JSON of the {what} is damaged ({e})") from e
+    except RecursionError as e:
+        raise ArgumentError(f"safetensors: the JSON of the {what} has too many levels") from e
     if not isinstance(value, dict):
-        raise ArgumentError(f"safetensors: expected a JSON object as {what}, got {type(value).__name__}")
+        raise ArgumentError(f"safetensors: the {what} is a {type(value).__name__} instead of a JSON object")
     return value

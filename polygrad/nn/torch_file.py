@@ -75,18 +75,18 @@ def read_torch(raw: bytes | memoryview) -> TorchFile:
         return _read_zip_format(data)
     if bytes(data[:1]) == b"\x80":
         return _read_legacy_format(data)
-    raise ArgumentError(f"{_WHAT}: expected a file of torch.save, got {bytes(data[:4]).hex() or 'no bytes'}")
+    raise ArgumentError(f"{_WHAT}: torch.save writes no file that begins with {bytes(data[:4])!r}")
 
 
 def _read_zip_format(data: memoryview) -> TorchFile:
     files = read_zip(data, _WHAT)
     folders = [name[: -len("data.pkl")] for name in files if name.rpartition("/")[2] == "data.pkl"]
     if len(folders) != 1:
-        raise ArgumentError(f"{_WHAT}: expected one data.pkl in the zip file, got {len(folders)}")
+        raise ArgumentError(f"{_WHAT}: the zip file has {len(folders)} data.pkl instead of one")
     folder = folders[0]
     order = bytes(files.get(folder + "byteorder", b"little")).strip()
     if order not in (b"little", b"big"):
-        raise ArgumentError(f"{_WHAT}: expected byte order little or big, got {order[:20]!r}")
+        raise ArgumentError(f"{_WHAT}: the byte order is {order[:20]!r} instead of little or big")
     storage_by_key: dict[str, TorchStorage] = {}
     loaded = Pickle(
         files[folder + "data.pkl"], _globals(), lambda pid: _storage(pid, storage_by_key), _WHAT
@@ -96,10 +96,10 @@ def _read_zip_format(data: memoryview) -> TorchFile:
         contents = files.get(f"{folder}data/{key}")
         size = storage.count * _itemsize(storage)
         if contents is None or len(contents) != size:
-            actual = "no such file" if contents is None else f"{len(contents)}"
-            raise ArgumentError(f"{_WHAT}: expected {size} bytes in data/{key}, got {actual}")
+            problem = "is missing" if contents is None else f"has {len(contents)} bytes instead of {size}"
+            raise ArgumentError(f"{_WHAT}: data/{key} {problem}")
         if order == b"big" and storage.dtype is None:
-            raise ArgumentError(f"{_WHAT}: expected typed storages of byte order big, got an untyped one")
+            raise ArgumentError(f"{_WHAT}: data/{key} of byte order big has no dtype")
         storages[key] = contents if order == b"little" else _swap_bytes(contents, _itemsize(storage))
     return TorchFile(loaded, storages)
 
@@ -113,23 +113,29 @@ def _read_legacy_format(data: memoryview) -> TorchFile:
         parts.append(pickle.load())
         at = pickle.end
         if parts[0] != _MAGIC:
-            raise ArgumentError(f"{_WHAT}: expected a file of torch.save, got a pickle of something else")
+            raise ArgumentError(f"{_WHAT}: the pickle was not written by torch.save")
     _, protocol, machine, loaded, keys = parts
     if protocol != _PROTOCOL or not isinstance(machine, dict) or not isinstance(keys, list):
-        raise ArgumentError(f"{_WHAT}: expected protocol {_PROTOCOL}, got {protocol!r:.40}")
+        raise ArgumentError(f"{_WHAT}: the protocol is {protocol!r:.40} instead of {_PROTOCOL}")
     storages: dict[str, bytes | memoryview] = {}
     for key in keys:
         storage = storage_by_key.get(key) if isinstance(key, str) else None
         if storage is None or key in storages:
-            raise ArgumentError(f"{_WHAT}: expected the storages of tensors, each once, got {key!r:.40}")
+            raise ArgumentError(f"{_WHAT}: storage {key!r:.40} belongs to no tensor, or occurs twice")
         if at + 8 > len(data):
-            raise ArgumentError(f"{_WHAT}: expected storage {key} at byte {at}, got a file of {len(data)}")
+            raise ArgumentError(
+                f"{_WHAT}: storage {key} at byte {at} does not fit into a file of {len(data)}"
+            )
         (count,) = struct.unpack_from("<Q", data, at)
         size = count * _itemsize(storage)
-        if count != storage.count or at + 8 + size > len(data):
+        if count != storage.count:
             raise ArgumentError(
-                f"{_WHAT}: expected {storage.count} elements of storage {key} at byte {at + 8}, got {count} "
-                f"in a file of {len(data)}"
+                f"{_WHAT}: storage {key} at byte {at + 8} has {count} elements instead of {storage.count}"
+            )
+        if at + 8 + size > len(data):
+            raise ArgumentError(
+                f"{_WHAT}: storage {key}, {size} bytes at byte {at + 8}, does not fit into a file of "
+                f"{len(data)}"
             )
         part = data[at + 8 : at + 8 + size]
         storages[key] = part if machine.get("little_endian", True) else _swap_bytes(part, _itemsize(storage))
@@ -157,20 +163,20 @@ def _swap_bytes(raw: bytes | memoryview, size: int) -> bytes:
 def _storage(pid: Any, storages: dict[str, TorchStorage]) -> TorchStorage:
     """The storage of a persistent id ('storage', class, key, location, count, view of another or None)."""
     if not isinstance(pid, tuple) or len(pid) not in (5, 6) or pid[0] != "storage":
-        raise ArgumentError(f"{_WHAT}: expected the id of a storage, got {pid!r:.80}")
+        raise ArgumentError(f"{_WHAT}: {pid!r:.80} is not the id of a storage")
     _, kind, key, _, count = pid[:5]
     view = pid[5] if len(pid) == 6 else None
     if not isinstance(kind, _Kind) or not isinstance(key, str) or not _is_count(count):
-        raise ArgumentError(f"{_WHAT}: expected a storage's class, key and size, got {pid!r:.80}")
+        raise ArgumentError(f"{_WHAT}: {pid!r:.80} does not name the class, key and size of a storage")
     storage = storages.setdefault(key, TorchStorage(key, kind.dtype, count))
     if (storage.dtype, storage.count) != (kind.dtype, count):
-        raise ArgumentError(f"{_WHAT}: expected storage {key} to be the same everywhere, got two kinds of it")
+        raise ArgumentError(f"{_WHAT}: storage {key} has two dtypes or sizes")
     if view is None:
         return storage
     if not isinstance(view, tuple) or len(view) != 3 or not all(map(_is_count, view[1:])):
-        raise ArgumentError(f"{_WHAT}: expected a view (key, offset, size) of a storage, got {view!r:.80}")
+        raise ArgumentError(f"{_WHAT}: {view!r:.80} is not a view (key, offset, size) of a storage")
     if view[1] + view[2] > count:
-        raise ArgumentError(f"{_WHAT}: expected a view inside of {count} elements, got {view[1:]}")
+        raise ArgumentError(f"{_WHAT}: the view {view[1:]} leads out of {count} elements")
     return TorchStorage(key, kind.dtype, view[2], view[1])
 
 
@@ -187,19 +193,19 @@ def _tensor(
         or not isinstance(shape, tuple)
         or not isinstance(strides, tuple)
     ):
-        raise ArgumentError(f"{_WHAT}: expected a tensor's storage, shape and strides, got {shape!r:.80}")
+        raise ArgumentError(f"{_WHAT}: a tensor has no storage, shape and strides: {shape!r:.80}")
     if len(shape) != len(strides) or len(shape) > 64 or not all(map(_is_count, (offset, *shape, *strides))):
         raise ArgumentError(
-            f"{_WHAT}: expected a shape and strides of integers that are not negative, got {shape!r:.80} and "
-            f"{strides!r:.80} from {offset!r:.40}"
+            f"{_WHAT}: shape {shape!r:.80}, strides {strides!r:.80} and offset {offset!r:.40} are not "
+            "integers of at least 0, one for each axis"
         )
     kind = dtype or storage.dtype or dtypes.uint8
     count = storage.count * _itemsize(storage) // kind.itemsize
     last = offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     if prod(shape) > _MAX_ELEMENTS or (0 not in shape and last >= count):
         raise ArgumentError(
-            f"{_WHAT}: expected a tensor inside of its {count} elements, got shape {shape!r:.80} with "
-            f"strides {strides!r:.80} from {offset}"
+            f"{_WHAT}: shape {shape!r:.80} with strides {strides!r:.80} from {offset} leads out of {count} "
+            "elements"
         )
     start = storage.offset * _itemsize(storage) // kind.itemsize
     return Strided(storage, kind, start + offset, shape, strides)
@@ -209,7 +215,7 @@ def _tensor_v3(
     storage: Any, offset: Any, shape: Any, strides: Any, grad: Any, hooks: Any, dtype: Any, *ignored: Any
 ) -> Strided:
     if not isinstance(dtype, DType):
-        raise ArgumentError(f"{_WHAT}: expected a dtype, got {dtype!r:.40}")
+        raise ArgumentError(f"{_WHAT}: {dtype!r:.40} is not a dtype")
     return _tensor(storage, offset, shape, strides, dtype=dtype)
 
 
@@ -219,11 +225,11 @@ def _parameter(data: Any, *ignored: Any) -> Any:
 
 def _encode(text: Any, encoding: Any) -> bytes:
     if encoding not in ("latin1", "latin-1") or not isinstance(text, str):
-        raise ArgumentError(f"{_WHAT}: expected bytes as latin1 text, got {encoding!r:.40}")
+        raise ArgumentError(f"{_WHAT}: bytes are encoded as {encoding!r:.40} instead of latin1")
     try:
         return text.encode("latin1")
     except UnicodeEncodeError as e:
-        raise ArgumentError(f"{_WHAT}: expected bytes as latin1 text, got {text[:40]!r}") from e
+        raise ArgumentError(f"{_WHAT}: {text[:40]!r} is not text in latin1") from e
 
 
 def _to_dict(items: Any = ()) -> dict[Any, Any]:

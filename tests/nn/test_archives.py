@@ -11,6 +11,7 @@ import zipfile
 import zlib
 
 import pytest
+from damaged import check_refused
 
 from polygrad import Tensor
 from polygrad.errors import ArgumentError
@@ -86,12 +87,12 @@ NAMES = ["../up", "/absolute", "a/../../b", "C:/windows", "..\\up", "a\\..\\b", 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_names_that_leave_the_archive_are_refused(name):
-    with pytest.raises(ArgumentError, match="inside of the archive"):
+    with pytest.raises(ArgumentError, match="leads out of the archive"):
         read_tar(tar_of({name: b"x"}), "t")
     raw = bytearray(zip_of({"y" * max(len(name), 1): b"x"}))
     if name:
         raw = bytearray(bytes(raw).replace(b"y" * len(name), name.encode()))
-        with pytest.raises(ArgumentError, match="inside of the archive"):
+        with pytest.raises(ArgumentError, match="leads out of the archive"):
             read_zip(bytes(raw), "z")
 
 
@@ -136,14 +137,13 @@ BAD_ZIPS = {
 
 @pytest.mark.parametrize("name", BAD_ZIPS)
 def test_damaged_zip_files_are_refused(name):
-    with pytest.raises(ArgumentError, match=r"expected|there is no|overlaps another|occurs twice"):
-        zip_extract(BAD_ZIPS[name])
+    check_refused("zip", name, lambda: zip_extract(BAD_ZIPS[name]))
 
 
 def test_more_than_is_wanted_is_refused():
-    with pytest.raises(ArgumentError, match="at most 100 bytes, got 4000"):
+    with pytest.raises(ArgumentError, match="the files have 4000 bytes, more than 100"):
         read_zip(DEFLATED, "z", max_bytes=100)
-    with pytest.raises(ArgumentError, match="at most 1000 bytes"):
+    with pytest.raises(ArgumentError, match="more than 1000 decompressed bytes"):
         gunzip(gzip.compress(bytes(1 << 20)), "g", max_bytes=1000)
 
 
@@ -177,8 +177,7 @@ BAD_TARS = {
 
 @pytest.mark.parametrize("name", BAD_TARS)
 def test_damaged_tar_files_are_refused(name):
-    with pytest.raises(ArgumentError, match=r"expected|checksum mismatch|are not a tar file"):
-        tar_extract(BAD_TARS[name])
+    check_refused("tar", name, lambda: tar_extract(BAD_TARS[name]))
 
 
 BAD_GZIPS = {
@@ -190,8 +189,7 @@ BAD_GZIPS = {
 
 @pytest.mark.parametrize("name", BAD_GZIPS)
 def test_damaged_gzip_files_are_refused(name):
-    with pytest.raises(ArgumentError, match=r"expected|ends early"):
-        gunzip(BAD_GZIPS[name], "g")
+    check_refused("gzip", name, lambda: gunzip(BAD_GZIPS[name], "gunzip"))
 
 
 def test_an_empty_gzip_file_is_empty():
@@ -263,5 +261,5 @@ def test_deflated_data_that_goes_on_behind_its_size_is_refused():
         raw = bytearray(patched(bytes(raw), signature, size, "<I", 1000))
     assert bytes(read_zip(bytes(raw), "z")["a"]) == b"x" * 1000
     small = patched(bytes(raw), b"PK\1\2", 24, "<I", 999)
-    with pytest.raises(ArgumentError, match="expected 999 bytes, got 1000 or more"):
+    with pytest.raises(ArgumentError, match="it has 1000 bytes or more instead of 999"):
         read_zip(small, "z")

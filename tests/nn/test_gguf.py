@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from damaged import check_refused
 
 from polygrad import Tensor
 from polygrad.errors import ArgumentError
@@ -102,8 +103,7 @@ DAMAGED = {
 
 @pytest.mark.parametrize("name", DAMAGED)
 def test_damaged_files_are_refused(name):
-    with pytest.raises(ArgumentError, match="expected"):
-        gguf_load(DAMAGED[name])
+    check_refused("gguf", name, lambda: gguf_load(DAMAGED[name]))
 
 
 def test_what_the_damage_is_done_to_is_read():
@@ -123,9 +123,9 @@ def test_lists_of_texts_are_read_in_windows(monkeypatch, window):
 
     parts = [x.encode() for x in texts]
     assert gguf_load(file(parts))[0]["words"] == texts
-    with pytest.raises(ArgumentError, match="text in UTF-8"):
+    with pytest.raises(ArgumentError, match="is not UTF-8"):
         gguf_load(file([*parts[:3], b"\xff\xfe", *parts[4:]]))
-    with pytest.raises(ArgumentError, match="text of 1000 bytes"):
+    with pytest.raises(ArgumentError, match="1000 bytes of text"):
         gguf_load(file(parts).replace(struct.pack("<Q", 4) + b"four", struct.pack("<Q", 1000) + b"four"))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import safetensors.numpy
+from damaged import check_refused
 
 from polygrad import Tensor, dtypes, nn
 from polygrad.errors import ArgumentError, ShapeError
@@ -128,7 +129,9 @@ def test_damaged_indexes_are_refused(tmp_path):
         [],
     ):
         Path(path).write_text(json.dumps(bad))
-        with pytest.raises(ArgumentError, match=r"expected|has no weight_map"):
+        with pytest.raises(
+            ArgumentError, match=r"expected|has no weight_map|leads out of|instead of a JSON object"
+        ):
             safe_load(path)
     with pytest.raises(ArgumentError, match="max_shard_size"):
         safe_save_sharded({}, tmp_path, 0)
@@ -170,8 +173,7 @@ HEADERS = {
 
 @pytest.mark.parametrize("name", HEADERS)
 def test_malformed_headers_are_refused(name):
-    with pytest.raises(ArgumentError, match=r"expected|the one before it ends"):
-        safe_load(safetensors_file(HEADERS[name]))
+    check_refused("safetensors", name, lambda: safe_load(safetensors_file(HEADERS[name])))
 
 
 def test_changed_bytes_are_read_or_refused():

@@ -13,6 +13,7 @@ from collections import OrderedDict
 import numpy as np
 import pytest
 import torch
+from damaged import check_refused
 
 from polygrad import Tensor, nn
 from polygrad.errors import ArgumentError
@@ -197,7 +198,7 @@ def test_globals_that_are_not_data_are_refused_and_not_called(name, new, tmp_pat
         raw = zipped(pickle.dumps(Call(nn.Linear, 2, 2), 2))
     else:
         raw = saved(x, new)
-    with pytest.raises(ArgumentError, match="got the global"):
+    with pytest.raises(ArgumentError, match="the file calls"):
         torch_load(raw)
     assert not (tmp_path / MARK_FILE).exists()
 
@@ -309,8 +310,7 @@ def test_what_the_damage_is_done_to_is_read():
 
 @pytest.mark.parametrize("name", BAD_PICKLES)
 def test_damaged_and_hostile_pickles_are_refused(name):
-    with pytest.raises(ArgumentError, match="torch_load: expected"):
-        torch_load(zipped(BAD_PICKLES[name], BYTES))
+    check_refused("pickle", name, lambda: torch_load(zipped(BAD_PICKLES[name], BYTES)))
 
 
 def test_containers_that_many_others_share_take_no_longer():
@@ -339,8 +339,7 @@ BAD_FILES = {
 
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_damaged_files_are_refused(name):
-    with pytest.raises(ArgumentError, match="torch_load: expected"):
-        torch_load(BAD_FILES[name])
+    check_refused("torch", name, lambda: torch_load(BAD_FILES[name]), r"\d{3,}")
 
 
 @pytest.mark.parametrize("new", FORMATS.values(), ids=FORMATS)
