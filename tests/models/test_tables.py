@@ -37,8 +37,14 @@ def small(kind: Any) -> Any:
     return kind(learning_rate=0.02, n_iter_no_change=0, **options)
 
 
-@parametrize_with_checks([small(kind) for kind in ALL])
+@parametrize_with_checks([small(TabMClassifier), small(MLPRegressor)])
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([small(kind) for kind in ALL if kind not in (TabMClassifier, MLPRegressor)])
+def test_scikit_learns_checks_of_the_others(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
