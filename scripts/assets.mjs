@@ -38,8 +38,17 @@ const NATIVE = new RegExp(
 );
 
 /** What calls of users' programs rarely lead to when they are wrong, and tables: tracebacks need not quote it. */
-const UNQUOTED =
-  /^polygrad\/((capture|codegen|engine|manifest|pictures|renderer|runtime|schedule|uop|wasm)\/|(bridge|bridge_functions|environment|missing_names|tensor\/origins)\.py$)/;
+const UNQUOTED = new RegExp(
+  [
+    "(capture|codegen|engine|manifest|pictures|renderer|runtime|schedule|uop|wasm)/",
+    "(bridge|bridge_functions|environment|missing_names|tensor/origins)\\.py$",
+    "nn/(archives|gguf|integer_products|packed|panels|pickles|quantization|quantize|safetensors)\\.py$",
+    "nn/(sealed_files|torch_file|wire|wire_stream)\\.py$",
+    "tensor/core/(binary_search|dlpack_capsule|downloads|generator|jacobi|rearrange|sorting_network|tanh)\\.py$",
+  ]
+    .map((pattern) => `^polygrad/${pattern}`)
+    .join("|"),
+);
 
 /** Packages that a page fetches when one of them is imported. */
 const APPLICATIONS = [

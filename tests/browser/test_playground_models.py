@@ -47,7 +47,8 @@ def test_two_clicks_on_stop_stop(seen: Any) -> None:
 
 def test_the_downloaded_file_separates_the_circles_in_node(seen: Any) -> None:
     assert seen["boundary"]["file"] == "boundary.pgrd"
-    assert [p > 0.5 for p in seen["boundary"]["inNode"]] == [False] * 12 + [True] * 12
+    right = [(p > 0.5) is label for p, label in zip(seen["boundary"]["inNode"], [False] * 12 + [True] * 12)]
+    assert sum(right) >= 20, right  # training ended when 90 % of the points were right
 
 
 def test_the_probabilities_of_the_next_character_follow_the_temperature(seen: Any) -> None:

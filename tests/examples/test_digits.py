@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +25,8 @@ def run(program: str, *arguments: str, **environment: str) -> subprocess.Complet
 def test_seven_hosts_reach_95_percent_and_losses_within_1e_3() -> None:
     done = run("demo.py", "--epochs=10")  # of 20, which `make test-all` runs
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.rstrip().endswith("7 hosts agree.")
+    agreement = re.search(r"(\d+) hosts agree\.$", done.stdout.rstrip())
+    assert agreement is not None and int(agreement[1]) >= 7, done.stdout  # more where other languages are
 
 
 @pytest.mark.e2e
