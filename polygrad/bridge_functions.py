@@ -53,18 +53,18 @@ class Function:
 
 def _handles_in(operations: Sequence[Sequence[Any]], text: str) -> list[int]:
     """The numbers of the entries that recorded operations, and the text of their result, refer to."""
-    found: list[int] = []
+    handles_found: list[int] = []
     for method, *args in operations:
         if method == "call":
             _, _, handles, _, *values = args
-            found += [value for i, value in enumerate(values) if handles >> i & 1]
+            handles_found += [value for i, value in enumerate(values) if handles >> i & 1]
         elif method == "call_packed":
             _, _, packed, _, bodies = args
-            found += _handles_in((), packed)
+            handles_found += _handles_in((), packed)
             for body in bodies:
-                found += _handles_in(*body)
-    json.loads(text, object_hook=lambda x: found.extend(n for kind, n in x.items() if kind == "$"))
-    return found
+                handles_found += _handles_in(*body)
+    json.loads(text, object_hook=lambda x: handles_found.extend(n for kind, n in x.items() if kind == "$"))
+    return handles_found
 
 
 class CapturedFunction:

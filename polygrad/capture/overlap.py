@@ -116,13 +116,13 @@ def _dependencies(items: Sequence[Item]) -> list[list[int]]:
 
 def _closure(last: int, before: list[list[int]], done: list[bool]) -> list[int]:
     """An item and all that it depends on and that is not done, in order."""
-    todo, found = [last], {last}
+    todo, reached = [last], {last}
     while todo:
         for i in before[todo.pop()]:
-            if i not in found and not done[i]:
-                found.add(i)
+            if i not in reached and not done[i]:
+                reached.add(i)
                 todo.append(i)
-    return sorted(found)
+    return sorted(reached)
 
 
 def _with_ends(items: Sequence[Any]) -> list[Any]:

@@ -119,7 +119,7 @@ def misspelt(name: str) -> str | None:
         if close:
             return close[0]
     if name.startswith("POLYGRAD_") and not name.startswith(_TESTS):
-        return max(own_variables, key=lambda known: difflib.SequenceMatcher(None, known, name).ratio())
+        return max(own_variables, key=lambda own: difflib.SequenceMatcher(None, own, name).ratio())
     return None
 
 

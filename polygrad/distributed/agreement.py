@@ -47,16 +47,17 @@ def raise_for_difference(what: str, facts: Sequence[dict[str, Any]]) -> None:
     common = Counter(texts).most_common(1)[0][0]
     odd = [i for i, text in enumerate(texts) if text != common]
     if odd:
-        most = texts.index(common)
+        majority = texts.index(common)
         raise RankError(
-            f"{what}: rank {odd[0]} differs from rank {most}: {_difference(facts[odd[0]], facts[most])}",
+            f"{what}: rank {odd[0]} differs from rank {majority}: "
+            f"{_difference(facts[odd[0]], facts[majority])}",
             tuple(odd),
         )
 
 
-def _difference(odd: dict[str, Any], most: dict[str, Any]) -> str:
+def _difference(odd: dict[str, Any], majority: dict[str, Any]) -> str:
     """The first fact that differs, in words."""
-    for name, theirs in most.items():
+    for name, theirs in majority.items():
         own = odd[name]
         if own == theirs:
             continue

@@ -47,17 +47,17 @@ def make_buckets(
     """Buckets of at least `nbytes` bytes of gradients, if there are as many, from the last parameter to the
     first. `key`: equal of all parameters in a bucket. `joined`: all gradients of a bucket are joined."""
     open_buckets: dict[Hashable, list[Tensor]] = {}
-    filled: dict[Hashable, int] = {}
+    nbytes_of: dict[Hashable, int] = {}
     out: list[tuple[Hashable, list[Tensor]]] = []
     for p in reversed(params):
         k = (p.dtype == dtypes.float64, key(p))
         size = prod(p.shape) * (8 if k[0] else 4)
         if k not in open_buckets:
-            open_buckets[k], filled[k] = [], 0
+            open_buckets[k], nbytes_of[k] = [], 0
             out.append((k, open_buckets[k]))
         open_buckets[k].append(p)
-        filled[k] += size
-        if filled[k] >= nbytes:
+        nbytes_of[k] += size
+        if nbytes_of[k] >= nbytes:
             del open_buckets[k]
     return [_bucket(k, members, joined) for k, members in out]
 

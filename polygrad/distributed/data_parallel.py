@@ -203,12 +203,12 @@ class DataParallel:
         if self._wire == "bfloat16":
             sums = [*[x.cast(dtypes.bfloat16) for x in sums[:-1]], sums[-1]]
         realize_tensors(sums)
-        *rest, loss = sums
+        *gradients, loss = sums
         if self._shards is None:
-            self._exchange_gradients(rest, loss)
+            self._exchange_gradients(gradients, loss)
             self._opt.schedule_step()
         else:
-            self._exchange_shards(self._shards, rest, loss)
+            self._exchange_shards(self._shards, gradients, loss)
             with self._clipped(self._shards):
                 updated = self._opt.schedule_step()
             realize_tensors([*updated, *self._shards.tensors])
@@ -217,9 +217,9 @@ class DataParallel:
 
     def _exchange_gradients(self, sums: Sequence[Tensor], loss: Tensor) -> None:
         """Sum up over ranks, in place, and give the means to the parameters."""
-        rest = iter(sums)
+        remaining = iter(sums)
         for i, b in enumerate(self._buckets):
-            members = [next(rest) for _ in range(len(b.large) + bool(b.small))]
+            members = [next(remaining) for _ in range(len(b.large) + bool(b.small))]
             together = [*members, loss] if i == len(self._buckets) - 1 else members
             self._sum_over_ranks(together)
             small = split(members[-1], b.small) if b.small else []

@@ -78,8 +78,8 @@ def score(
     count = _count(items)
     missing = broadcast_json(_begin(folder, _Plan(count, part_rows)) if rank() == 0 else None)
     plan = _Plan(count, part_rows)
-    if (found := missing["rows"]) != count:
-        raise ArgumentError(f"score: items: expected the {found} rows that rank 0 has, got {count}")
+    if (expected := missing["rows"]) != count:
+        raise ArgumentError(f"score: items: expected the {expected} rows that rank 0 has, got {count}")
     mine = missing["parts"][rank() :: size()]
     for part in mine:
         rows = plan.rows_of(part)

@@ -255,8 +255,8 @@ def _reshape(node: UOp, src: Sequence[Resolved]) -> Shards:
         return x.each(lambda p: p.reshape(shape), node, None)
     before = prod(x.shape[: x.axis])
     for axis, size in enumerate(shape):
-        divided = isinstance(size, int) and size % n == 0 and size > 0
-        if divided and prod(shape[:axis]) == before:
+        is_divisible = isinstance(size, int) and size % n == 0 and size > 0
+        if is_divisible and prod(shape[:axis]) == before:
             local = x.local(shape, axis)
             parts = tuple([p.reshape(local) for p in x.parts])
             return Shards(x.devices, axis, shape, parts)

@@ -94,19 +94,19 @@ def _described(kind: str) -> str:
 
 def _target(function: str, bundle: Bundle, native: bool, device: str | None) -> Mapping[str, Program]:
     """The Programs of a Bundle that are used."""
-    found = [x for x in zip(bundle.devices, bundle.targets) if device in (None, x[0])]
-    if not found:
+    candidates = [x for x in zip(bundle.devices, bundle.targets) if device in (None, x[0])]
+    if not candidates:
         devices = " and ".join(bundle.devices)
         raise ProgramError(f"{function}: expected code for {device}, got code for {devices}")
     reasons: list[str] = []
-    for name, programs in found:
+    for name, programs in candidates:
         try:
             check_trust(function, name, native)
-            if len(found) > 1:
+            if len(candidates) > 1:
                 Device[name]
             return programs
         except (ProgramError, DeviceError) as e:
-            if len(found) == 1:
+            if len(candidates) == 1:
                 raise
             reasons.append(f"{name}: {e}")
     raise ProgramError(f"{function}: expected code for a device of this host, got none: {'; '.join(reasons)}")

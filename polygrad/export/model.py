@@ -112,11 +112,11 @@ class Model:
         self._programs.set_values(read_entries(data))
 
     def _spec(self, name: str) -> TensorSpec:
-        found = next((spec for spec in self.parameters if spec.name == name), None)
-        if found is None:
+        matching = next((spec for spec in self.parameters if spec.name == name), None)
+        if matching is None:
             names = ", ".join(spec.name for spec in self.parameters)
             raise ArgumentError(f"parameter: expected one of {names}, got {name!r}")
-        return found
+        return matching
 
     def _read(self, spec: TensorSpec, buffer: Buffer, variables: Mapping[str, int]) -> Tensor:
         shape = tuple(variables[n] if isinstance(n, str) else n for n in spec.shape)
@@ -150,9 +150,9 @@ def _elements(spec: TensorSpec, value: Any, variables: dict[str, int]) -> memory
     if dtype is not spec.dtype:
         raise DTypeError(f"{spec.name}: expected dtype {spec.dtype}, got {dtype}: use .cast()")
     fits = len(shape) == len(spec.shape)
-    for wanted, size in zip(spec.shape, shape):
-        known = variables.setdefault(wanted, size) if isinstance(wanted, str) else wanted
-        fits = fits and known == size
+    for dimension, size in zip(spec.shape, shape):
+        expected = variables.setdefault(dimension, size) if isinstance(dimension, str) else dimension
+        fits = fits and expected == size
     if not fits:
         raise ShapeError(
             f"{spec.name}: expected shape {spec.shape} with {variables}, got {shape}: reshape it"

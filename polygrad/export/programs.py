@@ -113,9 +113,9 @@ class Programs:
         """An input or an output of a Program."""
         specs = self.programs[program].buffers
         i = next(i for i, b in enumerate(specs) if b.name == name and b.role == role)
-        found = self._buffers[program][i]
-        assert found is not None
-        return found
+        buffer = self._buffers[program][i]
+        assert buffer is not None
+        return buffer
 
     def write_start(self, buffer: Buffer, data: memoryview) -> None:
         """Write the first bytes of a buffer."""
@@ -126,12 +126,12 @@ class Programs:
         """Let parameters and state be these, and the `zeros` zero. Raises ProgramError, and changes nothing,
         for values that are not of these Programs."""
         zero_names = frozenset(zeros)
-        wanted = {x.name: (x.dtype, x.shape) for x in self.kept if x.name not in zero_names}
+        expected = {x.name: (x.dtype, x.shape) for x in self.kept if x.name not in zero_names}
         got = {name: (x.dtype, x.shape) for name, x in values.items()}
-        for name in [*wanted, *got]:
-            if wanted.get(name) != got.get(name):
+        for name in [*expected, *got]:
+            if expected.get(name) != got.get(name):
                 raise ProgramError(
-                    f"values: expected {_described(wanted, name)}, got {_described(got, name)}: use those "
+                    f"values: expected {_described(expected, name)}, got {_described(got, name)}: use those "
                     "that were saved with this model"
                 )
         for name, entry in values.items():

@@ -104,8 +104,8 @@ def manifest() -> dict[str, Any]:
 
 def _dtype_aliases() -> dict[str, str]:
     own = {str(d) for d in dtypes.all}
-    found = {k: str(v) for k, v in vars(dtypes).items() if str(v) in own and k not in own}
-    return {k: v for k, v in found.items() if not k.startswith("default_")}
+    aliases = {k: str(v) for k, v in vars(dtypes).items() if str(v) in own and k not in own}
+    return {k: v for k, v in aliases.items() if not k.startswith("default_")}
 
 
 # --- classes
@@ -127,9 +127,9 @@ def _class(name: str, cls: type) -> dict[str, Any]:
     out["attributes"] = [_attribute(name, k, v) for k, v in reviewed.ATTRIBUTES.get(name, {}).items()]
     if name in reviewed.OPEN_STATE:
         out["open_state"] = True
-    known = set(reviewed.ATTRIBUTES.get(name, {}))
+    attributes = set(reviewed.ATTRIBUTES.get(name, {}))
     members = list(_members(cls, base))
-    chosen = PARTIAL.get(name) or [k for k in members if k not in known]
+    chosen = PARTIAL.get(name) or [k for k in members if k not in attributes]
     out["properties"] = [
         _property(f"{name}.{k}", p)
         for k in chosen
@@ -261,16 +261,16 @@ def result_of(identity: str, function: Any) -> dict[str, Any]:
         return {"kind": "host"}
     if identity in reviewed.RETURNS_SELF:
         return {"kind": "self"}
-    said = reviewed.RESULTS.get(identity)
-    if said is not None:
-        return _result_from(said)
+    reviewed_result = reviewed.RESULTS.get(identity)
+    if reviewed_result is not None:
+        return _result_from(reviewed_result)
     annotation = inspect.signature(function).return_annotation
-    found = _RESULTS.get(annotation)
-    if found is None:
+    result = _RESULTS.get(annotation)
+    if result is None:
         raise InternalError(
             f"manifest: expected a known annotation or an entry of RESULTS for {identity}, got {annotation!r}"
         )
-    return found
+    return result
 
 
 _RESULTS: dict[Any, dict[str, Any]] = {

@@ -52,13 +52,13 @@ class WireStream:
             yield
         return self.ready > 0
 
-    def some(self, most: int) -> Reading[bytes]:
-        """The next bytes that are there: at least one, at most `most`."""
+    def some(self, limit: int) -> Reading[bytes]:
+        """The next bytes that are there: at least one, at most `limit`."""
         while not self.ready:
             if self._is_closed:
-                raise self.error(self.at, f"the file ends, {most} bytes before the end of a field")
+                raise self.error(self.at, f"the file ends, {limit} bytes before the end of a field")
             yield
-        return self._take(min(most, self.ready))
+        return self._take(min(limit, self.ready))
 
     def take(self, count: int) -> Reading[bytes]:
         """The next `count` bytes."""

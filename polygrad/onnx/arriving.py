@@ -218,7 +218,7 @@ class ArrivingModel:
             for tensor in initializers(self._model):
                 if tensor.external is not None:
                     tensors.setdefault(tensor.external.get("location", ""), []).append(tensor)
-            self._external = {name: _ExternalFile(name, found) for name, found in tensors.items()}
+            self._external = {name: _ExternalFile(name, members) for name, members in tensors.items()}
         return list(self._external)
 
     def finish(self, requires_grad: bool = False) -> Instance:

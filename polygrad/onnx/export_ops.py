@@ -346,8 +346,8 @@ def _shear(x: Exporter, u: UOp) -> str:
         size, count = source.shape[axis], source.shape[along]
         others = [i for i in axes if i not in (axis, along)]
         order, lead = [*others, axis, along], tuple([source.shape[i] for i in others])
-        moved = g.transpose(x.value(source), order)
-        line = g.reshape(moved, (*lead, size, count), (*lead, size * count))
+        transposed = g.transpose(x.value(source), order)
+        line = g.reshape(transposed, (*lead, size, count), (*lead, size * count))
         place = g.node("Mul", _window_places(x, arg, count), g.size(count))
         place = g.node("Add", place, g.node("Range", g.size(0), g.size(count), g.size(1)))
         gathered = g.node("Gather", line, place, axis=len(others))
@@ -460,9 +460,9 @@ def _matrix(x: Exporter, u: UOp, groups: Sequence[list[int]], sizes: Sequence[Si
     """An operand with its axes in groups, each as one axis; the batch is left out where it is 1."""
     g, order = x.graph, [i for axes in groups for i in axes]
     dropped = [i for i in range(len(u.shape)) if i not in order]  # of size 1
-    moved = g.transpose(x.value(u), [*order, *dropped])
+    transposed = g.transpose(x.value(u), [*order, *dropped])
     old = tuple([u.shape[i] for i in [*order, *dropped]])
-    return g.reshape(moved, old, (*_lead(sizes[0]), *sizes[1:]))
+    return g.reshape(transposed, old, (*_lead(sizes[0]), *sizes[1:]))
 
 
 # --- running values

@@ -110,7 +110,7 @@ class Body:
     def _step(self, step: Step, scope: Scope) -> None:
         inputs = [scope.find(name) for name in step.inputs]
         if step.function is not None:
-            found = step.function.run(inputs, None, scope.device)
+            outputs = step.function.run(inputs, None, scope.device)
         else:
             assert step.entry is not None
             folded = fold(step.node, inputs, step.attributes) if step.entry.takes(inputs) else None
@@ -121,12 +121,12 @@ class Body:
             attributes = {**step.attributes, **bodies}
             call = partial(step.entry.call, attributes=attributes, context=context)
             if folded is not None:
-                found = [folded]
+                outputs = [folded]
             elif step.node.domain:
-                found = call(inputs)
+                outputs = call(inputs)
             else:
-                found = call_by_codes(step.node.op, inputs, call)
-        for name, value in zip(step.outputs, found):
+                outputs = call_by_codes(step.node.op, inputs, call)
+        for name, value in zip(step.outputs, outputs):
             if name:
                 if name in self.images:
                     value = _as_image(value)
@@ -135,11 +135,11 @@ class Body:
 
 def _names_differentiated(nodes: Iterable[Node]) -> frozenset[str]:
     """The names in xs of Gradient nodes."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in nodes:
         xs = node.attributes.get("xs") if node.op == "Gradient" else None
-        found.update(xs if isinstance(xs, list) else ())
-    return frozenset(found)
+        names.update(xs if isinstance(xs, list) else ())
+    return frozenset(names)
 
 
 def _as_image(value: Value) -> Value:
@@ -221,34 +221,34 @@ class _Compiler:
         inputs = [info.name for info in graph.inputs]
         if len(set(inputs)) != len(inputs):
             raise OnnxError(f"graph {graph.name!r}: two inputs have the same name")
-        known = {*place.names, *constants, *inputs}
-        steps = self._steps(graph.nodes, {*constants, *inputs}, known, place)
+        visible = {*place.names, *constants, *inputs}
+        steps = self._steps(graph.nodes, {*constants, *inputs}, visible, place)
         outputs = [info.name for info in graph.outputs]
         for name in outputs:
-            if name not in known:
+            if name not in visible:
                 raise OnnxError(f"graph {graph.name!r}: nothing computes its output {name!r}")
         images, differentiated = names_of_images(graph.nodes, outputs), _names_differentiated(graph.nodes)
         return Body(inputs, outputs, constants, steps, images, differentiated)
 
-    def _steps(self, nodes: list[Node], own: set[str], known: set[str], place: _Place) -> list[Step]:
-        """`own`: names of this graph; `known`: also of those around. Both grow."""
+    def _steps(self, nodes: list[Node], own: set[str], visible: set[str], place: _Place) -> list[Step]:
+        """`own`: names of this graph; `visible`: also of those around. Both grow."""
         steps = []
         for node in nodes:
             self.nodes += 1
             if self.nodes > _MOST_NODES:
                 raise OnnxError(f"{node}: more than {_MOST_NODES} nodes, with functions inlined")
             for name in node.inputs:
-                if name and name not in known:
+                if name and name not in visible:
                     raise OnnxError(
                         f"{node}: input {name!r} is computed by no node before it (nodes out of order, or a "
                         "cycle)"
                     )
-            steps.append(self._step(node, place, frozenset(known) if _has_bodies(node) else place.names))
+            steps.append(self._step(node, place, frozenset(visible) if _has_bodies(node) else place.names))
             for name in filter(None, node.outputs):
                 if name in own:
                     raise OnnxError(f"{node}: output {name!r} is there already")
                 own.add(name)
-                known.add(name)
+                visible.add(name)
         return steps
 
     def _step(self, node: Node, place: _Place, names: frozenset[str]) -> Step:
@@ -270,10 +270,10 @@ class _Compiler:
         step.entry = find(node.domain, node.op, version)
         if step.entry is None:
             self.missing.setdefault((node.domain, node.op, version), []).append(node)
-        inside = _Place(place.opsets, place.attributes, names)
+        body_place = _Place(place.opsets, place.attributes, names)
         for name, value in attributes.items():
             if isinstance(value, Graph):
-                step.bodies[name] = self.graph(value, inside)
+                step.bodies[name] = self.graph(value, body_place)
             else:
                 is_tensor = isinstance(value, (TensorData, SparseData))
                 step.attributes[name] = self.attribute(value) if is_tensor else value
@@ -289,8 +289,8 @@ class _Compiler:
             raise OnnxError(f"{node}: more than {_MOST_NODES} nodes, with functions inlined")
         given = {**function.defaults, **attributes}
         names = set(function.inputs)
-        inside = _Place(function.opsets or place.opsets, given, frozenset())
-        steps = self._steps(function.nodes, set(names), names, inside)
+        body_place = _Place(function.opsets or place.opsets, given, frozenset())
+        steps = self._steps(function.nodes, set(names), names, body_place)
         for name in function.outputs:
             if name not in names:
                 raise OnnxError(f"{node}: nothing computes the output {name!r} of the function")
@@ -325,12 +325,12 @@ def all_nodes(nodes: Iterable[Node]) -> list[Node]:
 def names_read(model: Model) -> frozenset[str]:
     """The names of inputs whose numbers ops read on the host; the same name elsewhere is one of them, too."""
     nodes = all_nodes([*model.graph.nodes, *(n for f in model.functions.values() for n in f.nodes)])
-    found: set[str] = set()
+    names: set[str] = set()
     for node in nodes:
         entry = find(node.domain, node.op, model.opsets.get(node.domain, 0))
         if entry is not None:
-            found.update(name for i, name in enumerate(node.inputs) if is_read(entry, i))
-    return frozenset(found)
+            names.update(name for i, name in enumerate(node.inputs) if is_read(entry, i))
+    return frozenset(names)
 
 
 def op_counts(model: Model) -> dict[str, int]:

@@ -66,12 +66,12 @@ def inspect(data: Any) -> Inspection:
     except OnnxError as e:
         problem = str(e)
     tensors = list(initializers(model))
-    filled = {t.name for t in model.graph.initializers}
+    initialized = {t.name for t in model.graph.initializers}
     return Inspection(
         model.ir_version,
         model.producer,
         model.opsets,
-        tuple(port_of(x) for x in model.graph.inputs if x.name not in filled),
+        tuple(port_of(x) for x in model.graph.inputs if x.name not in initialized),
         tuple(port_of(x) for x in model.graph.outputs),
         op_counts(model),
         len(model.functions),

@@ -102,8 +102,8 @@ def _padded(x: Tensor, fill: Zero, pairs: Pairs) -> Tensor:
         return x
     if isinstance(fill, int):
         return x.pad(pairs, value=fill)
-    inside = Tensor.ones(x.shape, dtype=dtypes.bool, device=x.device).pad(pairs)
-    return inside.where(x.pad(pairs), fill.reshape(()).cast(x.dtype))
+    is_element = Tensor.ones(x.shape, dtype=dtypes.bool, device=x.device).pad(pairs)
+    return is_element.where(x.pad(pairs), fill.reshape(()).cast(x.dtype))
 
 
 # --- of what DequantizeLinear gives

@@ -45,10 +45,10 @@ def call_by_codes(op: str, inputs: list[Value], call: Call) -> list[Value]:
         return out
     functions = [_function_of(x) for x in inputs]
     depth = 1 + max(f.depth for f in functions if f is not None)
-    found = Codewise(out[0], codes, cache(lambda: _table(functions, inputs, call)), depth)
-    if op == "QuantizeLinear" and _pays(found):
-        return [replace(found, tensor=_look_up(found))]
-    return [found]
+    codewise = Codewise(out[0], codes, cache(lambda: _table(functions, inputs, call)), depth)
+    if op == "QuantizeLinear" and _pays(codewise):
+        return [replace(codewise, tensor=_look_up(codewise))]
+    return [codewise]
 
 
 def _dequantized(inputs: list[Value], call: Call) -> list[Value]:
@@ -63,9 +63,9 @@ def _dequantized(inputs: list[Value], call: Call) -> list[Value]:
 
 def _table(functions: list[Codewise | None], inputs: list[Value], call: Call) -> Tensor:
     """What a node computes for each code. `functions`: of its inputs, those that are some."""
-    found = plain(call([x if f is None else f.table() for f, x in zip(functions, inputs, strict=True)])[0])
-    assert isinstance(found, Tensor)
-    return found.reshape(_COUNT)
+    table = plain(call([x if f is None else f.table() for f, x in zip(functions, inputs, strict=True)])[0])
+    assert isinstance(table, Tensor)
+    return table.reshape(_COUNT)
 
 
 def _codes_of(x: Value) -> Tensor | None:

@@ -115,8 +115,8 @@ class Entry:
     def _check_count(self, inputs: list[Value]) -> None:
         most = len(self.kinds)
         if not self._has_count(len(inputs)):
-            wanted = str(self.required) if most == self.required else f"{self.required} to {most}"
-            raise OnnxError(f"expected {wanted} inputs, got {len(inputs)}")
+            expected = str(self.required) if most == self.required else f"{self.required} to {most}"
+            raise OnnxError(f"expected {expected} inputs, got {len(inputs)}")
 
     def check_attributes(self, names: list[str]) -> None:
         """Raises OnnxError for an attribute that this version does not have, or that is missing."""
@@ -147,10 +147,10 @@ def op(name: str, *versions: int, domain: str = "", keeps_type: bool = False) ->
 
     def register(function: F) -> F:
         entry = _entry(name, function, keeps_type)
-        known = TABLE.setdefault((domain, name), {})
+        versions_of_op = TABLE.setdefault((domain, name), {})
         for version in versions:
-            assert version not in known, f"{name}-{version} is registered twice"
-            known[version] = entry
+            assert version not in versions_of_op, f"{name}-{version} is registered twice"
+            versions_of_op[version] = entry
         return function
 
     return register

@@ -86,8 +86,8 @@ class Dequantized:
         """Whether the scale is of the whole tensor."""
         return self.scale.numel() == 1
 
-    def moved(self, function: Callable[[Tensor], Tensor]) -> Dequantized:
-        """The same of a uniform one with its elements moved."""
+    def rearrange(self, function: Callable[[Tensor], Tensor]) -> Dequantized:
+        """The same of a uniform one, with its elements in another order."""
         return replace(self, tensor=function(self.tensor), codes=function(self.codes), function=None)
 
     def of(self, codes: Tensor) -> Tensor:
@@ -182,8 +182,8 @@ def numbers_of(value: Value) -> list[Any]:
         raise OnnxError(f"expected numbers, got {describe(value)}")
     if math.prod(value.max_shape) > _MOST_READ:
         raise OnnxError(f"expected up to {_MOST_READ} numbers that the host reads, got shape {value.shape}")
-    found = value.flatten().tolist()
-    return found if isinstance(found, list) else [found]
+    numbers = value.flatten().tolist()
+    return numbers if isinstance(numbers, list) else [numbers]
 
 
 def integers_of(value: Value) -> list[Any]:

@@ -44,14 +44,14 @@ class ObjectDetector(ImageReader):
                 )
             rows, boxes = out["logits"][0].float().tolist(), out["pred_boxes"][0].float().tolist()
         height, width = (int(picture.shape[axis]) for axis in axes)
-        found = []
+        detections = []
         for row, box in zip(rows, boxes, strict=True):
             scores = _softmax(row)[:-1]  # the last label is that nothing is there
             score = max(scores)
             if score > threshold:
                 label = self.labels[scores.index(score)]
-                found.append({"label": label, "score": score, "box": _corners(box, width, height)})
-        return sorted(found, key=lambda object: -object["score"])
+                detections.append({"label": label, "score": score, "box": _corners(box, width, height)})
+        return sorted(detections, key=lambda object: -object["score"])
 
 
 def _softmax(row: list[float]) -> list[float]:

@@ -107,10 +107,10 @@ class FillMask(Pipeline):
 
     def fill(self, texts: Sequence[Any], top_k: int = 5) -> list[list[Scores]]:
         """For each text, and each mask in it, the likeliest tokens, the likeliest first."""
-        found = [self.model.fill_mask(text, top_k) for text in texts]
+        predictions = [self.model.fill_mask(text, top_k) for text in texts]
         return [
             [[{"text": f.text, "score": f.probability, "token": f.token} for f in row] for row in rows]
-            for rows in found
+            for rows in predictions
         ]
 
 
@@ -210,8 +210,8 @@ def make_pipeline(task: str, model: HFInstance, options: Mapping[str, Any]) -> P
 
 
 def _other_task(task: str, model: HFInstance) -> ModelError:
-    found = next((name for name, kind in TASKS.items() if isinstance(model, kind.model_class)), None)
-    is_for = f"a model for {model.architecture.task if found is None else found}"
+    task_of_model = next((name for name, kind in TASKS.items() if isinstance(model, kind.model_class)), None)
+    is_for = f"a model for {model.architecture.task if task_of_model is None else task_of_model}"
     return ModelError(f"{task}: expected a model for it, got {model.architecture.name}, {is_for}")
 
 

@@ -68,7 +68,7 @@ def places_of(tiles: Tiles, index: UOp, axes: Axes) -> list[Place] | None:
 def lane_addresses(tiles: Tiles, address: Address) -> list[Address]:
     """The address of each lane of one whose index is a SIMD value."""
     extract, lanes = tiles.builder.extract, tiles.lanes
-    return [address.moved(extract(address.base, dtypes.index, i, lanes)) for i in range(lanes)]
+    return [address.with_base(extract(address.base, dtypes.index, i, lanes)) for i in range(lanes)]
 
 
 def safe_base(tiles: Tiles, predicate: Value, base: Value | None, offset: int) -> Value:

@@ -40,7 +40,7 @@ class Address(NamedTuple):
         """The address of a later element."""
         return Address(self.pointer, self.base, self.offset + elements)
 
-    def moved(self, base: Value) -> Address:
+    def with_base(self, base: Value) -> Address:
         """The address with another base."""
         return Address(self.pointer, base, self.offset)
 

@@ -127,7 +127,7 @@ def _gated_maker(tiles: Tiles, node: UOp, places: Sequence[Place], gate: _Gate) 
             return other
         if key not in safe:
             safe[key] = safe_base(tiles, predicate, first.base, min(all_offsets))
-        loaded = _load(tiles, node, (first.moved(safe[key]), offsets), all_offsets, blocks)
+        loaded = _load(tiles, node, (first.with_base(safe[key]), offsets), all_offsets, blocks)
         if simd:
             predicate = b.splat(predicate, dtypes.bool, tiles.lanes)
         return b.alu(Ops.WHERE, node.dtype, [predicate, loaded, other], tiles.lanes if simd else 1)
@@ -209,6 +209,6 @@ def _load_gated_lanes(tiles: Tiles, node: UOp, addresses: Sequence[Address], gat
     for i, address in enumerate(addresses):
         condition = b.extract(predicate, dtypes.bool, i, lanes) if gate.simd else predicate
         safe = safe_base(tiles, condition, address.base, address.offset)
-        elements.append(b.load(address.moved(safe), dtype, 1))
+        elements.append(b.load(address.with_base(safe), dtype, 1))
     mask = predicate if gate.simd else b.splat(predicate, dtypes.bool, lanes)
     return b.alu(Ops.WHERE, dtype, [mask, b.pack(elements, dtype), gate.other(k)], lanes)

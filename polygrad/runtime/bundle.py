@@ -140,16 +140,16 @@ def _sections(sections: Any, have_targets: bool) -> list[tuple[str, int, dict[st
     if not isinstance(sections, list):
         raise ValueError(f"no list: {sections!r:.80}")
     fields = _SECTION | {"target"} if have_targets else _SECTION
-    found: list[tuple[str, int, dict[str, Any]]] = []
+    out: list[tuple[str, int, dict[str, Any]]] = []
     for section in sections:
         name, target = section["name"], section.get("target", 0)
         in_range = type(target) is int and 0 <= target < MAX_TARGETS
         if section.keys() != fields or not isinstance(name, str) or not in_range:
             raise ValueError(f"no section: {section!r:.80}")
-        found.append((name, target, {field: section[field] for field in ("bytes", "sha256")}))
-    if len({(name, target) for name, target, _ in found}) != len(found):
-        raise ValueError(f"names that occur twice: {[name for name, _, _ in found]!r:.80}")
-    return found
+        out.append((name, target, {field: section[field] for field in ("bytes", "sha256")}))
+    if len({(name, target) for name, target, _ in out}) != len(out):
+        raise ValueError(f"names that occur twice: {[name for name, _, _ in out]!r:.80}")
+    return out
 
 
 def _read_program(name: str, part: memoryview) -> Program:

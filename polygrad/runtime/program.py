@@ -350,8 +350,8 @@ def _expect(condition: bool, what: str, got: object) -> None:
         raise ValueError(f"no {what}: {got!r:.200}")
 
 
-def _is_count(value: Any, most: int = MAX_INTEGER) -> bool:
-    return type(value) is int and 0 <= value <= most
+def _is_count(value: Any, limit: int = MAX_INTEGER) -> bool:
+    return type(value) is int and 0 <= value <= limit
 
 
 def _check_variable(v: Variable) -> None:

@@ -28,10 +28,10 @@ def parse_json(raw: Any, floats: bool = False) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise ValueError("a name occurs twice in an object")
-    return found
+    return members
 
 
 def _refuse_fraction(text: str) -> NoReturn:

@@ -47,13 +47,13 @@ class CheckpointFolder:
 
     def complete(self) -> dict[int, list[Path]]:
         """The files of each complete checkpoint, by steps, in order."""
-        found: dict[tuple[int, int], dict[int, Path]] = {}
+        checkpoints: dict[tuple[int, int], dict[int, Path]] = {}
         for path, name in self._files():
             if not name.unfinished:
-                found.setdefault((name.step, name.shards), {})[name.shard] = path
+                checkpoints.setdefault((name.step, name.shards), {})[name.shard] = path
         return {
             step: [files[i] for i in range(shards)]
-            for (step, shards), files in sorted(found.items())
+            for (step, shards), files in sorted(checkpoints.items())
             if len(files) == shards
         }
 
@@ -87,8 +87,8 @@ class CheckpointFolder:
     def _files(self) -> list[tuple[Path, _Name]]:
         if not self.path.is_dir():
             return []
-        found = [(self.path / name, _parsed(name)) for name in sorted(os.listdir(self.path))]
-        return [(path, name) for path, name in found if name is not None]
+        files = [(self.path / name, _parsed(name)) for name in sorted(os.listdir(self.path))]
+        return [(path, name) for path, name in files if name is not None]
 
 
 def checkpoint_files(source: str | os.PathLike[str]) -> list[Path]:

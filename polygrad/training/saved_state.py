@@ -119,7 +119,7 @@ class SavedState:
 
     def _check_optimizers(self) -> None:
         """One whose parameters are shards has another state on each rank."""
-        known = {
+        saved_ids = {
             id(t)
             for x in self.parts.values()
             if not hasattr(x, "load_state_dict")
@@ -127,7 +127,7 @@ class SavedState:
         }
         for part, x in self.parts.items():
             params = getattr(x, "params", []) if hasattr(x, "load_state_dict") else []
-            if size() > 1 and any(id(p) not in known for p in params):
+            if size() > 1 and any(id(p) not in saved_ids for p in params):
                 raise ArgumentError(
                     f"SavedState: {part}: expected an optimizer of the parameters of the models that are "
                     "saved: that of a DataParallel with shard_optimizer is divided among ranks"

@@ -74,8 +74,8 @@ class CheckpointWriter:
     def newest(self) -> Path | None:
         """A file of the newest checkpoint; None where there is none."""
         complete = CheckpointFolder(self.path).complete()
-        found = of_rank_0(str(complete[max(complete)][0]) if complete else None, "newest checkpoint")
-        return None if found is None else Path(found)
+        newest = of_rank_0(str(complete[max(complete)][0]) if complete else None, "newest checkpoint")
+        return None if newest is None else Path(newest)
 
     def begin(self, step: int) -> None:
         """Before the first step after `step`: see `CheckpointFolder.begin`."""

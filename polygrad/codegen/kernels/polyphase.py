@@ -137,8 +137,8 @@ def _divide(kernel: UOp, skipped: _Skipped, only_phase: UOp | None) -> UOp:
     loops = tuple(k if r is taps else r for r in total.src[1:])
     summed = UOp(Ops.REDUCE, total.dtype, (value, *loops), total.arg)
     store = substituted(nest.src[0], at | {total: summed})
-    divided = (block, phase) if only_phase is None else (block,)
-    outputs = tuple(x for r in nest.src[1:] for x in (divided if r is output else (r,)))
+    output_parts = (block, phase) if only_phase is None else (block,)
+    outputs = tuple(x for r in nest.src[1:] for x in (output_parts if r is output else (r,)))
     return UOp.sink(UOp(Ops.END, nest.dtype, (store, *outputs)))
 
 

@@ -66,9 +66,9 @@ def _blocks(ast: UOp) -> dict[UOp, list[int]]:
     divisors: dict[UOp, set[int]] = {}
     for index in (n for n in ast.toposort() if n.op is Ops.INDEX):
         for node in index.src[1].toposort():
-            found = _divisor(node)
-            if found is not None:
-                divisors.setdefault(found[0], set()).add(found[1])
+            loop_and_divisor = _divisor(node)
+            if loop_and_divisor is not None:
+                divisors.setdefault(loop_and_divisor[0], set()).add(loop_and_divisor[1])
     chains = {r: sorted(sizes) for r, sizes in divisors.items()}
     chains = {r: sizes for r, sizes in chains.items() if _is_chain(r.src[0].arg, sizes)}
     removed = _loops_of_one_hots(ast) if chains else frozenset()

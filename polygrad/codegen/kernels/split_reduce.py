@@ -61,13 +61,13 @@ def propose_parts_of_few(call: KernelCall, context: KernelContext) -> Iterator[P
             continue
         pays = True
         if total.terms >= cost.MIN_REDUCED and outputs < cost.FEW_PARTS.few:
-            wanted = cost.sum_parts(total.terms, outputs, cost.FEW_PARTS)
+            counts = cost.sum_parts(total.terms, outputs, cost.FEW_PARTS)
         elif _is_long_product(total, nest):
-            wanted = cost.product_parts(total.terms, outputs)
+            counts = cost.product_parts(total.terms, outputs)
         else:
-            pays, wanted = False, range(cost.FEW_PARTS.least, 1, -1)
+            pays, counts = False, range(cost.FEW_PARTS.least, 1, -1)
         if pays or context.searching:
-            yield from _propose_parts(total, wanted, pays)
+            yield from _propose_parts(total, counts, pays)
 
 
 def _is_long_product(total: Sum, nest: NestInfo) -> bool:
@@ -75,16 +75,16 @@ def _is_long_product(total: Sum, nest: NestInfo) -> bool:
     return is_product and total.terms >= cost.MIN_LONG_PRODUCT
 
 
-def _propose_parts(total: Sum, wanted: range, pays: bool = True) -> Iterator[Proposal]:
-    """The loops of a sum, the outermost first, in equal parts, in all as many as possible of `wanted`."""
+def _propose_parts(total: Sum, counts: range, pays: bool = True) -> Iterator[Proposal]:
+    """The loops of a sum, the outermost first, in equal parts, in all as many as possible of `counts`."""
     parts: dict[AxisId, int] = {}
     for r in total.loops:
         size = r.src[0].arg
-        count = next((n for n in wanted if n <= size and size % n == 0), 0)
+        count = next((n for n in counts if n <= size and size % n == 0), 0)
         if count > 1:
             parts[r.arg.id] = count
         if count:
-            wanted = range(wanted.start // count if count == size and wanted.step < 0 else 0, 0, -1)
+            counts = range(counts.start // count if count == size and counts.step < 0 else 0, 0, -1)
     if parts and prod(parts.values()) < total.terms:
         yield Proposal(KernelOpt(Kind.SPLIT_REDUCE, (), tuple(parts), tuple(parts.values())), pays)
 
@@ -182,7 +182,7 @@ def split_reduce(ast: UOp, slots: int, axes: Sequence[AxisId], parts: Sequence[i
     for r, count in left.items():
         if count:
             row = UOp.range(count, r.arg.child(2))
-            rest = total.src[0].substitute({r: row + (r.src[0].arg - count)})
+            last = total.src[0].substitute({r: row + (r.src[0].arg - count)})
             loops = [row if s is r else s for s in only.loops]
-            out = UOp(total.arg, total.dtype, (out, UOp(Ops.REDUCE, total.dtype, (rest, *loops), total.arg)))
+            out = UOp(total.arg, total.dtype, (out, UOp(Ops.REDUCE, total.dtype, (last, *loops), total.arg)))
     return store_value(part, [*blocks, *named], slots), info.ast.substitute({total: out})

@@ -85,8 +85,8 @@ class _Binder:
         if not _is_shared(node):
             raise OptError("expected memory of a workgroup: STAGE comes after LOCAL")
         ranges = [r for r in node.src[2:] if not is_tile(r)]
-        inside = [n for n in node.src[0].toposort() if self._needs_memory(n)]
-        if any(not n.ranges.isdisjoint(ranges) for n in inside):
+        nested = [n for n in node.src[0].toposort() if self._needs_memory(n)]
+        if any(not n.ranges.isdisjoint(ranges) for n in nested):
             raise OptError(
                 "expected memory whose elements invocations compute each for itself, got some that takes a "
                 "workgroup for each"

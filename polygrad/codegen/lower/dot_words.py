@@ -41,12 +41,12 @@ def form_dot_products(kernel: UOp, target: Target) -> UOp:
     kinds = next((d for d in target.dots if d.a is dtypes.uint8 and d.b is dtypes.int8), None)
     if kinds is None:
         return kernel
-    found = {n: dot for n in kernel.toposort() if (dot := _find_dot(n, kinds)) is not None}
-    while found:
-        changed = kernel.substitute(found)
+    dots = {n: dot for n in kernel.toposort() if (dot := _find_dot(n, kinds)) is not None}
+    while dots:
+        changed = kernel.substitute(dots)
         if not (twofold := _read_both_ways(changed)):
             return changed
-        found = {n: dot for n, dot in found.items() if twofold.isdisjoint(_slots(dot))}
+        dots = {n: dot for n, dot in dots.items() if twofold.isdisjoint(_slots(dot))}
     return kernel
 
 
@@ -105,11 +105,11 @@ def _fits(x: UOp, low: int, high: int) -> bool:
 def _words_of(value: UOp, r: UOp, words: UOp) -> UOp | None:
     """The words of an expression: byte i of one is the low byte of `value` where `r` is 4 * `words` + i. None
     where `value` is not computed alike for all bytes of a word."""
-    found: Words = {}
+    of_node: Words = {}
     for node in value.toposort(lambda n: n.op is not Ops.LOAD and n.dtype is not dtypes.index):
         if node.dtype is not dtypes.index:
-            found[node] = _splat(node) if r not in node.ranges else _word_of(node, r, words, found)
-    return found[value]
+            of_node[node] = _splat(node) if r not in node.ranges else _word_of(node, r, words, of_node)
+    return of_node[value]
 
 
 def _splat(x: UOp) -> UOp | None:
@@ -121,7 +121,7 @@ def _splat(x: UOp) -> UOp | None:
     return (x.cast(dtypes.uint32) & 0xFF) * _ONES
 
 
-def _word_of(node: UOp, r: UOp, words: UOp, found: Words) -> UOp | None:
+def _word_of(node: UOp, r: UOp, words: UOp, of_node: Words) -> UOp | None:
     """The word of a node that depends on `r`, by those of its sources."""
     op = node.op
     if op is Ops.LOAD:
@@ -129,19 +129,19 @@ def _word_of(node: UOp, r: UOp, words: UOp, found: Words) -> UOp | None:
     if not node.dtype.is_int:
         return None
     if op in (Ops.CAST, Ops.BITCAST):
-        return found.get(node.src[0])  # positions have no words
-    if len(node.src) != 2 or (x := found.get(node.src[0])) is None:
+        return of_node.get(node.src[0])  # positions have no words
+    if len(node.src) != 2 or (x := of_node.get(node.src[0])) is None:
         return None
     a, b = node.src
     if op in (Ops.AND, Ops.OR, Ops.XOR):
-        y = found[b]
+        y = of_node[b]
         if op is Ops.AND and b.is_const and a.op is Ops.SHR and 0 <= b.arg <= 0xFF >> min(a.src[1].vmax, 8):
             x = x.src[0]  # what the shift moves from byte to byte is taken away here
         return None if y is None else UOp(op, dtypes.uint32, (x, y))
     if op in (Ops.SHR, Ops.SHL):
         return _shifted(op, x, a, b) if r not in b.ranges else None
     if op is Ops.ADD and a.vmin >= 0 and b.vmin >= 0 and a.vmax + b.vmax <= 0xFF:
-        y = found[b]
+        y = of_node[b]
         return None if y is None else x + y
     if op is Ops.MUL and b.is_const and a.vmin >= 0 and b.arg >= 0 and a.vmax * b.arg <= 0xFF:
         return x * b.arg

@@ -57,8 +57,8 @@ def _replace_one_hot(u: UOp) -> UOp | None:
                 valid = valid & _substitute_position(p, r, position, is_inside)
         body: UOp | None = None
         for t in terms:
-            moved = _substitute_position(t, r, position, is_inside)
-            body = moved if body is None else body * moved
+            term = _substitute_position(t, r, position, is_inside)
+            body = term if body is None else body * term
         if body is None:
             body = UOp.const(u.dtype, 1)
         picked = valid.where(body, UOp.const(u.dtype, 0))

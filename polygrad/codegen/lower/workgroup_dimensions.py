@@ -44,8 +44,8 @@ def subgroup_of(linear: Iterable[UOp], limits: Workgroups) -> int:
 
 
 def _sizes(linear: Iterable[UOp], kind: AxisKind) -> tuple[UOp, UOp, UOp]:
-    found = {n.arg.axis: n.src[0] for n in linear if n.op is Ops.SPECIAL and n.arg.kind is kind}
-    x, y, z = (found.get(axis, UOp.index(1)) for axis in range(_DIMENSIONS))
+    size_of_axis = {n.arg.axis: n.src[0] for n in linear if n.op is Ops.SPECIAL and n.arg.kind is kind}
+    x, y, z = (size_of_axis.get(axis, UOp.index(1)) for axis in range(_DIMENSIONS))
     return x, y, z
 
 
@@ -106,12 +106,12 @@ class Grid:
         self.numbers = [simplify(n) for n in coordinates(position, sizes)]
 
 
-def _width(total: UOp, most: int) -> int:
+def _width(total: UOp, limit: int) -> int:
     """How many workgroups of a folded grid lie along x: as many as divide it, if they can."""
-    if sint_max(total) <= most and total.is_const:
+    if sint_max(total) <= limit and total.is_const:
         return int(total.arg)
-    fits = range(most, _MIN_WIDTH, -1)
-    return next((n for n in fits if total.is_const and total.arg % n == 0 and total.arg // n <= most), most)
+    fits = range(limit, _MIN_WIDTH, -1)
+    return next((n for n in fits if total.is_const and total.arg % n == 0 and total.arg // n <= limit), limit)
 
 
 def _special(size: UOp, kind: AxisKind, axis: int) -> UOp:

@@ -92,52 +92,52 @@ class WorkgroupMemory:
 
     def complete(self) -> None:
         """Fill the memory of what was added."""
-        for (loops, depth), found in self.pending.items():
+        for (loops, depth), items in self.pending.items():
             outer = [self.new[r] for r in sorted(loops, key=lambda r: r.arg)]
             require_uniform(outer)
             if depth > 1:
-                self._pipeline(outer, depth, found)
+                self._pipeline(outer, depth, items)
             else:
-                self._fill(outer, found)
+                self._fill(outer, items)
         self.pending = {}
 
-    def _fill(self, loops: list[UOp], found: Sequence[tuple[UOp, Item]]) -> None:
+    def _fill(self, loops: list[UOp], items: Sequence[tuple[UOp, Item]]) -> None:
         """Fill memory in one buffer, phase by phase."""
-        pointers = {node: item.memory for node, item in found}
+        pointers = {node: item.memory for node, item in items}
         before = _barrier(loops) if loops else None
-        for phase in range(max(len(item.phases) for _, item in found)):
-            active = [(node, item) for node, item in found if phase < len(item.phases)]
+        for phase in range(max(len(item.phases) for _, item in items)):
+            active = [(node, item) for node, item in items if phase < len(item.phases)]
             effects = [item.phases[phase](_after(item.memory, before)) for _, item in active]
             before = _barrier(effects)
             pointers.update((node, _after(item.memory, before)) for node, item in active)
-        for node, item in found:
+        for node, item in items:
             self.new[node] = item.value(pointers[node])
 
-    def _pipeline(self, loops: list[UOp], depth: int, found: Sequence[tuple[UOp, Item]]) -> None:
+    def _pipeline(self, loops: list[UOp], depth: int, items: Sequence[tuple[UOp, Item]]) -> None:
         """Fill memory in `depth` buffers, in each round of the innermost loop one for a later round."""
         if not loops or not loops[-1].src[0].is_const or loops[-1].src[0].arg < depth:
             raise OptError(f"expected a loop of {depth} rounds or more around memory in {depth} buffers")
         *outer, loop = loops
         count = loop.src[0].arg
 
-        def filled(before: UOp | None, at: UOp, buffer: UOp, gate: UOp | None) -> UOp:
+        def fill(before: UOp | None, at: UOp, buffer: UOp, gate: UOp | None) -> UOp:
             stores = [
-                item.fill(_after(item.memory, before), {loop: at}, buffer) for _, item in found if item.fill
+                item.fill(_after(item.memory, before), {loop: at}, buffer) for _, item in items if item.fill
             ]
             return UOp(Ops.COMMIT, dtypes.void, tuple(_guarded(s, gate) for s in stores))
 
         ahead = UOp.range(depth - 1, loop.arg.copy(self.slots, AxisKind.LOOP))
-        first = filled(_barrier(outer) if outer else None, ahead, ahead, None)
-        inside = (r for fill in first.src if fill.op is Ops.END for r in fill.src[1:])
-        own = {r: r.replace(arg=r.arg.copy(self.slots)) for r in inside}
+        first = fill(_barrier(outer) if outer else None, ahead, ahead, None)
+        fill_loops = (r for fill in first.src if fill.op is Ops.END for r in fill.src[1:])
+        own = {r: r.replace(arg=r.arg.copy(self.slots)) for r in fill_loops}
         first = UOp(Ops.END, dtypes.void, (first.substitute(own), ahead))
         ready = UOp(Ops.BARRIER, dtypes.void, (first, loop), Pending(depth - 2))
         later, last = loop + (depth - 1), UOp.index(count - 1)
         if count == depth:  # only the first round fills a buffer. NVRTC before 13.4 takes (0 + 1) % 2 for 0
-            next_one = filled(ready, last, last, later < count)
+            next_one = fill(ready, last, last, later < count)
         else:
-            next_one = filled(ready, (later < count).where(later, last), later % depth, later < count)
-        for node, item in found:
+            next_one = fill(ready, (later < count).where(later, last), later % depth, later < count)
+        for node, item in items:
             self.new[node] = UOp(Ops.AFTER, item.memory.dtype, (item.memory, ready, next_one))
             self.starts[node] = (loop % depth) * node.arg.size
 

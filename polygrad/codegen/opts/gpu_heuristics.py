@@ -151,12 +151,12 @@ def _products(kernel: UOp, target: Target) -> Decisions:
         if parts > 1:
             kernel = yield opt_of(OptKind.GROUP, _longest(total, parts), numbers=(parts,))
     room = limits.shared_bytes - (_part_bytes(total, sides, parts) if parts > 1 else 0)
-    most = room // (sum(sides) * total.dtype.itemsize * parts * tile.depth)
-    chunk = min(tile.chunk // parts, most)
+    max_chunk = room // (sum(sides) * total.dtype.itemsize * parts * tile.depth)
+    chunk = min(tile.chunk // parts, max_chunk)
     staged, size = list[AxisId](), 1
     for k in reversed([r for r in _total(kernel).src[1:] if r.arg.kind is AxisKind.REDUCE]):
         count = k.src[0].arg
-        if size * count <= min(chunk + chunk // 4, most):
+        if size * count <= min(chunk + chunk // 4, max_chunk):
             staged.insert(0, k.arg.id)
             size *= count
             continue
@@ -166,9 +166,9 @@ def _products(kernel: UOp, target: Target) -> Decisions:
             kernel = yield opt_of(OptKind.SPLIT, k, numbers=(next(fits, rounds),))
             staged.insert(0, (*k.arg.id, 1))
         break
-    while (found := operand_to_stage(_total(kernel), staged, (row, column))) is not None:
-        axes = [r for r in _total(kernel).src[1:] if r.arg.id in staged and r in found.ranges]
-        kernel = yield stage_of(kernel, found, axes, tile.depth)
+    while (operand := operand_to_stage(_total(kernel), staged, (row, column))) is not None:
+        axes = [r for r in _total(kernel).src[1:] if r.arg.id in staged and r in operand.ranges]
+        kernel = yield stage_of(kernel, operand, axes, tile.depth)
 
 
 def _register_tiles(nest: NestInfo, product: Product, target: Target) -> Decisions:
@@ -235,8 +235,8 @@ def _longest(total: UOp, parts: int) -> UOp:
 def operand_to_stage(total: UOp, staged: Sequence[AxisId], sides: Sequence[AxisId]) -> UOp | None:
     """An operand of a product that is read again by other rows or by other columns: a load from a buffer, and
     what is computed of it alone."""
-    inside = nodes_of(total.src[0])
-    for load in inside:
+    nodes = nodes_of(total.src[0])
+    for load in nodes:
         if load.op is not Ops.LOAD or load.src[0].src[0].op is not Ops.PARAM:  # of a buffer
             continue
         ids = [r.arg.id for r in load.ranges]
@@ -245,7 +245,7 @@ def operand_to_stage(total: UOp, staged: Sequence[AxisId], sides: Sequence[AxisI
         if not any(id in staged for id in ids):
             continue
         value = load
-        for node in inside:
+        for node in nodes:
             if node.op in GroupOp.Elementwise and value in node.src and node.ranges <= load.ranges:
                 value = node
         return value
@@ -264,10 +264,10 @@ class _SharedReduction(NamedTuple):
 
 
 def _describe_shared(total: Sum) -> _SharedReduction:
-    most = max((rounds(n.ranges) for n in total.loads), default=0)
+    max_rounds = max((rounds(n.ranges) for n in total.loads), default=0)
     strides: dict[UOp, int] = {}
     for n in total.loads:
-        if rounds(n.ranges) == most:  # what most of the traffic is
+        if rounds(n.ranges) == max_rounds:  # what most of the traffic is
             for r in total.loops:
                 if step := abs(n.stride(r)):
                     strides[r] = min(step, strides.get(r, step))
@@ -296,10 +296,10 @@ def _merged_sums(kernel: UOp, target: Target) -> Decisions:
     while (nest := find_unbound_nest(kernel, target)) is not None:
         pairs = (pair for total in nest.sums for pair in itertools.pairwise(total.loops))
         constant = (p for p in pairs if all(r.src[0].is_const for r in p))
-        found = next((pair for pair in constant if mergeable(nest.node, *pair)), None)
-        if found is None or find_tiled_product(nest) is not None:
+        pair_to_merge = next((pair for pair in constant if mergeable(nest.node, *pair)), None)
+        if pair_to_merge is None or find_tiled_product(nest) is not None:
             return
-        kernel = yield opt_of(OptKind.MERGE, *found)
+        kernel = yield opt_of(OptKind.MERGE, *pair_to_merge)
 
 
 def _sums(kernel: UOp, target: Target) -> Decisions:
@@ -364,10 +364,10 @@ def _group(
     columns = 1
     if outputs and outputs[-1].src[0].is_const and not nest.is_in_place:
         if along:
-            most = min(rounds(outputs) // cost.MANY_WORKGROUPS, width // min(count, width))
+            max_columns = min(rounds(outputs) // cost.MANY_WORKGROUPS, width // min(count, width))
         else:
-            most = cost.SOFTWARE_COLUMNS if limits.software else cost.GROUP_COLUMNS
-        columns = power(max(min(most, outputs[-1].src[0].arg, limits.sizes[1]), 1))
+            max_columns = cost.SOFTWARE_COLUMNS if limits.software else cost.GROUP_COLUMNS
+        columns = power(max(min(max_columns, outputs[-1].src[0].arg, limits.sizes[1]), 1))
     count = min(count, width // columns)
     if columns > 1 or row is not None:  # in two dimensions
         count = min(count, power(limits.sizes[1]))
@@ -447,11 +447,11 @@ def _flat(kernel: UOp, target: Target) -> Decisions:
     if vector is not None:
         kernel = yield opt_of(OptKind.SIMD, vector, numbers=(cost.VECTOR, 1))
     room = min(cost.INVOCATIONS, limits.invocations)
-    for r, most in zip(loops, limits.sizes, strict=False):
+    for r, limit in zip(loops, limits.sizes, strict=False):
         id, size = r.arg.id, r.src[0]
         if r is vector:
             id, size = (*id, 0), UOp.index(size.arg // cost.VECTOR)
-        count = _invocations(size, min(room, most), in_place)
+        count = _invocations(size, min(room, limit), in_place)
         if count > 1:
             kernel = yield _opt(OptKind.LOCAL, id, count)
             room //= count
@@ -477,8 +477,8 @@ def _blocks(nest: NestInfo, written: UOp, read: UOp, limits: Workgroups) -> Deci
     """A block of both axes to each invocation: what it reads are neighbours, and what it writes."""
     enough = rounds(nest.parallel) // (cost.BLOCK**2 * cost.MIN_WORKGROUPS)  # for so many workgroups
     room = min(cost.INVOCATIONS, limits.invocations, max(enough, cost.BLOCKS))
-    for r, most in zip((written, read), limits.sizes, strict=False):
-        count = min(power(r.src[0].arg // cost.BLOCK), cost.BLOCKS, power(room), most)
+    for r, limit in zip((written, read), limits.sizes, strict=False):
+        count = min(power(r.src[0].arg // cost.BLOCK), cost.BLOCKS, power(room), limit)
         yield opt_of(OptKind.LOCAL, r, numbers=(count * cost.BLOCK,))
         yield _opt(OptKind.UPCAST, (*r.arg.id, 1), cost.BLOCK)
         room //= count

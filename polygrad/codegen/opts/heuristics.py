@@ -42,13 +42,13 @@ def optimize(kernel: UOp, target: Target) -> list[tuple[Opt, UOp]]:
     """The Opts for a kernel in order, with the kernel after each."""
     steps: list[tuple[Opt, UOp]] = []
     for decide in _decisions(target):
-        pending = decide(kernel, target)
-        opt = next(pending, None)
+        decisions = decide(kernel, target)
+        opt = next(decisions, None)
         while opt is not None:
             kernel = apply(kernel, opt)
             steps.append((opt, kernel))
             try:
-                opt = pending.send(kernel)
+                opt = decisions.send(kernel)
             except StopIteration:
                 break
     return steps
@@ -409,9 +409,9 @@ def _parallel(kernel: UOp, target: Target) -> Decisions:
     count, work = target.threads, _work(kernel)
     if count < 2 or any(n.op is not Ops.END for n in kernel.src) or work < cost.PARALLEL:
         return
-    divided = {nest: _find_divided_loop(nest, count) for nest in kernel.src}
-    loops = [r for r in divided.values() if r is not None]
-    serial_work = sum(_work(nest) for nest, r in divided.items() if r is None)
+    loop_of_nest = {nest: _find_divided_loop(nest, count) for nest in kernel.src}
+    loops = [r for r in loop_of_nest.values() if r is not None]
+    serial_work = sum(_work(nest) for nest, r in loop_of_nest.items() if r is None)
     if loops and serial_work * count * cost.LITTLE <= work:
         yield _opt(OptKind.PARALLEL, *loops, numbers=(count,))
 

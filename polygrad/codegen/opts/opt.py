@@ -142,8 +142,8 @@ def fits(count: int, expected: str) -> bool:
     """Whether there are as many as `2`, `2+` (2 or more) or `0 to 1` says."""
     if expected[-1] == "+":
         return count >= int(expected[:-1])
-    least, _, most = expected.partition(" to ")
-    return int(least) <= count <= int(most or least)
+    smallest, _, greatest = expected.partition(" to ")
+    return int(smallest) <= count <= int(greatest or smallest)
 
 
 def _ranges(kernel: UOp, opt: Opt) -> list[UOp]:

@@ -31,20 +31,20 @@ def parallelize(kernel: UOp, ranges: list[UOp], count: int) -> UOp:
     END(store, r < n)   ->   END(store at n*part // parts + r, r < n*(part + 1) // parts - n*part // parts)
     """
     require_any_order(*ranges)
-    divided = {nest_of(kernel, r): r for r in ranges}
-    if count < 2 or not ranges or len(ranges) != len(divided) or any(n.op is not Ops.END for n in kernel.src):
+    by_nest = {nest_of(kernel, r): r for r in ranges}
+    if count < 2 or not ranges or len(ranges) != len(by_nest) or any(n.op is not Ops.END for n in kernel.src):
         raise OptError("expected loops of different output nests, one at least, and at least 2 threads")
     if any(v.arg.name in THREAD_VARIABLES for v in kernel.variables()):
         raise OptError("expected a kernel whose loops are not divided yet")
     max_parts = PARTS_PER_THREAD * count
-    if all(_is_outermost(nest, r) and max_parts * r.src[0].arg < _INDEX_LIMIT for nest, r in divided.items()):
+    if all(_is_outermost(nest, r) and max_parts * r.src[0].arg < _INDEX_LIMIT for nest, r in by_nest.items()):
         part, parts = UOp.variable(PART, 0, max_parts - 1), UOp.variable(PARTS, 1, max_parts)
     else:
         part, parts = UOp.variable(THREAD, 0, count - 1), UOp.variable(THREADS, 1, count)
     nests = []
     is_first = (part < 1).cast(dtypes.index)
     for nest in kernel.src:
-        r = divided.get(nest)
+        r = by_nest.get(nest)
         if r is None:
             r = nest.src[1]
             share = UOp.range(r.src[0] * is_first, r.arg)

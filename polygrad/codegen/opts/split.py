@@ -239,8 +239,8 @@ def _split_reduce(node: UOp, src: tuple[UOp, ...], r: UOp, tile: Tile) -> UOp:
     nodes = src[0].toposort()
     nested = [n for n in nodes if n.op is Ops.REDUCE and n.ranges & loops]  # in every round
     ended = [q for n in nested for q in n.src[1:]] + [q for q in src[1:] if q is not r]
-    filled = [n for n in nodes if n.op is Ops.STAGE and not n.ranges.isdisjoint(ended)]  # in those
-    ended += [q for n in filled for q in n.src[2:]]
+    stages = [n for n in nodes if n.op is Ops.STAGE and not n.ranges.isdisjoint(ended)]  # in those
+    ended += [q for n in stages for q in n.src[2:]]
     for segment in _reduce_segments(r.src[0].arg, tile):
         ranges, value = _tile(segment, r)
         renamed: dict[UOp, UOp] = {}
@@ -267,9 +267,9 @@ def _split_fill(node: UOp, src: tuple[UOp, ...], r: UOp, tile: Tile) -> UOp:
         )
     (segment,) = _output_segments(r.src[0].arg, tile, in_place=False)
     ranges, value = _tile(segment, r)
-    filled = (substituted(src[0], {r: value}), simplify(src[1].substitute({r: value})))
+    value_and_index = (substituted(src[0], {r: value}), simplify(src[1].substitute({r: value})))
     loops = tuple(x for q in src[2:] for x in (ranges if q is r else (q,)))
-    return UOp(Ops.STAGE, node.dtype, (*filled, *loops), node.arg)
+    return UOp(Ops.STAGE, node.dtype, (*value_and_index, *loops), node.arg)
 
 
 def renamed_ranges(ranges: Iterable[UOp], rename: Callable[[Axis], Axis]) -> dict[UOp, UOp]:

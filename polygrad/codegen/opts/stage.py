@@ -99,8 +99,8 @@ def stage(kernel: UOp, axes: list[UOp], op: Ops, number: int, depth: int = 1) ->
             raise OptError(f"expected axes that are bound to no grid, got {axis_name(r.arg.id)}")
         if (r not in value.ranges and not is_tile(r)) or r.arg.kind is AxisKind.LANE:
             raise OptError(f"expected loops and unrolled axes of the value, got {axis_name(r.arg.id)}")
-        filled = [n for n in kernel.toposort() if n.op is Ops.STAGE and r in n.src[2:]]
-        if any(is_tile(r) or value not in n.src[0].toposort() for n in filled):
+        stages = [n for n in kernel.toposort() if n.op is Ops.STAGE and r in n.src[2:]]
+        if any(is_tile(r) or value not in n.src[0].toposort() for n in stages):
             raise OptError(f"expected axes that no memory is filled over, got {axis_name(r.arg.id)}")
     nests = [n for n in kernel.src if n.op is Ops.END and value in n.toposort()]
     if len(nests) != 1:
@@ -197,8 +197,8 @@ def _replace_by_stage(kernel: UOp, nest: UOp, value: UOp, axes: list[UOp], depth
     changes = {**rolled, value: read(rolled)}
     if len(axes) == 1 and not rolled and not local:
         everything = set(order)
-        filled = [r for n in order if n.op is Ops.STAGE for r in n.src[2:]]
-        for r in (*nest.src[1:], *filled):
+        stage_loops = [r for n in order if n.op is Ops.STAGE for r in n.src[2:]]
+        for r in (*nest.src[1:], *stage_loops):
             if r is not axes[0] and r.src == axes[0].src:
                 same = value.substitute({axes[0]: r})
                 if same in everything:

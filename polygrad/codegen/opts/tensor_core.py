@@ -151,8 +151,8 @@ def _on_core(nest: UOp, product: _Product, m: UOp, n: UOp, k: UOp, core: TensorC
 
     def operand(value: UOp, r: UOp, along_r: Terms, along_k: Terms, elements: list[UOp]) -> UOp:
         (at, _), (term, counts) = place(r, along_r, elements), place(k, along_k, elements)
-        placed = substituted(value, {r: at, k: term})
-        return placed if counts is None else simplify(counts).where(placed, UOp.const(value.dtype, 0))
+        lane_value = substituted(value, {r: at, k: term})
+        return lane_value if counts is None else simplify(counts).where(lane_value, UOp.const(value.dtype, 0))
 
     a = operand(product.a, m, core.a.rows, core.a.columns, a_elements)
     b = operand(product.b, n, core.b.columns, core.b.rows, b_elements)

@@ -84,9 +84,9 @@ def tensor_core_products(kernel: UOp, target: Target) -> Decisions:
         * core.k
         * sum(n * count * size for n, count, size in zip(each, subgroups, (core.m, core.n), strict=True))
     )
-    most = min(cost.CORE_CHUNK // core.k, limits_of(target).shared_bytes // nbytes)
+    max_chunk = min(cost.CORE_CHUNK // core.k, limits_of(target).shared_bytes // nbytes)
     count = ceildiv(terms.src[0].arg, core.k)
-    chunk = next((n for n in range(min(most, count), 0, -1) if count % n == 0), 0)
+    chunk = next((n for n in range(min(max_chunk, count), 0, -1) if count % n == 0), 0)
     if max(subgroups) < 2 or chunk < 1 or count < 2:  # nobody would share what is copied
         return
     staged: AxisId = (*terms.arg.id, 0)
@@ -96,9 +96,9 @@ def tensor_core_products(kernel: UOp, target: Target) -> Decisions:
     elif chunk == 1:
         return
     sides = (rows.arg.id, columns.arg.id)
-    while (found := operand_to_stage(_sum_of(kernel), [staged], sides)) is not None:
-        axes = [r for r in _sum_of(kernel).src[1:] if r.arg.id == staged and r in found.ranges]
-        kernel = yield stage_of(kernel, found, axes)
+    while (operand := operand_to_stage(_sum_of(kernel), [staged], sides)) is not None:
+        axes = [r for r in _sum_of(kernel).src[1:] if r.arg.id == staged and r in operand.ranges]
+        kernel = yield stage_of(kernel, operand, axes)
 
 
 def _mergeable_terms(nest: NestInfo, product: Product) -> tuple[UOp, UOp] | None:
@@ -152,7 +152,7 @@ def _core(product: Product, target: Target) -> _Chosen | None:
     """The target's first core that takes a sum, and which loops are its rows, columns and terms: those that
     leave least of its blocks unused. A product of few rows is better one of few columns. Of cores that
     read memory, the one that leaves least."""
-    reading = {c: found for c in target.tensor_cores if c.in_memory and (found := _axes(product, c))}
+    reading = {c: axes for c in target.tensor_cores if c.in_memory and (axes := _axes(product, c))}
     if reading:
         return max(reading.values(), key=lambda f: (f.use, f.rows is product.rows, f.core.n))
     others = (_axes(product, core) for core in target.tensor_cores if not core.in_memory)

@@ -307,16 +307,16 @@ def gather_block_quantized(
     wide = scales.repeat_interleave(block_size, at).shrink(
         [(0, n) if i == at else None for i, n in enumerate(table.shape)]
     )
-    moved: Any = offsets
+    zero: Any = offsets
     if zeros is not None:
         whole = _table(zeros, bits, device)[tuple(slice(0, n) for n in scales.shape)].repeat_interleave(
             block_size, at
         )
-        moved = whole.shrink([(0, n) if i == at else None for i, n in enumerate(table.shape)]).cast(
+        zero = whole.shrink([(0, n) if i == at else None for i, n in enumerate(table.shape)]).cast(
             scales.dtype
         )
     axis = gather_axis % table.ndim
-    numbers = (table.cast(scales.dtype) - moved) * wide
+    numbers = (table.cast(scales.dtype) - zero) * wide
     return numbers[(slice(None),) * axis + (from_zero(indices, table.shape[axis]),)]
 
 

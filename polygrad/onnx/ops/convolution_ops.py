@@ -190,12 +190,12 @@ def deform_conv(
     steps, spread = strides or [1] * dims, dilations or [1] * dims
     pairs = pairs_of(sizes, kernel, steps, spread, pads, "NOTSET")
     batch = x.shape[0] * offset_group
-    moved = offset.reshape(batch, *kernel, dims, *out)
+    offsets = offset.reshape(batch, *kernel, dims, *out)
     places = []
     for i, (s, d, (lo, _)) in enumerate(zip(steps, spread, pairs)):
         tap = Tensor.arange(kernel[i]).reshape([-1 if j == i else 1 for j in range(2 * dims)]) * d
         start = Tensor.arange(out[i]).reshape([-1 if j == dims + i else 1 for j in range(2 * dims)]) * s
-        places.append(moved.select(1 + dims, i) + (tap + start - lo).cast(x.dtype))
+        places.append(offsets.select(1 + dims, i) + (tap + start - lo).cast(x.dtype))
     read = linear_at(x.reshape(batch, -1, *sizes), places).reshape(x.shape[0], offset_group, -1, taps, *out)
     if mask is not None:
         read = read * mask.reshape(x.shape[0], offset_group, 1, taps, *out)

@@ -52,7 +52,7 @@ def gemm(
 
 def _transposed(x: Quantizable) -> Quantizable:
     if isinstance(x, Dequantized):
-        return replace(x.moved(lambda t: t.T), axis=1 - x.axis)
+        return replace(x.rearrange(lambda t: t.T), axis=1 - x.axis)
     return floats_of(x).T
 
 

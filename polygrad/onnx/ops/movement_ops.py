@@ -325,10 +325,10 @@ def space_to_depth(x: Tensor, *, blocksize: int, mode: str = "DCR") -> Tensor:
 @op("ReverseSequence", 10, 28)
 def reverse_sequence(x: Tensor, lengths: Tensor, *, batch_axis: int = 1, time_axis: int = 0) -> Tensor:
     """The first `lengths[i]` steps of each sequence, last first; the others stay."""
-    moved = x.transpose(0, time_axis) if time_axis else x
-    steps = Tensor.arange(moved.shape[0], dtype=dtypes.int64).reshape(-1, 1)
+    by_time = x.transpose(0, time_axis) if time_axis else x
+    steps = Tensor.arange(by_time.shape[0], dtype=dtypes.int64).reshape(-1, 1)
     ends = lengths.cast(dtypes.int64).reshape(1, -1)
     places = (steps < ends).where(ends - 1 - steps, steps)
-    places = places.reshape(*places.shape, *[1] * (x.ndim - 2)).expand(moved.shape)
-    out = moved.gather(0, places)
+    places = places.reshape(*places.shape, *[1] * (x.ndim - 2)).expand(by_time.shape)
+    out = by_time.gather(0, places)
     return out.transpose(0, time_axis) if time_axis else out

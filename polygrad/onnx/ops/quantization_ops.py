@@ -63,9 +63,9 @@ def quantized(
     if zero is None:
         return held(rounded_to_even(y.clamp(low, high)), to)
     offset = zero.cast(dtypes.float32)
-    least, most = low - offset, high - offset
+    least, greatest = low - offset, high - offset
     saturated = (y > least).where(y, least)  # one operation, unlike a maximum that keeps what is no number
-    saturated = (saturated < most).where(saturated, most)
+    saturated = (saturated < greatest).where(saturated, greatest)
     return held(rounded_to_even(saturated) + zero.cast(dtypes.int32), to)
 
 

@@ -238,8 +238,8 @@ class PortableCBuilder(CBuilder):
             zero, lowest = self.const(src, 0.0, lanes), self.const(src, float(dst.min), lanes)
             is_low = self.compare(Ops.CMPLT, src, x, lowest, lanes)
             is_lower = self.compare(Ops.CMPLT, src, x, self.const(src, float(dst.max + 1), lanes), lanes)
-            inside = self.where(src, is_low, zero, x, lanes)
-            return self.where(src, is_lower, inside, zero, lanes)
+            not_low = self.where(src, is_low, zero, x, lanes)
+            return self.where(src, is_lower, not_low, zero, lanes)
 
         return self.call(self.helper(name, [(t, "x")], t, write), [value], t)
 

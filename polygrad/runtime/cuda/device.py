@@ -155,8 +155,8 @@ class CUDARuntime(GPURuntime):
 
 def _shared_bytes(text: str) -> int:
     """The bytes of shared memory that a kernel's launch has to ask for, as its declaration says."""
-    found = _SHARED_MEMORY.search(text)
-    return int(found[1]) if found else 0
+    match = _SHARED_MEMORY.search(text)
+    return int(match[1]) if match else 0
 
 
 class CUDAExecutable(Executable):

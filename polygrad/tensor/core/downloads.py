@@ -103,10 +103,10 @@ def _is_private(host: str) -> bool:
     import socket
 
     try:
-        found = {info[4][0] for info in socket.getaddrinfo(host, None)}
+        addresses = {info[4][0] for info in socket.getaddrinfo(host, None)}
     except OSError:  # nobody knows the host, and so nothing will come from it
         return False
-    return any(not ipaddress.ip_address(str(address).partition("%")[0]).is_global for address in found)
+    return any(not ipaddress.ip_address(str(address).partition("%")[0]).is_global for address in addresses)
 
 
 def _cache_path(
