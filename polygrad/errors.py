@@ -54,7 +54,8 @@ class OutOfMemoryError(PolygradError, MemoryError):
 
 
 class InterruptedWriteError(PolygradError):
-    """Memory that a run has half-written which was interrupted, and interrupted again while it went on."""
+    """Memory whose contents are lost: a run that was interrupted twice, or failed, has written a part of
+    it."""
 
 
 class RunTimeoutError(PolygradError, TimeoutError):

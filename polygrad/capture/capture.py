@@ -160,11 +160,14 @@ def _record(
 
 
 def tensors_with_writes() -> list[Any]:
-    """Tensors over memory with pending writes."""
+    """Tensors over memory with pending writes that can be made."""
     return [
         t
         for t in live_tensors()
-        if (memory := memory_under(t.uop)) is not None and memory.op is Ops.AFTER and is_uncomputed(memory)
+        if (memory := memory_under(t.uop)) is not None
+        and memory.op is Ops.AFTER
+        and is_uncomputed(memory)
+        and not memory.buffer.arg.allocation.is_damaged
     ]
 
 

@@ -16,7 +16,7 @@ from polygrad.engine.programs import run_loaded
 from polygrad.engine.recording import watch
 from polygrad.engine.running import Outcome, await_run, outcome
 from polygrad.errors import CaptureError
-from polygrad.runtime.buffer import Buffer
+from polygrad.runtime.buffer import NEW_MEMORY, Allocation, Buffer, half_written
 from polygrad.runtime.interface import Executable, Handle
 from polygrad.runtime.program import Program
 
@@ -84,10 +84,11 @@ Step = ProgramStep | CopyStep | BeginStep | EndStep
 
 class CapturedProgram:
     """Captured Programs and their buffers, inputs first. `buffers[i]`: the memory of buffer i, None for
-    scratch. `roles[i]`: its role.
+    scratch of one Program. `roles[i]`: its role.
 
     `written`: the positions of the buffers that a run writes. `arena_lower_bound`: the greatest number of
-    bytes of scratch that are live at one time.
+    bytes of scratch that are live at one time. `is_whole`: the last run has made all steps, also if an
+    exception came.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class CapturedProgram:
         self.arena_lower_bound = arena_lower_bound
         self._handles: list[Handle | None] = []
         self._reached = 0  # the last step that the last run began
-        self._damaged = False  # the last run was interrupted
+        self.is_whole = False
         self.steps = steps
         targets = {i for s in steps for i in _targets(s)}
         self.written = tuple(i for i in sorted(targets) if buffers[i] is not None)
@@ -150,21 +151,34 @@ class CapturedProgram:
             watch.forbid("a step that is captured already", "call the function it was made of")
         if not self._handles:  # memory is allocated on the first run
             self._handles = [b.handle if b is not None else None for b in self.buffers]
+        elif Allocation.any_damaged:
+            self._refuse_lost_contents()
         if variables is None:
             variables = self.variables
+        self.is_whole, self._reached = False, 0
+        await_run()
         try:
             self._run_steps(variables)
-        except BaseException:
-            self._after_exception()
+            self.is_whole = True
+        except BaseException as error:
+            self._after_exception(variables, error)
             raise
-        if self._damaged:
+        if Allocation.any_damaged:
             self._repair()
 
-    def _run_steps(self, variables: Mapping[str, int]) -> None:
+    def _refuse_lost_contents(self) -> None:
+        """Raises InterruptedWriteError when contents are lost that a run may read."""
+        for role, buffer in zip(self.roles, self.buffers, strict=True):
+            if role not in ("output", "scratch") and buffer is not None:
+                buffer.handle  # noqa: B018  raises
+
+    def _run_steps(self, variables: Mapping[str, int], first: int = 0) -> None:
+        """Run the steps from number `first` on."""
         waits: dict[BeginStep, Callable[[], None]] = {}
-        for number, step in enumerate(self.steps):
-            self._reached = number
-            await_run()
+        for number in range(first, len(self.steps)):
+            step, self._reached = self.steps[number], number
+            if number:
+                await_run()
             if isinstance(step, CopyStep):
                 self._copy(step)
                 continue
@@ -176,24 +190,34 @@ class CapturedProgram:
                 continue
             run_loaded(step.executable, step.program, step.select(self._handles), variables)
 
-    def _after_exception(self) -> None:
-        """After an exception, mark memory as half-written: results, and state unless the run has written all
-        or nothing of it."""
-        ended = outcome()
-        if ended is Outcome.NONE and self._reached == 0:
+    def _after_exception(self, variables: Mapping[str, int], error: BaseException) -> None:
+        """After an exception, run the rest if earlier steps were run. If that fails, or other processes wait
+        for exchanges, mark memory as half-written: results, and state unless none of it was written."""
+        step = self.steps[self._reached]
+        ended = outcome(step.executable) if isinstance(step, ProgramStep) else Outcome.NONE
+        first = self._reached + (ended is Outcome.WHOLE)
+        if ended is Outcome.NONE and not first:
             return
-        if ended is Outcome.WHOLE and len(self.steps) == 1:
-            self._repair()
-            return
-        all_or_nothing = ended is Outcome.STOPPED and self._reached == 0
-        self._damaged = True
+        resumable = first and ended is not Outcome.HALF and not self.has_exchanges and watch.runner is None
+        try:
+            if first == len(self.steps) or resumable:
+                self._run_steps(variables, first)
+                self.is_whole = True
+        finally:
+            if self.is_whole:
+                self._repair()
+            else:
+                self._damage(half_written(error), also_state=first > 0 or ended is Outcome.HALF)
+
+    def _damage(self, reason: str, also_state: bool) -> None:
         for i in self.written:
-            if self.roles[i] == "output" or not all_or_nothing:
-                self._written_buffer(i).allocation.damage()
+            if self.roles[i] == "output":
+                self._written_buffer(i).allocation.damage(f"{reason}: run it again")
+            elif also_state and self.roles[i] != "scratch":
+                self._written_buffer(i).allocation.damage(f"{reason}: {NEW_MEMORY}")
 
     def _repair(self) -> None:
         """After a whole run, take back the marks of an earlier run that was interrupted."""
-        self._damaged = False
         for i in self.written:
             self._written_buffer(i).allocation.repair()
 

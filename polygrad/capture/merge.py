@@ -75,16 +75,20 @@ _Item = _Launch | _Copy | Begin
 
 @dataclass(slots=True)
 class _Memory:
-    """For each memory: its role, its spec, its device and, unless it is scratch, its Buffer."""
+    """For each memory: its role, its spec, its device and, unless it is scratch, its Buffer. `internal`:
+    scratch memory with a Buffer of its own."""
 
     roles: dict[Hashable, str]
     specs: dict[Hashable, BufferSpec] = field(default_factory=dict)
     devices: dict[Hashable, str] = field(default_factory=dict)
     buffers: dict[Hashable, Buffer] = field(default_factory=dict)
+    internal: set[Hashable] = field(default_factory=set)
 
     def allocate(self, key: Hashable, role: str) -> None:
         """Give scratch memory a Buffer of its own."""
         spec = self.specs[key]
+        if self.roles[key] == "scratch":
+            self.internal.add(key)
         self.roles[key] = role
         if key not in self.buffers:
             dtype = to_dtype(spec.dtype)
@@ -220,7 +224,8 @@ def _assemble(
             steps.append(ProgramStep(program, positions))
     smallest = sum(arena.lower_bound for arena in arenas.values())
     bound_buffers = [memory.buffers.get(key) for key in keys]
-    return CapturedProgram(steps, bound_buffers, [roles[key] for key in keys], values, smallest)
+    shown_roles = ["scratch" if key in memory.internal else roles[key] for key in keys]
+    return CapturedProgram(steps, bound_buffers, shown_roles, values, smallest)
 
 
 def _is_older(buffer: Buffer) -> bool:

@@ -156,7 +156,19 @@ class CapturedStep:
             check_guards(self.guards, values)
         if self.once is not None:
             self._run_once(self.once)
-        captured.run(values)
+        try:
+            captured.run(values)
+            self._after_run(tensors, values, is_first)
+        except BaseException:
+            if captured.is_whole:
+                self._after_run(tensors, values, is_first)
+            raise
+        for check in self._checks:
+            check.raise_if_violated()
+        return restore_arguments(self.result, tensors) if self.returns_arguments else self.result
+
+    def _after_run(self, tensors: Sequence[Any], values: dict[str, int], is_first: bool) -> None:
+        """Make the new contents of memory visible."""
         if is_first:
             self._preserve(self._youngest)
         if self._state or self._written_inputs:
@@ -169,9 +181,6 @@ class CapturedStep:
             self._values = values
         if self._written_inputs:
             self._after_writing_arguments(tensors)
-        for check in self._checks:
-            check.raise_if_violated()
-        return restore_arguments(self.result, tensors) if self.returns_arguments else self.result
 
     def _preserve(self, since: int) -> None:
         """Compute the lazy values of Tensors above this serial number that read memory that a run writes."""

@@ -140,7 +140,7 @@ class CompiledStep:
     @property
     def n_intermediates(self) -> int:
         """The number of buffers in the arenas."""
-        return self._step.captured.roles.count("scratch")
+        return sum(buffer is None for buffer in self._step.captured.buffers)
 
     @property
     def arena_bytes(self) -> int:

@@ -23,7 +23,7 @@ from polygrad.engine.scalar_arguments import Family
 from polygrad.engine.stats import stats
 from polygrad.errors import ArgumentError
 from polygrad.helpers import LRU, Context, debug_level, env_text, set_all
-from polygrad.runtime.buffer import Allocation, Buffer
+from polygrad.runtime.buffer import NEW_MEMORY, Allocation, Buffer, half_written
 from polygrad.runtime.interface import Executable, Handle
 from polygrad.runtime.program import Program
 from polygrad.uop import origins
@@ -79,10 +79,14 @@ def run(roots: list[UOp], pending: PendingGraph, device: str) -> None:
 
 
 def prepare(roots: list[UOp], pending: PendingGraph, device: str) -> None:
-    """Make and load the Program that `run` runs, and its scratch memory."""
+    """Make and load the Program that `run` runs, and allocate its memory, as far as that is possible before
+    it runs. For a capture the Program is only made."""
     ready, _ = _find_program(roots, pending, device)
-    ready.loaded()
-    _arena_for(ready.compiled.program)
+    if watch.recording is None:
+        ready.loaded()
+        _arena_for(ready.compiled.program)
+        for node in pending.buffers:
+            node.arg.allocation.handle  # noqa: B018  allocates
 
 
 def _find_program(roots: list[UOp], pending: PendingGraph, device: str) -> tuple[_Ready, Mapping[str, int]]:
@@ -162,8 +166,8 @@ def _execute(
         try:
             _perform(ready, buffers, variables, lambda: _is_repeatable(roots))
             set_all(*_values(ready.compiled, roots, slots, buffers))
-        except BaseException:
-            _after_exception(ready, roots, slots, buffers)
+        except BaseException as error:
+            _after_exception(ready, roots, slots, buffers, error)
             raise
     else:
         recording = watch.recording
@@ -173,7 +177,13 @@ def _execute(
         set_all([*objects, recording], [*names, "runs"], [*values, [*recording.runs, run]])
 
 
-def _after_exception(ready: _Ready, roots: list[UOp], slots: list[UOp], buffers: list[Buffer | None]) -> None:
+def _after_exception(
+    ready: _Ready,
+    roots: list[UOp],
+    slots: list[UOp],
+    buffers: list[Buffer | None],
+    error: BaseException,
+) -> None:
     """Update nodes and memory after a run that an exception has ended."""
     if outcome() is Outcome.WHOLE:
         set_all(*_values(ready.compiled, roots, slots, buffers))
@@ -183,7 +193,7 @@ def _after_exception(ready: _Ready, roots: list[UOp], slots: list[UOp], buffers:
             for position in program.kernels[launch.kernel].writes:
                 buffer = buffers[launch.bindings[position].buffer]
                 if buffer is not None:
-                    buffer.allocation.damage()
+                    buffer.allocation.damage(f"{half_written(error)}: {NEW_MEMORY}")
 
 
 def _is_repeatable(roots: list[UOp]) -> bool:

@@ -26,9 +26,9 @@ from polygrad.engine.write_hazards import (
     values_to_store,
 )
 from polygrad.errors import DeviceError
-from polygrad.helpers import dedup, prod
+from polygrad.helpers import dedup, prod, set_all
 from polygrad.monitor import computing
-from polygrad.runtime.buffer import Allocation, Buffer, reclaim
+from polygrad.runtime.buffer import NEW_MEMORY, Allocation, Buffer, reclaim
 from polygrad.runtime.sharded import ShardedBuffer
 from polygrad.uop.args import Sharding
 from polygrad.uop.intern import collect, collect_young
@@ -260,10 +260,11 @@ def _newest_writes(todo: list[UOp]) -> list[UOp]:
         copies = values_to_store(writes, todo)
         values = [v for w in writes for v in w.src[1].src[1:] if is_uncomputed(v) and _takes_transfers(v)]
         _compute_apart({v: v for v in values} | copies)
-        _write(writes)
-        for node, copy in copies.items():
-            if copy is not node:
-                node.value = copy.value
+        try:
+            _write(writes)
+        finally:  # writes that an exception ends may be made
+            overwritten = [n for n in copies if (v := stored_value(n)) is None or v.arg.is_overwritten]
+            set_all(overwritten, ["value"] * len(overwritten), [copies[n].value for n in overwritten])
 
 
 def _takes_transfers(value: UOp) -> bool:
@@ -282,8 +283,9 @@ def _compute_apart(stored: dict[UOp, UOp]) -> None:
 
 
 def _write(writes: list[UOp]) -> None:
-    """Make writes (AFTERs) that need no transfers and wait for no other writes. What cannot be compiled or
-    loaded is an error before any device writes."""
+    """Make writes (AFTERs) that need no transfers and wait for no other writes. What cannot be compiled,
+    loaded or allocated is an error before any device writes. After an exception all devices have written, or
+    none, or the contents of the memory are lost, and marked so."""
     resolved = resolve(writes)
     by_device: dict[str, list[UOp]] = {}
     for result in resolved:
@@ -294,17 +296,58 @@ def _write(writes: list[UOp]) -> None:
     for name, nodes in by_device.items():
         pending = PendingGraph(nodes)
         runs.append((dedup([*pending.writes, *nodes]), pending, name))
-    if watch.recording is None:
-        for arguments in runs:
-            prepare(*arguments)
     for arguments in runs:
-        run(*arguments)
+        prepare(*arguments)
+    try:
+        for arguments in runs:
+            run(*arguments)
+        _keep_written(writes, resolved)
+    except BaseException as error:
+        rest = [arguments for arguments in runs if any(map(is_uncomputed, arguments[0]))]
+        if len(rest) < len(runs):
+            try:
+                for arguments in rest:
+                    run(*arguments)
+            finally:
+                _mark_lost(resolved, error)
+                _keep_written(writes, resolved)
+        raise
+
+
+def _mark_lost(resolved: list[Resolved], error: BaseException) -> None:
+    """Of writes that some devices have made and others have not, mark the contents of the memory as lost."""
+    for result in resolved:
+        nodes = [stored_node(part) for part in result.parts] if isinstance(result, Shards) else []
+        missing = [node for node in nodes if is_uncomputed(node)]
+        if not 0 < len(missing) < len(nodes):
+            continue
+        failed = ", ".join([node.buffer.arg.device for node in missing])
+        for node in nodes:
+            node.buffer.arg.allocation.damage(
+                f"its contents are lost, as {failed} did not write when other devices had written "
+                f"({type(error).__name__}: {error}): {NEW_MEMORY}"
+            )
+        for node in missing:
+            buffer = node.buffer.arg.alias()
+            buffer.version = buffer.allocation.version = buffer.version + 1
+            node.value = UOp.buffer_of(buffer, node.dtype)
+
+
+def _keep_written(writes: list[UOp], resolved: list[Resolved]) -> None:
+    """Keep the values of the writes that all devices have made."""
+    versions: dict[Allocation, int] = {}
+    kept: dict[UOp, UOp] = {}
     for write, result in zip(writes, resolved, strict=True):
+        nodes = [stored_node(part) for part in (result.parts if isinstance(result, Shards) else (result,))]
+        if not is_uncomputed(write) or any(map(is_uncomputed, nodes)):
+            continue
+        kept[write] = _value(nodes[0])
         if isinstance(result, Shards):
-            buffers = [_value(stored_node(part)).arg for part in result.parts]
-            write.value = _join(result, buffers, write.dtype, write.buffer.arg.allocation)
-        elif write.value is None:
-            write.value = _value(stored_node(result))
+            allocation = write.buffer.arg.allocation
+            kept[write] = _join(result, [_value(node).arg for node in nodes], write.dtype, allocation)
+            kept[write].arg.version = versions[allocation] = allocation.version + 1
+    names = ["version"] * len(versions) + ["value"] * len(kept)
+    set_all([*versions, *kept], names, [*versions.values(), *kept.values()])
 
 
 def _distinct_parts(roots: list[UOp], resolved: list[Resolved]) -> dict[UOp, list[UOp]]:

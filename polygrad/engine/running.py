@@ -115,8 +115,11 @@ def await_run() -> None:
     _state.ended, _state.executable = Outcome.NONE, None
 
 
-def outcome() -> Outcome:
-    """The outcome of the last run, when an exception came in it or after it."""
+def outcome(expected: Executable | None = None) -> Outcome:
+    """The outcome of the last run, when an exception came in it or after it. `expected`: a run of another
+    Executable does not count."""
+    if expected is not None and _state.executable is not expected:
+        return Outcome.NONE
     if _state.ended is not None:
         return _state.ended
     executable = _state.executable

@@ -11,7 +11,7 @@ from polygrad.engine.devices import Device
 from polygrad.engine.running import Outcome, outcome, run_program
 from polygrad.errors import ProgramError
 from polygrad.nn.safetensors import TensorEntry
-from polygrad.runtime.buffer import Allocation, Buffer
+from polygrad.runtime.buffer import Allocation, Buffer, half_written
 from polygrad.runtime.interface import Executable, Runtime
 from polygrad.runtime.program import Program
 from polygrad.wasm.sharing import with_own_memory
@@ -85,12 +85,12 @@ class Programs:
                 runtime=self._runtime,
                 timeout=timeout,
             )
-        except BaseException:
+        except BaseException as error:
             if outcome() is Outcome.HALF:
-                self._damage(name)
+                self._damage(name, error)
             raise
 
-    def _damage(self, name: str) -> None:
+    def _damage(self, name: str, error: BaseException) -> None:
         """Mark what a Program keeps as half-written, where it writes to it."""
         program = self.programs[name]
         for launch in program.launches:
@@ -98,7 +98,7 @@ class Programs:
                 number = launch.bindings[position].buffer
                 buffer = self._buffers[name][number]
                 if buffer is not None and program.buffers[number].role in KEPT:
-                    buffer.allocation.damage()
+                    buffer.allocation.damage(f"{half_written(error)}: write it anew")
 
     def value(self, name: str) -> Buffer:
         """A parameter or a state."""

@@ -18,6 +18,13 @@ from polygrad.runtime.interface import Handle, Runtime
 reclaim: list[Callable[[], Any]] = []
 _RECLAIM_BYTES = 256 << 20
 
+NEW_MEMORY = "give the Tensor new memory with replace()"  # what helps when contents are lost
+
+
+def half_written(error: BaseException) -> str:
+    """How contents were lost, for `Allocation.damage`."""
+    return f"a run that ended with {type(error).__name__} has left it half-written"
+
 
 class Allocation:
     """Memory on a device. It is allocated on first use, and frees itself. Compared by identity."""
@@ -25,8 +32,10 @@ class Allocation:
     allocated_bytes = 0  # in use, on all devices
     taken_bytes = 0  # since the start, with freed memory
     _next_reclaim = _RECLAIM_BYTES
+    any_damaged = False  # whether contents of any memory were ever lost
     _handle: Handle = None
-    _damaged: Handle = None  # the handle, while the memory is half-written
+    _damaged: Handle = None  # the handle, while the contents are lost
+    _damage = ""  # how they were lost
 
     def __init__(self, runtime: Runtime, nbytes: int) -> None:
         self.runtime, self.nbytes = runtime, nbytes
@@ -54,10 +63,17 @@ class Allocation:
             self._allocate()
         return self._handle
 
-    def damage(self) -> None:
-        """Mark the memory as half-written by an interrupted run: reading it raises."""
-        if self._damaged is None:
-            self._damaged, self._handle = self._handle, None
+    @property
+    def is_damaged(self) -> bool:
+        """Whether the contents are lost."""
+        return self._damaged is not None
+
+    def damage(self, reason: str) -> None:
+        """Mark the contents as lost: using the memory raises InterruptedWriteError. `reason`: what happened,
+        and what to do."""
+        if self._damaged is None and self._handle is not None:
+            self._damaged, self._handle, self._damage = self._handle, None, reason
+            Allocation.any_damaged = True
 
     def repair(self) -> None:
         """Undo `damage`: all of the memory was written again."""
@@ -67,9 +83,10 @@ class Allocation:
     @synchronized
     def _allocate(self) -> None:
         if self._damaged is not None:
+            place = next((a.written_at for a in self.family if a.written_at is not None), None)
+            written = "" if place is None else f", last written at {place[0]}:{place[1]}"
             raise InterruptedWriteError(
-                "memory: an interrupted run has left it half-written: run it again, or give the Tensor new "
-                "memory with replace()"
+                f"memory of {self.nbytes} bytes on {self.runtime.name}{written}: {self._damage}"
             )
         cls, nbytes = Allocation, self.nbytes
         _enter(self.runtime)
@@ -112,8 +129,12 @@ class Borrowed(Allocation):
         super().__init__(lender.runtime, lender.nbytes)
         self.lender = lender
 
-    def damage(self) -> None:
-        self.lender.damage()
+    @property
+    def is_damaged(self) -> bool:
+        return self.lender.is_damaged
+
+    def damage(self, reason: str) -> None:
+        self.lender.damage(reason)
 
     def repair(self) -> None:
         self.lender.repair()
@@ -128,28 +149,10 @@ class Foreign(Allocation):
 
     def __init__(self, runtime: Runtime, nbytes: int, handle: Handle, keep: object) -> None:
         super().__init__(runtime, nbytes)
-        self._there, self._keep = handle, keep
+        self._handle, self._keep = handle, keep
 
     def __del__(self, exiting: Callable[[], bool] = sys.is_finalizing) -> None:
         """Nothing is freed."""
-
-    def damage(self) -> None:
-        if self._damaged is None:
-            self._damaged, self._there = self._there, None
-
-    def repair(self) -> None:
-        if self._damaged is not None:
-            self._there, self._damaged = self._damaged, None
-
-    @property
-    def is_allocated(self) -> bool:
-        return True
-
-    @property
-    def handle(self) -> Handle:
-        if self._there is None:
-            self._allocate()  # which raises
-        return self._there
 
 
 def run_reclaim() -> None:

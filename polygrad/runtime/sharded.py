@@ -17,7 +17,7 @@ from polygrad.runtime.interface import Handle
 
 
 class ShardedAllocation(Allocation):
-    """Several Allocations, the `parts`, as one. Its version counts the writes to all parts."""
+    """Several Allocations, the `parts`, as one. Its version counts the writes that all parts have made."""
 
     def __init__(self, parts: Sequence[Allocation]) -> None:
         self.parts = tuple(parts)
@@ -26,21 +26,24 @@ class ShardedAllocation(Allocation):
             part.whole = weakref.ref(self)
 
     @property
-    def version(self) -> int:  # type: ignore[override]
-        return sum(p.version for p in self.parts)
-
-    @version.setter
-    def version(self, value: int) -> None:
-        if hasattr(self, "parts") and value > self.version:
-            self.parts[0].version += value - self.version
-
-    @property
     def is_allocated(self) -> bool:
         return all(p.is_allocated for p in self.parts)
 
     @property
     def handle(self) -> Handle:
         raise InternalError("sharded memory: only its parts have handles")
+
+    @property
+    def is_damaged(self) -> bool:
+        return any(part.is_damaged for part in self.parts)
+
+    def damage(self, reason: str) -> None:
+        for part in self.parts:
+            part.damage(reason)
+
+    def repair(self) -> None:
+        for part in self.parts:
+            part.repair()
 
 
 class ShardedBuffer(Buffer):

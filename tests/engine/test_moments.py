@@ -13,7 +13,7 @@ import pytest
 from c_compiler import SLOW_CC
 from moments import interrupt_at, sites
 
-from polygrad import Tensor, TinyJit, compile_step, monitor, nn
+from polygrad import Device, Tensor, TinyJit, compile_step, monitor, nn
 from polygrad.engine.programs import clear_caches
 from polygrad.engine.recording import watch
 from polygrad.helpers import Context
@@ -87,6 +87,56 @@ def replay() -> Work:
     for _ in range(3):
         step(x)
     return Work(lambda: step(x), lambda: [state.tolist()])
+
+
+def replay_that_writes_its_argument() -> Work:
+    """What was computed from the old contents does not count as computed from the new ones."""
+    x = Tensor([1.0, 2.0]).realize()
+    computed = [(x + 1).realize()]
+
+    @TinyJit
+    def step(x: Tensor) -> Tensor:
+        x.assign(x * 2).realize()
+        return (x * 1).realize()
+
+    for _ in range(3):
+        step(x)
+
+    def act() -> None:
+        computed[:] = [(x + 1).realize()]
+        step(x)
+
+    return Work(act, lambda: [x.tolist(), (x + 1).tolist()])
+
+
+def on_two_devices() -> tuple[Tensor, tuple[str, str]]:
+    devices = (Device.DEFAULT, f"{Device.DEFAULT}:1")
+    return Tensor([[1.0, 2.0], [3.0, 4.0]]).shard(devices, 0).realize(), devices
+
+
+def sharded_assignment() -> Work:
+    x, _ = on_two_devices()
+    row, y = x[1], Tensor([1.0]).realize()
+
+    def act() -> None:
+        x.assign(x * 2 + 1).realize()
+        y.assign(y + 1).realize()
+
+    return Work(act, lambda: [x.tolist(), row.tolist(), y.tolist()], together=False)
+
+
+def sharded_replay() -> Work:
+    x, devices = on_two_devices()
+
+    @TinyJit
+    def step(a: Tensor) -> Tensor:
+        x.assign(x * 2 + x.sum() + a).realize()
+        return (x + 0).realize()
+
+    a = Tensor([1.0]).shard(devices).realize()
+    for _ in range(3):
+        step(a)
+    return Work(lambda: step(a), lambda: [x.tolist()])
 
 
 def first_calls() -> Work:
@@ -172,8 +222,9 @@ def file_of_weights() -> Work:
 
 
 WORK = [
-    eager_step, assignment, write_to_view, set_item, several_outputs, replay, first_calls, captured_training,
-    optimizer_step, compilation, search, file_of_weights,
+    eager_step, assignment, write_to_view, set_item, several_outputs, replay, replay_that_writes_its_argument,
+    sharded_assignment, sharded_replay, first_calls, captured_training, optimizer_step, compilation, search,
+    file_of_weights,
 ]  # fmt: skip
 
 

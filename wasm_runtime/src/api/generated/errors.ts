@@ -55,7 +55,10 @@ export class DeviceError extends PolygradError {
   override name = "DeviceError";
 }
 
-/** Memory that a run has half-written which was interrupted, and interrupted again while it went on. */
+/**
+ * Memory whose contents are lost: a run that was interrupted twice, or failed, has written a part of
+ * it.
+ */
 export class InterruptedWriteError extends PolygradError {
   override name = "InterruptedWriteError";
 }
