@@ -32,6 +32,7 @@ from polygrad.capture.step import CompiledStep, input_specs
 from polygrad.dtype import dtypes, to_dtype
 from polygrad.engine.devices import device_names
 from polygrad.engine.profile import profile
+from polygrad.engine.stopping import Stopper, stoppable, watched
 from polygrad.errors import InternalError
 from polygrad.helpers import prod
 from polygrad.manifest.reviewed import SPECIAL_METHODS
@@ -251,19 +252,27 @@ class Session:
         except BaseException as e:
             return self._error(e, "data", (), {})
 
-    def call_waiting(self, name: str, result: int, text: str, bodies: Sequence[Any] = ()) -> Any:
+    def call_waiting(
+        self, name: str, result: int, text: str, buffers: Sequence[Any] = (), bodies: Sequence[Any] = ()
+    ) -> Any:
         """`call_packed` as a question, which may wait for a GPU: None, or an error. With `result` 0 the
         answer is what `name` gives, which is plain data."""
         if result:
-            return self.call_packed(name, result, text, (), bodies)
+            return self.call_packed(name, result, text, buffers, bodies)
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         try:
-            args, kwargs = self.decode(text, (), bodies)
+            args, kwargs = self.decode(text, buffers, bodies)
             out = self._functions[name](*args, **kwargs)
         except BaseException as e:
             return self._error(e, name, args, kwargs)
         return self._answer(lambda: out)
+
+    def call_watched(self, stopper: Stopper, *arguments: Any) -> Any:
+        """`call_waiting`, which stops where it can when `stopper` is asked to. Its error is then of type
+        RunStopped."""
+        with watched(stopper):
+            return self.call_waiting(*arguments)
 
     def _get(self, handle: int) -> Any:
         entry = self.table[handle]
@@ -400,15 +409,17 @@ def _compile_step(function: Function, model: dict[str, Tensor], optimizer: Any, 
 def _call_captured(captured: CapturedFunction, function: Function | None, *args: Any) -> Any:
     """Call a captured function. `function`: what is captured, without arguments; None for a replay."""
     captured.function = function
-    return captured(*args)
+    with stoppable():
+        return captured(*args)
 
 
 def _run_step(step: CompiledStep, *inputs: Any) -> Any:
     """`step.run`, where an input may also be elements: (bytes, dtype, shape), see `_elements`."""
     specs = input_specs(step)
-    if len(inputs) != len(specs):
-        return step.run(*inputs)
-    return step.run(*[_elements(s, *x) if isinstance(x, tuple) else x for s, x in zip(specs, inputs)])
+    with stoppable():
+        if len(inputs) != len(specs):
+            return step.run(*inputs)
+        return step.run(*[_elements(s, *x) if isinstance(x, tuple) else x for s, x in zip(specs, inputs)])
 
 
 def _elements(spec: Spec, raw: bytes, dtype: str, shape: list[int] | None) -> Tensor:

@@ -13,8 +13,10 @@ ARRIVED, GENERATION, SLEEPERS, FAILED, MAY_SLEEP = range(0, 20, 4)
 
 # Not 0: kernels return at their next safepoint, and a driver before it writes what outlives the run.
 STOP = 20
-# A driver sets it to 1 when it comes to that point.
+# A driver sets it from OPEN to CLOSED when it comes to that point, and returns if it is STOPPED. The thread
+# that asks for a stop sets it from OPEN to STOPPED, and STOP after that. CLOSED: the run must not be stopped.
 COMMITTED = 24
+OPEN, CLOSED, STOPPED = range(3)
 
 # What native kernels call the word: the address of an int64 in C, the word itself in LLVM IR.
 STOP_SYMBOL = "polygrad_stop"

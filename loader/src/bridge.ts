@@ -74,7 +74,8 @@ function argumentsOf(operation: Operation): readonly unknown[] {
 function questionArguments(question: TableQuestion): readonly unknown[] {
   if (question.kind === "meta") return [question.handle, question.names];
   if (question.kind === "call_waiting") {
-    return [question.name, question.result, question.text, question.bodies.map(bodyArgument)];
+    const { name, result, text, buffers, bodies } = question;
+    return [name, result, text, buffers, bodies.map(bodyArgument)];
   }
   return [question.handle];
 }
@@ -120,8 +121,11 @@ function openBridge(python: Polygrad): Bridge {
       errorOf(call(name, result, handles, keywords, ...args)),
     fail: (handle, error) => void method("fail")(handle, ERROR + error),
     ask: (question) => answerOf(method(question.kind)(...questionArguments(question)), pyodide),
-    async wait(question) {
-      const [ask, args] = [method(question.kind), questionArguments(question)];
+    async wait(question, stoppable) {
+      const isWatched =
+        stoppable === true && python.stopper !== undefined && question.kind === "call_waiting";
+      const ask = method(isWatched ? "call_watched" : question.kind);
+      const args = [...(isWatched ? [python.stopper] : []), ...questionArguments(question)];
       const suspends = python.gpu.opened && (question.kind === "read" || question.kind === "call_waiting");
       return answerOf(suspends ? await callSuspending(ask, ...args) : ask(...args), pyodide);
     },

@@ -8,6 +8,7 @@ import type { Connection, SessionInfo } from "../../wasm_runtime/src/api/session
 import { abortable } from "../../wasm_runtime/src/abort";
 import type { OnProgress } from "../../wasm_runtime/src/progress";
 import type { Started } from "./bridge";
+import { SharedStopSwitch, Stopper } from "./stops";
 
 /** A worker: what a page's Worker and Node's have in common. */
 export interface WorkerPort {
@@ -30,22 +31,30 @@ export interface Listeners {
 interface Start {
   readonly kind: "start";
   readonly options: unknown;
+  /** The flag of a `Stopper`. */
+  readonly flag: Int32Array | undefined;
 }
 
 type Reply =
   | FromWorker
   | { readonly kind: "started"; readonly info: SessionInfo }
   | { readonly kind: "kept" }
+  | { readonly kind: "memory"; readonly memory: SharedArrayBuffer }
   | { readonly kind: "failed"; readonly error: string }
   | { readonly kind: "event"; readonly listener: keyof Listeners; readonly value: unknown };
 
 /** Listeners in the worker: each forwards what it receives to the listener of its name in the page. */
 export type Forwarded = { readonly [K in keyof Listeners]-?: NonNullable<Listeners[K]> };
 
+/** What a Python in a worker has beside its options. */
+export interface InWorker extends Forwarded {
+  readonly stopper: Stopper | undefined;
+}
+
 /** The worker's end: handles each message. `start` starts Python with the options that were sent. */
 export function serveSession(
   post: (message: unknown, transfer: ArrayBuffer[]) => void,
-  start: (options: unknown, listeners: Forwarded) => Promise<Started>,
+  start: (options: unknown, own: InWorker) => Promise<Started>,
 ): (message: unknown) => void {
   const reply = (message: Reply, transfer: ArrayBuffer[] = []): void => {
     post(message, transfer);
@@ -54,9 +63,13 @@ export function serveSession(
     reply({ kind: "event", listener, value });
   };
   let server: SessionServer | undefined;
-  const begin = async ({ options }: Start): Promise<void> => {
+  const begin = async ({ options, flag }: Start): Promise<void> => {
+    const tell = (memory: SharedArrayBuffer): void => {
+      reply({ kind: "memory", memory });
+    };
     try {
       const { bridge, info, kept } = await start(options, {
+        stopper: flag && new Stopper(flag, tell),
         stdout: forward("stdout"),
         stderr: forward("stderr"),
         onProgress: forward("onProgress"),
@@ -97,6 +110,7 @@ function connect(port: WorkerPort, options: unknown, listeners: Listeners): Prom
     // The worker also counts as busy until it has stored what later starts need.
     let [asked, kept] = [true, false];
     const tellBusy = (): void => port.busy?.(asked || !kept);
+    const stopSwitch = SharedStopSwitch.create();
     const transport = new WorkerTransport({
       send: (message, transfer) => {
         port.post(message, transfer);
@@ -112,6 +126,7 @@ function connect(port: WorkerPort, options: unknown, listeners: Listeners): Prom
       close: () => {
         port.close();
       },
+      stopSwitch,
     });
     port.failed((reason) => {
       reject(new PolygradError(`polygrad: the worker failed: ${reason}`));
@@ -124,6 +139,8 @@ function connect(port: WorkerPort, options: unknown, listeners: Listeners): Prom
       } else if (received.kind === "started") {
         asked = false;
         resolve({ transport, info: received.info });
+      } else if (received.kind === "memory") {
+        if (stopSwitch) stopSwitch.memory = received.memory;
       } else if (received.kind === "kept") {
         kept = true;
         tellBusy();
@@ -132,6 +149,6 @@ function connect(port: WorkerPort, options: unknown, listeners: Listeners): Prom
         reject(errorFrom(received.error));
       }
     });
-    port.post({ kind: "start", options }, []);
+    port.post({ kind: "start", options, flag: stopSwitch?.flag }, []);
   });
 }

@@ -5,6 +5,7 @@ import type { PyodideAPI } from "pyodide";
 import type { OnProgress } from "../../wasm_runtime/src/progress";
 import { fileSystem } from "./pyodide_types";
 import { runScript } from "./script";
+import type { Stopper } from "./stops";
 
 /** Receives output as text. It comes in pieces, so progress bars are seen while they are drawn. */
 export type Output = (text: string) => void;
@@ -25,6 +26,8 @@ export interface CommonOptions {
    * and at most 8. In a page threads need cross-origin isolation; without it there is one.
    */
   threads?: number;
+  /** @internal What another thread stops runs by. */
+  stopper?: Stopper | undefined;
 }
 
 /** A value, or a promise of it: the same calls serve a Python on this thread and one in a worker. */
@@ -57,6 +60,7 @@ export class Polygrad implements Python {
     readonly kept: Promise<void> = Promise.resolve(),
     /** Whether Python has opened a GPU: then reads take time. */
     readonly gpu: { readonly opened: boolean } = { opened: false },
+    readonly stopper?: Stopper,
   ) {}
 
   runPython(code: string): unknown {

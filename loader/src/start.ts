@@ -29,6 +29,7 @@ import {
   type PyProxy,
 } from "./pyodide_types";
 import { packSnapshot, restoring, takeSnapshot, type Restoring } from "./snapshot";
+import type { Stopper } from "./stops";
 import { recall, recallUnchecked, remember, type ByteStore, type Recalled } from "./store";
 
 /** What a start needs of its host. Files are promises that are requested at once, so they arrive together. */
@@ -172,7 +173,7 @@ async function start(
   host.report("import");
   // A wheel may import modules that are not in the standard library's first part. Unless it did, Python holds no
   // JavaScript objects, and a snapshot can be taken.
-  register(pyodide, host, undefined);
+  register(pyodide, host);
   call(pyodide, "add_package", ARCHIVE);
   pyodide.unregisterJsModule(HOST_MODULE);
   return { pyodide, id };
@@ -195,12 +196,17 @@ function call(pyodide: PyodideAPI, name: string, ...args: unknown[]): void {
 function register(
   pyodide: PyodideAPI,
   { readStdlib, readApplications, openGpu, loadHub }: Host,
-  pool: ThreadPool | undefined,
+  pool?: ThreadPool,
   first?: unknown,
+  stopper?: Stopper,
 ): { readonly opened: boolean } {
   const state = { opened: false, first };
   pyodide.registerJsModule(HOST_MODULE, {
-    openHost: () => new WasmHost(pool && { pool }),
+    openHost: () => {
+      const wasm = new WasmHost(pool && { pool });
+      stopper?.watch(wasm.memory);
+      return wasm;
+    },
     openGpu: () => {
       const gpu = state.first ?? openGpu();
       [state.opened, state.first] = [true, undefined];
@@ -331,7 +337,7 @@ async function startOnHost(
   const { pyodide, origin, kept, kernels } = await startQuickly(own, store, early);
   // Where Python cannot wait for the GPU later, it is opened before.
   const gpu = WANTS_GPU.test(variables.DEVICE ?? "") ? await host.openGpu() : undefined;
-  const state = register(pyodide, host, pool, gpu);
+  const state = register(pyodide, host, pool, gpu, options.stopper);
   variables.POLYGRAD_CACHE = mountKernels(pyodide, own);
   if (kernels) call(pyodide, "keep_kernels", kernels);
   const dictionary = pyodide.toPy(variables) as PyProxy;
@@ -339,5 +345,5 @@ async function startOnHost(
   dictionary.destroy();
   routeOutput(pyodide, options);
   report("ready");
-  return new Polygrad(pyodide, origin, kept, state);
+  return new Polygrad(pyodide, origin, kept, state, options.stopper);
 }

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from polygrad.engine import stopping
 from polygrad.engine.barriers import place_barriers
 from polygrad.engine.devices import Device
 from polygrad.engine.programs import run_loaded
@@ -179,6 +180,7 @@ class CapturedProgram:
             step, self._reached = self.steps[number], number
             if number:
                 await_run()
+                stopping.close()
             if isinstance(step, CopyStep):
                 self._copy(step)
                 continue

@@ -20,6 +20,7 @@ from polygrad.capture.guards import GONE, Guards, modes_now
 from polygrad.capture.replay import CapturedStep
 from polygrad.capture.save import save_step
 from polygrad.engine.recording import watch
+from polygrad.engine.stopping import unstoppable
 from polygrad.errors import CaptureError
 from polygrad.monitor import computing, exclusive, synchronized
 from polygrad.nn.state import get_state_dict
@@ -199,7 +200,8 @@ class TinyJit:
         is_bound = not kwargs and len(args) == self._parameters.count
         values = args if is_bound else tuple(self._parameters.named(args, kwargs).values())
         if not current.has_run:
-            return self._first(current, function, args, kwargs, values)
+            with unstoppable():  # its lazy writes would be carried out later
+                return self._first(current, function, args, kwargs, values)
         arguments = split_arguments(values)
         step = current.step
         if step is None:

@@ -8,6 +8,8 @@ leaves memory half-written, and that memory is marked.
 
 A Program of somebody else always runs so, with a time limit if one is given. It is killed where it does not
 stop by itself, or does not come to its end soon.
+
+Inside Pyodide there is one thread. There a Program is stopped from outside, if it is at all (`stopping.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
+from polygrad.engine import stopping
 from polygrad.engine.devices import Device
+from polygrad.engine.stopping import RunStopped, Stopper
 from polygrad.errors import ArgumentError, RunTimeoutError
 from polygrad.monitor import HAS_THREADS, run_released
 from polygrad.runtime.interface import Control, Executable, Handle, Runtime
@@ -79,15 +83,18 @@ def run_program(
     `repeatable`: whether the Program will run again after an exception, and reads no memory that it writes.
     `runtime`: of the buffers, unless it is the registry's. `timeout`: seconds after which the run is ended.
 
-    Raises RunTimeoutError; ArgumentError for a timeout where nothing can end a run.
+    Raises RunTimeoutError; ArgumentError for a timeout where nothing can end a run; RunStopped.
     """
     if timeout is not None:
         _check_timeout(timeout, executable, program)
+    stopping.check()
     executable.calls_made = ()
     _state.ended, _state.executable = None, executable
     started = time.perf_counter()
     if executable.in_python:
         _run_in_python(executable, program, buffers, arena, variables, runtime)
+    elif (stopper := stopping.stopper()) is not None:
+        _run_watched(stopper, executable, program, buffers, arena, variables, runtime)
     elif timeout is not None or (executable.killable and _may_be_interrupted()):
         run_released(
             lambda: _run_apart(executable, program, buffers, arena, variables, repeatable, runtime, timeout)
@@ -100,6 +107,8 @@ def run_program(
         run_released(lambda: _run_apart(executable, program, buffers, arena, variables, repeatable))
     _state.ended = Outcome.WHOLE
     executable.seconds = time.perf_counter() - started
+    if stopping.stopper() is not None and undo_plan(program, 0).commit < len(program.launches):
+        stopping.note_write()
 
 
 def _check_timeout(timeout: float, executable: Executable, program: Program) -> None:
@@ -171,6 +180,37 @@ def _run_in_python(
         saved.restore()
         _state.ended = Outcome.STOPPED
         raise
+
+
+def _run_watched(
+    stopper: Stopper,
+    executable: Executable,
+    program: Program,
+    buffers: Buffers,
+    arena: Handle | None,
+    variables: Mapping[str, int],
+    runtime: Runtime | None,
+) -> None:
+    """Run in this thread, while another may stop the Program, if it is a long one that can be stopped."""
+    plan = _plan_of(executable, program)
+    is_long = executable.seconds >= _BRIEF_SECONDS
+    goes_back = plan.commit == len(program.launches)
+    if not (is_long and executable.stoppable and (goes_back or executable.commits_itself)):
+        executable.run(buffers, arena, variables)
+        return
+    if not goes_back:
+        plan = undo_plan(program)
+    saved = _Saved.of(runtime or Device[program.device], plan, buffers)
+    has_begun = stopper.begin()
+    try:
+        if has_begun:
+            executable.run(buffers, arena, variables)
+    finally:
+        was_stopped = stopper.end()
+    if was_stopped or not has_begun:
+        saved.restore()
+        _state.ended = Outcome.STOPPED
+        raise RunStopped
 
 
 # --- the thread

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from polygrad.engine.stopping import stoppable
 from polygrad.generation.scheduler import Scheduler
 from polygrad.generation.scheduler import Sequence as Running
 
@@ -19,11 +20,13 @@ class Answers:
     def advance(self, seconds: float) -> dict[str, Any]:
         """Write for a time, for one token at least: `pieces`, lists of [number of the answer, text, tokens,
         finish reason or None]; whether all answers are `done`, and then the `prompt_tokens` of each. An error
-        ends them."""
+        ends them. Raises RunStopped."""
         end = time.perf_counter() + seconds
         try:
             while not self._is_done() and (not self._has_pieces() or time.perf_counter() < end):
-                self._scheduler.step()
+                # What a Program has written for these sequences is not read again, and others draw it again.
+                with stoppable(each_program=True):
+                    self._scheduler.step()
         except BaseException:
             self.cancel()
             raise

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from polygrad import nn
+from polygrad.engine.stopping import RunStopped, stoppable
 from polygrad.errors import ArgumentError
 from polygrad.nn.plateau import ReduceLROnPlateau
 from polygrad.tensor.core.generator import generator
 from polygrad.tensor.tensor import Tensor
-from polygrad.training.batches import BatchSource
+from polygrad.training.batches import Batch, BatchSource
 from polygrad.training.callbacks import Callback
 from polygrad.training.checkpoint import seed_of
 from polygrad.training.ranks import any_rank, rank, size
@@ -106,7 +107,8 @@ class TrainingRun:
                     yield self.step
                 with generator.restored():
                     Tensor.manual_seed(seed_of(self.seed, self.step, *_of_rank()))
-                    self.steps.train(batch)
+                    if not self._whole(self.steps.train, batch):
+                        break
                 self.step += 1
                 self.position += 1
                 if self.scheduler is not None and self.interval == "step":
@@ -122,6 +124,16 @@ class TrainingRun:
         self._call("on_end")
         if self.final_weights is not None:
             nn.state.load_state_dict(self.model, self.final_weights, verbose=False)
+
+    def _whole(self, step: Callable[[Batch], None], batch: Batch) -> bool:
+        """Take a step. False: it was stopped from outside and has done nothing, and the run ends."""
+        try:
+            with stoppable():
+                step(batch)
+            return True
+        except RunStopped:
+            self.stop("it was aborted")
+            return False
 
     def _ask(self) -> None:
         """Stop if any rank was asked to: all after the same step."""
@@ -177,7 +189,8 @@ class TrainingRun:
             with generator.restored():
                 place = (-1 - self.epoch, position, *_of_rank())  # steps: from 0 on
                 Tensor.manual_seed(seed_of(self.seed, *place))
-                self.steps.evaluate(batch)
+                if not self._whole(self.steps.evaluate, batch):
+                    return
             position += 1
             if size() == 1:  # ranks have different numbers of batches
                 self._ask()

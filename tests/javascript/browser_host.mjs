@@ -43,8 +43,9 @@ try {
       const { onnxCases } = await import("/tests/onnx_cases.mjs");
       const { pipelineCases } = await import("/tests/pipeline_cases.mjs");
       const { runCases } = await import("/tests/run_cases.mjs");
+      const { stopCases } = await import("/tests/stop_cases.mjs");
       const pg = await globalThis.polygrad.create({ worker });
-      const chosen = names.length > 0 ? { ...cases, ...onnxCases, ...pipelineCases } : cases;
+      const chosen = names.length > 0 ? { ...cases, ...onnxCases, ...pipelineCases, ...stopCases } : cases;
       const picture = hasPipelines ? await (await fetch("/models/picture.json")).json() : [];
       const files = async (path) => {
         let folder = await navigator.storage.getDirectory();

@@ -9,6 +9,7 @@ import { cases } from "./cases.mjs";
 import { onnxCases } from "./onnx_cases.mjs";
 import { pipelineCases } from "./pipeline_cases.mjs";
 import { runCases } from "./run_cases.mjs";
+import { stopCases } from "./stop_cases.mjs";
 
 const [location, files, mode, ...names] = process.argv.slice(2);
 const { create, progressBar } = createRequire(`${location}/`)("polygrad");
@@ -17,7 +18,7 @@ const pg = await create({ worker });
 const onnx = JSON.parse(process.env.ONNX_MODELS ? readFileSync(process.env.ONNX_MODELS, "utf8") : "{}");
 const models = process.env.PIPELINE_MODELS;
 const picture = models === undefined ? [] : JSON.parse(readFileSync(`${models}/picture.json`, "utf8"));
-const chosen = names.length > 0 ? { ...cases, ...onnxCases, ...pipelineCases } : cases;
+const chosen = names.length > 0 ? { ...cases, ...onnxCases, ...pipelineCases, ...stopCases } : cases;
 const own = mkdtempSync(join(tmpdir(), "polygrad-"));
 const folder = (name) => join(own, name);
 const filesOf = (path) => (existsSync(path) ? readdirSync(path).sort() : []);

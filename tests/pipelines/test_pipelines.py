@@ -10,6 +10,7 @@ import pytest
 from pipeline_models import close
 
 from polygrad import Tensor
+from polygrad.engine.stopping import RunStopped, watched
 from polygrad.errors import ArgumentError, ModelError
 from polygrad.pipelines.binding import Loading, small_files
 from polygrad.pipelines.tasks import TASKS
@@ -75,6 +76,49 @@ def test_cancelled_answers_leave_the_scheduler_to_others(made: tuple[Path, dict[
     answers = model.start(pipeline_models.PROMPTS[:1], {"max_new_tokens": 12})
     (piece,) = answers.advance(1e9)["pieces"]
     assert piece[2] == expected["talker"]["greedy"][0]
+
+
+def test_answers_that_are_stopped_at_any_program_leave_others_as_they_would_be(
+    made: tuple[Path, dict[str, Any]],
+) -> None:
+    """Two answers share the batch; the Programs of both run in the slices of the one that is stopped."""
+    folder, expected = made
+    model = load("text-generation", folder / "talker", max_batch=2)
+    wanted = expected["talker"]["greedy"]
+
+    class Stopper:
+        def __init__(self, programs: int) -> None:
+            self.left = programs
+
+        def asked(self) -> bool:
+            self.left -= 1
+            return self.left < 0
+
+        def begin(self) -> bool:
+            return not self.asked()
+
+        def end(self) -> bool:
+            return False
+
+    def finish(answers: Any) -> list[int]:
+        return [t for _, _, tokens, _ in answers.advance(1e9)["pieces"] for t in tokens]
+
+    model.model.generate(pipeline_models.PROMPTS[:2], max_new_tokens=4)  # first runs are never stopped
+    model.model.generate(pipeline_models.PROMPTS[:2], max_new_tokens=4)
+    stops = 0
+    for programs in range(20):
+        other = model.start(pipeline_models.PROMPTS[:1], {"max_new_tokens": 12})
+        first = other.advance(0)["pieces"][0][2]
+        answers = model.start(pipeline_models.PROMPTS[1:2], {"max_new_tokens": 12})
+        try:
+            with watched(Stopper(programs)):
+                answers.advance(1e9)
+        except RunStopped:
+            stops += 1
+        assert answers.advance(0)["done"]
+        assert first + finish(other) == wanted[0]
+        assert finish(model.start(pipeline_models.PROMPTS[1:2], {"max_new_tokens": 12})) == wanted[1]
+    assert stops > 10
 
 
 def test_each_task_gives_what_transformers_gives_within_1e_4(made: tuple[Path, dict[str, Any]]) -> None:

@@ -12,8 +12,14 @@ export const MAY_SLEEP = 4; // whether thread 0 may sleep
 
 /** Not 0: kernels return at their next safepoint, and a driver returns before it writes memory that outlives the run. */
 export const STOP = 5;
-/** A driver sets it to 1 before it writes memory that outlives the run. */
+/**
+ * A driver sets it from OPEN to CLOSED before it writes memory that outlives the run, and returns if it is STOPPED. The thread
+ * that asks for a stop sets it from OPEN to STOPPED, and STOP after that. CLOSED: the run must not be stopped.
+ */
 export const COMMITTED = 6;
+export const OPEN = 0;
+export const CLOSED = 1;
+export const STOPPED = 2;
 
 export const MAX_THREADS = 8;
 

@@ -5,8 +5,10 @@
       ...) ...)
 
 The table's words are its entries, then the variables. At the commit point (`runtime/undo.py`) `run` returns
-if it was asked to stop; else it notes that it has passed that point. The kernels are taken out of the modules
-that they were compiled to, with their outlined parts. They refer to nothing else of their module by index.
+if it was asked to stop; else it notes that it has passed that point. Where threads share the memory, one
+exchange of the word COMMITTED decides that for all of them, and for the thread that asks. The kernels are
+taken out of the modules that they were compiled to, with their outlined parts. They refer to nothing else of
+their module by index.
 
 When a call is parallel, `run` takes the thread's number and the number of threads, too, and every thread
 calls it. Threads share the words of `shared_words.py`. `wasm_runtime/src/barrier.ts` and `kernel_calls.ts`
@@ -23,6 +25,7 @@ from polygrad.renderer.driver import Driver, DriverCall
 from polygrad.renderer.wasm.outline import relocate
 from polygrad.shared_words import (
     ARRIVED,
+    CLOSED,
     COMMITTED,
     COUNTER_LINES,
     COUNTERS,
@@ -31,13 +34,15 @@ from polygrad.shared_words import (
     GENERATION,
     LINE_BYTES,
     MAY_SLEEP,
+    OPEN,
     SLEEPERS,
     STOP,
+    STOPPED,
 )
 from polygrad.wasm.body import FunctionBody
-from polygrad.wasm.module import DefinedFunction, Export, Module
+from polygrad.wasm.module import DefinedFunction, Export, Import, Module
 from polygrad.wasm.reader import read_module
-from polygrad.wasm.types import I32
+from polygrad.wasm.types import I32, MemoryType
 
 _WORD = 4
 _SPINS = 10_000  # before a thread sleeps
@@ -58,7 +63,7 @@ def wasm_driver(driver: Driver, kernels: Sequence[bytes]) -> bytes:
     if driver.parallel:
         functions += [_parallel_run(driver, starts, run + 1), _barrier()]
     else:
-        functions += [_serial_run(driver, starts)]
+        functions += [_serial_run(driver, starts, _is_shared(imports))]
     return Module(imports, tuple(functions), exports=(Export("run", "func", run),)).to_bytes()
 
 
@@ -69,14 +74,27 @@ def _functions(module: Module) -> tuple[DefinedFunction, ...]:
     return module.functions
 
 
-def _serial_run(driver: Driver, starts: Sequence[int]) -> DefinedFunction:
+def _is_shared(imports: Sequence[Import]) -> bool:
+    return any(isinstance(i.type, MemoryType) and i.type.shared for i in imports)
+
+
+def _serial_run(driver: Driver, starts: Sequence[int], is_shared: bool) -> DefinedFunction:
     body = FunctionBody("run", (I32,))
     for i, call in enumerate(driver.calls):
-        if i == driver.commit:
+        if i == driver.commit and is_shared:
+            _commit(body)
+        elif i == driver.commit:
             body.op("i32.const", 0).op("i32.load", STOP).op("if").op("return").op("end")
             body.op("i32.const", 0).op("i32.const", 1).op("i32.store", COMMITTED)
         _call(body, driver, call, starts)
     return body.finish()
+
+
+def _commit(body: FunctionBody) -> None:
+    """Return if the run was stopped, and else let nobody stop it any more."""
+    body.op("i32.const", 0).op("i32.const", OPEN).op("i32.const", CLOSED)
+    body.op("i32.atomic.rmw.cmpxchg", COMMITTED).op("i32.const", STOPPED).op("i32.eq")
+    body.op("if").op("return").op("end")
 
 
 def _parallel_run(driver: Driver, starts: Sequence[int], barrier: int) -> DefinedFunction:
@@ -85,7 +103,12 @@ def _parallel_run(driver: Driver, starts: Sequence[int], barrier: int) -> Define
     body = FunctionBody("run", (I32, I32, I32))
     parts = _Parts(body) if any(call.has_parts for call in driver.calls) else None
     in_serial_block, line = False, 0
-    for call in driver.calls:
+    for i, call in enumerate(driver.calls):
+        if i == driver.commit:
+            if in_serial_block:
+                body.op("end")
+                in_serial_block = False
+            _commit(body)
         waits = call.barrier or (call.has_parts and line == COUNTER_LINES)
         if in_serial_block and (waits or call.parallel):
             body.op("end")

@@ -6,7 +6,7 @@
 import { unpack } from "./calls";
 import { packArray, packNumbers, type NestedData } from "./data";
 import { isTypedArray } from "./dtypes";
-import { Tuple } from "./encode";
+import { isOptions, Tuple } from "./encode";
 import { CaptureError } from "./generated/errors";
 import type { Tensor } from "./generated/tensor";
 import { handlesIn, owner } from "./handle";
@@ -14,6 +14,7 @@ import { isTensor, tensorsIn } from "./models";
 import { knownOf } from "./known";
 import { tensorOf, type TensorData } from "./make";
 import { PythonObject, type Shape } from "./object";
+import { checkOptions } from "./options";
 import type { Session } from "./session";
 import { TracedFunction, type Inputs, type Run } from "./traced";
 import { fillWith } from "./trees";
@@ -30,6 +31,19 @@ function resultsOf(session: Session, captured: TracedFunction | undefined, sourc
   if (captured === undefined) return undefined;
   const { template, properties } = captured;
   return fillWith(template, unpack(session, source, properties.length, properties));
+}
+
+/** Call `name`, which runs `captured`; a promise of its results where there are options. */
+function runCaptured(
+  session: Session,
+  captured: TracedFunction | undefined,
+  name: string,
+  args: readonly unknown[],
+  options: RunOptions | undefined,
+): unknown {
+  if (options === undefined) return resultsOf(session, captured, session.callPacked(name, args));
+  const called = session.callWaiting(name, args, options.signal);
+  return called.then((result) => resultsOf(session, captured, result));
 }
 
 // --- compileStep
@@ -50,6 +64,24 @@ function inputArgument(session: Session, input: TensorData): Tensor | Tuple {
   if (handlesIn(input).length > 0) return tensorOf(session, input);
   const { bytes, dtype, shape } = packNumbers(input as NestedData);
   return new Tuple([session.bytes(bytes), dtype, shape]);
+}
+
+/** How a captured function is run, and awaited. */
+export interface RunOptions {
+  /**
+   * Stops the run: the promise rejects with its reason, and nothing was done, or else resolves. In a worker that shares memory
+   * with this thread a long Program stops in its middle, until it begins to write parameters and state; elsewhere a run that
+   * has begun goes on to its end.
+   */
+  readonly signal: AbortSignal;
+}
+
+/** The options at the end of the arguments, if there are any. */
+function optionsIn(args: readonly unknown[]): RunOptions | undefined {
+  const last = args.at(-1);
+  if (!isOptions(last)) return undefined;
+  checkOptions<RunOptions>("run", last, { signal: true });
+  return last as unknown as RunOptions;
 }
 
 /** The times of a step's kernels. */
@@ -86,11 +118,18 @@ export class CompiledStep<R = unknown> extends PythonObject {
    * `inputs` have the shapes and dtypes of those it was compiled with; without any, the last ones are used again. They
    * are tensors; typed arrays or bytes, whose elements are in row-major order; or nested arrays, whose numbers become
    * the input's dtype. Throws ShapeError, DTypeError, DeviceError, OverflowError, ArgumentError.
+   *
+   * With `{ signal }` at the end it gives a promise, which settles when the step is taken, or rejects with the signal's reason:
+   * then nothing was done. See `RunOptions`.
    */
-  run(...inputs: TensorData[]): R {
+  run(...inputs: TensorData[]): R;
+  run(...inputs: readonly [...TensorData[], RunOptions]): Promise<R>;
+  run(...given: readonly unknown[]): R | Promise<R> {
     const { [owner]: session } = this;
+    const options = optionsIn(given);
+    const inputs = (options === undefined ? given : given.slice(0, -1)) as TensorData[];
     const args = inputs.map((input) => inputArgument(session, input));
-    return resultsOf(session, this.#captured, session.callPacked("$run_step", [this, ...args])) as R;
+    return runCaptured(session, this.#captured, "$run_step", [this, ...args], options) as R | Promise<R>;
   }
 
   /**
@@ -172,6 +211,11 @@ export function compileStep<M, const X extends readonly TensorData[], R>(
 /** A function made by `TinyJit`. */
 export interface CapturedFunction<A extends unknown[], R> {
   (...args: A): R;
+  /**
+   * A call that can be stopped: a promise of its results, which rejects when nothing was done. See `RunOptions`. The first call,
+   * which runs the function, goes on to its end when it has begun.
+   */
+  run(args: A, options: RunOptions): Promise<R>;
   /** Forget what was captured: the next call runs the function, the one after it captures anew. */
   reset(): void;
   /** Whether the next call is a replay. */
@@ -186,7 +230,7 @@ export function tinyJit<A extends unknown[], R>(
   const handle = new PythonObject(session, session.call("$jit", []));
   let captured: TracedFunction | undefined;
   let calls = 0;
-  const call = (...args: A): R => {
+  const start = (args: A, options: RunOptions | undefined): unknown => {
     if (session.captureDepth > 0) return fn(...args); // part of the function being captured
     if (args.some(isTypedArray)) {
       throw new CaptureError(
@@ -195,7 +239,9 @@ export function tinyJit<A extends unknown[], R>(
       );
     }
     const callIndex = calls++;
-    let result: number;
+    const takeBack = (): void => {
+      calls = Math.min(calls, callIndex);
+    };
     try {
       const runs = callIndex < 2;
       if (runs)
@@ -204,22 +250,32 @@ export function tinyJit<A extends unknown[], R>(
           () => [],
           () => fn(...args),
         );
-      result = session.callPacked("$jit_call", [handle, runs ? captured?.callback : null, ...args]);
+      const given = [handle, runs ? captured?.callback : null, ...args];
+      if (options !== undefined) {
+        const called = runCaptured(session, captured, "$jit_call", given, options) as Promise<unknown>;
+        called.catch(takeBack);
+        return called;
+      }
+      const result = session.callPacked("$jit_call", given);
+      if (!session.transport.synchronous && runs) {
+        session.ask({ kind: "length", handle: result }).catch(takeBack);
+      }
+      return resultsOf(session, captured, result);
     } catch (error) {
-      calls = callIndex;
+      takeBack();
       throw error;
     }
-    if (!session.transport.synchronous && callIndex < 2) {
-      const answer = session.ask({ kind: "length", handle: result });
-      answer.catch(() => (calls = Math.min(calls, callIndex)));
-    }
-    return resultsOf(session, captured, result) as R;
+  };
+  const call = (...args: A): R => start(args, undefined) as R;
+  const run = async (args: A, options: RunOptions): Promise<R> => {
+    checkOptions<RunOptions>("run", options, { signal: true });
+    return (await start(args, options)) as R;
   };
   const reset = (): void => {
     calls = 0;
     session.run("$reset", [handle]);
   };
-  return Object.defineProperty(Object.assign(call, { reset, [jit]: handle }), "captured", {
+  return Object.defineProperty(Object.assign(call, { run, reset, [jit]: handle }), "captured", {
     get: () => calls >= 2,
   }) as unknown as CapturedFunction<A, R>;
 }

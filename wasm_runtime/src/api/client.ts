@@ -3,7 +3,7 @@
  * An operation that fails leaves its error in the place of its result; questions about the result reject with it.
  */
 
-import { errorFrom } from "./errors";
+import { errorFrom, PythonError } from "./errors";
 import { CaptureError, PolygradError } from "./generated/errors";
 import type { Answer, Body, Operation, Plain, Question, TableQuestion, Transport } from "./transport";
 
@@ -16,6 +16,16 @@ export interface Port {
   /** Is told whether an answer is awaited. */
   busy(waiting: boolean): void;
   close(): void;
+  /** Stops what the worker computes, where it shares memory with this thread. */
+  readonly stopSwitch?: StopSwitch | undefined;
+}
+
+/** Stops one question that the worker answers. */
+export interface StopSwitch {
+  /** A question that may be stopped is sent. */
+  arm(): void;
+  /** The one that was sent last shall end. */
+  stop(): void;
 }
 
 /** A question, and the number that its answer will have. */
@@ -23,6 +33,8 @@ export interface Asked {
   readonly kind: "ask";
   readonly id: number;
   readonly question: Question;
+  /** Whether it may be stopped. */
+  readonly stoppable?: boolean;
 }
 
 export type Item = Operation | Asked;
@@ -42,7 +54,21 @@ export interface FromWorker {
 interface Pending {
   resolve(value: unknown): void;
   reject(error: unknown): void;
+  /** Of a question that may be stopped. */
+  readonly signal?: AbortSignal | undefined;
+  readonly abort: () => void;
 }
+
+const isStoppable = (item: Item): item is Asked => item.kind === "ask" && item.stoppable === true;
+
+/** The buffers that go with an item. */
+function transferOf(item: Item): ArrayBuffer[] {
+  const call = item.kind === "ask" ? item.question : item;
+  return "buffers" in call ? call.buffers.map(({ buffer }) => buffer) : [];
+}
+
+/** Whether an error says that what was asked for was stopped. */
+const saysStopped = (error: Error): boolean => error instanceof PythonError && error.type === "RunStopped";
 
 function insideError({ kind }: Question): CaptureError {
   return new CaptureError(
@@ -55,7 +81,8 @@ export class WorkerTransport implements Transport {
   readonly #port: Port;
   readonly #pending = new Map<number, Pending>();
   #items: Item[] = [];
-  #transfer: ArrayBuffer[] = [];
+  /** The question that was sent and may be stopped. What comes after it waits here until it is answered. */
+  #stoppable: number | undefined;
   #recording: Operation[] | undefined;
   #scheduled = false;
   #nextId = 1;
@@ -77,9 +104,6 @@ export class WorkerTransport implements Transport {
       this.#recording.push(operation);
       return;
     }
-    if (operation.kind === "call_packed") {
-      for (const { buffer } of operation.buffers) this.#transfer.push(buffer);
-    }
     this.#items.push(operation);
     this.#schedule();
   }
@@ -88,14 +112,19 @@ export class WorkerTransport implements Transport {
     this.send({ kind: "call", name, result, handles, keywords, args });
   }
 
-  async ask(question: Question): Promise<unknown> {
+  async ask(question: Question, signal?: AbortSignal): Promise<unknown> {
     if (this.#closed) throw this.#closed;
     if (this.#recording !== undefined) throw insideError(question);
+    signal?.throwIfAborted();
     return new Promise((resolve, reject) => {
       const id = this.#nextId++;
+      const abort = (): void => {
+        this.#abort(id);
+      };
+      signal?.addEventListener("abort", abort);
       if (this.#pending.size === 0) this.#port.busy(true);
-      this.#pending.set(id, { resolve, reject });
-      this.#items.push({ kind: "ask", id, question });
+      this.#pending.set(id, { resolve, reject, signal, abort });
+      this.#items.push({ kind: "ask", id, question, ...(signal && { stoppable: true }) });
       this.#schedule();
     });
   }
@@ -133,23 +162,52 @@ export class WorkerTransport implements Transport {
 
   #flush(): void {
     this.#scheduled = false;
-    const [items, transfer] = [this.#items, this.#transfer];
-    this.#items = [];
-    this.#transfer = [];
-    if (!this.#closed) this.#port.send({ kind: "session", items }, transfer);
+    if (this.#closed !== undefined || this.#stoppable !== undefined || this.#items.length === 0) return;
+    const first = this.#items.findIndex(isStoppable);
+    const items = this.#items.splice(0, first < 0 ? this.#items.length : first + 1);
+    if (first >= 0) {
+      this.#stoppable = (items[first] as Asked).id;
+      this.#port.stopSwitch?.arm();
+    }
+    this.#port.send({ kind: "session", items }, items.flatMap(transferOf));
+  }
+
+  /** A question's signal has come. */
+  #abort(id: number): void {
+    if (id === this.#stoppable) {
+      this.#port.stopSwitch?.stop(); // its answer says whether it was done
+      return;
+    }
+    this.#items = this.#items.filter((item) => item.kind !== "ask" || item.id !== id);
+    const pending = this.#settle(id);
+    pending?.reject(pending.signal?.reason);
+  }
+
+  /** What waits for the answer `id`, which waits no more. */
+  #settle(id: number): Pending | undefined {
+    const pending = this.#pending.get(id);
+    this.#pending.delete(id);
+    pending?.signal?.removeEventListener("abort", pending.abort);
+    if (this.#pending.size === 0) this.#port.busy(false);
+    return pending;
   }
 
   #receive({ id, answer }: FromWorker): void {
-    const pending = this.#pending.get(id);
-    this.#pending.delete(id);
-    if (this.#pending.size === 0) this.#port.busy(false);
-    if ("error" in answer) pending?.reject(errorFrom(answer.error));
-    else pending?.resolve(answer.value);
+    if (id === this.#stoppable) {
+      this.#stoppable = undefined;
+      if (this.#items.length > 0) this.#schedule();
+    }
+    const pending = this.#settle(id);
+    if (!("error" in answer)) {
+      pending?.resolve(answer.value);
+      return;
+    }
+    const error = errorFrom(answer.error);
+    pending?.reject(pending.signal?.aborted && saysStopped(error) ? pending.signal.reason : error);
   }
 
   #end(error: Error): void {
     this.#closed ??= error;
-    for (const pending of this.#pending.values()) pending.reject(this.#closed);
-    this.#pending.clear();
+    for (const id of this.#pending.keys()) this.#settle(id)?.reject(this.#closed);
   }
 }

@@ -39,7 +39,8 @@ export class DirectTransport implements Transport {
     if (error !== undefined) throw this.#errorFrom(error);
   }
 
-  async ask(question: Question): Promise<unknown> {
+  async ask(question: Question, signal?: AbortSignal): Promise<unknown> {
+    signal?.throwIfAborted(); // it cannot come while Python has this thread
     if (question.kind === "python") return this.#bridge.python(question.code);
     if (question.kind === "host") return this.#bridge.host(question.method, question.args);
     return this.#valueOf(await this.#bridge.wait(question));

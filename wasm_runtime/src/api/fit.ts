@@ -74,7 +74,10 @@ export interface FitOptions extends Measures {
   readonly onProgress?: OnProgress;
   /** Is called after each epoch, and awaited; `false` ends the run. */
   readonly onEpoch?: (state: FitState) => unknown;
-  /** Ends the run after the present step, with a last checkpoint: `fit` rejects with its reason. */
+  /**
+   * Ends the run, with a last checkpoint: `fit` rejects with its reason. A long step in a worker that shares memory with this
+   * thread is stopped, and then it has done nothing; any other is the last.
+   */
   readonly signal?: AbortSignal;
 }
 
@@ -176,11 +179,12 @@ export async function fit(
       if (signal?.aborted) stop("it was aborted");
       if (!hasStopped && (await isAborted(feed?.fill(isWaiting, signal), signal))) continue;
       const isDue = performance.now() - reported >= 1000 * SLICE;
-      const state = (await session.valueWaiting("$fit.Training.advance", [
-        training,
-        SLICE,
-        isDue,
-      ])) as Advance;
+      const given = [training, SLICE, isDue];
+      const state = (await session.valueWaiting(
+        "$fit.Training.advance",
+        given,
+        hasStopped ? undefined : signal,
+      )) as Advance;
       isWaiting = state.waiting;
       const { step, steps, values } = state;
       if (values !== null && (state.done || step !== steps)) {

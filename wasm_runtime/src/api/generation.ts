@@ -42,7 +42,10 @@ export interface AnswerOptions extends SamplingOptions {
   readonly maxNewTokens?: number;
   /** Tokens that end the answer; those of the model's files unless given. */
   readonly stopTokens?: readonly number[];
-  /** Ends writing between two tokens: the promise rejects with the signal's reason. */
+  /**
+   * Ends writing: the promise rejects with the signal's reason. In a worker that shares memory with this thread also in the
+   * middle of a prompt or a token, else before the next token.
+   */
   readonly signal?: AbortSignal;
 }
 
@@ -108,7 +111,8 @@ export async function* writeAnswers(
   try {
     for (;;) {
       signal?.throwIfAborted();
-      const state = (await session.valueWaiting("$pipelines.Answers.advance", [answers, SLICE])) as Advance;
+      const given = [answers, SLICE];
+      const state = (await session.valueWaiting("$pipelines.Answers.advance", given, signal)) as Advance;
       isDone = state.done;
       signal?.throwIfAborted();
       yield state.pieces;

@@ -31,7 +31,7 @@ export class SessionServer {
       for (const item of items) {
         if (item.kind !== "ask") this.#run(item);
         else if (item.question.kind === "host") void this.#answerFromHost(item.id, item.question);
-        else await this.#answer(item.id, item.question);
+        else await this.#answer(item.id, item.question, item.stoppable);
       }
     });
   }
@@ -55,13 +55,17 @@ export class SessionServer {
     this.#reply({ kind: "answer", id, answer }, []);
   }
 
-  async #answer(id: number, question: TableQuestion | SourceQuestion): Promise<void> {
+  async #answer(
+    id: number,
+    question: TableQuestion | SourceQuestion,
+    stoppable: boolean | undefined,
+  ): Promise<void> {
     let answer: Answer;
     try {
       answer =
         question.kind === "python"
           ? { value: await this.#bridge.python(question.code) }
-          : await this.#bridge.wait(question);
+          : await this.#bridge.wait(question, stoppable);
     } catch (error) {
       answer = { error: describe(error) };
     }

@@ -225,18 +225,16 @@ export class Session implements Owner {
     return result;
   }
 
-  /** `callPacked` of a function that may wait for a GPU, with arguments without `Bytes`. Rejects with its error. */
-  async callWaiting(name: string, args: readonly unknown[]): Promise<number> {
+  /** `callPacked` of a function that may wait for a GPU. Rejects with its error, and with the reason of `signal`. */
+  async callWaiting(name: string, args: readonly unknown[], signal?: AbortSignal): Promise<number> {
     const result = this.allocate();
-    const { text, bodies } = this.encode([args, {}]);
-    await this.ask({ kind: "call_waiting", name, result, text, bodies });
+    await this.ask({ kind: "call_waiting", name, result, ...this.encode([args, {}]) }, signal);
     return result;
   }
 
-  /** The plain data that `name` returns, which may wait for a GPU, in one message; arguments as of `callWaiting`. */
-  async valueWaiting(name: string, args: readonly unknown[]): Promise<unknown> {
-    const { text, bodies } = this.encode([args, {}]);
-    return this.ask({ kind: "call_waiting", name, result: 0, text, bodies });
+  /** The plain data that `name` returns, which may wait for a GPU, in one message; `signal` as of `callWaiting`. */
+  async valueWaiting(name: string, args: readonly unknown[], signal?: AbortSignal): Promise<unknown> {
+    return this.ask({ kind: "call_waiting", name, result: 0, ...this.encode([args, {}]) }, signal);
   }
 
   /** The plain data under a number, which is free then. */
@@ -293,8 +291,8 @@ export class Session implements Owner {
     return this.take(this.call(name, args, options));
   }
 
-  ask(question: Question): Promise<unknown> {
-    return this.transport.ask(question);
+  ask(question: Question, signal?: AbortSignal): Promise<unknown> {
+    return this.transport.ask(question, signal);
   }
 
   /**

@@ -63,14 +63,15 @@ export interface MetaQuestion {
 }
 
 /**
- * `PackedCall` without buffers, where it may have to wait for a GPU. With 0 as `result` the answer is the function's result,
- * which is plain data.
+ * `PackedCall`, where it may have to wait for a GPU. With 0 as `result` the answer is the function's result, which is plain
+ * data.
  */
 export interface WaitingCall {
   readonly kind: "call_waiting";
   readonly name: string;
   readonly result: number;
   readonly text: string;
+  readonly buffers: readonly Uint8Array<ArrayBuffer>[];
   readonly bodies: readonly Body[];
 }
 
@@ -106,8 +107,12 @@ export interface Transport {
   send(operation: Operation): void;
   /** `send` of a `Call`, without an object for it: most operations are calls. */
   call(name: string, result: number, handles: number, keywords: string, args: readonly Plain[]): void;
-  /** The answer, once all earlier operations are done. Rejects with its error, or with an earlier operation's. */
-  ask(question: Question): Promise<unknown>;
+  /**
+   * The answer, once all earlier operations are done. Rejects with its error, or with an earlier operation's; with the reason
+   * of `signal` if that has come before what is asked for was done, and then it is not done. A signal stops a `WaitingCall`
+   * at the beginning of a Program; where a worker shares memory with this thread, also in the middle of one.
+   */
+  ask(question: Question, signal?: AbortSignal): Promise<unknown>;
   /** The answer at once. Throws where that is not possible. */
   askSync(question: TableQuestion): unknown;
   /**
@@ -134,8 +139,8 @@ export interface Bridge {
   /** Keep an error in the place of the object `handle`. */
   fail(handle: number, error: ErrorText): void;
   ask(question: TableQuestion): Answer;
-  /** `ask`, where the answer may take time, as a GPU's does. */
-  wait(question: TableQuestion): Promise<Answer>;
+  /** `ask`, where the answer may take time, as a GPU's does. `stoppable`: another thread may stop it. */
+  wait(question: TableQuestion, stoppable?: boolean): Promise<Answer>;
   python(code: string): Promise<unknown>;
   /** Call a method of the host's own Python object; its result, as plain data. */
   host(method: string, args: readonly unknown[]): Promise<unknown>;
