@@ -74,6 +74,10 @@ class ProgramError(PolygradError, ValueError):
     """Bytes that are not a Program of this version, or bindings that do not fit it."""
 
 
+class SignatureError(PolygradError, ValueError):
+    """A file that was not signed by the key that was asked for."""
+
+
 class OnnxError(PolygradError, ValueError):
     """A damaged ONNX file, an op that does not exist here, or a node whose inputs do not fit."""
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from polygrad.dtype import to_dtype
 from polygrad.engine.report import table_of
-from polygrad.export.files import read_file
+from polygrad.export.files import read_file, read_source
+from polygrad.export.signing import check_signature, find_signature
 from polygrad.helpers import prod
 from polygrad.hf import inspection as checkpoints
 from polygrad.hf.checkpoint import map_file
@@ -103,11 +104,24 @@ def _port(port: Port) -> dict[str, object]:
 # --- exported models, files of tensors
 
 
-def describe_exported(path: str | Path) -> Description:
-    """Of a .pgrd file. Raises ProgramError."""
-    bundle, values = read_file(map_file(Path(path)))
-    if bundle.kind != STEP:
-        return _describe_bundle(bundle, values)
+def describe_exported(path: str | Path, public_key: str | None = None) -> Description:
+    """Of a .pgrd file, which `public_key` has to have signed if it is given. Raises ProgramError and
+    SignatureError."""
+    data = read_source(path)
+    signature = find_signature(path) if public_key is None else check_signature(path, data, public_key)
+    bundle, values = read_file(data)
+    described = _describe_step(bundle, values) if bundle.kind == STEP else _describe_bundle(bundle, values)
+    fields: dict[str, Any] | None = None
+    line = "not signed"
+    if signature is not None:
+        comment = signature.comment.decode(errors="replace")
+        fields = {"key": signature.key_name, "comment": comment, "verified": public_key is not None}
+        state = "not verified: give --public-key" if public_key is None else f"verified: {comment}"
+        line = f"signed by key {signature.key_name}, {state}"
+    return Description(f"{described.text}\n\n{line}", {**described.json, "signature": fields})
+
+
+def _describe_step(bundle: Bundle, values: memoryview) -> Description:
     program = bundle.programs[STEP]
     roles = {
         role: [(b.name, b.dtype, list(b.shape or ())) for b in program.buffers if b.role == role]

@@ -5,6 +5,7 @@ Prompts, sampling and the end of answers are the same code as those of `hf.Langu
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from polygrad.errors import ArgumentError
 from polygrad.export.files import open_file, read_values
 from polygrad.export.programs import Programs
+from polygrad.export.signing import read_signed
 from polygrad.generation.engine import chunks_of
 from polygrad.generation.exporting import draw_name
 from polygrad.generation.requests import Completion, NoText, Piece, Request, join_pieces
@@ -162,11 +164,18 @@ def _is_penalized(needs: Needs) -> bool:
     return needs.bias or needs.repetition or needs.counts
 
 
-def load_language_model(source: Any, *, native: bool = False, device: str | None = None) -> LanguageModel:
-    """The exported model that generates text in the file `source`: a path, bytes, or a buffer. `native`
-    and `device`: as of `load`.
+def load_language_model(
+    source: Any,
+    *,
+    native: bool = False,
+    device: str | None = None,
+    public_key: str | os.PathLike[str] | None = None,
+    signature: Any = None,
+) -> LanguageModel:
+    """The exported model that generates text in the file `source`: a path, bytes, or a buffer. Other
+    arguments are those of `load`.
 
-    Raises ProgramError when it is damaged, of another version or kind, not for a device of this host, or
-    needs `native`; ArgumentError when the values in it are damaged, ModelError when the tokenizer is.
+    Raises as `load` does, and ModelError when the tokenizer is damaged.
     """
-    return LanguageModel(*open_file(source, TEXT_GENERATION, native, device), native)
+    data = read_signed(source, public_key, signature)
+    return LanguageModel(*open_file(data, TEXT_GENERATION, native, device), native)

@@ -13,6 +13,7 @@ from typing import Any
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.export.files import open_file, read_values
 from polygrad.export.programs import Programs, TensorSpec
+from polygrad.export.signing import read_signed
 from polygrad.helpers import prod, write_file
 from polygrad.monitor import computing
 from polygrad.nn.safetensors import TensorEntry, read_entries, write_entries
@@ -124,18 +125,29 @@ class Model:
         return Tensor(bytes(raw), self.program.device, spec.dtype).reshape(shape)
 
 
-def load(source: Any, *, native: bool = False, device: str | None = None) -> Model:
+def load(
+    source: Any,
+    *,
+    native: bool = False,
+    device: str | None = None,
+    public_key: str | os.PathLike[str] | None = None,
+    signature: Any = None,
+) -> Model:
     """The exported step in the file `source`: a path, bytes, or a buffer.
 
     native: whether to trust the file. Code for other devices than WASM and WEBGPU may do whatever this
     process may, so it needs this. Code for WASM runs without it in memory of its own, with checks by which
     Ctrl-C and a `timeout` end it. device: of several that the file has code for (`combine`); without it, the
-    first one that is there.
+    first one that is there. public_key: that of whoever has to have signed the file (`sign`), as text or as
+    the path of a file. signature: a path or bytes; without it, the file beside the source that ends in
+    .minisig.
 
     Raises ProgramError when it is damaged, of another version or kind, not for a device of this host, or
-    needs `native`; ArgumentError when the values in it are damaged.
+    needs `native`; ArgumentError when the values in it are damaged; SignatureError when the key has not
+    signed it.
     """
-    bundle, values = open_file(source, STEP, native, device)
+    data = read_signed(source, public_key, signature)
+    bundle, values = open_file(data, STEP, native, device)
     return Model(bundle.programs[STEP], read_values(values), native)
 
 

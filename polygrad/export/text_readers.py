@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from polygrad.errors import ArgumentError, ModelError
 from polygrad.export.files import open_file, read_values
 from polygrad.export.programs import Programs
+from polygrad.export.signing import read_signed
 from polygrad.hf.tokenizer import Tokenizer
 from polygrad.hf.tokenizer_export import FILE, read_tokenizer
 from polygrad.models.fields import Fields
@@ -89,13 +91,29 @@ class TextClassifier(_TextReader):
         return [dict(zip(self.labels, row, strict=True)) for row in self._read(texts).tolist()]
 
 
-def load_text_encoder(source: Any, *, native: bool = False, device: str | None = None) -> TextEncoder:
+def load_text_encoder(
+    source: Any,
+    *,
+    native: bool = False,
+    device: str | None = None,
+    public_key: str | os.PathLike[str] | None = None,
+    signature: Any = None,
+) -> TextEncoder:
     """The exported model that gives vectors of texts in the file `source`: a path, bytes, or a buffer.
-    `native` and `device`: as of `load`. Raises as `load_language_model` does."""
-    return TextEncoder(*open_file(source, FEATURE_EXTRACTION, native, device), native)
+    Arguments and errors are those of `load_language_model`."""
+    data = read_signed(source, public_key, signature)
+    return TextEncoder(*open_file(data, FEATURE_EXTRACTION, native, device), native)
 
 
-def load_text_classifier(source: Any, *, native: bool = False, device: str | None = None) -> TextClassifier:
+def load_text_classifier(
+    source: Any,
+    *,
+    native: bool = False,
+    device: str | None = None,
+    public_key: str | os.PathLike[str] | None = None,
+    signature: Any = None,
+) -> TextClassifier:
     """The exported model that gives labels of texts in the file `source`: a path, bytes, or a buffer.
-    `native` and `device`: as of `load`. Raises as `load_language_model` does."""
-    return TextClassifier(*open_file(source, TEXT_CLASSIFICATION, native, device), native)
+    Arguments and errors are those of `load_language_model`."""
+    data = read_signed(source, public_key, signature)
+    return TextClassifier(*open_file(data, TEXT_CLASSIFICATION, native, device), native)

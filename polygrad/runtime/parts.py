@@ -7,7 +7,7 @@ A file is
 (little-endian). The header describes each part by the fields `bytes`, its length, and `sha256`, a list with
 the SHA-256 in hexadecimal of each block of 4 MiB of it, of which the last may be shorter. So a reader checks
 a part while it arrives, and uses no byte that is not checked. The digests are against damage. They are no
-signature: whoever changes a file can compute them anew.
+signature: whoever changes a file can compute them anew. `export/signing.py` signs a file.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from polygrad.runtime.strict_json import parse_json
 
 BLOCK = 4 << 20
 _PREFIX = struct.Struct("<4sII32s")
+HEAD_BYTES = _PREFIX.size  # up to the header, whose SHA-256 they have
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _ALIGN = 64
 _FIELDS = {"bytes", "sha256"}

@@ -216,3 +216,14 @@ def test_export_to_no_folder_says_which(capsys, tmp_path):
 def test_export_of_no_tokens(capsys, tmp_path):
     assert status("export", tiny_text_models.talker(), str(tmp_path / "m.pgrd"), "--length", "0") == 1
     assert capsys.readouterr().err == "polygrad: length: expected at least 1, got 0\n"
+
+
+def test_export_signs_a_file(tmp_path):
+    public_key = export.generate_key(tmp_path / "signing.key")
+    folder, *_ = tiny_text_models.embedder()
+    target, of_c = str(tmp_path / "embedder.pgrd"), tmp_path / "embedder.c"
+    key = ["--sign", str(tmp_path / "signing.key")]
+    assert status("export", folder, target, "--length", "4", *key) == 0
+    assert export.load(target, public_key=public_key).inputs
+    assert status("export", folder, str(of_c), *key) == 1
+    assert not of_c.exists()

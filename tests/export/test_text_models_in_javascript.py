@@ -224,23 +224,28 @@ def test_tokenizers_give_the_tokens_and_texts_that_python_s_do(kind: str, tmp_pa
 
 
 def test_the_guide_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python exports the guide's model, and its first script generates."""
+    """Python exports and signs the guide's models; scripts generate, and load what was signed."""
     guide = (ROOT / "docs" / "guides" / "exporting.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```(python|js|text)\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
-    assert [kind for kind, _ in blocks] == ["python", "text", "python", "text", "js", "text", "js"]
-    (_, script), (_, logged), _ = blocks[4:]
+    blocks = re.findall(
+        r"^```(python|js)\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", guide, re.MULTILINE | re.DOTALL
+    )
+    run = [(kind, source, printed) for kind, source, printed in blocks if printed]
+    assert [kind for kind, _, _ in run] == ["python", "python", "js", "python", "js"]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Device, "DEFAULT", Device.DEFAULT)
-    for (_, python), (_, printed) in zip(blocks[0:4:2], blocks[1:4:2]):
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            exec(compile(python, "exporting.md", "exec"), {"__name__": "readme"})
-        assert out.getvalue() == printed
     (tmp_path / "node_modules").mkdir()
     (tmp_path / "node_modules" / "polygrad").symlink_to(ROOT / "node")
-    (tmp_path / "main.mjs").write_text(script)
-    done = subprocess.run(["node", "main.mjs"], capture_output=True, text=True, timeout=60, cwd=tmp_path)
-    assert (done.stdout, done.stderr) == (logged, "")
+    namespace: dict[str, object] = {"__name__": "readme"}
+    for kind, source, printed in run:
+        if kind == "python":
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                exec(compile(source, "exporting.md", "exec"), namespace)
+            assert out.getvalue() == printed
+            continue
+        (tmp_path / "main.mjs").write_text(source)
+        done = subprocess.run(["node", "main.mjs"], capture_output=True, text=True, timeout=60, cwd=tmp_path)
+        assert (done.stdout, done.stderr) == (printed, "")
 
 
 def test_the_runtime_and_its_tokenizers_are_small() -> None:

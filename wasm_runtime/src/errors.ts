@@ -9,6 +9,11 @@ export class ProgramError extends PolygradError {
   override name = "ProgramError";
 }
 
+/** A file that was not signed by the key that was asked for. */
+export class SignatureError extends PolygradError {
+  override name = "SignatureError";
+}
+
 /** The engine rejects a kernel. */
 export class CompileError extends PolygradError {
   override name = "CompileError";

@@ -9,6 +9,7 @@ export {
   OutOfMemoryError,
   PolygradError,
   ProgramError,
+  SignatureError,
 } from "./errors";
 export type { GenerateOptions, LanguageModel, Piece, Prompt } from "./generation/language_model";
 export type { Sampling } from "./generation/sampling";

@@ -1,10 +1,12 @@
 /** The functions that load exported models, on any host. */
 
+import { SignatureError } from "./errors";
 import { openLanguageModel, type LanguageModel } from "./generation/language_model";
 import { openClassifier, openEncoder, type Classifier, type Encoder } from "./generation/text_readers";
 import type { ModelHost } from "./loading";
 import { loadModel, type Model } from "./model";
-import { measured, type ModelOptions, type OpenedFile, type TextModelOptions } from "./source";
+import { signaturePlace, signedHead, signedPieces } from "./signatures";
+import { collect, measured, type ModelOptions, type OpenedFile, type TextModelOptions } from "./source";
 
 /** What loaders need of a host, whose models come from a `Source`, with `Options`. */
 interface LoaderHost<Source, Options extends ModelOptions> {
@@ -33,7 +35,33 @@ export function loadersOf<Source, Options extends ModelOptions>({
     source: Source,
     what: string,
     options: Options,
-  ): Promise<AsyncIterable<Uint8Array>> => measured(await open(source, what, options), options);
+  ): Promise<AsyncIterable<Uint8Array>> => {
+    const head = await signedHeadOf(source, what, options);
+    const pieces = measured(await open(source, what, options), options);
+    return head === undefined ? pieces : signedPieces(pieces, head);
+  };
+  /** The first bytes of the file that was signed, in hexadecimal; undefined where nobody has to have signed it. */
+  const signedHeadOf = async (
+    source: Source,
+    what: string,
+    options: Options,
+  ): Promise<string | undefined> => {
+    const { publicKey, signature, ...others } = options;
+    if (publicKey === undefined && signature === undefined) return undefined;
+    if (publicKey === undefined) throw new RangeError(`${what}: signature: expected a publicKey with it`);
+    const place = signature ?? signaturePlace(source);
+    if (place === undefined) {
+      throw new SignatureError(`${what}: expected the option signature for a source without an address`);
+    }
+    const alone = { ...(others as Options), sha256: undefined, onProgress: undefined };
+    try {
+      return await signedHead(await collect(await open(place as Source, what, alone), alone), publicKey);
+    } catch (cause) {
+      const { status, code } = cause as { status?: number; code?: string };
+      if (status !== 404 && code !== "ENOENT") throw cause;
+      throw new SignatureError(`${what}: expected a signature beside the file, got none`, { cause });
+    }
+  };
   const chosen = (options: Options): ModelHost => ({ ...hostOf(options), device: options.device });
   /** A loader of models of text. */
   const ofText =

@@ -56,6 +56,11 @@ export class PieceReader {
     }
   }
 
+  /** All that comes, as it arrives. */
+  async *rest(): AsyncGenerator<Uint8Array> {
+    while (this.#rest.length > 0 || (await this.#fetch())) yield this.#cut(this.#rest.length);
+  }
+
   /** Throws ProgramError unless the file ends here. */
   async end(): Promise<void> {
     if (this.#rest.length > 0 || (await this.#fetch())) {

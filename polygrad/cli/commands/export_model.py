@@ -22,6 +22,8 @@ their host has.
 A file that ends in .c is C, with a header and the weights beside it: a function for each of the model's
 steps (of texts: for each length), which takes and gives token ids.
 
+With --sign the file is signed with a secret key, as `polygrad sign` does.
+
 In JavaScript `loadLanguageModel`, `loadTextEncoder`, `loadTextClassifier` and `load` of `polygrad/runtime`
 run the file, in Python `load_language_model`, `load_text_encoder`, `load_text_classifier` and `load` of
 `polygrad.export`.
@@ -38,6 +40,7 @@ from pathlib import Path
 from polygrad.capture.c_options import COptions, is_c_file
 from polygrad.cli.descriptions import describe_exported, describe_ports
 from polygrad.cli.hosts import write
+from polygrad.cli.keys import sign_exported
 from polygrad.cli.models import add_model_arguments, load_model
 from polygrad.engine.devices import Device
 from polygrad.errors import ArgumentError
@@ -62,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-tokenizer", action="store_true", help="the file takes and gives token ids alone"
     )
+    parser.add_argument("--sign", metavar="KEY", help="the file of a secret key that signs the file")
     group = parser.add_argument_group("C")
     group.add_argument("--name", help="what the names of functions begin with (the file's)")
     group.add_argument(
@@ -73,6 +77,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     target = Path(options.target)
     if is_c_file(target):
+        if options.sign is not None:
+            raise ArgumentError(f"--sign: expected a target that ends in .pgrd, got {target}")
         return _run_for_c(options, target)
     given = [f"--{name}" for name in _OF_C if getattr(options, name) is not None]
     if given:
@@ -89,6 +95,8 @@ def run(options: argparse.Namespace) -> int:
             for options.device, file in zip(devices, files):
                 is_model = _export(options, file)
             combine(files, target)
+    if options.sign is not None:
+        sign_exported(target, options.sign)
     write(describe_exported(target).text if is_model else describe_ports(options.target))
     return 0
 

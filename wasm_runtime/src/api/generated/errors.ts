@@ -73,6 +73,11 @@ export class OptError extends PolygradError {
   override name = "OptError";
 }
 
+/** A file that was not signed by the key that was asked for. */
+export class SignatureError extends PolygradError {
+  override name = "SignatureError";
+}
+
 /** A damaged ONNX file, an op that does not exist here, or a node whose inputs do not fit. */
 export class OnnxError extends PolygradError {
   override name = "OnnxError";
