@@ -36,6 +36,13 @@ void *pool_take(struct pool *pool, size_t count, size_t size) {
   return taken;
 }
 
+void *pool_copy(struct pool *pool, const void *data, size_t length) {
+  void *copy = pool_take(pool, length + 1, 1);
+  if (copy && length)
+    memcpy(copy, data, length);
+  return copy;
+}
+
 void pool_free(struct pool *pool) {
   while (pool->chunks) {
     struct chunk *next = pool->chunks->next;

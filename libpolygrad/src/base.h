@@ -31,6 +31,8 @@ struct pool {
 
 /* `count` times `size` bytes; NULL where there is no room. */
 void *pool_take(struct pool *pool, size_t count, size_t size);
+/* A copy of bytes, with a NUL behind them; NULL where there is no room. */
+void *pool_copy(struct pool *pool, const void *data, size_t length);
 void pool_free(struct pool *pool);
 
 /* Write an error, unless it is NULL; the result is the status. */

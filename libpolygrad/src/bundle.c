@@ -7,14 +7,6 @@ static pg_status damaged(const struct reader *r, const char *what) {
   return r->pool->failed ? out_of_memory(r->error) : fail(r->error, PG_DAMAGED, "file: %s", what);
 }
 
-/* A copy of bytes in the pool, with a NUL behind them. */
-static const char *keep(const struct reader *r, const void *data, size_t length) {
-  char *copy = pool_take(r->pool, length + 1, 1);
-  if (copy && length)
-    memcpy(copy, data, length);
-  return copy;
-}
-
 /* Whether buffers of one name of two Programs are the same. */
 static bool same_kind(const struct shared *shared, const struct program *program, const struct buffer *b) {
   const struct buffer *a = shared->buffer;
@@ -64,6 +56,7 @@ static pg_status collect_values(const struct reader *r, struct bundle *bundle) {
         return damaged(r, "Programs disagree on a parameter or state that they share");
       }
       shared->is_state |= b->role == ROLE_STATE;
+      shared->targets |= UINT64_C(1) << program->target;
     }
     keys_sort(keys, count);
   }
@@ -112,7 +105,7 @@ static pg_status read_sections(const struct reader *r, const struct json *json, 
     if (!json_fields(json, n, 2 + more, fields, found) || !json_take_text(json, found[1], &names[i]) ||
         (targets && !json_integer(json, found[3], 0, MAX_TARGETS - 1, &target)))
       return damaged(r, "a list of its parts contradicts itself");
-    names[i].data = keep(r, names[i].data, names[i].length);
+    names[i].data = pool_copy(r->pool, names[i].data, names[i].length);
     if (!names[i].data)
       return out_of_memory(r->error);
     if (targets)
@@ -142,7 +135,7 @@ static pg_status read_settings(const struct reader *r, struct bytes text, struct
   if (!status && json_kind(&json, 0) != JSON_OBJECT)
     status = damaged(r, "the settings are no object");
   json_free(&json);
-  const char *kept = keep(r, text.data, text.length);
+  const char *kept = pool_copy(r->pool, text.data, text.length);
   bundle->settings = (struct text){kept, (uint32_t)text.length};
   return status || kept ? status : out_of_memory(r->error);
 }
@@ -192,30 +185,14 @@ static bool has_same_ports(const struct reader *r, const struct program *a, cons
   return same;
 }
 
-/* How many parameters and states the Programs of a target have. `seen`: of each value the last target that
- * has it, plus 1. */
-static uint32_t count_values(const struct bundle *bundle, uint32_t target, uint32_t *seen) {
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < bundle->n_programs; i++) {
-    const struct program *program = &bundle->programs[i];
-    for (uint32_t j = 0; program->target == target && j < program->n_buffers; j++) {
-      const struct buffer *b = &program->buffers[j];
-      if (b->role != ROLE_PARAM && b->role != ROLE_STATE)
-        continue;
-      uint32_t value = keys_find(bundle->value_keys, bundle->n_values, b->name, 0)->index;
-      count += seen[value] != target + 1;
-      seen[value] = target + 1;
-    }
-  }
-  return count;
-}
+_Static_assert(MAX_TARGETS == 64, "a value has a bit for each target");
 
 /* All targets have Programs of the same names, with the same inputs, outputs, Variables and values; those
  * of a target are for one device. */
 static pg_status check_targets(const struct reader *r, const struct bundle *bundle) {
-  uint32_t *seen = pool_take(r->pool, bundle->n_values, sizeof *seen), counts[MAX_TARGETS] = {0};
+  uint32_t counts[MAX_TARGETS] = {0};
   struct key *names = pool_take(r->pool, bundle->n_programs, sizeof *names);
-  if (!seen || !names)
+  if (!names)
     return out_of_memory(r->error);
   for (uint32_t i = 0; i < bundle->n_programs; i++) {
     const struct program *program = &bundle->programs[i];
@@ -226,8 +203,11 @@ static pg_status check_targets(const struct reader *r, const struct bundle *bund
   }
   keys_sort(names, bundle->n_programs);
   for (uint32_t target = 0; target < bundle->n_targets; target++)
-    if (counts[target] != counts[0] || count_values(bundle, target, seen) != bundle->n_values)
-      return damaged(r, "its targets have different Programs, or different values");
+    if (counts[target] != counts[0])
+      return damaged(r, "its targets have different Programs");
+  for (uint32_t i = 0; i < bundle->n_values; i++)
+    if (bundle->values[i].targets != UINT64_MAX >> (MAX_TARGETS - bundle->n_targets))
+      return damaged(r, "its targets have different values");
   for (uint32_t i = 0; i < bundle->n_programs; i++) {
     const struct program *program = &bundle->programs[i];
     const struct key *first = keys_find(names, bundle->n_programs, program->name, 0);
@@ -308,7 +288,7 @@ static pg_status parse_bundle(const struct reader *r, const struct json *json, u
   uint32_t *targets = pool_take(r->pool, count, sizeof *targets);
   bundle->programs = pool_take(r->pool, programs, sizeof *bundle->programs);
   bundle->files = pool_take(r->pool, files, sizeof *bundle->files);
-  bundle->kind.data = keep(r, bundle->kind.data, bundle->kind.length);
+  bundle->kind.data = pool_copy(r->pool, bundle->kind.data, bundle->kind.length);
   if (r->pool->failed)
     return out_of_memory(r->error);
   parts[0] = (struct part){.what = "the settings", .node = found[3]};

@@ -109,10 +109,7 @@ static bool keep_parts(pg_model *model) {
       struct bytes *part = !program                 ? &bundle->files[i - bundle->n_programs].data
                            : j < program->n_kernels ? &program->kernels[j].code
                                                     : &program->driver;
-      uint8_t *copy = pool_take(&model->pool, part->length + 1, 1);
-      if (copy && part->length)
-        memcpy(copy, part->data, part->length);
-      part->data = copy;
+      part->data = pool_copy(&model->pool, part->data, part->length);
     }
   }
   return !model->pool.failed;

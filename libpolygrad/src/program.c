@@ -50,12 +50,10 @@ static int index_of(const struct json *json, uint32_t node, const char *const *n
   return -1;
 }
 
-/* A copy of a text in the pool; its data is NULL where there is no room. */
-static struct text keep(const struct reader *r, struct text text) {
-  char *copy = pool_take(r->pool, (size_t)text.length + 1, 1);
-  if (copy)
-    memcpy(copy, text.data, text.length);
-  return (struct text){copy, text.length};
+/* Copy a text to the pool; false: there is no room. */
+static bool keep(const struct reader *r, struct text *text) {
+  text->data = pool_copy(r->pool, text->data, text->length);
+  return text->data;
 }
 
 /* Memory for the elements of a list; false: it is none, or there is no room. */
@@ -82,8 +80,7 @@ static pg_status read_variables(struct parse *p, uint32_t node) {
         !json_integer(p->json, found[1], -MAX_INTEGER, v->hi, &v->lo) ||
         index_of(p->json, found[2], thread_variables, COUNT(thread_variables)) >= 0)
       return damaged(p, "variable", i);
-    v->name = keep(p->r, v->name);
-    if (!v->name.data)
+    if (!keep(p->r, &v->name))
       return out_of_memory(p->r->error);
     p->variables[i] = (struct key){.name = v->name, .index = i};
   }
@@ -142,8 +139,7 @@ static bool read_buffer(const struct parse *p, uint32_t node, struct buffer *b) 
   if (!json_integer(p->json, found[2], scratch ? 0 : -1, scratch ? p->program->arena - b->nbytes : -1,
                     &b->offset))
     return false;
-  b->name = keep(p->r, b->name);
-  return b->name.data && read_shape(p, found[4], b);
+  return keep(p->r, &b->name) && read_shape(p, found[4], b);
 }
 
 static pg_status read_buffers(struct parse *p, uint32_t node) {
@@ -213,8 +209,7 @@ static bool read_kernel(const struct parse *p, const uint32_t *found, struct ker
       return false;
     k->writes[i] = (uint32_t)number;
   }
-  k->name = keep(p->r, k->name);
-  return k->name.data && json_integer(p->json, found[5], 0, MAX_SUBGROUP, &subgroup) &&
+  return keep(p->r, &k->name) && json_integer(p->json, found[5], 0, MAX_SUBGROUP, &subgroup) &&
          read_workgroup(p, found[7], on_grid(k->language));
 }
 
@@ -324,8 +319,7 @@ static pg_status parse_program(struct parse *p, struct bytes rest, struct bytes 
       !json_integer(p->json, found[8], 1, MAX_THREADS, &program->threads) ||
       !json_bool(p->json, found[6], &program->shared_memory))
     return damaged(p, "header", 0);
-  program->device = keep(p->r, program->device);
-  if (!program->device.data)
+  if (!keep(p->r, &program->device))
     return out_of_memory(p->r->error);
   if ((status = read_variables(p, found[9])) || (status = read_buffers(p, found[1])))
     return status;

@@ -80,6 +80,7 @@ struct shared {
   const struct buffer *buffer; /* of the first Program that has it */
   const struct program *program;
   bool is_state, is_zero;
+  uint64_t targets;  /* a bit for each that has it */
   struct bytes data; /* in the file */
 };
 

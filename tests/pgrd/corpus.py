@@ -107,6 +107,9 @@ def values(*numbers: int, name: str = "scale", metadata: Any = None) -> bytes:
 
 
 SCALE = values(3)
+SCALE_AND_OTHER = write_entries({
+    name: TensorEntry(dtypes.int32, (1,), struct.pack("<i", 3)) for name in ("other", "scale")
+})  # fmt: skip
 GOOD = CHAIN.to_bytes(SCALE)
 RUN: Json = {"inputs": {"x": [1, 4], "n": 3}, "outputs": {"y": [None, 21]}}
 RUN_CAPTURED: Json = {"inputs": {"x": [4, 1], "n": 3}, "outputs": {"y": [21, None]}}
@@ -447,6 +450,14 @@ def bad() -> dict[str, tuple[bytes, str]]:
             with_header(TARGETS, lambda h: put(h, "other", "programs", 1, "name")),
             "damaged",
         ),
+        "bundle_of_targets_with_other_values": (
+            bundle_of(
+                {"main": CHAIN.to_bytes()},
+                {"main": with_value("other").to_bytes()},
+                values=SCALE_AND_OTHER,
+            ),
+            "damaged",
+        ),
         "bundle_of_a_step_of_another_name": (with_header(BUNDLE, lambda h: h.update(kind="step")), "damaged"),
         "bundle_same_name_of_files": (
             with_header(BUNDLE, lambda h: h["files"].append({**h["files"][0], "bytes": 0, "sha256": []})),
@@ -472,18 +483,25 @@ def bad() -> dict[str, tuple[bytes, str]]:
     return made
 
 
-def bundle_of(programs: dict[str, bytes]) -> bytes:
+def with_value(name: str) -> Program:
+    """A Program whose parameter has another name."""
+    return replace(CHAIN, buffers=(*CHAIN.buffers[:3], replace(CHAIN.buffers[3], name=name)))
+
+
+def bundle_of(*targets: dict[str, bytes], values: bytes = SCALE) -> bytes:
     """A Bundle of bytes that may be no Programs."""
+    programs = [(name, i, data) for i, target in enumerate(targets) for name, data in target.items()]
     header = {
         "kind": "corpus",
         "settings": part_of([b"{}"]),
-        "programs": [{"name": name, "target": 0, **part_of([data])} for name, data in programs.items()],
+        "programs": [{"name": name, "target": i, **part_of([data])} for name, i, data in programs],
         "files": [],
-        "values": part_of([SCALE]),
+        "values": part_of([values]),
         "zeros": [],
     }
     text = json.dumps(header).encode()
-    return with_text(BUNDLE[:44], text)[: 44 + len(text)] + b"{}" + b"".join(programs.values()) + SCALE
+    parts = b"".join((b"{}", *(data for _, _, data in programs), values))
+    return with_text(BUNDLE[:44], text)[: 44 + len(text)] + parts
 
 
 def corpus() -> tuple[dict[str, bytes], dict[str, Json]]:
