@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,6 +67,26 @@ QUICK = ("mlp", "symbolic")
 def test_twenty_steps_are_within_2e4_of_the_loaded_export(name: str, compiler: Compiler, saved: Any) -> None:
     s = saved(name, (16, 32, 64) if compiler.marks else (16,))
     assert_close(build_and_run(s.folder, compiler, s.model, s.inputs), s.want)
+
+
+@needs_gcc
+@pytest.mark.skipif(shutil.which("nm") is None, reason="this machine has no nm (binutils)")
+@pytest.mark.parametrize("name", [*QUICK, pytest.param("gpt block", marks=pytest.mark.slow)])
+def test_there_is_no_writable_data_and_nothing_is_allocated(name: str, saved: Any) -> None:
+    """Functions begin with the file's name, and call the mathematical library and moves of memory alone."""
+    folder = saved(name, (16, 32, 64)).folder
+    command = ["gcc", "-std=c11", "-O2", "-c", "model.c", "-o", "model.o"]
+    subprocess.run(command, cwd=folder, check=True)
+    done = subprocess.run(["nm", "model.o"], cwd=folder, capture_output=True, text=True, check=True)
+    symbols = [line.split()[-2:] for line in done.stdout.splitlines()]
+    assert [x for x in symbols if x[0] in "bBdDgGsScCuvVwW"] == []  # data that is written, shared or weak
+    public = [symbol for kind, symbol in symbols if kind in "TR"]
+    assert "model_run" in public and all(symbol.startswith("model_") for symbol in public)
+    used = {symbol for kind, symbol in symbols if kind == "U"}
+    assert used <= {"memcpy", "memset", "memcmp", "memmove", *C_MATH}, used
+
+
+C_MATH = {f"{name}{kind}" for name in ("floor", "ceil", "trunc", "rint", "sqrt", "fma") for kind in ("", "f")}
 
 
 @needs_gcc

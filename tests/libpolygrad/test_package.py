@@ -1,4 +1,5 @@
-"""The Debian package and the wheel of libpolygrad: what is in them works where it is unpacked."""
+"""What libpolygrad is built to: the Debian package and the wheel work where they are unpacked; the library
+has no data that is written, and ends no process."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from c_compiler import needs_c_compiler
-from c_library import FOLDER
+from c_library import FOLDER, build
 
 pytestmark = [
     needs_c_compiler,
@@ -61,3 +62,33 @@ def test_the_wheel(tmp_path: Path) -> None:
     include, library = done.stdout.split()
     assert ctypes.CDLL(library).pg_get_api(1)
     compiles_and_runs(tmp_path, f"-I{include}", str(Path(library).with_name("libpolygrad.a")))
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="there are no binutils")
+def test_the_library_exports_one_function_has_no_state_and_ends_no_process() -> None:
+    folder = build()
+
+    def lines(*command: str) -> list[list[str]]:
+        done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+        return [line.split() for line in done.stdout.splitlines()]
+
+    for library, option in (("libpolygrad.so", "-gD"), ("libpolygrad.a", "-g")):
+        symbols = [line[-2:] for line in lines("nm", option, library) if len(line) > 1]
+        assert [name for kind, name in symbols if kind not in "Uw"] == ["pg_get_api"]
+        used = {name.split("@")[0] for kind, name in symbols if kind == "U"}
+        assert {"malloc", "mmap"} <= used
+        assert (
+            used & {"abort", "exit", "_exit", "raise", "signal", "sigaction", "printf", "puts", "setlocale"}
+            == set()
+        )
+    objects = [path.name for path in folder.glob("*.o") if path.name != "all.o"]
+    assert len(objects) >= 10
+    for name in objects:
+        sizes = {
+            line[0]: int(line[1])
+            for line in lines("size", "-A", name)
+            if len(line) == 3 and line[0][0] == "."
+        }
+        assert {x: sizes.get(x, 0) for x in (".data", ".bss", ".tdata", ".tbss")} == {
+            ".data": 0, ".bss": 0, ".tdata": 0, ".tbss": 0,
+        }  # fmt: skip
