@@ -15,13 +15,13 @@ from typing import Any
 
 from polygrad.capture.step import CompiledStep, capture_step, input_specs
 from polygrad.distributed.agreement import facts_of_program, together
-from polygrad.distributed.buckets import BUCKET_BYTES, line_of, make_buckets, split
+from polygrad.distributed.buckets import BUCKET_BYTES, Bucket, line_of, make_buckets, split
 from polygrad.distributed.collectives import all_reduce, broadcast
 from polygrad.distributed.engine import Array
 from polygrad.distributed.group import group
 from polygrad.distributed.memory import buffer_of, exchange, memory_like
 from polygrad.distributed.reduction import WIRES, scatter_in_order, sum_in_order
-from polygrad.distributed.zero import Shards, check_elementwise, members_of, shard_key
+from polygrad.distributed.zero import Shards, check_elementwise, members_of, shard_key, shards_of
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, GradientError
 from polygrad.nn.clipping import clip_grad_value_
@@ -57,6 +57,7 @@ class DataParallel:
         rounded once more.
     accumulate: a batch consists of that many runs. Only the last one communicates and updates.
     shard_optimizer: ZeRO-1. The optimizer's state is divided between ranks: `opt.params` are shards then.
+        A second step with the same optimizer, for batches of another size, has the shards of the first.
     in_order: gradients are added up as a binary tree over all runs and ranks, so that the result has the same
         bits for any number of ranks, a power of two, as long as ranks times `accumulate` and the size of a
         part stay.
@@ -83,14 +84,21 @@ class DataParallel:
         self._model, self._opt, self._wire, self._in_order = model, opt, wire, in_order
         self._parts = accumulate * group().engine.size
         self._position = 0  # of the next run in the batch
-        equalize(model, opt)
-        self._params = [p for p in opt.params if p.requires_grad is not False]
-        keys = shard_key(opt)
-        joined = shard_optimizer or wire == "bfloat16"
-        self._buckets = make_buckets(
-            self._params, bucket_bytes, lambda p: keys[id(p)] if shard_optimizer else None, joined
-        )
-        self._shards = Shards(opt, self._buckets) if shard_optimizer else None
+        self._shards = shards_of(opt)
+        if self._shards is None:
+            equalize(model, opt)
+            self._params = [p for p in opt.params if p.requires_grad is not False]
+            self._buckets = self._make_buckets(bucket_bytes, shard_optimizer)
+            self._shards = Shards(opt, self._buckets) if shard_optimizer else None
+        elif shard_optimizer:
+            equalize(model)
+            self._buckets = self._shards.buckets
+            self._params = [p for b in self._buckets for p in b.params]
+        else:
+            raise ArgumentError(
+                "DataParallel: opt: expected an optimizer that is not divided, got one that another "
+                "DataParallel has divided: pass shard_optimizer=True"
+            )
         self._kinds = _kinds(accumulate, in_order)
         self._accumulators = self._make_accumulators()
         self._steps: dict[_Kind, CompiledStep] = {}
@@ -180,6 +188,12 @@ class DataParallel:
         """Write sums to the accumulators of a level."""
         for accumulator, x in zip(self._accumulators[level], sums):
             accumulator.assign(x)
+
+    def _make_buckets(self, nbytes: int, is_divided: bool) -> list[Bucket]:
+        """`is_divided`: the parameters of a bucket become one shard."""
+        keys = shard_key(self._opt)
+        joined = is_divided or self._wire == "bfloat16"
+        return make_buckets(self._params, nbytes, lambda p: keys[id(p)] if is_divided else None, joined)
 
     def _make_accumulators(self) -> dict[int, list[Tensor]]:
         levels = sorted({kind.kept for kind in self._kinds if kind.kept is not None})

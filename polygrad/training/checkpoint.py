@@ -12,10 +12,11 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from polygrad import nn
+from polygrad.distributed.zero import Piece
 from polygrad.errors import ArgumentError, PolygradError
 from polygrad.nn.sealed_files import Snapshot, read_sealed, take_snapshot
 from polygrad.tensor.tensor import Tensor
@@ -37,15 +38,20 @@ def seed_of(seed: int, *position: int) -> int:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a checkpoint has: Tensors, equal on all ranks, and the metadata of this rank's file."""
+    """What a checkpoint has: Tensors, equal on all ranks, the metadata of this rank's file, and its pieces of
+    Tensors that are divided between ranks."""
 
     tensors: Mapping[str, Tensor]
     metadata: Mapping[str, str]
+    pieces: Mapping[str, Piece] = field(default_factory=dict)
 
     def share(self, rank: int, ranks: int, attempt: str = "") -> Snapshot:
         """A copy of what is in the file of a rank. `attempt`: equal in all files of a checkpoint."""
         names = shares({name: int(t.nbytes()) for name, t in self.tensors.items()}, ranks)[rank]
-        return take_snapshot({k: self.tensors[k] for k in names}, {"attempt": attempt, **self.metadata})
+        tensors = {k: self.tensors[k] for k in names} | {k: x.elements for k, x in self.pieces.items()}
+        places = {k: [x.start, x.shape] for k, x in self.pieces.items()}
+        divided = {"pieces": json.dumps(places)} if places else {}
+        return take_snapshot(tensors, {"attempt": attempt, **divided, **self.metadata})
 
     def to_bytes(self) -> bytes:
         """The only file of a run of one process."""
@@ -87,12 +93,48 @@ def load_checkpoint(source: str | os.PathLike[str], run: TrainingRun) -> None:
 
 
 def read_parts(files: Sequence[Any], where: str) -> tuple[dict[str, Tensor], list[dict[str, str]]]:
-    """The Tensors of a checkpoint and the metadata of each file: paths, or bytes, called `where` in errors.
-    Raises ArgumentError for damaged ones, and those of several runs."""
+    """The Tensors of a checkpoint, whole, and the metadata of each file: paths, or bytes, called `where` in
+    errors. Raises ArgumentError for damaged ones, and those of several runs."""
     parts = [read_sealed(file, f"resume: {where}") for file in files]
     if len({metadata.get("attempt") for _, metadata in parts}) > 1:
         raise ArgumentError(f"resume: {where}: its files were written by different runs: choose an older one")
-    return {k: t for tensors, _ in parts for k, t in tensors.items()}, [metadata for _, metadata in parts]
+    out: dict[str, Tensor] = {}
+    pieces: dict[str, list[Piece]] = {}
+    for tensors, metadata in parts:
+        places = _places(metadata, where)
+        for name, t in tensors.items():
+            if name in places:
+                pieces.setdefault(name, []).append(Piece(t, *places[name]))
+            else:
+                out[name] = t
+    whole = {name: _joined(found, f"resume: {where}: {name}") for name, found in pieces.items()}
+    return out | whole, [metadata for _, metadata in parts]
+
+
+def _places(metadata: Mapping[str, str], where: str) -> dict[str, tuple[int, tuple[int, ...]]]:
+    """Where the pieces in a file begin, and the shapes of what they are pieces of. Raises ArgumentError."""
+    try:
+        found = json.loads(metadata.get("pieces", "{}"))
+        return {name: (int(start), tuple(map(int, shape))) for name, (start, shape) in found.items()}
+    except (TypeError, ValueError, AttributeError, RecursionError) as e:
+        raise ArgumentError(f"resume: {where}: the list of pieces is damaged: {e!r}") from e
+
+
+def _joined(pieces: Sequence[Piece], where: str) -> Tensor:
+    """The Tensor of all its pieces. Raises ArgumentError unless they have each of its elements once."""
+    ordered = sorted(pieces, key=lambda piece: piece.start)
+    shape, end = ordered[0].shape, 0
+    for piece in ordered:
+        if piece.shape != shape or piece.start != end or piece.elements.ndim != 1:
+            raise ArgumentError(
+                f"{where}: expected a piece of {shape} from element {end} on, got {piece.elements.shape} of "
+                f"{piece.shape} from {piece.start} on"
+            )
+        end += piece.elements.numel()
+    if end != math.prod(shape):
+        raise ArgumentError(f"{where}: expected pieces of all {math.prod(shape)} elements, got {end}")
+    first, *others = [piece.elements for piece in ordered]
+    return (first.cat(*others) if others else first).reshape(shape)
 
 
 def restore(files: Sequence[Any], run: TrainingRun, where: str) -> None:

@@ -6,10 +6,11 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from polygrad import nn
+from polygrad.distributed.zero import Piece, shards_of
 from polygrad.errors import ArgumentError, PolygradError
 from polygrad.tensor.core.generator import generator
 from polygrad.tensor.tensor import Tensor
@@ -37,9 +38,11 @@ class SavedState:
     keep, background: as of `Checkpoints`, also what they promise; SIGTERM ends the process in `advance`,
         after its checkpoint.
 
+    Of an optimizer that `DataParallel(shard_optimizer=True)` divides, each rank saves its own part, and any
+    number of ranks, divided or not, goes on from that.
+
     `step`: the calls of `advance` in all runs. Raises ArgumentError for a checkpoint that is damaged or of
-    other parts, and for an optimizer with other parameters than those of the models, as `shard_optimizer`
-    leaves it; OSError.
+    other parts, and for an optimizer that is divided before the block begins; OSError.
     """
 
     def __init__(
@@ -61,6 +64,12 @@ class SavedState:
         self._is_terminated: Callable[[], bool] = lambda: False
 
     def __enter__(self) -> SavedState:
+        divided = [name for name, x in self.parts.items() if shards_of(x) is not None]
+        if divided:
+            raise ArgumentError(
+                f"SavedState: {divided[0]}: expected an optimizer that is not divided yet: make the "
+                "DataParallel in the block, after the state is loaded"
+            )
         newest = self._writer.newest()
         if newest is not None:
             self._load([str(path) for path in checkpoint_files(newest)])
@@ -97,14 +106,15 @@ class SavedState:
             error.add_note(f"SavedState: {type(e).__name__}: {e}")
 
     def _contents(self) -> Contents:
-        self._check_optimizers()
         tensors: dict[str, Tensor] = {}
+        pieces: dict[str, Piece] = {}
         plain: dict[str, Any] = {}
         for part, x in self.parts.items():
-            state = x.state_dict() if hasattr(x, "load_state_dict") else nn.state.get_state_dict(x)
-            for name, value in state.items():
+            for name, value in _state_of(x).items():
                 if isinstance(value, Tensor):
                     tensors[f"{part}.{name}"] = value.detach()
+                elif isinstance(value, Piece):
+                    pieces[f"{part}.{name}"] = value
                 else:
                     plain[f"{part}.{name}"] = value
         random = {"seed": generator.seed, "positions": generator.positions}
@@ -115,23 +125,7 @@ class SavedState:
             "plain": plain,
             "random": random,
         }
-        return Contents(tensors, {"polygrad_state": _VERSION, "state": json.dumps(own)})
-
-    def _check_optimizers(self) -> None:
-        """One whose parameters are shards has another state on each rank."""
-        saved_ids = {
-            id(t)
-            for x in self.parts.values()
-            if not hasattr(x, "load_state_dict")
-            for t in nn.state.get_state_dict(x, buffers=True).values()
-        }
-        for part, x in self.parts.items():
-            params = getattr(x, "params", []) if hasattr(x, "load_state_dict") else []
-            if size() > 1 and any(id(p) not in saved_ids for p in params):
-                raise ArgumentError(
-                    f"SavedState: {part}: expected an optimizer of the parameters of the models that are "
-                    "saved: that of a DataParallel with shard_optimizer is divided among ranks"
-                )
+        return Contents(tensors, {"polygrad_state": _VERSION, "state": json.dumps(own)}, pieces)
 
     def _load(self, files: list[str]) -> None:
         where = files[0]
@@ -160,3 +154,13 @@ class SavedState:
         generator.reset(seed)
         generator.positions.update(positions)
         self.step = of_rank_0(step, "step")
+
+
+def _state_of(x: Any) -> Mapping[str, Any]:
+    """The state of a part of a run, by name: Tensors, this rank's pieces of divided ones, and values that
+    JSON can hold."""
+    shards = shards_of(x)
+    if shards is not None:
+        return shards.state_dict(x)
+    state: Mapping[str, Any] = x.state_dict() if hasattr(x, "load_state_dict") else nn.state.get_state_dict(x)
+    return state

@@ -3,6 +3,7 @@ all."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 import sys
@@ -216,6 +217,22 @@ def check_optimizer_state_is_divided() -> None:
     *_, divided = train(adam, shard_optimizer=True)
     # two states for each parameter; divided, these and a copy of the shard, a few elements padded
     assert abs(divided.optimizer_bytes - 1.5 * whole.optimizer_bytes / SIZE) < 1000
+
+
+def check_batches_of_two_sizes_share_a_divided_optimizer_to_1e_5() -> None:
+    def weights_after(make: Any, first: int, ranks: int) -> list[float]:
+        Tensor.manual_seed(1)
+        model = nn.Linear(12, 3)
+        opt = nn.optim.Adam(nn.state.get_parameters(model), lr=0.1)
+        xs = Tensor.randn(2 * SIZE, 12).realize()
+        parts = [xs[first * n : first * n + n * SIZE // ranks] for n in (2, 1)]
+        steps = [make(lambda model, x: model(x).square().mean(), model, opt, x) for x in parts]
+        for i in (0, 1, 0):
+            steps[i].run(parts[i])
+        return [x for p in nn.state.get_parameters(model) for x in p.flatten().tolist()]
+
+    found = weights_after(functools.partial(distributed.DataParallel, shard_optimizer=True), RANK, SIZE)
+    assert all(map(functools.partial(math.isclose, abs_tol=1e-5), found, weights_after(compile_step, 0, 1)))
 
 
 def check_batch_norm_is_that_of_the_whole_batch_to_1e_5() -> None:

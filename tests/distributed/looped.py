@@ -1,6 +1,7 @@
 """A rank of `test_training.py`: a loop with `DataParallel` and `SavedState`. Rank 0 prints its losses.
 
-Arguments: a folder, the step in which rank 1 is killed once, and "sharded" for ZeRO-1.
+Arguments: a folder, and options as JSON. `kill`: the step in which rank 1 is killed once. `until`: the last
+step. `sharded`: ZeRO-1. `parts`: a batch is that many parts, added up in order, whatever the number of ranks.
 """
 
 from __future__ import annotations
@@ -10,35 +11,58 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from polygrad import Tensor, distributed, nn
 from polygrad.training import SavedState
 
-folder, victim_step, sharded = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "sharded"
-distributed.init(timeout=20)
-rank, size = distributed.rank(), distributed.size()
-Tensor.manual_seed(5 + rank)
-model = nn.Linear(3, 1)
-optimizer = nn.optim.Adam(nn.state.get_parameters(model), lr=0.05)
-x = Tensor(np.random.default_rng(0).standard_normal((32, 3)).astype(np.float32))
-losses = []
-with SavedState(folder, every=2, model=model, optimizer=optimizer) as saved:
-    first, mark = saved.step, folder / "killed"
-    step = distributed.DataParallel(
-        lambda model, x: (model(x.dropout(0.2)) - x.sum(1, keepdim=True)).square().mean(),
-        model,
-        optimizer,
-        x[: 8 // size],
-        shard_optimizer=sharded,
-    )
-    for (rows,) in nn.data.batches(x, 8, seed=1, epochs=3, rank=rank, ranks=size, start=first):
-        step.run(rows)
-        losses.append(step.loss_value())
-        if saved.step + 1 == victim_step and rank == 1 and not mark.exists():
-            mark.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        saved.advance()
-if rank == 0:
-    print(json.dumps({"first": first, "losses": losses}))
+BATCH = 8
+
+
+def loss(model: Any, x: Tensor) -> Tensor:
+    return (model[1](model[0](x).tanh()) - x.sum(1, keepdim=True)).square().mean()
+
+
+def loss_with_dropout(model: Any, x: Tensor) -> Tensor:
+    return loss(model, x.dropout(0.2))
+
+
+def train(folder: Path, kill: int = -1, until: int = 12, sharded: bool = False, parts: int = 0) -> Any:
+    distributed.init(timeout=20)
+    rank, size = distributed.rank(), distributed.size()
+    Tensor.manual_seed(5 + rank)
+    model = [nn.Linear(3, 7), nn.Linear(7, 1)]
+    optimizer = nn.optim.Adam(nn.state.get_parameters(model), lr=0.05)
+    x = Tensor(np.random.default_rng(0).standard_normal((32, 3)).astype(np.float32))
+    runs = parts // size or 1
+    losses = []
+    with SavedState(folder, every=2, model=model, optimizer=optimizer) as saved:
+        first, mark = saved.step, folder / "killed"
+        step = distributed.DataParallel(
+            loss if parts else loss_with_dropout,
+            model,
+            optimizer,
+            x[: BATCH // size // runs],
+            shard_optimizer=sharded,
+            in_order=parts > 0,
+            accumulate=runs,
+        )
+        for (rows,) in nn.data.batches(x, BATCH, seed=1, epochs=3, rank=rank, ranks=size, start=first):
+            for part in rows.chunk(runs):
+                step.run(part)
+            losses.append(step.loss_value())
+            if saved.step + 1 == kill and rank == 1 and not mark.exists():
+                mark.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            saved.advance()
+            if saved.step == until:
+                break
+    return {"first": first, "losses": losses, "rank": rank}
+
+
+if __name__ == "__main__":
+    found = train(Path(sys.argv[1]), **json.loads(sys.argv[2]))
+    if found["rank"] == 0:
+        print(json.dumps(found))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polygrad import Tensor, compile_step, nn
+from polygrad import Tensor, compile_step, distributed, nn
 from polygrad.errors import ArgumentError
 from polygrad.training import SavedState
 from polygrad.training.checkpoint_files import CheckpointFolder
@@ -75,6 +75,17 @@ def test_sigterm_saves_the_step_and_reaches_its_handler(tmp_path: Path) -> None:
     finally:
         signal.signal(signal.SIGTERM, before)
     assert train(tmp_path / "a") == whole[5:]
+
+
+def test_an_optimizer_that_is_divided_before_the_block_is_refused(tmp_path: Path) -> None:
+    model = nn.Linear(3, 1)
+    optimizer = nn.optim.Adam(nn.state.get_parameters(model), lr=0.05)
+    loss = lambda model, x: model(x).square().mean()
+    distributed.DataParallel(loss, model, optimizer, Tensor.ones(4, 3), shard_optimizer=True)
+    with pytest.raises(
+        ArgumentError, match="SavedState: optimizer: expected an optimizer that is not divided"
+    ):
+        SavedState(tmp_path, model=model, optimizer=optimizer).__enter__()
 
 
 def test_what_is_refused(tmp_path: Path) -> None:
