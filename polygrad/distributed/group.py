@@ -27,6 +27,7 @@ from typing import Any
 
 from polygrad.distributed.engine import Engine, Single
 from polygrad.distributed.launch import Launch, find_launch
+from polygrad.engine.recording import watch
 from polygrad.errors import ArgumentError, DistributedError, RankError
 
 _LOOK = 0.05  # seconds between two looks at notices
@@ -43,7 +44,6 @@ class Work:
 
     def __init__(self, number: int, label: str, call: Callable[[], None]) -> None:
         self.number, self.label, self.call = number, label, call
-        self.seconds = 0.0  # how long the call took
         self.error: BaseException | None = None
         self.ended = threading.Event()
 
@@ -53,7 +53,9 @@ class Work:
             self.call()
         except BaseException as e:
             self.error = e
-        self.seconds = time.perf_counter() - started
+        exchanges = watch.exchanges
+        if exchanges is not None:
+            exchanges.append((self.label, started, time.perf_counter()))
         self.ended.set()
 
 

@@ -95,13 +95,15 @@ class Recording:
 class Watch:
     """`recording`: the active capture. `executed`: the number of Programs that ran outside of captures.
     `replays`: the number of runs of captured steps that wrote to memory that they do not own. `runner`: runs
-    Programs instead of their executables while a profile is taken.
+    Programs instead of their executables while a profile or a trace is taken. `exchanges`: the label, the
+    start and the end of each exchange while a trace is taken.
     """
 
     recording: Recording | None = None
     executed: int = 0
     replays: int = 0
     runner: Runner | None = None
+    exchanges: list[tuple[str, float, float]] | None = None
 
     def forbid(self, what: str, remedy: str) -> None:
         """Raises CaptureError when a function is being captured: it cannot do `what`."""

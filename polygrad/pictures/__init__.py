@@ -14,17 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from polygrad.engine.profile import profile
+    from polygrad.engine.trace import trace
     from polygrad.pictures.curves import chart
     from polygrad.pictures.launches import timeline
     from polygrad.pictures.nodes import graph
 
-__all__ = ["chart", "graph", "profile", "timeline"]
+__all__ = ["chart", "graph", "profile", "timeline", "trace"]
 
 _LATE = {
     "chart": "polygrad.pictures.curves",
     "graph": "polygrad.pictures.nodes",
     "profile": "polygrad.engine.profile",
     "timeline": "polygrad.pictures.launches",
+    "trace": "polygrad.engine.trace",
 }
 
 

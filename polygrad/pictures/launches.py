@@ -1,4 +1,5 @@
-"""The launches of one call, one below the other: each a bar from where it starts, as long as it takes."""
+"""What one call does, over time: its launches, one below the other, each a bar from where it starts, as long
+as it takes; or its Programs and exchanges."""
 
 from __future__ import annotations
 
@@ -7,18 +8,26 @@ import re
 from polygrad.engine.explain import work
 from polygrad.engine.profile import Profile
 from polygrad.engine.report import count_of, time_of
+from polygrad.engine.trace import Trace
+from polygrad.pictures.spans import spans
 from polygrad.pictures.svg import CHARACTER, GRID, LINE, MUTED, SERIES, document, element, text, title
 
 _WIDTH, _TOP, _ROW, _MARGIN, _RIGHT = 860, 44, 18, 14, 270
 
 
-def timeline(profile: Profile) -> str:
-    """The launches of a profile in order, with their times, operations and memory, as SVG text.
+def timeline(found: Profile | Trace) -> str:
+    """The launches of a profile in order, with their times, operations and memory, or the Programs and
+    exchanges of a trace over time, as SVG text.
 
         timeline(profile(lambda: step.run(x, y)))
+        timeline(trace(lambda: step.run(x, y)))
 
-    The longest launch is as dark as it gets. Times are means over the profile's rounds.
+    The longest launch is as dark as it gets. Times of a profile are means over its rounds.
     """
+    return spans(found) if isinstance(found, Trace) else _launches(found)
+
+
+def _launches(profile: Profile) -> str:
     launches = profile.launches
     names = [re.sub(r"_[0-9a-f]{16}$", "", x.origin.kernel.name) for x in launches]
     left = _MARGIN + max(map(len, names), default=0) * CHARACTER + 12

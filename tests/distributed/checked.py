@@ -13,7 +13,9 @@ import pytest
 
 from polygrad import Tensor, TinyJit, compile_step, distributed, dtypes, nn
 from polygrad.distributed.group import group
+from polygrad.engine.trace import EXCHANGE, PROGRAM
 from polygrad.errors import ArgumentError, CaptureError, RankError, ShapeError
+from polygrad.pictures import trace
 
 distributed.init()
 RANK, SIZE = distributed.rank(), distributed.size()
@@ -246,6 +248,10 @@ def check_exchanges_begin_before_backward_ends() -> None:
     kinds = [type(s).__name__ for s in step.step._step.captured.steps]
     first, last = kinds.index("BeginStep"), len(kinds) - 1 - kinds[::-1].index("BeginStep")
     assert "ProgramStep" in kinds[first:last] and "EndStep" not in kinds[:last]
+    found = trace(step.run)
+    exchanges = found.of_kind(EXCHANGE)
+    assert len(exchanges) == kinds.count("BeginStep")
+    assert exchanges[0].start < found.of_kind(PROGRAM)[-1].start
 
 
 def check_random_numbers_differ_between_ranks() -> None:

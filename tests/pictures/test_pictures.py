@@ -10,6 +10,7 @@ import pytest
 
 from polygrad import Tensor, TinyJit
 from polygrad.engine.report import count_of, time_of
+from polygrad.engine.trace import EXCHANGE, PROGRAM, Span, Trace
 from polygrad.errors import ArgumentError
 from polygrad.pictures import chart, graph, profile, timeline
 from polygrad.pictures.curves import round_ticks
@@ -135,6 +136,21 @@ def test_a_timeline_has_a_bar_for_each_launch() -> None:
     assert texts(picture)[0].startswith(f"{len(found.launches)} launches")
     starts = [float(b.get("x", "0")) for b in bars]
     assert starts == sorted(starts)
+
+
+def test_a_timeline_of_a_trace_has_a_bar_for_each_span_where_it_is() -> None:
+    spans = [Span(PROGRAM, "a", 0.0, 0.5), Span(EXCHANGE, "b < c", 0.5, 1.0), Span(PROGRAM, "d", 0.5, 0.75)]
+    picture = timeline(Trace(tuple(spans), 1.0))
+    bars = [r for r in ElementTree.fromstring(picture).iter(f"{SVG}rect") if r.get("fill-opacity")]
+    assert [bar[0].text for bar in bars] == [
+        "a: 500 ms from 0 µs on", "d: 250 ms from 500 ms on", "b < c: 500 ms from 500 ms on"
+    ]  # fmt: skip
+    (x1, w1, y1), (x2, w2, y2), (x3, w3, y3) = (
+        [float(bar.get(k, "0")) for k in ("x", "width", "y")] for bar in bars
+    )
+    assert x1 + w1 == pytest.approx(x2) and x2 == x3 and w3 == pytest.approx(2 * w2) == pytest.approx(w1)
+    assert y1 == y2 < y3
+    assert texts(picture)[0] == "2 Programs 750 ms, 1 exchange 500 ms, 250 ms of it meanwhile, 1.00 s in all"
 
 
 @pytest.mark.parametrize(
