@@ -15,6 +15,7 @@ LAUNCHERS = ("mpirun", "torchrun")
 # PyPI's MPICH beside Python, whose library mpi4py loads then, or the machine's MPI.
 _BESIDE = Path(sys.prefix) / "bin" / "mpirun"
 MPIRUN = str(_BESIDE) if _BESIDE.exists() else shutil.which("mpirun")
+IS_OPEN_MPI = MPIRUN is not None and not (Path(MPIRUN).parent / "mpiexec.hydra").exists()
 _MISSING = {
     "mpirun": "no mpirun is installed" if MPIRUN is None
     else "mpi4py is not installed" if importlib.util.find_spec("mpi4py") is None else "",

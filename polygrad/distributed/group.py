@@ -292,7 +292,7 @@ def _open(name: str, launch: Launch) -> Engine:
             f"pip install '{extra}'"
         )
     module: Any = importlib.import_module(f"polygrad.distributed.{name}")
-    made: Engine = module.MPIEngine() if name == "mpi" else module.TorchEngine(launch)
+    made: Engine = (module.MPIEngine if name == "mpi" else module.TorchEngine)(launch)
     return made
 
 

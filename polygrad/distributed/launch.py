@@ -20,9 +20,10 @@ _TORCH = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """`launcher`: for people. `engine`: that of its ranks, "mpi", "torch" or "single". `rank`, `size`: where
-    the engine has to be told. `address`: of rank 0's machine, likewise. `restarts`: how often
-    the launcher has started all ranks again."""
+    """`launcher`: for people. `engine`: that of its ranks, "mpi", "torch" or "single". `rank`: where the
+    engine has to be told. `size`: likewise, and with MPI where the launcher says it. `address`: of rank 0's
+    machine, where the engine has to be told. `restarts`: how often the launcher has started all ranks
+    again."""
 
     launcher: str
     engine: str
@@ -39,7 +40,7 @@ def find_launch(variables: Mapping[str, str]) -> Launch:
         return _of_torch("torchrun", variables)
     for name in _MPI_SIZES:
         if name in variables:
-            return Launch("mpirun", "mpi")
+            return Launch("mpirun", "mpi", size=_integer(variables, name))
     steps = "SLURM_STEP_ID" in variables and _integer(variables, "SLURM_STEP_NUM_TASKS") > 1
     if any(name in variables for name in _MPI_RANKS):
         return Launch("srun" if steps else "mpirun", "mpi")

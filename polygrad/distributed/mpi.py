@@ -15,6 +15,7 @@ from typing import Any
 from mpi4py import MPI
 
 from polygrad.distributed.engine import Array, Engine
+from polygrad.distributed.launch import Launch
 from polygrad.errors import DistributedError
 
 _OPS = {"sum": MPI.SUM, "max": MPI.MAX, "min": MPI.MIN}
@@ -24,7 +25,7 @@ _PATIENCE = 2.0
 
 
 class MPIEngine(Engine):
-    def __init__(self) -> None:
+    def __init__(self, launch: Launch) -> None:
         if MPI.Query_thread() != MPI.THREAD_MULTIPLE:
             raise DistributedError(
                 "init: expected an MPI that is thread-safe (MPI_THREAD_MULTIPLE), got "
@@ -33,6 +34,11 @@ class MPIEngine(Engine):
         self._comm = MPI.COMM_WORLD.Dup()
         self._control = MPI.COMM_WORLD.Dup()
         self.rank, self.size = self._comm.Get_rank(), self._comm.Get_size()
+        if self.size == 1 < launch.size:
+            raise DistributedError(
+                f"init: {launch.launcher} has started {launch.size} ranks, but mpi4py uses {_library()}, "
+                "which finds one: start the program with that library's mpirun, or install mpi4py for yours"
+            )
         machine = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
         self.local_rank = machine.Get_rank()
         machine.Free()

@@ -17,7 +17,6 @@ import ranks
 pytestmark = pytest.mark.slow
 PROGRAM = Path(__file__).parent / "failing.py"
 SECONDS = 10.0
-IS_OPEN_MPI = ranks.MPIRUN is not None and not (Path(ranks.MPIRUN).parent / "mpiexec.hydra").exists()
 
 
 def assert_named(folder: Path, message: str) -> None:
@@ -53,7 +52,7 @@ def test_all_others_get_an_error_that_names_the_rank(
 
 
 @ranks.needs_mpirun
-@pytest.mark.skipif(not IS_OPEN_MPI, reason="MPICH's launcher ends all ranks at once")
+@pytest.mark.skipif(not ranks.IS_OPEN_MPI, reason="MPICH's launcher ends all ranks at once")
 def test_a_rank_that_is_killed_is_named_by_the_others(tmp_path: Path) -> None:
     """Ranks that go on, as Open MPI's do if it is told so."""
     ranks.run("mpirun", 3, PROGRAM, "kill", tmp_path, options=("--enable-recovery",))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
+import ranks
 
 from polygrad.distributed.launch import Launch, find_launch, first_host
 from polygrad.errors import ArgumentError
@@ -15,8 +19,8 @@ SLURM = {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "3",
     ("variables", "expected"),
     [
         ({}, Launch("nobody", "single")),
-        ({"OMPI_COMM_WORLD_SIZE": "2", "PMIX_RANK": "1"}, Launch("mpirun", "mpi")),
-        ({"PMI_SIZE": "2", "PMI_RANK": "1"}, Launch("mpirun", "mpi")),
+        ({"OMPI_COMM_WORLD_SIZE": "2", "PMIX_RANK": "1"}, Launch("mpirun", "mpi", size=2)),
+        ({"PMI_SIZE": "2", "PMI_RANK": "1"}, Launch("mpirun", "mpi", size=2)),
         (TORCH | {"TORCHELASTIC_RUN_ID": "x"}, Launch("torchrun", "torch", 3, 4, 1, ("a", 29500))),
         (TORCH, Launch("RANK and WORLD_SIZE", "torch", 3, 4, 1, ("a", 29500))),
         (SLURM | {"PMIX_RANK": "3"}, Launch("srun", "mpi")),
@@ -67,3 +71,18 @@ def test_half_of_a_launcher_is_an_error(variables: dict[str, str], message: str)
 )
 def test_the_first_host_of_a_list(nodes: str, host: str) -> None:
     assert first_host(nodes) == host
+
+
+@pytest.mark.e2e
+@ranks.needs_mpirun
+def test_a_launcher_of_another_mpi_is_an_error() -> None:
+    """Its ranks would train without each other."""
+    variables = {"OMPI_COMM_WORLD_SIZE": "2"} if not ranks.IS_OPEN_MPI else {"MV2_COMM_WORLD_SIZE": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", "from polygrad import distributed; distributed.init()"],
+        env=ranks.environment(**variables),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode != 0
+    assert "mpirun has started 2 ranks, but mpi4py uses " in done.stderr and "which finds one" in done.stderr
