@@ -2,8 +2,8 @@
 
 `python -m bench breadth --only REGEX --host HOST --device DEVICE --threads N` runs some of its rows,
 `python -m bench gpu --part cuda` those that need an NVIDIA GPU, with `--small` on sizes that only show that
-they run, and `python -m bench models --host chromium` those in the page. The suite onnx has `--host` and
-`--only`.
+they run, as `python -m bench distributed --small` does, and `python -m bench models --host chromium` those in
+the page. The suite onnx has `--host` and `--only`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ def main() -> None:
     parser.add_argument(
         "--part", default="all", choices=("all", "page", "cuda"), help="gpu: some of its rows"
     )
-    parser.add_argument("--small", action="store_true", help="gpu: the rows on CUDA on small sizes")
+    parser.add_argument(
+        "--small", action="store_true", help="distributed, gpu: the rows on CUDA: on small sizes"
+    )
     arguments = parser.parse_args()
     chosen = {name: getattr(arguments, name) for name in ("only", "host", "device", "threads")}
     given = [name for name, value in chosen.items() if value]
@@ -91,9 +93,11 @@ def main() -> None:
         parser.error(f"--host: expected {CPYTHON} or {CHROMIUM} for the suite {arguments.suite}, got {NODE}")
     if arguments.suite == "onnx" and arguments.only and arguments.save:
         parser.error("--save: expected no --only for the suite onnx, whose mean is of all rows")
-    of_gpu = arguments.part != "all" or arguments.small
-    if of_gpu and arguments.suite != "gpu":
-        parser.error("--part and --small: expected the suite gpu")
+    of_gpu = arguments.suite == "gpu" and (arguments.part != "all" or arguments.small)
+    if arguments.part != "all" and arguments.suite != "gpu":
+        parser.error("--part: expected the suite gpu")
+    if arguments.small and arguments.suite not in ("distributed", "gpu"):
+        parser.error("--small: expected the suite distributed or gpu")
     if arguments.small and arguments.save:
         parser.error("--small: expected no --save, as its figures mean nothing")
     runs = SUITES | {
@@ -101,6 +105,11 @@ def main() -> None:
         "models": functools.partial(page_models.run_everywhere, host=arguments.host),
         "onnx": functools.partial(onnx.run, only=arguments.only, host=arguments.host),
         "gpu": functools.partial(gpu.run, part=arguments.part, small=arguments.small),
+        "distributed": functools.partial(
+            distributed.run,
+            small=arguments.small,
+            picture=distributed.PICTURE if arguments.save else None,
+        ),
     }
     for suite in SUITES if arguments.suite == "all" else [arguments.suite]:
         found = []

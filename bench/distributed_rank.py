@@ -1,60 +1,89 @@
-"""One rank of the suite `distributed`: `python -m bench.distributed_rank LIBRARY KIND SECONDS`, prints JSON.
+"""One rank of the suite `distributed`: `python -m bench.distributed_rank --help`; rank 0 prints JSON.
 
-LIBRARY: polygrad, or torch with DistributedDataParallel. KIND: a step of "mlp" or "block"; "mlp-alone" or
-"block-alone", without communication; "all-reduce", of 100 MB, or "all-reduce-engine", the engine's own call.
-A rank has one core of its own.
+Kinds: a data-parallel step of "mlp" or "block"; "mlp-alone" or "block-alone", without communication;
+"all-reduce" of a Tensor of 100 MB, or "all-reduce-engine", the engine's own call: seconds of each. "hidden":
+what part of the time of exchanges in a step of "mlp" a Program runs.
+A rank has one core of its own, where there are enough.
 """
 
+import argparse
 import functools
 import itertools
 import json
 import os
 import statistics
-import sys
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-WIDTHS = (1024, 2048, 2048, 2048)  # 10.5 million parameters
-ROWS = 256
-WIDTH, HEADS, LENGTH, TEXTS = 768, 12, 128, 4  # a block of GPT-2
-REDUCED = 25_000_000  # float32 numbers
-MIN_STEPS = 3
+ROUNDS = 3  # in which all kinds take their turn
+MIN_STEPS = 2
+TIMEOUT = 200.0  # seconds for the other ranks to compile
 
 
-def polygrad_step(kind: str, alone: bool) -> Any:
+@dataclass(frozen=True)
+class Sizes:
+    """Of the MLP its widths and rows, of the block its width, heads, and texts of some tokens; float32
+    numbers of a sum; and the bytes of buckets in the timeline."""
+
+    widths: tuple[int, ...] = (1024, 2048, 2048, 2048)  # 10.5 million parameters
+    rows: int = 256
+    width: int = 768  # a block of GPT-2
+    heads: int = 12
+    length: int = 128
+    texts: int = 4
+    reduced: int = 25_000_000
+    bucket: int = 4 << 20
+
+
+LARGE = Sizes()
+SMALL = Sizes((64, 96, 96, 96), 8, 64, 4, 16, 2, 100_000, 1 << 12)
+
+
+def polygrad_step(kind: str, alone: bool, sizes: Sizes) -> Any:
     """A function that takes a step."""
+    step, x = polygrad_work(kind, alone, sizes)
+    return lambda: (step.run(x), step.loss_value())
+
+
+def polygrad_work(kind: str, alone: bool, sizes: Sizes, **options: Any) -> Any:
+    """A step and its input. `options`: of DataParallel."""
     from polygrad import Tensor, compile_step, distributed, nn
 
     class MLP:
         def __init__(self) -> None:
-            self.layers = [nn.Linear(a, b) for a, b in itertools.pairwise(WIDTHS)]
+            self.layers = [nn.Linear(a, b) for a, b in itertools.pairwise(sizes.widths)]
 
         def __call__(self, x: Any) -> Any:
             for layer in self.layers[:-1]:
                 x = layer(x).relu()
             return self.layers[-1](x)
 
-    model = MLP() if kind == "mlp" else nn.TransformerBlock(WIDTH, HEADS)
-    shape = (ROWS, WIDTHS[0]) if kind == "mlp" else (TEXTS, LENGTH, WIDTH)
-    x = Tensor.randn(*shape).contiguous().realize()
+    model = MLP() if kind == "mlp" else nn.TransformerBlock(sizes.width, sizes.heads)
+    x = Tensor.randn(*_shape(kind, sizes)).contiguous().realize()
     optimizer = nn.optim.SGD(nn.state.get_parameters(model), lr=1e-4)
-    make = compile_step if alone else distributed.DataParallel
-    step = make(lambda model, x: model(x).square().mean(), model, optimizer, x)
-    return lambda: (step.run(x), step.loss_value())
+    make = compile_step if alone else functools.partial(distributed.DataParallel, **options)
+    return make(lambda model, x: model(x).square().mean(), model, optimizer, x), x
 
 
-def torch_step(kind: str, alone: bool) -> Any:
+def _shape(kind: str, sizes: Sizes) -> tuple[int, ...]:
+    return (sizes.rows, sizes.widths[0]) if kind == "mlp" else (sizes.texts, sizes.length, sizes.width)
+
+
+def torch_step(kind: str, alone: bool, sizes: Sizes) -> Any:
     import torch
     from torch import nn
 
     if kind == "mlp":
-        layers = [m for a, b in itertools.pairwise(WIDTHS) for m in (nn.Linear(a, b), nn.ReLU())]
+        layers = [m for a, b in itertools.pairwise(sizes.widths) for m in (nn.Linear(a, b), nn.ReLU())]
         model: Any = nn.Sequential(*layers[:-1])
     else:
         model = nn.TransformerEncoderLayer(
-            WIDTH, HEADS, 4 * WIDTH, 0.0, "gelu", batch_first=True, norm_first=True
+            sizes.width, sizes.heads, 4 * sizes.width, 0.0, "gelu", batch_first=True, norm_first=True
         )
-    x = torch.randn((ROWS, WIDTHS[0]) if kind == "mlp" else (TEXTS, LENGTH, WIDTH))
+    x = torch.randn(_shape(kind, sizes))
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
     parallel = model if alone else nn.parallel.DistributedDataParallel(model)
 
@@ -68,67 +97,125 @@ def torch_step(kind: str, alone: bool) -> Any:
     return step
 
 
-def all_reduce(library: str, by_engine: bool) -> Any:
+def all_reduce(by_engine: bool, sizes: Sizes) -> Any:
     import numpy as np
 
-    if library == "torch":
-        import torch
-
-        t = torch.zeros(REDUCED)
-        return lambda: torch.distributed.all_reduce(t)
     from polygrad import Tensor, distributed
     from polygrad.distributed.group import group
 
     if by_engine:
-        array = np.zeros(REDUCED, np.float32)
+        array = np.zeros(sizes.reduced, np.float32)
         return lambda: group().engine.all_reduce(array, "sum")
-    x = Tensor.zeros(REDUCED).contiguous().realize()
+    x = Tensor.zeros(sizes.reduced).contiguous().realize()
     return functools.partial(distributed.all_reduce_, x)
 
 
-def main(library: str, kind: str, seconds: float) -> None:
-    local = int(os.environ.get("LOCAL_RANK", os.environ.get("OMPI_COMM_WORLD_LOCAL_RANK", 0)))
-    cores = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {cores[local % len(cores)]})
-    name, _, how = kind.partition("-")
-    if library == "torch":
-        import torch
+def hidden(sizes: Sizes, picture: Path | None) -> float:
+    """The part of the exchanges' time in which a Program runs. `picture`: where the timeline is drawn."""
+    from polygrad import distributed
+    from polygrad.pictures import timeline, trace
 
-        torch.set_num_threads(1)
-        torch.distributed.init_process_group("gloo")
-        rank, barrier = torch.distributed.get_rank(), torch.distributed.barrier
-    else:
+    step, x = polygrad_work("mlp", False, sizes, bucket_bytes=sizes.bucket)
+    found = trace(functools.partial(step.run, x))
+    if picture is not None and distributed.rank() == 0:
+        picture.write_text(timeline(found), encoding="utf-8")
+    return found.hidden / sum(span.seconds for span in found.of_kind("exchange"))
+
+
+def make(library: str, kind: str, sizes: Sizes) -> Callable[[], object]:
+    name, _, how = kind.partition("-")
+    if name == "all":
+        return all_reduce(how.endswith("engine"), sizes)
+    return (torch_step if library == "torch" else polygrad_step)(name, how == "alone", sizes)
+
+
+class Ranks:
+    """What both libraries' processes do together."""
+
+    def __init__(self, library: str) -> None:
+        self._is_torch = library == "torch"
+        if self._is_torch:
+            import torch
+
+            torch.set_num_threads(1)
+            torch.distributed.init_process_group("gloo")
+            self.rank, self.size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+            self.barrier: Callable[[], object] = torch.distributed.barrier
+        else:
+            from polygrad import distributed
+
+            distributed.init(timeout=TIMEOUT)
+            self.rank, self.size, self.barrier = distributed.rank(), distributed.size(), distributed.barrier
+
+    def of_rank_0(self, value: Any) -> Any:
+        if self._is_torch:
+            import torch
+
+            values = [value]
+            torch.distributed.broadcast_object_list(values)
+            return values[0]
         from polygrad import distributed
 
-        distributed.init(timeout=200)
-        rank, barrier = distributed.rank(), distributed.barrier
-    if name == "all":
-        step = all_reduce(library, how.endswith("engine"))
-    else:
-        step = (torch_step if library == "torch" else polygrad_step)(name, how == "alone")
-    for _ in range(2):
-        step()
-    barrier()
-    found: list[float] = []
-    # all ranks take as many steps
-    first = time.perf_counter()
-    step()
-    count = max(MIN_STEPS, int(seconds / (time.perf_counter() - first)))
-    if library == "torch":
-        counts = [None] * torch.distributed.get_world_size()
-        torch.distributed.all_gather_object(counts, count)
-    else:
-        counts = distributed.all_gather_json(count)
-    for _ in range(counts[0]):
+        return distributed.broadcast_json(value)
+
+    def close(self) -> None:
+        self.barrier()
+        if self._is_torch:
+            import torch
+
+            torch.distributed.destroy_process_group()
+
+
+def measure(steps: dict[str, Callable[[], object]], seconds: float, ranks: Ranks) -> dict[str, float]:
+    """The best median of some rounds, of each; all ranks take as many steps."""
+    counts = {}
+    for kind, step in steps.items():
+        for _ in range(2):
+            step()
+        ranks.barrier()
         start = time.perf_counter()
         step()
-        found.append(time.perf_counter() - start)
-    barrier()
-    if rank == 0:
-        print(json.dumps({"seconds": statistics.median(found)}), flush=True)
-    if library == "torch":
-        torch.distributed.destroy_process_group()
+        took = time.perf_counter() - start
+        counts[kind] = ranks.of_rank_0(max(MIN_STEPS, int(seconds / ROUNDS / took)))
+    best: dict[str, float] = {}
+    for _ in range(ROUNDS):
+        for kind, step in steps.items():
+            found = []
+            ranks.barrier()
+            for _ in range(counts[kind]):
+                start = time.perf_counter()
+                step()
+                found.append(time.perf_counter() - start)
+            best[kind] = min(best.get(kind, float("inf")), statistics.median(found))
+    return best
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.distributed_rank")
+    parser.add_argument("library", choices=("polygrad", "torch"))
+    parser.add_argument("kinds", help="separated by commas")
+    parser.add_argument("ranks", type=int)
+    parser.add_argument("seconds", type=float, help="of each kind")
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--picture", type=Path, help="the file of the timeline of the kind hidden")
+    arguments = parser.parse_args()
+    names = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID")  # of torch, Open MPI, MPICH
+    local = next((int(os.environ[name]) for name in names if name in os.environ), 0)
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[local % len(cores)]})
+    ranks = Ranks(arguments.library)
+    if ranks.size != arguments.ranks:
+        raise SystemExit(f"expected {arguments.ranks} ranks, got {ranks.size}")
+    sizes = SMALL if arguments.small else LARGE
+    kinds = arguments.kinds.split(",")
+    timed = {kind: make(arguments.library, kind, sizes) for kind in kinds if kind != "hidden"}
+    found = measure(timed, arguments.seconds, ranks)
+    if "hidden" in kinds:
+        found["hidden"] = hidden(sizes, arguments.picture)
+    if ranks.rank == 0:
+        print(json.dumps(found), flush=True)
+    ranks.close()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], float(sys.argv[3]))
+    main()
