@@ -70,12 +70,13 @@ class Link:
 
 @dataclass(frozen=True)
 class Plan:
-    """`bucket`: bytes of float32 gradients. `wire`: bytes of a number that is sent. `zero`: ZeRO-1, in which
-    each rank has a part of the optimizer's state, so gradients are reduced to parts and weights are gathered
-    from parts. `accumulate`: batches of a step, of which the last one communicates. `algorithm`: "ring",
-    "halving", or the better one, "best"."""
+    """`bucket`: bytes of float32 gradients; `edge`: of the first and the last bucket, if that is less.
+    `wire`: bytes of a number that is sent. `zero`: ZeRO-1, in which each rank has a part of the optimizer's
+    state, so gradients are reduced to parts and weights are gathered from parts. `accumulate`: batches of a
+    step, of which the last one communicates. `algorithm`: "ring", "halving", or the better one, "best"."""
 
     bucket: float = 25 * MB
+    edge: float = 1 * MB
     wire: int = 4
     zero: bool = False
     overlap: bool = True
@@ -119,20 +120,31 @@ def simulate(work: Workload, link: Link, ranks: int, plan: Plan | None = None) -
     compute = 3 * plan.accumulate * forward + work.optimizer()
     now = 3 * (plan.accumulate - 1) * forward + forward
     free = total = waiting = 0.0  # when the link is free; seconds it was busy; bytes of the open bucket
+    limit = min(plan.edge, plan.bucket)
+    ends = {0, _in_last_bucket(work.layers, limit)} if plan.overlap else {0}
     for i in reversed(range(len(work.layers))):
         now = _later(now, 2 * work.forward(work.layers[i]), free, link.takes)
         waiting += 4 * work.layers[i].parameters
-        if i == 0 or (waiting >= plan.bucket and plan.overlap):
+        if i in ends or (waiting >= limit and plan.overlap):
             seconds = all_reduce(ranks, waiting / 4 * plan.wire, link, plan.algorithm)
             seconds /= 2 if plan.zero else 1
             free = max(now, free) + seconds
             total += seconds
-            waiting = 0.0
+            waiting, limit = 0.0, plan.bucket
     end = max(now, free)
     if not plan.zero:
         return StepTime(end + work.optimizer(), compute, total)
     gather = all_reduce(ranks, work.parameters * plan.wire, link, plan.algorithm) / 2
     return StepTime(end + work.optimizer(1 / ranks) + gather, compute, total + gather)
+
+
+def _in_last_bucket(layers: Sequence[Layer], edge: float) -> int:
+    """The number of layers in the last bucket: those at the front that have so many bytes, at least one with
+    parameters; 0 if all have no more, which are one bucket then."""
+    sizes = list(itertools.accumulate(4.0 * layer.parameters for layer in layers))
+    if sizes[-1] <= edge:
+        return 0
+    return max(sum(size <= edge for size in sizes), next(i for i, size in enumerate(sizes, 1) if size))
 
 
 def _later(now: float, seconds: float, busy_until: float, takes: float) -> float:

@@ -52,7 +52,8 @@ class DataParallel:
             step.run(x, y)
 
     fn, model, opt, inputs: as of `compile_step`. What `fn` returns besides the loss is this rank's.
-    bucket_bytes: gradients are exchanged in buckets of about this size, while others are computed.
+    bucket_bytes: gradients are exchanged in buckets of about this size, while others are computed; in the
+        first and the last bucket are at most about 1 MB.
     wire: "float32", or "bfloat16": gradients are rounded to 16 bits to be sent, added up in float32, and
         rounded once more.
     accumulate: a batch consists of that many runs. Only the last one communicates and updates.

@@ -51,11 +51,12 @@ def test_a_collective_takes_what_its_algorithm_takes() -> None:
         (1e30, SMALL, 6.0),  # the network is no limit
         (10 * MB, SMALL, 7.0),  # the first bucket is hidden behind 2 s, the last one takes 1 s
         (10 * MB, Plan(bucket=5 * MB, overlap=False), 8.0),
-        (10 * MB, Plan(), 8.0),  # both layers are one bucket
         (2.5 * MB, SMALL, 12.0),  # 4 s each, from second 4 on
         (2.5 * MB, Plan(bucket=5 * MB, wire=2), 8.0),
         (10 * MB, Plan(bucket=5 * MB, zero=True), 7.5),  # 0.5 s to the part, 1 s to gather 20 MB
         (2.5 * MB, Plan(bucket=5 * MB, accumulate=3), 24.0),
+        (10 * MB, Plan(), 7.0),  # the first bucket is small, so it has the second layer alone
+        (10 * MB, Plan(edge=30 * MB), 8.0),
     ],
 )
 def test_a_step_of_two_layers(bandwidth: float, plan: Plan, seconds: float) -> None:

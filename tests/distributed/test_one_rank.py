@@ -158,6 +158,21 @@ def test_buckets_are_filled_from_the_last_parameter() -> None:
     assert [b.params for b in many] == [(params[3],), (params[2], params[1]), (params[0],)]
     keyed = make_buckets(params[1:], 1 << 30, lambda p: p.shape[0] > 10, joined=True)
     assert [len(b.params) for b in keyed] == [2, 1]
+    four = [Tensor.zeros(30) for _ in range(4)]
+    interleaved = make_buckets(four, 200, lambda p: any(p is x for x in four[::2]), joined=True)
+    # in the order in which their last gradients are computed
+    assert [b.params for b in interleaved] == [(four[2],), (four[3], four[1]), (four[0],)]
+
+
+def test_the_first_and_the_last_bucket_are_small() -> None:
+    params = [Tensor.empty(n) for n in (100_000, 50_000, 200_000, *[100_000] * 20, 30, 250_000, 20_000)]
+    sizes = [len(b.params) for b in make_buckets(params, 2 << 20, lambda p: None, joined=True)]
+    assert sizes == [2, 7, 6, 6, 3, 2]  # 1.08 MB; 2.4 MB each; what is left; 0.6 MB
+    whole = make_buckets(params[:2], 2 << 20, lambda p: None, joined=True)
+    assert [len(b.params) for b in whole] == [2], "0.6 MB are one bucket"
+    large = [Tensor.empty(n) for n in (10_000_000, 10)]
+    assert [len(b.params) for b in make_buckets(large, 25 << 20, lambda p: None, joined=True)] == [1, 1]
+    assert make_buckets([], 25 << 20, lambda p: None, joined=True) == []
 
 
 def test_a_line_is_padded_and_divided_again() -> None:
