@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -74,6 +75,32 @@ def test_a_file_is_written_whole_or_stays_as_it_was(tmp_path: Path) -> None:
     link.symlink_to("f")
     write_file(link, [b"new"], sync=True)
     assert link.is_symlink() and path.read_bytes() == b"new" and path.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders of this system are no files")
+def test_a_file_is_on_the_disk_before_its_name_and_then_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So a power failure leaves the old file or the new one."""
+    path, calls = tmp_path / "f", []
+    fsync, replace = os.fsync, os.replace
+
+    def noted_fsync(number: int) -> None:
+        status = os.fstat(number)
+        calls.append("folder" if stat.S_ISDIR(status.st_mode) else f"{status.st_size} bytes")
+        fsync(number)
+
+    def noted_replace(source: str, target: str) -> None:
+        calls.append("rename")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "replace", noted_replace)
+    write_file(path, [b"abc"], sync=True)
+    assert calls == ["3 bytes", "rename", "folder"]
+    calls.clear()
+    write_file(path, [b"abc"])
+    assert calls == ["rename"]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")

@@ -17,7 +17,7 @@ from polygrad.engine.trace import EXCHANGE, PROGRAM
 from polygrad.errors import ArgumentError, CaptureError, RankError, ShapeError
 from polygrad.pictures import trace
 
-distributed.init()
+distributed.init(timeout=60)  # one rank may compile much longer than another one on a busy machine
 RANK, SIZE = distributed.rank(), distributed.size()
 STEPS, BATCH = 4, 16
 
@@ -219,6 +219,19 @@ def check_optimizer_state_is_divided() -> None:
     *_, divided = train(adam, shard_optimizer=True)
     # two states for each parameter; divided, these and a copy of the shard, a few elements padded
     assert abs(divided.optimizer_bytes - 1.5 * whole.optimizer_bytes / SIZE) < 1000
+
+
+def check_accumulation_communicates_in_the_last_run_alone() -> None:
+    for options in ({}, {"shard_optimizer": True}, {"in_order": True}):
+        model, opt, x = _small()
+        step = distributed.DataParallel(_plain, model, opt, x, accumulate=4, **options)
+        counts = []
+        for _ in range(8):
+            before = group()._log[-1][0]
+            step.run()
+            counts.append(group()._log[-1][0] - before)
+        exchanges = [s for s in step.step._step.captured.steps if type(s).__name__ == "BeginStep"]
+        assert exchanges and counts == [0, 0, 0, len(exchanges)] * 2, options
 
 
 def check_batches_of_two_sizes_share_a_divided_optimizer_to_1e_5() -> None:

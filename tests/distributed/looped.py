@@ -1,13 +1,15 @@
 """A rank of `test_training.py`: a loop with `DataParallel` and `SavedState`. Rank 0 prints its losses.
 
-Arguments: a folder, and options as JSON. `kill`: the step in which rank 1 is killed once. `until`: the last
-step. `sharded`: ZeRO-1. `parts`: a batch is that many parts, added up in order, whatever the number of ranks.
+Arguments: a folder, and options as JSON. `kill`: the step in which rank 1 is killed once. `full`: the step in
+which its disk is full from then on. `until`: the last step. `sharded`: ZeRO-1. `parts`: a batch is that many
+parts, added up in order, whatever the number of ranks.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import sys
 from pathlib import Path
@@ -29,7 +31,15 @@ def loss_with_dropout(model: Any, x: Tensor) -> Tensor:
     return loss(model, x.dropout(0.2))
 
 
-def train(folder: Path, kill: int = -1, until: int = 12, sharded: bool = False, parts: int = 0) -> Any:
+def fill_disk() -> None:
+    """From now on this process cannot write a file to its end, as on a full disk."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+
+def train(
+    folder: Path, kill: int = -1, full: int = -1, until: int = 12, sharded: bool = False, parts: int = 0
+) -> Any:
     distributed.init(timeout=20)
     rank, size = distributed.rank(), distributed.size()
     Tensor.manual_seed(5 + rank)
@@ -56,6 +66,8 @@ def train(folder: Path, kill: int = -1, until: int = 12, sharded: bool = False, 
             if saved.step + 1 == kill and rank == 1 and not mark.exists():
                 mark.touch()
                 os.kill(os.getpid(), signal.SIGKILL)
+            if saved.step + 1 == full and rank == 1:
+                fill_disk()
             saved.advance()
             if saved.step == until:
                 break

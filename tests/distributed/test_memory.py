@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
-from polygrad import Tensor, TinyJit, distributed
+from polygrad import Tensor, TinyJit, distributed, nn
 from polygrad.distributed.engine import Single
-from polygrad.distributed.group import Group
+from polygrad.distributed.group import Group, group
+from polygrad.distributed.memory import buffer_of
 from polygrad.errors import DeviceError
 from polygrad.runtime.buffer import Buffer
 
@@ -18,7 +20,11 @@ class Equal(Single):
 
     size = 2
 
+    def __init__(self) -> None:
+        self.addresses: list[int] = []  # of what was reduced
+
     def all_reduce(self, array: Any, op: str) -> None:
+        self.addresses.append(array.ctypes.data)
         array *= 2
 
     def all_gather(self, array: Any, out: Any) -> None:
@@ -34,6 +40,34 @@ def two_equal_ranks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
             raise DeviceError("no access")
 
         monkeypatch.setattr(Buffer, "view", view)
+
+
+def address_of(x: Tensor) -> int:
+    return np.frombuffer(buffer_of(x).view(), np.uint8).ctypes.data
+
+
+@pytest.mark.parametrize("two_equal_ranks", ["host"], indirect=True)
+@pytest.mark.usefixtures("two_equal_ranks")
+def test_memory_of_the_host_is_not_copied() -> None:
+    engine: Any = group().engine
+    x = Tensor([1.0, 2.0]).realize()
+    place = address_of(x)
+    distributed.all_reduce_(x)
+    total = distributed.all_reduce(x + 1).realize()
+    assert engine.addresses == [place, address_of(total)] and address_of(x) == place
+    model = nn.Linear(300, 300)
+    step = distributed.DataParallel(
+        lambda model, x: model(x).sum(),
+        model,
+        nn.optim.SGD(nn.state.get_parameters(model)),
+        Tensor.ones(2, 300),
+    )
+    for _ in range(2):
+        engine.addresses.clear()
+        step.run()
+        captured = step.step._step.captured
+        own = {np.frombuffer(b.view(), np.uint8).ctypes.data for b in captured.buffers if b is not None}
+        assert len(engine.addresses) == 3 and set(engine.addresses) <= own  # weight, bias, loss
 
 
 @pytest.mark.usefixtures("two_equal_ranks")

@@ -122,6 +122,23 @@ def test_a_loop_of_ones_own_goes_on_to_the_last_bit(tmp_path: Path, sharded: boo
 
 
 @ranks.needs_mpirun
+@pytest.mark.parametrize("sharded", [False, pytest.param(True, marks=SLOW)])
+def test_a_full_disk_of_one_rank_ends_all_and_leaves_the_checkpoint_before(
+    tmp_path: Path, sharded: bool
+) -> None:
+    unbroken = result(loop(tmp_path / "whole", 2, sharded=sharded))
+    folder = tmp_path / "full"
+    ended = loop(folder, 2, full=5, sharded=sharded)
+    assert ended.returncode != 0 and "rank 1: OSError: " in ended.stderr, ended.stderr
+    assert list(CheckpointFolder(folder).complete()) == [2, 4]
+    assert {path.name for path in folder.glob("step-000000006*")} == {
+        "step-000000006-00001-of-00002.safetensors"
+    }
+    again = result(loop(folder, 2, sharded=sharded))
+    assert again["first"] == 4 and again["losses"] == unbroken["losses"][4:]
+
+
+@ranks.needs_mpirun
 @pytest.mark.parametrize(
     "counts",
     [

@@ -220,6 +220,13 @@ def test_later_checkpoints_are_refused(tmp_path: Path) -> None:
     assert len(CheckpointFolder(tmp_path).complete()[4]) == 2
 
 
+def test_files_are_written_with_fsync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(sealed_files, "write_file", lambda path, parts, sync: asked.append(sync))
+    CheckpointFolder(tmp_path).write(1, snapshot(1.0))
+    assert asked == [True]
+
+
 def test_files_of_different_runs_are_no_checkpoint() -> None:
     files = [b"".join(snapshot(1, attempt=x).parts()) for x in ("a", "a", "b")]
     assert set(read_parts(files[:2], "it")[0]) == {"a", "b", "c"}
