@@ -27,6 +27,9 @@ class Equal(Single):
         self.addresses.append(array.ctypes.data)
         array *= 2
 
+    def all_to_all(self, array: Any, out: Any) -> None:
+        out[: len(array) // 2] = out[len(array) // 2 :] = array[: len(array) // 2]
+
     def all_gather(self, array: Any, out: Any) -> None:
         out[: len(array)] = out[len(array) :] = array
 
@@ -84,3 +87,19 @@ def test_the_result_reaches_the_device_in_replays() -> None:
     total = TinyJit(lambda x: (distributed.all_reduce(x * 3) + 1).realize())
     for i in range(5):
         assert total(Tensor([float(i), 1.0])).tolist() == [6 * i + 1, 7]
+
+
+@pytest.mark.parametrize("two_equal_ranks", ["host"], indirect=True)
+@pytest.mark.parametrize("sharded", [False, True])
+@pytest.mark.usefixtures("two_equal_ranks")
+def test_sums_in_order_are_not_left_to_the_engine(sharded: bool) -> None:
+    """Whose order is its own."""
+    engine: Any = group().engine
+    model = nn.Linear(4, 4)
+    opt = nn.optim.SGD(nn.state.get_parameters(model))
+    loss = lambda model, x: model(x).sum()
+    step = distributed.DataParallel(
+        loss, model, opt, Tensor.ones(2, 4), shard_optimizer=sharded, in_order=True
+    )
+    step.run()
+    assert engine.addresses == []
