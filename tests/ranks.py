@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -87,3 +88,23 @@ def run(
         text=True,
         timeout=timeout,
     )
+
+
+def run_by_hand(ranks: int, program: Path, *arguments: object, timeout: float = 200) -> list[int]:
+    """Run a program on ranks that communicate by torch, with no launcher that would end them all when one is
+    killed; their exit statuses."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(ranks)}
+    started = [
+        subprocess.Popen(
+            [sys.executable, str(program), *map(str, arguments)], env=environment(RANK=str(rank), **where)
+        )
+        for rank in range(ranks)
+    ]
+    try:
+        return [process.wait(timeout) for process in started]
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()

@@ -59,6 +59,13 @@ def test_a_rank_that_is_killed_is_named_by_the_others(tmp_path: Path) -> None:
     assert_named(tmp_path, "rank 1 does not answer")
 
 
+@ranks.needs_torchrun
+def test_a_rank_that_is_killed_is_named_by_others_without_a_launcher(tmp_path: Path) -> None:
+    first, killed, last = ranks.run_by_hand(3, PROGRAM, "kill", tmp_path)
+    assert killed == -signal.SIGKILL and first > 0 and last > 0
+    assert_named(tmp_path, "rank 1 does not answer")
+
+
 @ranks.launcher
 def test_after_a_kill_the_launcher_ends_all(launcher: str, tmp_path: Path) -> None:
     done = ranks.run(launcher, 2, PROGRAM, "kill", tmp_path)
