@@ -44,6 +44,9 @@ def test_a_host_and_a_name_are_passed_on(
         ("models --only a", "models: host"),
         ("onnx --host pyodide-node", "--host: expected cpython or chromium for the suite onnx"),
         ("onnx --only a --save", "--save: expected no --only"),
+        ("matmul --small", "--small: expected the suite distributed or gpu"),
+        ("distributed --part cuda", "--part: expected the suite gpu"),
+        ("distributed --small --save", "--small: expected no --save"),
     ],
 )
 def test_what_a_suite_has_not_is_an_error(

@@ -70,6 +70,19 @@ def test_rows_of_given_times(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(row.value is not None for row in rows.values())
 
 
+def test_four_ranks_take_their_turn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns: list[int] = []
+
+    def counted(run: distributed.Run, options: distributed.Options) -> dict[str, float]:
+        turns.append(run.ranks)
+        return given(run, options)
+
+    monkeypatch.setattr(distributed, "measure", counted)
+    monkeypatch.setattr(distributed, "possible_ways", lambda: ([GLOO], ""))
+    list(distributed.run(False))
+    assert sorted(turns) == [1, 1, 1, 1, 2, 2, 2, 2, 4]
+
+
 def test_a_link_that_cannot_be_made_is_a_row_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = rows_of(monkeypatch, [GLOO], "no namespaces: not root")
     missing = rows["2 ranks over a link of 10 Gbit/s"]
