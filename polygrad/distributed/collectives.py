@@ -52,8 +52,7 @@ def all_reduce_(x: Tensor, op: str = "sum") -> Tensor:
         raise ArgumentError(f"all_reduce_: op: expected sum, max or min, got {op!r}")
     if x.dtype not in _REDUCED:
         raise DTypeError(f"all_reduce_: expected {', '.join(_REDUCED)}, got {x.dtype}: use all_reduce")
-    if ranks.engine.size > 1:
-        _in_place(x, "all_reduce_", lambda a: ranks.engine.all_reduce(a.view(str(x.dtype)), op))
+    _in_place(x, "all_reduce_", lambda a: ranks.engine.all_reduce(a.view(str(x.dtype)), op))
     return x
 
 
@@ -64,6 +63,7 @@ def broadcast(x: Tensor, root: int = 0) -> Tensor:
     >>> broadcast(Tensor([1.0, 2.0])).tolist()
     [1.0, 2.0]
     """
+    _check_root(root)
     return x if group().engine.size == 1 else broadcast_(x.detach().clone(), root)
 
 
@@ -72,10 +72,8 @@ def broadcast_(x: Tensor, root: int = 0) -> Tensor:
     that may be differentiated, RankError.
     """
     ranks = _enter("broadcast", x, root)
-    if not isinstance(root, int) or not 0 <= root < ranks.engine.size:
-        raise ArgumentError(f"broadcast: root: expected a rank below {ranks.engine.size}, got {root!r}")
-    if ranks.engine.size > 1:
-        _in_place(x, "broadcast", lambda a: ranks.engine.broadcast(a, root))
+    _check_root(root)
+    _in_place(x, "broadcast", lambda a: ranks.engine.broadcast(a, root))
     return x
 
 
@@ -153,6 +151,12 @@ def _words(call: list[Any]) -> str:
     return f"{name}({', '.join([f'{tuple(shape)} {dtype}', *options])})"
 
 
+def _check_root(root: int) -> None:
+    size = group().engine.size
+    if not isinstance(root, int) or not 0 <= root < size:
+        raise ArgumentError(f"broadcast: root: expected a rank below {size}, got {root!r}")
+
+
 def _differentiable(x: Tensor, forward: Any, backward: Any) -> Tensor:
     if not x.requires_grad:
         return forward(x.detach())
@@ -205,7 +209,8 @@ def _scattered(x: Tensor, op: str) -> Tensor:
 
 
 def _in_place(x: Tensor, name: str, call: Any) -> None:
-    """Make a collective on the memory of `x`, all of it. Lazy values that read it are computed before."""
+    """Make a collective on the memory of `x`, all of it. Lazy values that read it are computed before. One
+    rank does nothing, and raises the same errors."""
     realize_tensors([x])
     if not x.numel():
         return
@@ -214,6 +219,8 @@ def _in_place(x: Tensor, name: str, call: Any) -> None:
         raise ArgumentError(
             f"{name}: expected a Tensor with memory of its own, got a view of memory: use clone()"
         )
+    if group().engine.size == 1:
+        return
     preserve({buffer.allocation})
     exchange(label_of(name, x), [buffer], call)
     rename(storage_of(x), contents_change=True)
