@@ -1,7 +1,7 @@
 """Gradients in buckets: each is one exchange, as large as pays, which begins when its last gradient is
 computed.
 
-Backward computes the gradients of the last parameters first, so buckets are full_buckets from the end. The first
+Backward computes the gradients of the last parameters first, so buckets are filled from the end. The first
 bucket is small, so that communication begins early (as of torch's DistributedDataParallel), and so is the
 last one, of the first parameters, which no computation hides.
 """
