@@ -37,14 +37,14 @@ const NATIVE = new RegExp(
   ].join("|"),
 );
 
-/** What calls of users' programs rarely lead to when they are wrong, and tables: tracebacks need not quote it. */
+/** What is below the calls of users' programs, and tables: tracebacks need not quote it. */
 const UNQUOTED = new RegExp(
   [
     "(capture|codegen|engine|manifest|pictures|renderer|runtime|schedule|uop|wasm)/",
     "(bridge|bridge_functions|environment|missing_names|tensor/origins)\\.py$",
     "nn/(archives|gguf|integer_products|packed|panels|pickles|quantization|quantize|safetensors)\\.py$",
     "nn/(sealed_files|torch_file|wire|wire_stream)\\.py$",
-    "tensor/core/(binary_search|dlpack_capsule|downloads|generator|jacobi|rearrange|sorting_network|tanh)\\.py$",
+    "tensor/core/",
   ]
     .map((pattern) => `^polygrad/${pattern}`)
     .join("|"),
