@@ -24,12 +24,13 @@ from polygrad.engine.stats import stats
 from polygrad.errors import ArgumentError
 from polygrad.helpers import LRU, Context, debug_level, env_text, set_all
 from polygrad.runtime.buffer import NEW_MEMORY, Allocation, Buffer, half_written
-from polygrad.runtime.interface import Executable, Handle
+from polygrad.runtime.interface import Executable, Handle, Runtime
 from polygrad.runtime.program import Program
 from polygrad.uop import origins
 from polygrad.uop.alu import bytes_of
+from polygrad.uop.intern import table
 from polygrad.uop.node import UOp
-from polygrad.uop.ops import Ops
+from polygrad.uop.ops import GroupOp, Ops
 
 _GRAPH_BYTES = 24 << 20  # of Programs in the cache
 _STRUCTURE_BYTES = 8 << 20  # of their keys
@@ -60,9 +61,25 @@ _arenas: dict[str, Allocation] = {}
 
 @reopened.append
 def _forget_device(name: str) -> None:
-    """Forget loaded Programs, and the scratch memory of a lost device."""
+    """Forget loaded Programs, the scratch memory of a lost device, and the values on it that can be computed
+    again: an equal expression is the same node."""
     clear_caches()
     _arenas.pop(name, None)
+    computable: set[UOp] = set()  # the table has sources before their consumers
+    for node in list(table.values()):
+        value = node.value
+        if value is not None and not value.arg.is_lost:
+            computable.add(node)
+        elif node.op not in GroupOp.Memory and all(_is_source(s, computable) for s in node.src):
+            computable.add(node)
+            node.value = None
+
+
+def _is_source(node: UOp, computable: set[UOp]) -> bool:
+    """Whether a node can be computed again, or has a value."""
+    if isinstance(node.arg, Buffer):
+        return not node.arg.is_overwritten and not node.arg.is_lost
+    return node in computable
 
 
 def clear_caches() -> None:
@@ -74,13 +91,15 @@ def clear_caches() -> None:
 def run(roots: list[UOp], pending: PendingGraph, device: str) -> None:
     """Compute `roots` in one Program, and keep their values on them. `pending`: of the roots. Writes come
     oldest version first."""
+    runtime = Device[device]  # before a Program is found: in the place of a lost device this opens another
     ready, variables = _find_program(roots, pending, device)
-    _execute(ready, roots, pending.buffers, variables, device)
+    _execute(ready, roots, pending.buffers, variables, runtime)
 
 
 def prepare(roots: list[UOp], pending: PendingGraph, device: str) -> None:
     """Make and load the Program that `run` runs, and allocate its memory, as far as that is possible before
     it runs. For a capture the Program is only made."""
+    Device[device]  # as in `run`
     ready, _ = _find_program(roots, pending, device)
     if watch.recording is None:
         ready.loaded()
@@ -148,13 +167,12 @@ def _make_program(roots: list[UOp], pending: PendingGraph, scalars: list[UOp], d
 
 
 def _execute(
-    ready: _Ready, roots: list[UOp], slots: list[UOp], variables: Mapping[str, int], device: str
+    ready: _Ready, roots: list[UOp], slots: list[UOp], variables: Mapping[str, int], runtime: Runtime
 ) -> None:
     program, outputs = ready.compiled.program, ready.compiled.outputs
     for variable in program.variables:
         if variable.name not in variables:
             raise ArgumentError(f"Variable {variable.name}: it is not bound: use .bind(value)")
-    runtime = Device[device]
     buffers: list[Buffer | None] = [s.arg for s in slots]
     buffers += ready.arguments
     buffers += [None] * (len(program.buffers) - len(buffers))

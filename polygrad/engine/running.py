@@ -132,9 +132,11 @@ def outcome(expected: Executable | None = None) -> Outcome:
     if _state.ended is not None:
         return _state.ended
     executable = _state.executable
-    if executable is not None and executable.calls and len(executable.calls_made) == executable.calls:
-        return Outcome.WHOLE  # the exception came after the last launch
-    return Outcome.NONE
+    made = len(executable.calls_made) if executable is not None else 0
+    if executable is None or not made:
+        return Outcome.NONE
+    # WHOLE: the exception came after the last launch. HALF: the device refused a later one.
+    return Outcome.WHOLE if made == executable.calls else Outcome.HALF
 
 
 def _may_be_interrupted() -> bool:

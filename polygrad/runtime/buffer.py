@@ -207,6 +207,11 @@ class Buffer:
         contents."""
         return self.version != self.allocation.version
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether the memory was that of a device which is lost."""
+        return any(part.runtime.lost for part in self.parts)
+
     def alias(self) -> Buffer:
         """Another Buffer over the same memory, for its present contents."""
         return Buffer(self.runtime, self.size, self.dtype, self.allocation)

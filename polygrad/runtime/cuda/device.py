@@ -11,12 +11,14 @@ launches. Where a buffer or a Variable has changed, the nodes of its kernels are
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from polygrad.background import compilers
+from polygrad.errors import PolygradError
 from polygrad.runtime.cuda.host import COMPUTE, COPY, CUDAHost, KernelLaunch, Pinned
 from polygrad.runtime.gpu import GPURuntime, KernelSource, call_when_dropped
 from polygrad.runtime.grid_calls import GridCall, GridCalls
@@ -137,7 +139,15 @@ class CUDARuntime(GPURuntime):
             launch()
         finally:
             if not self.host.lost:
-                self.host.record(self._fences[self._runs % _FENCES], COMPUTE)
+                self._record_fence(handles)
+
+    def _record_fence(self, handles: Sequence[int]) -> None:
+        try:
+            self.host.record(self._fences[self._runs % _FENCES], COMPUTE)
+        except PolygradError:
+            if handles and not self.host.lost:
+                self.read(handles[0], 0, 1)  # waits for the run, as no event says when it has ended
+            raise
 
     # --- Programs
 
@@ -205,12 +215,15 @@ class CUDAExecutable(Executable):
         if not self._graph and not is_first and len(self._made) > 1:
             self._graph = host.create_graph(self._made)
             call_when_dropped(self, functools.partial(host.drop_graph, self._graph))
+        calls_made: list[None] = []
+        self.calls_made = calls_made
         if self._graph:
-            host.launch_graph(self._graph, COMPUTE)
+            self.calls = 1
+            calls_made.append(host.launch_graph(self._graph, COMPUTE))
         else:
-            for call in self._made:
-                if 0 not in call.grid:
-                    host.launch(call, COMPUTE)
+            calls = [call for call in self._made if 0 not in call.grid]
+            self.calls = len(calls)
+            calls_made.extend(map(host.launch, calls, itertools.repeat(COMPUTE)))
 
     def _kernel_call(self, call: GridCall) -> KernelLaunch:
         pointers = tuple([handle + offset for handle, offset in call.places])
