@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -120,6 +122,45 @@ def test_without_a_compiler_the_error_says_what_to_install(monkeypatch: pytest.M
 def test_a_compiler_with_options_is_run_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", f"{c_compiler()[0]} -DANSWER=42")
     assert SharedObject(compile_c("int answer = ANSWER;"), "answer").address("answer")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the compiler is a shell script")
+def test_the_compiler_runs_without_a_shell_in_a_folder_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The words of CC are taken as they are, and whatever the compiler writes goes with its folder."""
+    here, script = tmp_path / "here", tmp_path / "a b; touch shell" / "cc"
+    for folder in (here, script.parent):
+        folder.mkdir()
+    script.write_text(
+        "#!/bin/sh\n"
+        f'printf "%s\\n" "$PWD" "$TMPDIR" "$@" > {shlex.quote(str(tmp_path / "seen"))}\n'
+        f'echo x > left; echo x > "$TMPDIR/left too"; exec {c_compiler()[0]} "$@"\n'
+    )
+    script.chmod(0o755)
+    word = "-DA=$(touch shell)`touch shell`;touch shell&&touch shell|touch shell"
+    monkeypatch.setenv("CC", shlex.join([str(script), word]))
+    monkeypatch.chdir(here)
+    SharedObject(compile_c(ADD), "test").address("one")
+    folder, temporary, first, *_ = (tmp_path / "seen").read_text().splitlines()
+    assert folder == temporary and first == word
+    assert Path(folder).name.startswith("polygrad-") and not Path(folder).exists()
+    assert os.listdir(here) == [] and os.listdir(script.parent) == ["cc"]
+
+
+def test_an_interrupted_compilation_leaves_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def run(command: list[str], cwd: str, **options: Any) -> None:
+        assert not options.get("shell") and os.listdir(cwd) == []
+        Path(cwd, "part.o").touch()
+        seen.append(cwd)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cc_compile.subprocess, "run", run)
+    with pytest.raises(KeyboardInterrupt):
+        compile_c(ADD)
+    assert len(seen) == 1 and not os.path.exists(seen[0])
 
 
 def test_a_compiler_that_does_not_run_is_a_device_error(

@@ -37,7 +37,7 @@ def c_compiler() -> list[str]:
     for name in [asked[0]] if asked else _COMPILERS:
         path = shutil.which(name)
         if path is not None:
-            return [path, *asked[1:]]
+            return [os.path.abspath(path), *asked[1:]]
     compiler = f"the C compiler that CC names, {asked[0]}" if asked else "a C compiler (cc, clang or gcc)"
     raise DeviceError(
         f"device CC: {compiler} was not found on the PATH: install GCC 12 or Clang "
@@ -115,11 +115,15 @@ def assembly_of(source: str) -> str:
 
 
 def _compile(source: str, name: str, *options: str) -> bytes:
-    """Compile C source with more `options`; the contents of its output file `name`. Raises CompileError."""
+    """Compile C source with more `options`; the contents of its output file `name`. All files that the
+    compiler makes are in a folder of their own, which is deleted. Raises CompileError."""
     with tempfile.TemporaryDirectory(prefix="polygrad-") as folder:
         path = os.path.join(folder, name)
         command = [*c_compiler(), *_FLAGS, "-", "-o", path, *options]
-        done = subprocess.run(command, input=source, capture_output=True, text=True, errors="replace")
+        variables = {**os.environ, "TMPDIR": folder}
+        done = subprocess.run(
+            command, cwd=folder, env=variables, input=source, capture_output=True, text=True, errors="replace"
+        )
         if done.returncode:
             raise _explain_refusal(source, done.stderr)
         with open(path, "rb") as file:
