@@ -21,7 +21,7 @@ from user_threads import in_threads, switching_often
 from polygrad import Tensor, TinyJit, compile_step, nn
 from polygrad.uop.intern import collect
 
-N_THREADS = 5
+N_THREADS = 16
 SHAPE = (4, 6)
 MEMORIES = 3  # and one more that is a lazy value at the start
 
@@ -311,11 +311,11 @@ DEVICES = pytest.mark.parametrize("device", ["CPU", "WASM", WEBGPU])
 @DEVICES
 @pytest.mark.parametrize("seed", range(2))
 def test_threads_share_tensors(device: str, seed: int) -> None:
-    check(device, seed, steps=60)
+    check(device, seed, steps=20)
 
 
 @pytest.mark.slow
 @DEVICES
 @pytest.mark.parametrize("seed", range(10, 15))
 def test_threads_share_tensors_for_long(device: str, seed: int) -> None:
-    check(device, seed, steps=600)
+    check(device, seed, steps=200)

@@ -11,10 +11,11 @@ from polygrad.dtype import DType, dtypes
 from polygrad.engine.devices import Device, placement_of
 from polygrad.engine.listing import listing
 from polygrad.engine.realize import data_of, data_of_async, preserve
+from polygrad.engine.recording import watch
 from polygrad.engine.sharding import axis_of
 from polygrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from polygrad.helpers import prod
-from polygrad.monitor import computing
+from polygrad.monitor import HAS_THREADS, computing
 from polygrad.runtime.buffer import Buffer
 from polygrad.tensor.core.aliasing import (
     is_constant,
@@ -101,9 +102,12 @@ class StorageMixin(TensorBase):
         return self._with_shape(self._bytes("data"))
 
     async def data_async(self) -> memoryview:
-        """`data()`, to be awaited: code that JavaScript calls synchronously cannot wait for a GPU.
+        """`data()`, to be awaited. With asyncio under CPython, other tasks run while a thread computes and
+        reads the elements; in a page, code that JavaScript calls synchronously cannot wait for a GPU
+        otherwise.
 
-        The elements are those at the call, computed then. Raises DeviceError, OutOfMemoryError, CompileError.
+        The elements are those at the call. Raises DeviceError, OutOfMemoryError, CompileError; CaptureError
+        inside a captured function.
 
         >>> import asyncio
         >>> asyncio.run(Tensor([1, 2]).data_async()).tolist()
@@ -111,6 +115,10 @@ class StorageMixin(TensorBase):
         """
         if 0 in self._concrete_shape("data_async"):
             return self.data()
+        asyncio = sys.modules.get("asyncio")  # where it is not loaded, it runs no loop
+        if HAS_THREADS and watch.recording is None and asyncio and asyncio._get_running_loop():
+            elements = self.detach().clone()  # lazy: writes from now on leave it as it is
+            return cast(memoryview, await asyncio.to_thread(elements.data))
         return self._with_shape(await self._bytes_async())
 
     @computing
