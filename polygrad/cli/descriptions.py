@@ -15,6 +15,7 @@ from polygrad.export.signing import check_signature, find_signature
 from polygrad.helpers import prod
 from polygrad.hf import inspection as checkpoints
 from polygrad.hf.checkpoint import map_file
+from polygrad.hf.tokenizer_export import FILE as TOKENIZER
 from polygrad.nn.safetensors import read_entries
 from polygrad.onnx import inspection as onnx_files
 from polygrad.onnx.elements import element_name
@@ -174,7 +175,8 @@ def _describe_bundle(bundle: Bundle, values: memoryview) -> Description:
              f"{len(bundle.programs)} Programs", ""]  # fmt: skip
     settings = {k: v for k, v in bundle.settings.items() if isinstance(v, (int, float, str))}
     lines += [f"  {name}: {value:,}" for name, value in settings.items()]
-    lines += [f"  {name}" for name in bundle.files] or ["  no tokenizer: tokens in, tokens out"]
+    lines += [f"  {name}" for name in bundle.files]
+    lines += [] if TOKENIZER in bundle.files else ["  no tokenizer: tokens in, tokens out"]
     sizes = [("programs", code), ("weights", len(values)), ("cache and state", zeros), ("scratch", arena)]
     lines += ["", table_of(("", "bytes"), [(name, f"{n:,}") for name, n in sizes])]
     return Description("\n".join(lines), fields)

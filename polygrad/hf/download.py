@@ -10,6 +10,7 @@ from typing import Any
 from polygrad.errors import DeviceError, FetchError
 
 _WANTED = ["*.json", "*.txt", "*.jinja", "*.model", "*.safetensors", "pytorch_model*.bin"]
+_WANTED += ["LICENSE*", "NOTICE*", "README.md"]
 
 
 def download_hf(

@@ -7,7 +7,7 @@ the output `values`, float32 (1, n), a text's vector or the probabilities of its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -37,12 +37,13 @@ def write_language_model(
     capacity: int,
     cache: DTypeLike,
     prompts: Prompts,
+    notices: Mapping[str, bytes],
     c: COptions | None = None,
 ) -> None:
     """Write the file of a model that generates. `weights`: of the module, by name. `cache`: the dtype of keys
-    and values. `c`: of a file of C, which has no tokenizer and no settings."""
+    and values. `notices`: files that say whose it is. `c`: of a file of C, which has weights alone."""
     capacity = capacity or min(module.max_length, LARGEST_CAPACITY)
-    files = {} if is_c_file(path) else _files(prompts.tokenizer, module)
+    files = {} if is_c_file(path) else {**_files(prompts.tokenizer, module), **notices}
     steps = capture_steps(module, capacity, cache, weights)
     settings = {
         "capacity": capacity,
@@ -74,11 +75,12 @@ def write_reader(
     outputs: Callable[[Tensor, Tensor], Tensor],
     settings: ReaderSettings,
     tokenizer: Tokenizer | None,
+    notices: Mapping[str, bytes],
     c: COptions | None = None,
 ) -> None:
-    """Write the file of a model that reads texts. `outputs`: gives a text's values for ids and a mask. `c`:
-    of a file of C, which has no tokenizer and no settings."""
-    files = {} if is_c_file(path) else _files(tokenizer, module)
+    """Write the file of a model that reads texts. `outputs`: gives a text's values for ids and a mask.
+    `notices`: files that say whose it is. `c`: of a file of C, which has weights alone."""
+    files = {} if is_c_file(path) else {**_files(tokenizer, module), **notices}
     first, *others = weights.values()
     first.realize(*others)
     steps = {f"read{n}": _read(outputs, n, device_of(module)) for n in settings.lengths}

@@ -25,6 +25,7 @@ _FILES = {
     "conversations": ("chat_template.jinja", "chat_template.json"),
     "images": ("preprocessor_config.json",),
     "vectors": ("modules.json", "sentence_bert_config.json", "1_Pooling/config.json"),
+    "notices": ("LICENSE", "LICENSE.txt", "LICENSE.md", "NOTICE", "NOTICE.txt", "README.md"),
 }
 _SMALL_FILES = tuple(name for names in _FILES.values() for name in names)
 _LARGEST_SMALL_FILE = 256 << 20
@@ -56,6 +57,17 @@ def small_files(folder: Path) -> dict[str, bytes]:
                 raise ModelError(f"{path}: {path.stat().st_size} bytes, more than {_LARGEST_SMALL_FILE}")
             out[name] = path.read_bytes()
     return out
+
+
+def notices(files: Mapping[str, bytes], metadata: Mapping[str, Any]) -> dict[str, bytes]:
+    """The files that say whose a model is and what one may do with it: its licence, its card, and
+    `general.json` with what a GGUF file says of that (`metadata`)."""
+    found = {name: files[name] for name in _FILES["notices"] if name in files}
+    general = {name: value for name, value in metadata.items() if name.startswith("general.")}
+    texts = {name: value for name, value in sorted(general.items()) if isinstance(value, str)}
+    if texts:
+        found["general.json"] = json.dumps(texts, indent=2).encode()
+    return found
 
 
 def has_tokenizer(files: Mapping[str, bytes]) -> bool:

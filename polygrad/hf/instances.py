@@ -23,7 +23,7 @@ from polygrad.generation.scheduler import Sequence as Running
 from polygrad.helpers import write_file
 from polygrad.hf.constraints import token_grammar
 from polygrad.hf.exporting import write_language_model
-from polygrad.hf.files import has_tokenizer, json_fields
+from polygrad.hf.files import has_tokenizer, json_fields, notices
 from polygrad.hf.prompts import Prompts, default_sampling
 from polygrad.hf.tokenizer import Tokenizer
 from polygrad.models.architecture import Architecture
@@ -88,7 +88,7 @@ class HFInstance(Instance):
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the folder that `load_hf` and transformers read: config.json, with the dtype of the weights,
-        model.safetensors, and the tokenizer's files as they came. Packed weights are written as the floats
+        model.safetensors, and the other small files as they came. Packed weights are written as the floats
         that they stand for. Raises ModelError for a model with adapters."""
         if has_adapters(self.module):
             raise ModelError(
@@ -295,8 +295,8 @@ class LanguageModel(HFInstance):
         **more: Any,
     ) -> None:
         """Write the file `path` (.pgrd) that generates text without this package's models, and without Python
-        where the device is WASM or WEBGPU: the model, its cache, what draws tokens, the tokenizer, and the
-        settings of the model's files.
+        where the device is WASM or WEBGPU: the model, its cache, what draws tokens, the tokenizer, the
+        settings of the model's files, its licence and its card (LICENSE, NOTICE, README.md).
 
         `polygrad.export.load_language_model` and JavaScript's `loadLanguageModel` of `polygrad/runtime` run
         it. The cache has room for `max_seq_len` tokens; where that is 0, for all that the model takes, but
@@ -306,7 +306,14 @@ class LanguageModel(HFInstance):
         if inputs or more:
             return super().export(path, inputs, c=c, **more)
         return write_language_model(
-            path, self.module, self.weights(), self.max_seq_len, self.cache_dtype, self.prompts, c
+            path,
+            self.module,
+            self.weights(),
+            self.max_seq_len,
+            self.cache_dtype,
+            self.prompts,
+            notices(self._files, self.metadata),
+            c,
         )
 
 

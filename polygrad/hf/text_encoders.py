@@ -11,7 +11,7 @@ from polygrad.capture.c_options import COptions
 from polygrad.capture.jit import TinyJit
 from polygrad.errors import ArgumentError, ModelError
 from polygrad.hf.exporting import ReaderSettings, write_reader
-from polygrad.hf.files import json_fields
+from polygrad.hf.files import json_fields, notices
 from polygrad.hf.instances import HFInstance
 from polygrad.hf.pooling import read_pooling
 from polygrad.models.labels import label_names
@@ -120,7 +120,10 @@ class _TextReader(HFInstance):
 
     def _write(self, path: Any, kind: str, labels: Sequence[str], c: COptions | None) -> None:
         settings = ReaderSettings(self.lengths, self.config.integer("vocab_size"), self.pad_id, labels)
-        write_reader(path, kind, self.module, self.weights(), self._outputs, settings, self.tokenizer, c)
+        about = notices(self._files, self.metadata)
+        write_reader(
+            path, kind, self.module, self.weights(), self._outputs, settings, self.tokenizer, about, c
+        )
 
     def _run(self, rows: list[list[int]]) -> Tensor:
         length = next(n for n in self.lengths if n >= max(len(row) for row in rows))
@@ -167,7 +170,7 @@ class TextEncoder(_TextReader):
         **more: Any,
     ) -> None:
         """Write the file `path` (.pgrd) that gives the vectors of texts without this package's models, and
-        without Python where the device is WASM or WEBGPU, with the tokenizer.
+        without Python where the device is WASM or WEBGPU, with the tokenizer, the licence and the card.
 
         `polygrad.export.load_text_encoder` and JavaScript's `loadTextEncoder` of `polygrad/runtime` run it.
         It has a Program for 16 tokens, 32, and so on up to `max_tokens`. With `inputs` (or `more`): the

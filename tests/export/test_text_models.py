@@ -168,3 +168,30 @@ def test_without_a_tokenizer_there_are_token_ids_alone(tmp_path: Path) -> None:
         loaded.generate("hello")
     with pytest.raises(ModelError, match="stop: text needs a tokenizer"):
         loaded.generate([1], stop="a")
+
+
+def test_licence_and_card_are_in_the_file_and_where_the_model_is_saved(tmp_path: Path) -> None:
+    config = {
+        "architectures": ["BertModel"],
+        "vocab_size": 20,
+        "hidden_size": 8,
+        "intermediate_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "max_position_embeddings": 16,
+    }
+    about = {"LICENSE": b"MIT", "README.md": "---\nlicense: mit\n---\n# \u00e9".encode()}
+    instance = hf.from_config(config, about)
+    instance.export(tmp_path / "model.pgrd")
+    assert read_bundle((tmp_path / "model.pgrd").read_bytes())[0].files == about
+    assert export.load_text_encoder(tmp_path / "model.pgrd").tokenizer is None
+    instance.save(tmp_path / "folder")
+    again = hf.load_hf(tmp_path / "folder")
+    again.metadata = {
+        "general.license": "mit",
+        "general.alignment": 32,
+        "llama.block_count": 2,
+    }  # of a GGUF file
+    again.export(tmp_path / "again.pgrd")
+    general = b'{\n  "general.license": "mit"\n}'
+    assert read_bundle((tmp_path / "again.pgrd").read_bytes())[0].files == {**about, "general.json": general}
