@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from polygrad.dtype import to_dtype
 from polygrad.engine.devices import Device
-from polygrad.errors import DeviceError, ProgramError
+from polygrad.errors import DeviceError, OutOfMemoryError, ProgramError
 from polygrad.nn.safetensors import TensorEntry, read_entries, read_header
 from polygrad.runtime.bundle import (
     FEATURE_EXTRACTION,
@@ -72,11 +73,14 @@ def read_file(source: Any) -> tuple[Bundle, memoryview]:
     return Bundle(STEP, {}, ({STEP: program},)), values
 
 
-def open_file(source: Any, kind: str, native: bool, device: str | None) -> tuple[Bundle, memoryview]:
+def open_file(
+    source: Any, kind: str, native: bool, device: str | None, max_bytes: int | None = None
+) -> tuple[Bundle, memoryview]:
     """The file of a kind, with the target that this host runs, and its values.
 
     That is the first one for `device`, or for a device that is there. Code that is not confined needs
-    `native`. Raises ProgramError for other files, and where there is no such target.
+    `native`. `max_bytes`: the most memory that its buffers may need. Raises ProgramError for other files, and
+    where there is no such target; OutOfMemoryError where it needs more memory.
     """
     bundle, values = read_file(source)
     function = LOADERS[kind]
@@ -85,7 +89,24 @@ def open_file(source: Any, kind: str, native: bool, device: str | None) -> tuple
         raise ProgramError(
             f"{function}: expected {_described(kind)}, got {_described(bundle.kind)}: {advice}"
         )
-    return replace(bundle, targets=(_target(function, bundle, native, device),)), values
+    programs = _target(function, bundle, native, device)
+    nbytes = memory_of(programs)
+    if max_bytes is not None and nbytes > max_bytes:
+        raise OutOfMemoryError(
+            f"{function}: expected a model of up to {max_bytes} bytes, got one of {nbytes}"
+        )
+    return replace(bundle, targets=(programs,)), values
+
+
+def memory_of(programs: Mapping[str, Program]) -> int:
+    """The bytes of the buffers of Programs, which share parameters, state and the arena."""
+    sizes: dict[tuple[str, str, str], int] = {}
+    for name, program in programs.items():
+        for b in program.buffers:
+            if b.role != "scratch":
+                place = ("", "", b.name) if b.role in ("param", "state") else (name, b.role, b.name)
+                sizes[place] = b.size * to_dtype(b.dtype).itemsize
+    return sum(sizes.values()) + max(program.arena for program in programs.values())
 
 
 def _described(kind: str) -> str:

@@ -171,6 +171,7 @@ def load_language_model(
     device: str | None = None,
     public_key: str | os.PathLike[str] | None = None,
     signature: Any = None,
+    max_bytes: int | None = None,
 ) -> LanguageModel:
     """The exported model that generates text in the file `source`: a path, bytes, or a buffer. Other
     arguments are those of `load`.
@@ -178,4 +179,4 @@ def load_language_model(
     Raises as `load` does, and ModelError when the tokenizer is damaged.
     """
     data = read_signed(source, public_key, signature)
-    return LanguageModel(*open_file(data, TEXT_GENERATION, native, device), native)
+    return LanguageModel(*open_file(data, TEXT_GENERATION, native, device, max_bytes), native)

@@ -132,6 +132,7 @@ def load(
     device: str | None = None,
     public_key: str | os.PathLike[str] | None = None,
     signature: Any = None,
+    max_bytes: int | None = None,
 ) -> Model:
     """The exported step in the file `source`: a path, bytes, or a buffer.
 
@@ -140,14 +141,14 @@ def load(
     Ctrl-C and a `timeout` end it. device: of several that the file has code for (`combine`); without it, the
     first one that is there. public_key: that of whoever has to have signed the file (`sign`), as text or as
     the path of a file. signature: a path or bytes; without it, the file beside the source that ends in
-    .minisig.
+    .minisig. max_bytes: the most memory that the model's buffers may take: weights, inputs, outputs, scratch.
 
     Raises ProgramError when it is damaged, of another version or kind, not for a device of this host, or
     needs `native`; ArgumentError when the values in it are damaged; SignatureError when the key has not
-    signed it.
+    signed it; OutOfMemoryError when it takes more memory than `max_bytes`, before any is allocated.
     """
     data = read_signed(source, public_key, signature)
-    bundle, values = open_file(data, STEP, native, device)
+    bundle, values = open_file(data, STEP, native, device, max_bytes)
     return Model(bundle.programs[STEP], read_values(values), native)
 
 

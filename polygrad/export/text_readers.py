@@ -98,11 +98,12 @@ def load_text_encoder(
     device: str | None = None,
     public_key: str | os.PathLike[str] | None = None,
     signature: Any = None,
+    max_bytes: int | None = None,
 ) -> TextEncoder:
     """The exported model that gives vectors of texts in the file `source`: a path, bytes, or a buffer.
     Arguments and errors are those of `load_language_model`."""
     data = read_signed(source, public_key, signature)
-    return TextEncoder(*open_file(data, FEATURE_EXTRACTION, native, device), native)
+    return TextEncoder(*open_file(data, FEATURE_EXTRACTION, native, device, max_bytes), native)
 
 
 def load_text_classifier(
@@ -112,8 +113,9 @@ def load_text_classifier(
     device: str | None = None,
     public_key: str | os.PathLike[str] | None = None,
     signature: Any = None,
+    max_bytes: int | None = None,
 ) -> TextClassifier:
     """The exported model that gives labels of texts in the file `source`: a path, bytes, or a buffer.
     Arguments and errors are those of `load_language_model`."""
     data = read_signed(source, public_key, signature)
-    return TextClassifier(*open_file(data, TEXT_CLASSIFICATION, native, device), native)
+    return TextClassifier(*open_file(data, TEXT_CLASSIFICATION, native, device, max_bytes), native)

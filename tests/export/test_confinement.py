@@ -8,11 +8,13 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from pgrd.corpus import CHAIN
 
 wasmtime = pytest.importorskip("wasmtime", reason="wasmtime is the WebAssembly engine of CPython")
 
@@ -23,9 +25,12 @@ from polygrad.errors import (  # noqa: E402
     CompileError,
     InternalError,
     InterruptedWriteError,
+    OutOfMemoryError,
     RunTimeoutError,
 )
+from polygrad.export.files import memory_of  # noqa: E402
 from polygrad.nn.safetensors import TensorEntry, write_entries  # noqa: E402
+from polygrad.runtime.bundle import Bundle  # noqa: E402
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program  # noqa: E402
 
 SHARED = '(import "env" "memory" (memory 1))'
@@ -224,3 +229,23 @@ def test_a_training_step_gives_the_same_bits_confined_and_trusted(
         losses = [bytes(m.run(x=x, y=y)["loss"].data().cast("B")) for m in models]
         assert losses[0] == losses[1]
     assert models[0].save() == models[1].save()
+
+
+def test_a_model_of_more_bytes_than_are_allowed_is_refused_before_memory_is_taken() -> None:
+    scale = write_entries({"scale": TensorEntry(dtypes.int32, (1,), b"\3\0\0\0")})
+    assert memory_of({"step": CHAIN}) == 8 + 8 + 4 + 64  # x, y, scale, the arena
+    assert memory_of({"a": CHAIN, "b": CHAIN}) == 2 * (8 + 8) + 4 + 64  # what they share counts once
+    assert export.load(CHAIN.to_bytes(scale), max_bytes=84).run(x=[[1, 4]], n=3)["y"].tolist()[1] == 21
+    with pytest.raises(OutOfMemoryError, match=r"^load: expected a model of up to 83 bytes, got one of 84$"):
+        export.load(CHAIN.to_bytes(scale), max_bytes=83)
+    large = replace(CHAIN, arena=1 << 40)
+    with pytest.raises(OutOfMemoryError, match=r"^load: expected a model of up to 1048576 bytes"):
+        export.load(large.to_bytes(scale), max_bytes=1 << 20)
+    for kind, load in (
+        ("text-generation", export.load_language_model),
+        ("feature-extraction", export.load_text_encoder),
+        ("text-classification", export.load_text_classifier),
+    ):
+        data = Bundle(kind, {}, ({"main": large},)).head([scale]) + scale
+        with pytest.raises(OutOfMemoryError, match=f"^{load.__name__}: expected a model of up to 9 bytes"):
+            load(data, max_bytes=9)
