@@ -62,7 +62,11 @@ export function loadersOf<Source, Options extends ModelOptions>({
       throw new SignatureError(`${what}: expected a signature beside the file, got none`, { cause });
     }
   };
-  const chosen = (options: Options): ModelHost => ({ ...hostOf(options), device: options.device });
+  const chosen = (options: Options): ModelHost => ({
+    ...hostOf(options),
+    device: options.device,
+    maxBytes: options.maxBytes,
+  });
   /** A loader of models of text. */
   const ofText =
     <T>(

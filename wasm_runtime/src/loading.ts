@@ -1,10 +1,11 @@
 /** Exported files in memory: their Programs, on WebAssembly or a GPU, and the values, written while they arrive. */
 
 import type { TensorData } from "./arrays";
-import { DeviceError, ProgramError } from "./errors";
+import { DeviceError, OutOfMemoryError, ProgramError } from "./errors";
 import { readHead, type Head, type NamedPrograms } from "./files";
 import { PieceReader } from "./pieces";
 import type { Program } from "./program";
+import { sizeOf } from "./program_checks";
 import { loadProgramLater, WasmMemory } from "./runner";
 import type { ThreadPool } from "./thread_pool";
 import { readValues, valueSpecs } from "./values";
@@ -25,6 +26,8 @@ export interface Loaded {
 /** A host's threads and GPU. Each is requested when a model can use it. `device`: the only one that may be used. */
 export interface ModelHost {
   readonly device?: string | undefined;
+  /** The most memory that the buffers of a model may take. */
+  readonly maxBytes?: number | undefined;
   readonly pool?: () => ThreadPool | undefined;
   /** The GPU; undefined where there is none. */
   readonly gpu?: () => Promise<WebGPUDevice | undefined>;
@@ -71,8 +74,15 @@ export class LoadedPrograms {
     );
   }
 
-  static async #openTarget(programs: NamedPrograms, { pool, gpu }: ModelHost): Promise<LoadedPrograms> {
+  static async #openTarget(
+    programs: NamedPrograms,
+    { pool, gpu, maxBytes = Infinity }: ModelHost,
+  ): Promise<LoadedPrograms> {
     const all = [...programs.values()];
+    const nbytes = memoryOf(programs);
+    if (nbytes > maxBytes) {
+      throw new OutOfMemoryError(`load: expected a model of up to ${maxBytes} bytes, got one of ${nbytes}`);
+    }
     if (deviceOf(programs) !== "WEBGPU") {
       const hasThreads = all.some(({ threads, shared_memory }) => threads > 1 && shared_memory);
       const memory = new WasmMemory(all, hasThreads ? pool?.() : undefined);
@@ -116,6 +126,20 @@ export class LoadedPrograms {
 }
 
 const deviceOf = (programs: NamedPrograms): string | undefined => [...programs.values()][0]?.device;
+
+/** The bytes of the buffers of Programs, which share parameters, state and the arena. */
+export function memoryOf(programs: NamedPrograms): number {
+  const sizes = new Map<string, number>();
+  let arena = 0;
+  for (const [program, { buffers, arena: own }] of programs) {
+    arena = Math.max(arena, own);
+    for (const [i, { role, name, size, dtype }] of buffers.entries()) {
+      const place = role === "param" || role === "state" ? [name] : [program, i];
+      if (role !== "scratch") sizes.set(JSON.stringify(place), size * (sizeOf(dtype) ?? 0));
+    }
+  }
+  return [...sizes.values()].reduce((sum, nbytes) => sum + nbytes, arena);
+}
 
 /** A file in memory. */
 export interface OpenedModel {

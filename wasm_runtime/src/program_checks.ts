@@ -127,7 +127,8 @@ function checkBuffer(spec: BufferSpec, bounds: ReadonlyMap<string, number>, aren
   return nbytes;
 }
 
-function sizeOf(dtype: string): number | undefined {
+/** Bytes per element of a dtype that a file may speak of. */
+export function sizeOf(dtype: string): number | undefined {
   if (isDType(dtype)) return itemSize(dtype);
   return Object.hasOwn(OTHER_SIZES, dtype) ? OTHER_SIZES[dtype] : undefined;
 }

@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import { ProgramError } from "../src/errors";
 import { STEP } from "../src/files";
-import { openModel, type OpenedModel } from "../src/loading";
+import { memoryOf, openModel, type OpenedModel } from "../src/loading";
 import { loadModel } from "../src/model";
 
 interface Verdict {
@@ -80,4 +80,18 @@ test("every byte of a good file is checked", async () => {
       await assert.rejects(read(changed, verdict), ProgramError, `${name} at ${at}`);
     }
   }
+});
+
+test("a model of more bytes than are allowed is refused before memory is taken", async () => {
+  const nbytes = 8 + 8 + 4 + 64; // x, y, scale, the arena
+  const opened = await openModel(fileOf("good/chain.pgrd"), STEP, { maxBytes: nbytes });
+  assert.equal(memoryOf(opened.programs.programs), nbytes);
+  const two = new Map(
+    [...opened.programs.programs].flatMap(([, p]) => [["a", p] as const, ["b", p] as const]),
+  );
+  assert.equal(memoryOf(two), 2 * (8 + 8) + 4 + 64); // what they share counts once
+  await assert.rejects(
+    openModel(fileOf("good/chain.pgrd"), STEP, { maxBytes: nbytes - 1 }),
+    /^OutOfMemoryError: load: expected a model of up to 83 bytes, got one of 84$/,
+  );
 });
