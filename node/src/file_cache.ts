@@ -3,11 +3,15 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 
+import { network } from "../../wasm_runtime/src/addresses";
 import { FileCache } from "../../wasm_runtime/src/cache/file_cache";
 import { StoredFiles } from "../../wasm_runtime/src/cache/stored_files";
 import type { FileStore } from "../../wasm_runtime/src/cache/store";
 import { cacheFolder } from "./disk_store";
 import { fileStore } from "./file_store";
+import { addressesOf } from "./network";
+
+network.addressesOf = addressesOf;
 
 const caches = new Map<string | false | undefined, FileCache>();
 

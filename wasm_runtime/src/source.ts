@@ -1,12 +1,14 @@
 /** Files that arrive in pieces: from an address, a response or bytes, with progress and a way to stop. */
 
+import { checkRedirection } from "./addresses";
+import type { DownloadLimits } from "./download_limits";
 import { FetchError } from "./errors";
 import type { Tokenizers } from "./generation/tokenizer";
 import { joined, once } from "./pieces";
 import type { OnProgress, Progress } from "./progress";
 
 /** How a file is read. */
-export interface ReadOptions {
+export interface ReadOptions extends DownloadLimits {
   /** Is called while the file arrives. */
   readonly onProgress?: OnProgress | undefined;
   /** Stops reading: then the promise rejects with the signal's reason. */
@@ -74,9 +76,33 @@ export interface RequestOptions {
   readonly priority?: RequestPriority;
 }
 
+/** Statuses of redirections. */
+const REDIRECTIONS = new Set([301, 302, 303, 307, 308]);
+
+/** The most redirections that are followed. */
+const MAX_REDIRECTIONS = 20;
+
 /**
- * The response of `url`, whatever its status is. Rejects with FetchError when there is no answer, and when an address of
- * https: leads to one of http:, whose answer anybody on the way may have written.
+ * `fetch`, where each address is checked before it is asked. A page does not see where its browser is sent until the last
+ * answer is there, and a relative address is its own.
+ */
+async function fetchChecked(url: string, what: string, options: RequestInit): Promise<Response> {
+  if ("location" in globalThis || !/^https?:/i.test(url)) return fetch(url, options);
+  let address = url;
+  for (let count = 0; count <= MAX_REDIRECTIONS; count++) {
+    const response = await fetch(address, { ...options, redirect: "manual" });
+    const target = response.headers.get("location");
+    if (!REDIRECTIONS.has(response.status) || target === null) return response;
+    await response.body?.cancel();
+    address = new URL(target, address).href;
+    await checkRedirection(url, address, what);
+  }
+  throw new Error(`more than ${MAX_REDIRECTIONS} redirections`);
+}
+
+/**
+ * The response of `url`, whatever its status is. Rejects with FetchError when there is no answer, and as `checkRedirection`
+ * when the server sends elsewhere.
  */
 export async function request(
   url: string | URL,
@@ -85,15 +111,15 @@ export async function request(
 ): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(url, signal === undefined ? options : { ...options, signal });
+    response = await fetchChecked(String(url), what, signal === undefined ? options : { ...options, signal });
+    if (/^https?:/i.test(String(url)) && /^https?:/i.test(response.url)) {
+      await checkRedirection(String(url), response.url, what).catch(async (error: unknown) => {
+        await response.body?.cancel();
+        throw error;
+      });
+    }
   } catch (error) {
-    throw failure(error, what, String(url), signal);
-  }
-  if (/^https:/i.test(String(url)) && response.url.startsWith("http:")) {
-    await response.body?.cancel();
-    throw new FetchError(`${what}: expected ${url} to stay with https:, got sent to ${response.url}`, {
-      url: String(url),
-    });
+    throw error instanceof FetchError ? error : failure(error, what, String(url), signal);
   }
   return response;
 }

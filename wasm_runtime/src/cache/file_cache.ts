@@ -3,6 +3,8 @@
  * first use.
  */
 
+import { checkAddress } from "../addresses";
+import { LimitedDownload, type DownloadLimits } from "../download_limits";
 import { FetchError, type FetchFailure } from "../errors";
 import { fetchFile, openResponse, withFailures, type OpenedFile, type ReadOptions } from "../source";
 import type { CachedFile } from "./entries";
@@ -14,7 +16,7 @@ export type { CachedFile } from "./entries";
 const LIMIT = 16e9;
 
 /** How a file at an address is opened. */
-export type OpenOptions = Pick<ReadOptions, "signal" | "cache" | "sha256">;
+export type OpenOptions = Pick<ReadOptions, "signal" | "cache" | "sha256" | keyof DownloadLimits>;
 
 /** The files that a host keeps. */
 export class FileCache {
@@ -49,13 +51,23 @@ export class FileCache {
 
   /**
    * @internal Open the file at an address. `what`: the name of the calling function, for errors. Rejects with FetchError when
-   * there is none; with the signal's reason.
+   * there is none, for addresses that `checkAddress` refuses, and beyond the limits; with the signal's reason.
    */
   async open(url: string | URL, what: string, options: OpenOptions = {}): Promise<OpenedFile> {
+    options.signal?.throwIfAborted();
+    const download = new LimitedDownload(String(url), what, options);
+    return download.open(
+      () => this.#open(url, what, { ...options, signal: download.signal }),
+      options.signal,
+    );
+  }
+
+  async #open(url: string | URL, what: string, options: OpenOptions): Promise<OpenedFile> {
     const { signal } = options;
-    signal?.throwIfAborted();
     const sha256 = digestOption(options.sha256, what);
-    const address = options.cache === false ? undefined : addressOf(url);
+    const checkable = addressOf(url);
+    if (checkable !== undefined) await checkAddress(checkable, what, sha256);
+    const address = options.cache === false ? undefined : checkable;
     if (address !== undefined) {
       const files = await this.#loaded();
       try {
