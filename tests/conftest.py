@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
+import leftovers
 import numpy as np
 import pytest
 from adapter import SLOW_WEBGPU, WEBGPU, missing
@@ -56,6 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job of a shell
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    leftovers.use_own_temporary_folder()
     if os.environ.get("POLYGRAD_TEST_WHEEL") != "1":
         return
     spec = importlib.util.find_spec("polygrad")
@@ -97,6 +99,15 @@ def _without_what_others_left() -> None:
     """What the tests of other modules left is not looked through by each collection of this one's."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_is_left() -> Iterator[None]:
+    """A module's tests leave no files open, no threads, no processes and no temporary files."""
+    before = leftovers.snapshot()
+    yield
+    if left := leftovers.since(before):
+        pytest.fail("the tests of this module leave behind: " + "; ".join(left))
 
 
 @pytest.fixture(autouse=True)

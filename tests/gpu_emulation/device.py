@@ -34,7 +34,8 @@ from polygrad.uop.node import UOp
 from polygrad.uop.tensor_cores import BY_NAME
 
 HERE = Path(__file__).parent
-CACHE = Path(tempfile.gettempdir()) / f"polygrad-emulation-{os.getuid()}"
+KEPT = os.environ.get("POLYGRAD_TEST_CACHE", tempfile.gettempdir())
+CACHE = Path(KEPT, f"polygrad-emulation-{os.getuid()}")
 ALIGNMENT = 256
 LIMITS = Workgroups(subgroup=32)
 SHUFFLE_BYTES = {"cuda": 8, "msl": 4}
@@ -75,7 +76,7 @@ def target_of(language: str) -> Target:
 
 @functools.cache
 def _pool() -> concurrent.futures.ThreadPoolExecutor:
-    return concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1)
+    return concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1, "polygrad-compiler")
 
 
 @functools.cache
