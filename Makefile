@@ -53,7 +53,7 @@ test-all: python javascript chromium ## every test, more examples for each, then
 	scripts/ecosystem.sh
 	scripts/languages.sh
 	scripts/ray.sh
-	$(PYTEST) -n $(JOBS) -m "not e2e"
+	POLYGRAD_TEST_LEFTOVERS=1 $(PYTEST) -n $(JOBS) -m "not e2e"
 	$(BIN)/python -m tests.parity
 	npm test --silent
 	$(PYTEST) -n $(JOBS) --dist loadfile -m e2e

@@ -57,7 +57,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job of a shell
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    leftovers.use_own_temporary_folder()
+    if leftovers.ENABLED:
+        leftovers.use_own_temporary_folder()
     if os.environ.get("POLYGRAD_TEST_WHEEL") != "1":
         return
     spec = importlib.util.find_spec("polygrad")
@@ -103,10 +104,10 @@ def _without_what_others_left() -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def _nothing_is_left() -> Iterator[None]:
-    """A module's tests leave no files open, no threads, no processes and no temporary files."""
-    before = leftovers.snapshot()
+    """In `make test-all` a module leaves no files open, no threads, processes or temporary files."""
+    before = leftovers.snapshot() if leftovers.ENABLED else set()
     yield
-    if left := leftovers.since(before):
+    if leftovers.ENABLED and (left := leftovers.since(before)):
         pytest.fail("the tests of this module leave behind: " + "; ".join(left))
 
 

@@ -14,6 +14,7 @@ import threading
 import time
 from pathlib import Path
 
+ENABLED = os.environ.get("POLYGRAD_TEST_LEFTOVERS") == "1"
 _PATIENCE = 3.0  # seconds in which what is about to end may do so
 # Threads that stay: polygrad's own, one pool each, and those of libraries. (wgpu has one for each device.)
 _POOLS = re.compile(r"polygrad-(compiler|runner|\d+)|pydevd|asyncio_|execnet|tqdm_")

@@ -16,8 +16,9 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="this
 
 
 @pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def _alone_and_impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leftovers, "_PATIENCE", 0.2)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
 def test_an_open_file_is_found(tmp_path: Path) -> None:
