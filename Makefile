@@ -107,8 +107,9 @@ bindings: $(STAMPS)/venv ## generate the declarations of libpolygrad's bindings 
 	$(BIN)/python scripts/generate_bindings.py
 
 .PHONY: docs
-docs: $(STAMPS)/docs ## the documentation, into build/docs; every warning is an error
+docs: $(STAMPS)/docs node_modules/.stamp ## the documentation, into build/docs; every warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	npx typedoc --logLevel Warn
 
 .PHONY: bench
 bench: python javascript chromium ## every figure beside its peers (bench/RESULTS.md)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,16 @@ def test_docstrings_become_markdown(text: str, want: str) -> None:
     pytest.importorskip("griffe", reason="the packages of `make docs` are not installed")
     docstrings: Any = importlib.import_module("docstrings")
     assert docstrings.to_markdown(text) == want
+
+
+@pytest.mark.slow
+@pytest.mark.e2e
+def test_the_reference_of_javascript_has_every_class(tmp_path: Path) -> None:
+    command = ["npx", "typedoc", "--logLevel", "Warn", "--out", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stdout + done.stderr
+    pages = {p.stem for p in tmp_path.rglob("*.html")}
+    assert {"polygrad.Tensor", "polygrad.Linear", "polygrad.FetchError", "polygrad_runtime"} <= pages
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 /**
  * The types of `polygrad` where it is not known whether a page or Node will run it: TypeScript's resolution `bundler`
  * knows no host. `polygrad/web` and `polygrad/node` have the types of one host alone. There is no such module at run time.
+ *
+ * @module polygrad
  */
 
 import type {

@@ -4,6 +4,8 @@
  *     import { load } from "polygrad/runtime";
  *     const model = await load("model.pgrd");
  *     const { logits } = await model.run({ x: pixels });
+ *
+ * @module polygrad/runtime
  */
 
 import { availableParallelism } from "node:os";

@@ -46,7 +46,13 @@ import type { FileSource, Host } from "./sources";
 import { stateOf, type State } from "./state";
 import { Variable } from "./variable";
 
-const errors = { ...generated, NotImplementedError, PythonError };
+/** The classes of the errors that polygrad throws. */
+type Errors = typeof generated & {
+  readonly NotImplementedError: typeof NotImplementedError;
+  readonly PythonError: typeof PythonError;
+};
+
+const errors: Errors = { ...generated, NotImplementedError, PythonError };
 
 /** The class `Tensor` of a session: `new Tensor([[1, 2], [3, 4]])`, and its statics. */
 export type TensorClass = Omit<typeof Tensor, "prototype" | "bound" | "session"> & {
@@ -180,7 +186,7 @@ export interface Polygrad extends FunctionTransforms {
    */
   python(code: string, values?: Readonly<Record<string, unknown>>): Promise<unknown>;
   /** The classes of the errors that polygrad throws. */
-  readonly errors: typeof errors;
+  readonly errors: Errors;
   /** End this session, and free all that it holds: nothing of it can be used afterwards. A worker is stopped at once. */
   close(): void;
 }
