@@ -14,10 +14,12 @@ import threading
 import time
 from pathlib import Path
 
+from polygrad.uop.intern import collect
+
 ENABLED = os.environ.get("POLYGRAD_TEST_LEFTOVERS") == "1"
 _PATIENCE = 3.0  # seconds in which what is about to end may do so
 # Threads that stay: polygrad's own, one pool each, and those of libraries. (wgpu has one for each device.)
-_POOLS = re.compile(r"polygrad-(compiler|runner|\d+)|pydevd|asyncio_|execnet|tqdm_")
+_POOLS = re.compile(r"polygrad-(compiler|runner|collectives|\d+)|pydevd|asyncio_|execnet|tqdm_")
 Snapshot = set[tuple[str, str]]
 
 
@@ -43,6 +45,7 @@ def since(before: Snapshot) -> list[str]:
         if not left or time.monotonic() > end:
             return [f"{kind} {what}" for kind, what in left]
         gc.collect()
+        collect()  # nodes hold mapped files
         time.sleep(0.05)
 
 

@@ -190,9 +190,9 @@ def test_what_does_not_fit_is_told_when_the_header_is_there() -> None:
     [
         (lambda d: d[:-1], "m: .*safe_load: expected|m: safe_load"),
         (lambda d: b"", "m: safetensors: expected at least 8 bytes, got 0|cut short"),
-        (lambda d: d[:4], "m: safetensors: expected at least 8 bytes, got 4"),
-        (lambda d: b"\xff" * 8 + d[8:], "m: safetensors: expected a header of"),
-        (lambda d: d[:8] + b"?" + d[9:], "m: safetensors: expected a JSON header"),
+        (lambda d: d[:4], "m: safetensors: the file has 4 bytes, fewer than 8"),
+        (lambda d: b"\xff" * 8 + d[8:], "m: safetensors: a header of"),
+        (lambda d: d[:8] + b"?" + d[9:], "m: safetensors: the JSON of the header is damaged"),
     ],
 )
 def test_what_is_damaged_is_named(change: Any, message: str) -> None:

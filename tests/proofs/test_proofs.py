@@ -23,7 +23,11 @@ differs: Any = __import__("compatibility_differs")
 PLACES = [s.place for s in compatibility.SECTIONS]
 # Of a quick test: the calls of each name, and of how many names it takes one. tinygrad's device is slow.
 MOST, STEP = {"torch": 2, "tinygrad": 1}, {"torch": 1, "tinygrad": 6}
-pytestmark = [pytest.mark.usefixtures("default_device"), pytest.mark.filterwarnings("ignore")]
+pytestmark = [
+    pytest.mark.usefixtures("default_device"),
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.leaves,  # tinygrad's
+]
 
 
 @pytest.fixture
