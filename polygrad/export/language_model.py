@@ -5,15 +5,14 @@ Prompts, sampling and the end of answers are the same code as those of `hf.Langu
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from polygrad.errors import ArgumentError
-from polygrad.export.files import open_file, read_values
+from polygrad.export.files import read_values
+from polygrad.export.opening import LoadOptions, open_model
 from polygrad.export.programs import Programs
-from polygrad.export.signing import read_signed
 from polygrad.generation.engine import chunks_of
 from polygrad.generation.exporting import draw_name
 from polygrad.generation.requests import Completion, NoText, Piece, Request, join_pieces
@@ -164,19 +163,10 @@ def _is_penalized(needs: Needs) -> bool:
     return needs.bias or needs.repetition or needs.counts
 
 
-def load_language_model(
-    source: Any,
-    *,
-    native: bool = False,
-    device: str | None = None,
-    public_key: str | os.PathLike[str] | None = None,
-    signature: Any = None,
-    max_bytes: int | None = None,
-) -> LanguageModel:
-    """The exported model that generates text in the file `source`: a path, bytes, or a buffer. Other
-    arguments are those of `load`.
+def load_language_model(source: Any, **options: Unpack[LoadOptions]) -> LanguageModel:
+    """The exported model that generates text in the file `source`: a path, bytes, or a buffer. Options are
+    the other arguments of `load`.
 
     Raises as `load` does, and ModelError when the tokenizer is damaged.
     """
-    data = read_signed(source, public_key, signature)
-    return LanguageModel(*open_file(data, TEXT_GENERATION, native, device, max_bytes), native)
+    return LanguageModel(*open_model(source, TEXT_GENERATION, **options))

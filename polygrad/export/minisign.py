@@ -35,8 +35,7 @@ class PublicKey:
 
     @property
     def name(self) -> str:
-        """The key's number as minisign shows it."""
-        return self.number[::-1].hex().upper()
+        return _name_of(self.number)
 
     @property
     def text(self) -> str:
@@ -57,7 +56,7 @@ class Signature:
 
     @property
     def key_name(self) -> str:
-        return self.number[::-1].hex().upper()
+        return _name_of(self.number)
 
     def file(self) -> bytes:
         return _lines(
@@ -91,6 +90,11 @@ class SecretKey:
         how = _PLAIN if password is None else _SCRYPT
         packed = _SECRET_KEY.pack(_KEY, how, _BLAKE2B, salt, *limits, secrets)
         return _lines(_UNTRUSTED + b"minisign secret key", _encoded(packed))
+
+
+def _name_of(number: bytes) -> str:
+    """A key's number as minisign shows it."""
+    return number[::-1].hex().upper()
 
 
 def new_key() -> SecretKey:
@@ -188,8 +192,8 @@ def _ed25519() -> Any:
 def _stream(password: str, salt: bytes, operations: int, nbytes: int) -> bytes:
     """What the secrets of a key are combined with: libsodium's crypto_pwhash_scryptsalsa208sha256."""
     operations = max(operations, 1 << 15)
-    most = operations // 32 if operations < nbytes // 32 else nbytes // 1024
-    log = max(1, most.bit_length() - 1)
+    limit = operations // 32 if operations < nbytes // 32 else nbytes // 1024
+    log = max(1, limit.bit_length() - 1)
     parallel = 1 if operations < nbytes // 32 else (operations // 4 >> log) // 8
     if log > 22 or not 1 <= parallel <= 16:
         raise ArgumentError("secret key: expected a password that takes up to 4 GiB to check, got more")
@@ -208,9 +212,9 @@ def _unpacked_secret(text: bytes) -> tuple[Any, ...]:
     lines = text.splitlines()
     raw = _decoded(lines[1]) if len(lines) > 1 else b""
     if len(raw) == _SECRET_KEY.size:
-        found = _SECRET_KEY.unpack(raw)
-        if found[0] == _KEY and found[1] in (_SCRYPT, _PLAIN) and found[2] == _BLAKE2B:
-            return found
+        fields = _SECRET_KEY.unpack(raw)
+        if fields[0] == _KEY and fields[1] in (_SCRYPT, _PLAIN) and fields[2] == _BLAKE2B:
+            return fields
     raise ArgumentError("secret key: expected a file of minisign, got another")
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
-from polygrad.export.files import open_file, read_values
+from polygrad.export.files import read_values
+from polygrad.export.opening import LoadOptions, open_model
 from polygrad.export.programs import Programs, TensorSpec
-from polygrad.export.signing import read_signed
 from polygrad.helpers import prod, write_file
 from polygrad.monitor import computing
 from polygrad.nn.safetensors import TensorEntry, read_entries, write_entries
@@ -125,30 +125,22 @@ class Model:
         return Tensor(bytes(raw), self.program.device, spec.dtype).reshape(shape)
 
 
-def load(
-    source: Any,
-    *,
-    native: bool = False,
-    device: str | None = None,
-    public_key: str | os.PathLike[str] | None = None,
-    signature: Any = None,
-    max_bytes: int | None = None,
-) -> Model:
+def load(source: Any, **options: Unpack[LoadOptions]) -> Model:
     """The exported step in the file `source`: a path, bytes, or a buffer.
 
-    native: whether to trust the file. Code for other devices than WASM and WEBGPU may do whatever this
-    process may, so it needs this. Code for WASM runs without it in memory of its own, with checks by which
-    Ctrl-C and a `timeout` end it. device: of several that the file has code for (`combine`); without it, the
-    first one that is there. public_key: that of whoever has to have signed the file (`sign`), as text or as
-    the path of a file. signature: a path or bytes; without it, the file beside the source that ends in
-    .minisig. max_bytes: the most memory that the model's buffers may take: weights, inputs, outputs, scratch.
+    native (False): whether to trust the file. Code for other devices than WASM and WEBGPU may do whatever
+        this process may, so it needs this. Code for WASM runs without it in memory of its own, with checks by
+        which Ctrl-C and a `timeout` end it.
+    device: of several that the file has code for (`combine`); without it, the first one that is there.
+    public_key: that of whoever has to have signed the file (`sign`), as text or as the path of a file.
+    signature: a path or bytes; without it, the file beside the source that ends in .minisig.
+    max_bytes: the most memory that the model's buffers may take: weights, inputs, outputs, scratch.
 
     Raises ProgramError when it is damaged, of another version or kind, not for a device of this host, or
     needs `native`; ArgumentError when the values in it are damaged; SignatureError when the key has not
-    signed it; OutOfMemoryError when it takes more memory than `max_bytes`, before any is allocated.
+    signed it; OutOfMemoryError when it takes more memory than `max_bytes`, before any is allocated; OSError.
     """
-    data = read_signed(source, public_key, signature)
-    bundle, values = open_file(data, STEP, native, device, max_bytes)
+    bundle, values, native = open_model(source, STEP, **options)
     return Model(bundle.programs[STEP], read_values(values), native)
 
 

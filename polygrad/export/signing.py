@@ -32,7 +32,6 @@ from polygrad.helpers import write_file
 from polygrad.runtime.parts import HEAD_BYTES
 
 SUFFIX = ".minisig"
-_KEY_CHARACTERS = 56  # of a public key as text
 _HEAD = re.compile(rb"(?:^|[\t ])head:([0-9a-f]{%d})\Z" % (2 * HEAD_BYTES))
 
 Password = str | Callable[[], str] | None
@@ -46,7 +45,7 @@ def generate_key(path: FilePath, *, password: str | None = None) -> str:
 
     password: what the secret key is encrypted with. To sign takes seconds and 1 GiB of memory then.
 
-    Raises ArgumentError for a file that exists, DeviceError without the package cryptography.
+    Raises ArgumentError for a file that exists, DeviceError without the package cryptography, OSError.
     """
     secret, public = Path(path), Path(path).with_suffix(".pub")
     if exists := [file for file in (secret, public) if file.exists()]:
@@ -66,7 +65,7 @@ def sign(path: FilePath, key: FilePath, *, password: Password = None, comment: s
     a function that is called for it if the key needs one. comment: a line that is signed with the file.
 
     Raises ProgramError for a damaged file, ArgumentError for what is no key, another password, or a comment
-    of several lines; DeviceError without the package cryptography.
+    of several lines; DeviceError without the package cryptography; OSError.
 
     export.sign("model.pgrd", "signing.key", comment="release 1.2")
     """
@@ -104,21 +103,22 @@ def read_signed(source: Any, public_key: FilePath | None, signature: Any = None)
 
 def check_signature(source: Any, data: memoryview, public_key: FilePath, signature: Any = None) -> Signature:
     """The signature of `data`, the bytes of `source`, by a key. Raises SignatureError where there is none, or
-    another one; ArgumentError for what is no key; DeviceError without the package cryptography."""
+    another one; ArgumentError for what is no key; DeviceError without the package cryptography; OSError."""
     key = _public_key(public_key)
-    found = find_signature(source, signature)
-    if found is None:
+    own = find_signature(source, signature)
+    if own is None:
         is_path = isinstance(source, (str, os.PathLike))
         place = f"{os.fspath(source)}{SUFFIX}" if is_path else "the argument signature"
         raise SignatureError(f"signature: expected one by key {key.name}, got none: it belongs in {place}")
-    verify(data, found, key)
-    head = _HEAD.search(found.comment)
+    verify(data, own, key)
+    head = _HEAD.search(own.comment)
     if head is not None and head[1] != data[:HEAD_BYTES].hex().encode():
         raise SignatureError("signature: expected the file's head in its trusted comment, got another's")
-    return found
+    return own
 
 
 def _public_key(key: FilePath) -> PublicKey:
+    """A key's text, if no file has that name, or the key in a file."""
     text = os.fspath(key)
-    is_text = isinstance(key, str) and len(text) == _KEY_CHARACTERS and text.startswith("RW")
+    is_text = isinstance(key, str) and text.startswith("RW") and not Path(text).exists()
     return read_public_key(text.encode() if is_text else Path(text).read_bytes())

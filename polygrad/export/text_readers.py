@@ -5,15 +5,14 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from polygrad.errors import ArgumentError, ModelError
-from polygrad.export.files import open_file, read_values
+from polygrad.export.files import read_values
+from polygrad.export.opening import LoadOptions, open_model
 from polygrad.export.programs import Programs
-from polygrad.export.signing import read_signed
 from polygrad.hf.tokenizer import Tokenizer
 from polygrad.hf.tokenizer_export import FILE, read_tokenizer
 from polygrad.models.fields import Fields
@@ -91,31 +90,13 @@ class TextClassifier(_TextReader):
         return [dict(zip(self.labels, row, strict=True)) for row in self._read(texts).tolist()]
 
 
-def load_text_encoder(
-    source: Any,
-    *,
-    native: bool = False,
-    device: str | None = None,
-    public_key: str | os.PathLike[str] | None = None,
-    signature: Any = None,
-    max_bytes: int | None = None,
-) -> TextEncoder:
+def load_text_encoder(source: Any, **options: Unpack[LoadOptions]) -> TextEncoder:
     """The exported model that gives vectors of texts in the file `source`: a path, bytes, or a buffer.
-    Arguments and errors are those of `load_language_model`."""
-    data = read_signed(source, public_key, signature)
-    return TextEncoder(*open_file(data, FEATURE_EXTRACTION, native, device, max_bytes), native)
+    Options and errors are those of `load_language_model`."""
+    return TextEncoder(*open_model(source, FEATURE_EXTRACTION, **options))
 
 
-def load_text_classifier(
-    source: Any,
-    *,
-    native: bool = False,
-    device: str | None = None,
-    public_key: str | os.PathLike[str] | None = None,
-    signature: Any = None,
-    max_bytes: int | None = None,
-) -> TextClassifier:
+def load_text_classifier(source: Any, **options: Unpack[LoadOptions]) -> TextClassifier:
     """The exported model that gives labels of texts in the file `source`: a path, bytes, or a buffer.
-    Arguments and errors are those of `load_language_model`."""
-    data = read_signed(source, public_key, signature)
-    return TextClassifier(*open_file(data, TEXT_CLASSIFICATION, native, device, max_bytes), native)
+    Options and errors are those of `load_language_model`."""
+    return TextClassifier(*open_model(source, TEXT_CLASSIFICATION, **options))

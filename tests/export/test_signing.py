@@ -191,6 +191,8 @@ def test_a_file_without_a_signature_is_refused(model: Path) -> None:
         export.load(model, signature=b"")
     with pytest.raises(ArgumentError, match="public key: expected one of minisign"):
         export.load(model, public_key="RW" + "A" * 54)
+    with pytest.raises(ArgumentError, match="public key: expected one of minisign"):
+        export.load(model, public_key=KEY.public.text[:-1])  # as when the last letter was not copied
     with pytest.raises(FileNotFoundError):
         export.load(model, public_key="missing.pub")
 
