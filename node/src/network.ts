@@ -4,6 +4,6 @@ import { lookup } from "node:dns/promises";
 
 /** The addresses of a name; none of one that nobody knows, as nothing will come from it. */
 export async function addressesOf(name: string): Promise<readonly string[]> {
-  const found = await lookup(name, { all: true }).catch(() => []);
-  return found.map(({ address }) => address);
+  const addresses = await lookup(name, { all: true }).catch(() => []);
+  return addresses.map(({ address }) => address);
 }

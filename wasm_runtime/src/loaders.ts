@@ -65,7 +65,7 @@ export function loadersOf<Source, Options extends ModelOptions>({
   const chosen = (options: Options): ModelHost => ({
     ...hostOf(options),
     device: options.device,
-    maxBytes: options.maxBytes,
+    maxMemory: options.maxMemory,
   });
   /** A loader of models of text. */
   const ofText =

@@ -27,7 +27,7 @@ export interface Loaded {
 export interface ModelHost {
   readonly device?: string | undefined;
   /** The most memory that the buffers of a model may take. */
-  readonly maxBytes?: number | undefined;
+  readonly maxMemory?: number | undefined;
   readonly pool?: () => ThreadPool | undefined;
   /** The GPU; undefined where there is none. */
   readonly gpu?: () => Promise<WebGPUDevice | undefined>;
@@ -76,12 +76,12 @@ export class LoadedPrograms {
 
   static async #openTarget(
     programs: NamedPrograms,
-    { pool, gpu, maxBytes = Infinity }: ModelHost,
+    { pool, gpu, maxMemory = Infinity }: ModelHost,
   ): Promise<LoadedPrograms> {
     const all = [...programs.values()];
     const nbytes = memoryOf(programs);
-    if (nbytes > maxBytes) {
-      throw new OutOfMemoryError(`load: expected a model of up to ${maxBytes} bytes, got one of ${nbytes}`);
+    if (nbytes > maxMemory) {
+      throw new OutOfMemoryError(`load: expected a model of up to ${maxMemory} bytes, got one of ${nbytes}`);
     }
     if (deviceOf(programs) !== "WEBGPU") {
       const hasThreads = all.some(({ threads, shared_memory }) => threads > 1 && shared_memory);

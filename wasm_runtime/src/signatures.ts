@@ -54,15 +54,15 @@ export async function signedHead(file: Uint8Array, publicKey: string): Promise<s
   if (!isWhole || !untrusted.startsWith(UNTRUSTED) || !comment.startsWith(TRUSTED)) {
     throw new SignatureError("signature: expected four lines of minisign with a digest (ED), got others");
   }
-  const [wanted, got] = [nameOf(key), nameOf(signature)];
-  if (wanted !== got) {
-    throw new SignatureError(`signature: expected key ${wanted}, got a signature by key ${got}`);
+  const [expected, got] = [nameOf(key), nameOf(signature)];
+  if (expected !== got) {
+    throw new SignatureError(`signature: expected key ${expected}, got a signature by key ${got}`);
   }
   const trusted = comment.slice(TRUSTED.length);
   const message = joined([signature.subarray(10), new TextEncoder().encode(trusted)]);
   if (!(await isSigned(message, overComment, key.slice(10)))) {
     throw new SignatureError(
-      `signature: its trusted comment is not what key ${wanted} signed: it was changed, or is another's`,
+      `signature: its trusted comment is not what key ${expected} signed: it was changed, or is another's`,
     );
   }
   const head = /(?:^|[\t ])head:([0-9a-f]{88})$/.exec(trusted)?.[1];

@@ -29,7 +29,7 @@ export interface ModelOptions extends ReadOptions {
   /** Of several devices that a file has code for, the one that runs it. Without it, the first that is there. */
   readonly device?: "WASM" | "WEBGPU" | undefined;
   /** The most memory that the model's buffers may take: weights, inputs, outputs, scratch. */
-  readonly maxBytes?: number | undefined;
+  readonly maxMemory?: number | undefined;
   /** The public key, of minisign, of whoever has to have signed the file. A file that is not signed by it is an error. */
   readonly publicKey?: string | undefined;
   /** The signature's address, or the signature. Without it, it is at the file's address with `.minisig`. */

@@ -7,7 +7,10 @@ import { test } from "node:test";
 import { ProgramError } from "../src/errors";
 import { STEP } from "../src/files";
 import { memoryOf, openModel, type OpenedModel } from "../src/loading";
+import { loadersOf } from "../src/loaders";
 import { loadModel } from "../src/model";
+import { once } from "../src/pieces";
+import type { ModelOptions } from "../src/source";
 
 interface Verdict {
   readonly inputs?: Readonly<Record<string, number | number[]>>;
@@ -84,14 +87,19 @@ test("every byte of a good file is checked", async () => {
 
 test("a model of more bytes than are allowed is refused before memory is taken", async () => {
   const nbytes = 8 + 8 + 4 + 64; // x, y, scale, the arena
-  const opened = await openModel(fileOf("good/chain.pgrd"), STEP, { maxBytes: nbytes });
+  const opened = await openModel(fileOf("good/chain.pgrd"), STEP, { maxMemory: nbytes });
   assert.equal(memoryOf(opened.programs.programs), nbytes);
   const two = new Map(
     [...opened.programs.programs].flatMap(([, p]) => [["a", p] as const, ["b", p] as const]),
   );
   assert.equal(memoryOf(two), 2 * (8 + 8) + 4 + 64); // what they share counts once
+  const { load } = loadersOf<string, ModelOptions>({
+    hostOf: () => ({}),
+    open: (name) => Promise.resolve({ pieces: once(fileOf(name)), length: undefined }),
+  });
+  assert.equal((await load("good/chain.pgrd", { maxMemory: nbytes })).inputs.length, 1);
   await assert.rejects(
-    openModel(fileOf("good/chain.pgrd"), STEP, { maxBytes: nbytes - 1 }),
+    load("good/chain.pgrd", { maxMemory: nbytes - 1 }),
     /^OutOfMemoryError: load: expected a model of up to 83 bytes, got one of 84$/,
   );
 });
