@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from polygrad.engine.recording import watch
 from polygrad.engine.trace import EXCHANGE, PROGRAM, trace
 from polygrad.errors import CaptureError
 from polygrad.pictures import profile
+from polygrad.runtime.interface import Executable
 
 EXCHANGE_SECONDS = 0.2
 
@@ -57,16 +60,37 @@ def test_the_programs_of_a_captured_call_in_order() -> None:
 
 
 @pytest.mark.usefixtures("two_ranks")
-def test_an_exchange_overlaps_the_programs_after_it() -> None:
-    w = Tensor.rand(512, 512).realize()
+def test_an_exchange_overlaps_the_programs_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second Program of a call runs until the exchange has begun, in a thread of its own."""
+    w, x = Tensor.rand(64, 64).realize(), Tensor.rand(64, 64).realize()
+    began, measure, count = threading.Event(), Executable.measure, 0
+
+    def measured(executable: Executable, *arguments: Any) -> float:
+        nonlocal count
+        count += 1
+        if count == 2:
+            assert began.wait(60)
+        return measure(executable, *arguments)
+
+    def wait(array: Any) -> None:
+        began.set()
+        time.sleep(EXCHANGE_SECONDS)
+
+    def call() -> None:
+        nonlocal count
+        count = 0
+        began.clear()
+        f(x)
+
+    monkeypatch.setattr(Executable, "measure", measured)
 
     @TinyJit
     def f(x: Tensor) -> tuple[Tensor, Tensor]:
         first = (x * 2).contiguous().realize()
-        exchange("a sum", [buffer_of(first)], lambda array: time.sleep(EXCHANGE_SECONDS))
+        exchange("a sum", [buffer_of(first)], wait)
         return (w @ x @ x).realize(), (first + 1).realize()
 
-    found = trace(lambda: f(Tensor.ones(512, 512).realize()))
+    found = trace(call)
     (one,) = found.of_kind(EXCHANGE)
     assert one.label == "a sum" and one.seconds >= EXCHANGE_SECONDS
     programs = found.of_kind(PROGRAM)

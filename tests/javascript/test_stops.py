@@ -27,7 +27,6 @@ def found_on(host: str, package: Path, case: str) -> Any:
 def test_a_step_stops_in_its_middle_and_is_whole_or_has_done_nothing(host: str, package: Path) -> None:
     """The bound is loose, for machines that do much else: it takes 20 to 40 ms, alone."""
     found = found_on(host, package, "stepStops")
-    print(found)
     for stop in found["stops"]:
         assert stop["same"], stop
         if stop["outcome"] == "AbortError":
@@ -56,7 +55,6 @@ def test_a_signal_ends_its_own_call_alone(host: str, package: Path) -> None:
 @HOSTS
 def test_fit_stops_with_a_checkpoint_and_goes_on_to_the_same_end(host: str, package: Path) -> None:
     found = found_on(host, package, "fitStops")
-    print(found)
     assert found["outcome"] == "AbortError" and found["equal"]
     if host != "node direct":  # in the middle of the second step
         assert found["left"] == 2 and found["seconds"] < max(1.0, 0.6 * found["whole"])
