@@ -117,9 +117,12 @@ class Shards:
 
     def _facts_of(self, o: Optimizer) -> _Undivided:
         divided = {id(p) for b in self.buckets for p in b.params}
-        rest = [i for i, p in enumerate(o.params) if id(p) not in divided]
+        undivided = [i for i, p in enumerate(o.params) if id(p) not in divided]
         state = {
-            f"{name}.{i}": getattr(o, name)[i] for name in o._state_names if getattr(o, name) for i in rest
+            f"{name}.{i}": getattr(o, name)[i]
+            for name in o._state_names
+            if getattr(o, name)
+            for i in undivided
         }
         return _Undivided(list(o.params), list(o._clock_of), state)
 

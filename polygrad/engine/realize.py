@@ -303,10 +303,10 @@ def _write(writes: list[UOp]) -> None:
             run(*arguments)
         _keep_written(writes, resolved)
     except BaseException as error:
-        rest = [arguments for arguments in runs if any(map(is_uncomputed, arguments[0]))]
-        if len(rest) < len(runs):
+        unmade = [arguments for arguments in runs if any(map(is_uncomputed, arguments[0]))]
+        if len(unmade) < len(runs):
             try:
-                for arguments in rest:
+                for arguments in unmade:
                     run(*arguments)
             finally:
                 _mark_lost(resolved, error)

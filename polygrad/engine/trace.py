@@ -1,8 +1,8 @@
 """Traces: when a call runs Programs, and when it exchanges memory with other processes.
 
-    found = trace(lambda: step.run(x, y))
-    print(found)                               a line for each Program and each exchange
-    print(found.hidden)                        seconds of exchanges while a Program ran
+    overlap = trace(lambda: step.run(x, y))
+    print(overlap)                             a line for each Program and each exchange
+    print(overlap.hidden)                      seconds of exchanges while a Program ran
 
 A profile times each launch alone; a trace leaves the call as it is, so it shows what overlaps.
 """
@@ -129,5 +129,5 @@ def trace(compute: Callable[[], object]) -> Trace:
         exchanges = [Span(EXCHANGE, *exchange) for exchange in watch.exchanges]
     finally:
         watch.runner = watch.exchanges = None
-    found = sorted([*runner.spans, *exchanges], key=lambda span: span.start)
-    return Trace(tuple(Span(x.kind, x.label, x.start - start, x.end - start) for x in found), seconds)
+    spans = sorted([*runner.spans, *exchanges], key=lambda span: span.start)
+    return Trace(tuple(Span(x.kind, x.label, x.start - start, x.end - start) for x in spans), seconds)

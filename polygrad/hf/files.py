@@ -62,12 +62,12 @@ def small_files(folder: Path) -> dict[str, bytes]:
 def notices(files: Mapping[str, bytes], metadata: Mapping[str, Any]) -> dict[str, bytes]:
     """The files that say whose a model is and what one may do with it: its licence, its card, and
     `general.json` with what a GGUF file says of that (`metadata`)."""
-    found = {name: files[name] for name in _FILES["notices"] if name in files}
+    out = {name: files[name] for name in _FILES["notices"] if name in files}
     general = {name: value for name, value in metadata.items() if name.startswith("general.")}
     texts = {name: value for name, value in sorted(general.items()) if isinstance(value, str)}
     if texts:
-        found["general.json"] = json.dumps(texts, indent=2).encode()
-    return found
+        out["general.json"] = json.dumps(texts, indent=2).encode()
+    return out
 
 
 def has_tokenizer(files: Mapping[str, bytes]) -> bool:

@@ -15,7 +15,7 @@ from polygrad.pictures.svg import CHARACTER, GRID, LINE, MUTED, SERIES, document
 _WIDTH, _TOP, _ROW, _MARGIN, _RIGHT = 860, 44, 18, 14, 270
 
 
-def timeline(found: Profile | Trace) -> str:
+def timeline(profile: Profile | Trace) -> str:
     """The launches of a profile in order, with their times, operations and memory, or the Programs and
     exchanges of a trace over time, as SVG text.
 
@@ -24,7 +24,7 @@ def timeline(found: Profile | Trace) -> str:
 
     The longest launch is as dark as it gets. Times of a profile are means over its rounds.
     """
-    return spans(found) if isinstance(found, Trace) else _launches(found)
+    return spans(profile) if isinstance(profile, Trace) else _launches(profile)
 
 
 def _launches(profile: Profile) -> str:

@@ -107,15 +107,15 @@ def read_parts(files: Sequence[Any], where: str) -> tuple[dict[str, Tensor], lis
                 pieces.setdefault(name, []).append(Piece(t, *places[name]))
             else:
                 out[name] = t
-    whole = {name: _joined(found, f"resume: {where}: {name}") for name, found in pieces.items()}
+    whole = {name: _joined(members, f"resume: {where}: {name}") for name, members in pieces.items()}
     return out | whole, [metadata for _, metadata in parts]
 
 
 def _places(metadata: Mapping[str, str], where: str) -> dict[str, tuple[int, tuple[int, ...]]]:
     """Where the pieces in a file begin, and the shapes of what they are pieces of. Raises ArgumentError."""
     try:
-        found = json.loads(metadata.get("pieces", "{}"))
-        return {name: (int(start), tuple(map(int, shape))) for name, (start, shape) in found.items()}
+        places = json.loads(metadata.get("pieces", "{}"))
+        return {name: (int(start), tuple(map(int, shape))) for name, (start, shape) in places.items()}
     except (TypeError, ValueError, AttributeError, RecursionError) as e:
         raise ArgumentError(f"resume: {where}: the list of pieces is damaged: {e!r}") from e
 
