@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any, Self
 
@@ -13,6 +14,9 @@ from polygrad.tensor.linalg import LinalgMixin
 from polygrad.tensor.random import RandomMixin
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+
+_CAUSAL_BLOCK = 256  # rows of the smallest block of causal attention
+_MAX_CAUSAL_BLOCKS = 4
 
 
 class NormalizationMixin(LinalgMixin, RandomMixin, ActivationsMixin):
@@ -132,34 +136,68 @@ class NormalizationMixin(LinalgMixin, RandomMixin, ActivationsMixin):
         Shapes: self (..., L, d), key (..., S, d), value (..., S, v).
 
         `attn_mask`: bool (True attends) or float (added), broadcast to (..., L, S). `is_causal`: row i sees
-        columns up to i. `enable_gqa`: keys and values are repeated along axis -3 to match. A row that attends
-        to nothing is 0, as torch's (tinygrad's is NaN). Raises ArgumentError, ShapeError.
+        columns up to i, and most of the others are not computed. `enable_gqa`: keys and values are
+        repeated along axis -3 to match. A row that attends to nothing is 0, as torch's (tinygrad's is NaN).
+        Raises ArgumentError, ShapeError.
 
         >>> q = Tensor([[0.0, 0.0]])
         >>> q.scaled_dot_product_attention(Tensor.zeros(2, 2), Tensor([[1.0], [3.0]])).tolist()
         [[2.0]]
         """
+        for name, tensor in (("self", self), ("key", key), ("value", value)):
+            if tensor.ndim < 2:
+                expected = "expected two axes or more"
+                raise ShapeError(f"scaled_dot_product_attention: {name} has shape {tensor.shape}, {expected}")
         if is_causal and attn_mask is not None:
             raise ArgumentError("scaled_dot_product_attention: expected is_causal or attn_mask, got both")
         if enable_gqa:
             key = key.repeat_interleave(self.shape[-3] // key.shape[-3], -3)
             value = value.repeat_interleave(self.shape[-3] // value.shape[-3], -3)
+        if is_causal:
+            return self._causal_attention(key, value, dropout_p)
+        scores = self._attention_scores(key)
+        if attn_mask is None:
+            return scores.softmax(-1).cast_like(self).dropout(dropout_p).dot(value)
+        scores = attn_mask.where(scores, -math.inf) if attn_mask.dtype.is_bool else scores + attn_mask
+        is_empty = scores.max(-1, keepdim=True).eq(-math.inf)
+        weights = is_empty.where(0.0, is_empty.where(0.0, scores).softmax(-1))
+        return weights.cast_like(self).dropout(dropout_p).dot(value)
+
+    def _attention_scores(self, key: Self) -> Self:
+        """self @ keyᵀ / sqrt(d)"""
         result_dtype = promote(self.dtype, key.dtype)
         wide = sum_dtype(result_dtype)
         scores = self.dot(key.transpose(-2, -1), dtype=wide)
-        if (
-            wide != result_dtype
-        ):  # the gradient, an operand of products, is rounded like other values of this dtype
+        if wide != result_dtype:
+            # the gradient, an operand of products, is rounded like other values of this dtype
             scores = scores._with_backward([scores], lambda g, *_: g.cast(result_dtype).cast(wide))
-        scores = scores * (1.0 / math.sqrt(self.shape[-1]))
-        if is_causal:
-            rows, columns = scores.shape[-2:]
-            i = self._of(UOp(Ops.ARANGE, dtypes.int32, (), rows).reshape((rows, 1)))
-            j = self._of(UOp(Ops.ARANGE, dtypes.int32, (), columns).reshape((1, columns)))
-            scores = (i < j).where(-math.inf, scores)
-        elif attn_mask is not None:
-            scores = attn_mask.where(scores, -math.inf) if attn_mask.dtype.is_bool else scores + attn_mask
-            is_empty = scores.max(-1, keepdim=True).eq(-math.inf)
-            weights = is_empty.where(0.0, is_empty.where(0.0, scores).softmax(-1))
-            return weights.cast_like(self).dropout(dropout_p).dot(value)
-        return scores.softmax(-1).cast_like(self).dropout(dropout_p).dot(value)
+        return scores * (1.0 / math.sqrt(self.shape[-1]))
+
+    def _causal_attention(self, key: Self, value: Self, dropout_p: float) -> Self:
+        """Attention in which row i sees columns up to i. Rows are divided into up to four blocks, for each of
+        which only the columns up to its last row are computed: five eighths of all. More blocks save little,
+        and each has kernels of its own."""
+        rows, columns = self.shape[-2], key.shape[-2]
+        is_static = isinstance(rows, int) and isinstance(columns, int)
+        blocks = min(_MAX_CAUSAL_BLOCKS, rows // _CAUSAL_BLOCK) if is_static else 1
+        if blocks <= 1:
+            return self._attend_up_to(0, key, value, dropout_p)
+        outs = []
+        for start, stop in itertools.pairwise(rows * i // blocks for i in range(blocks + 1)):
+            seen = min(stop, columns)
+            block, k, v = (
+                self.narrow(-2, start, stop - start),
+                key.narrow(-2, 0, seen),
+                value.narrow(-2, 0, seen),
+            )
+            outs.append(block._attend_up_to(start, k, v, dropout_p))
+        return outs[0].cat(*outs[1:], dim=-2)
+
+    def _attend_up_to(self, first_row: int, key: Self, value: Self, dropout_p: float) -> Self:
+        """Causal attention of rows that begin at `first_row`."""
+        rows, columns = self.shape[-2], key.shape[-2]
+        i = self._of(UOp(Ops.ARANGE, dtypes.int32, (), rows).reshape((rows, 1)))
+        j = self._of(UOp(Ops.ARANGE, dtypes.int32, (), columns).reshape((1, columns)))
+        is_later = (i + first_row if first_row else i) < j
+        weights = is_later.where(-math.inf, self._attention_scores(key)).softmax(-1)
+        return weights.cast_like(self).dropout(dropout_p).dot(value)

@@ -45,6 +45,11 @@ def written(rows: int) -> Tensor:
 # Of each pass: a target, a graph that it changes, and one like it that it does not.
 CASES: dict[str, tuple[Target, Graph, Graph]] = {
     "store-fp8-as-bits": (CPU, lambda: of("fp8e4m3", 64).float() + 1, lambda: of("float16", 64).float() + 1),
+    "partition": (
+        CPU,
+        lambda: Tensor.cat(*[data(8, 256) for _ in range(5)]),
+        lambda: Tensor.cat(*[data(8, 256) for _ in range(4)]),
+    ),
     "fuse-reductions": (CPU, lambda: data(64, 512).softmax(), lambda: data(2, 512).softmax()),
     "compute-at": (CPU, attention, lambda: data(256, 64) @ data(64, 256)),
     "index-put": (CPU, lambda: written(3), lambda: data(4096, 64) + 1),

@@ -11,6 +11,7 @@ from polygrad.codegen.kernels.index_put import index_put
 from polygrad.codegen.kernels.interchange import interchange
 from polygrad.codegen.kernels.kernel_opt import Calls, KernelContext, KernelOpt, Kind
 from polygrad.codegen.kernels.narrow_storage import narrow_storage
+from polygrad.codegen.kernels.partition import partition
 from polygrad.codegen.kernels.polyphase import polyphase
 from polygrad.codegen.kernels.relayout import dot_product, relayout
 from polygrad.codegen.kernels.scatter import scatter
@@ -26,6 +27,7 @@ _Divide = Callable[[UOp, int, KernelOpt, KernelContext], tuple[UOp, ...]]
 _DIVIDE: dict[Kind, _Divide] = {
     Kind.INDEX_PUT: lambda ast, n, opt, c: index_put(ast),
     Kind.SCATTER: lambda ast, n, opt, c: scatter(ast, n),
+    Kind.PARTITION: lambda ast, n, opt, c: partition(ast, opt.axes, opt.numbers),
     Kind.COMPUTE_ROOT: lambda ast, n, opt, c: compute_root(ast, n, *opt.numbers),
     Kind.SPLIT_REDUCE: lambda ast, n, opt, c: split_reduce(ast, n, opt.axes, opt.numbers),
     Kind.INTERCHANGE: lambda ast, n, opt, c: interchange(ast, n, opt.axes, *opt.numbers),
@@ -44,6 +46,7 @@ _ARITY = {  # the counts of kernels, axes and numbers
     Kind.COMPUTE_AT: ("2", "0 to 1", "0 to 1"),
     Kind.INDEX_PUT: ("1", "0", "0"),
     Kind.SCATTER: ("1", "0", "0"),
+    Kind.PARTITION: ("1", "1", "1+"),
     Kind.COMPUTE_ROOT: ("1", "0", "1"),
     Kind.SPLIT_REDUCE: ("1", "1+", "1+"),
     Kind.INTERCHANGE: ("1", "1+", "1"),

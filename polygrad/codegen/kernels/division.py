@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from polygrad.codegen.kernels.kernel_opt import Calls
 from polygrad.codegen.lower.reductions import canonicalize
+from polygrad.codegen.opts.split import substituted
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import OptError
 from polygrad.helpers import prod
@@ -22,6 +23,8 @@ from polygrad.uop.args import Axis, AxisKind, Param
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.printer import axis_name
+from polygrad.uop.rewrite import graph_rewrite
+from polygrad.uop.symbolic import symbolic
 
 
 def make_temporary(size: int, dtype: DType) -> UOp:
@@ -99,6 +102,35 @@ def axes_of(info: KernelInfo, axes: Sequence[tuple[int, ...]]) -> list[UOp]:
         expected, got = (", ".join(map(axis_name, names)) for names in (sorted(by_id), missing))
         raise OptError(f"expected axes of the kernel ({expected}), got {got}")
     return [by_id[a] for a in axes]
+
+
+def divide_loop(kernel: UOp, loop: UOp, bounds: Sequence[int]) -> list[UOp]:
+    """A kernel for each part of an output loop, which `bounds` divide. Halves are divided again, because each
+    has half of the conditions.
+
+    for r < n: out[r] = f(r), bounds (c,)
+
+    ->  for r < c: out[r] = f(r)  and  for r < n - c: out[r + c] = f(r + c)
+    """
+    if not bounds:
+        return [kernel]
+    half = len(bounds) // 2
+    middle = bounds[half]
+    first, first_loop = _part(kernel, loop, 0, middle)
+    last, last_loop = _part(kernel, loop, middle, loop.src[0].arg)
+    return [
+        *divide_loop(first, first_loop, bounds[:half]),
+        *divide_loop(last, last_loop, [b - middle for b in bounds[half + 1 :]]),
+    ]
+
+
+def _part(kernel: UOp, loop: UOp, start: int, stop: int) -> tuple[UOp, UOp]:
+    """A kernel for the rounds from `start` to `stop` of an output loop, and its loop."""
+    nest = kernel.src[0]
+    part = UOp.range(stop - start, loop.arg)
+    store = substituted(nest.src[0], {loop: part + start if start else part})
+    ranges = tuple(part if r is loop else r for r in nest.src[1:])
+    return graph_rewrite(UOp.sink(UOp(Ops.END, nest.dtype, (store, *ranges))), symbolic), part
 
 
 def store_value(value: UOp, loops: Sequence[UOp], slot: int) -> UOp:

@@ -4,6 +4,7 @@
     COMPUTE_AT k2 k3 r1 16    kernel 2 computed in kernel 3, for 16 rounds of its loop r1 at a time
     INDEX_PUT k3              a loop over writers instead of all elements (possibly after a copy of these)
     SCATTER k3                a sum over one-hots as additions at positions
+    PARTITION k2 r1 8 16      a loop over output elements as kernels up to 8, up to 16, and from there
     COMPUTE_ROOT k4 0         sum number 0 of a kernel stored by a kernel of its own
     SPLIT_REDUCE k4 r2 8      a sum over r2 as 8 parts, which a kernel stores, and the sum of the parts
     INTERCHANGE k4 r2 r1 8    a sum over r2 that goes through the columns r1 for 8 terms at a time
@@ -43,6 +44,7 @@ class Kind(StrEnum):
     COMPUTE_AT = "COMPUTE_AT"
     INDEX_PUT = "INDEX_PUT"
     SCATTER = "SCATTER"
+    PARTITION = "PARTITION"
     COMPUTE_ROOT = "COMPUTE_ROOT"
     SPLIT_REDUCE = "SPLIT_REDUCE"
     INTERCHANGE = "INTERCHANGE"

@@ -34,6 +34,7 @@ from polygrad.codegen.kernels.kernel_opt import (
     render_kernel_opts,
 )
 from polygrad.codegen.kernels.narrow_storage import narrow_buffers
+from polygrad.codegen.kernels.partition import propose_partition
 from polygrad.codegen.kernels.polyphase import propose_phases
 from polygrad.codegen.kernels.relayout import propose_copies, propose_operands
 from polygrad.codegen.kernels.scatter import propose_scatter
@@ -82,6 +83,8 @@ class KernelPass:
 KERNEL_PASSES = (
     # dtypes that no machine has
     KernelPass("store-fp8-as-bits", (), _always, lambda ks, c: _each(ks, store_as_bits)),
+    # divide long concatenations
+    KernelPass("partition", (each(propose_partition, repeat=True),), _for_caches),
     # join kernels
     KernelPass("fuse-reductions", (each_pair(propose_fuse),)),
     # divide sums to few elements

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from polygrad.codegen.kernels.division import canonical_info, canonical_sum
+from polygrad.codegen.kernels.division import canonical_info, canonical_sum, divide_loop
 from polygrad.codegen.kernels.kernel_opt import KernelContext, KernelOpt, Kind, Proposal
 from polygrad.codegen.lower.reductions import guarded_load
 from polygrad.codegen.opts import cost
@@ -82,7 +82,7 @@ def _split_fully(kernel: UOp, apart: bool) -> list[UOp]:
             continue
         size = skipped.output.src[0].arg
         if size > skipped.period and size % skipped.period:
-            todo += _peel(kernel, skipped.output, size - size % skipped.period)
+            todo += divide_loop(kernel, skipped.output, (size - size % skipped.period,))[::-1]
             continue
         phases: list[UOp | None] = [None]
         taps = skipped.taps.src[0].arg
@@ -90,23 +90,6 @@ def _split_fully(kernel: UOp, apart: bool) -> list[UOp]:
             phases = [UOp.index(p) for p in range(min(size, skipped.period))]
         todo += [graph_rewrite(_divide(kernel, skipped, phase), symbolic) for phase in phases]
     return done
-
-
-def _peel(kernel: UOp, loop: UOp, count: int) -> list[UOp]:
-    """The last rounds of an output loop, and the first `count`, as separate kernels.
-
-    for r < n: out[r] = f(r)  ->  for r < n - count: out[r + count] = f(r + count);  for r < count: out[r] =
-    f(r)
-    """
-    size = loop.src[0].arg
-    parts = []
-    for start, end in ((count, size), (0, count)):
-        part = UOp.range(end - start, loop.arg)
-        nest = kernel.src[0]
-        store = substituted(nest.src[0], {loop: part + start})
-        ranges = tuple(part if r is loop else r for r in nest.src[1:])
-        parts.append(graph_rewrite(UOp.sink(UOp(Ops.END, nest.dtype, (store, *ranges))), symbolic))
-    return parts
 
 
 def _divide(kernel: UOp, skipped: _Skipped, only_phase: UOp | None) -> UOp:
