@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from polygrad.helpers import dedup
 from polygrad.schedule.selection import factors, find_positions
 from polygrad.uop import alu
 from polygrad.uop.args import AxisKind
@@ -164,6 +165,11 @@ class Sum:
             return None
         a, b = self.value.src
         return a, b
+
+    @property
+    def operands(self) -> tuple[UOp, ...]:
+        """The different factors of a sum of products; of another reduction the value that it combines."""
+        return tuple(dedup(self.factors or (self.value,)))
 
 
 class NestInfo:

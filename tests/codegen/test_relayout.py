@@ -248,3 +248,51 @@ def test_random_products(device, size, left, right, padding, seed):
     p = ((0, 0), (padding, padding))
     got = x.pad(p) @ y.pad(p[::-1])
     np.testing.assert_allclose(got.numpy(), a @ b, rtol=1e-4, atol=1e-4)
+
+
+# --- reductions that are no products
+
+
+POOLINGS = {
+    "max": lambda x: x.max_pool2d((3, 3), 1, padding=1),
+    "average": lambda x: x.avg_pool2d((3, 3), 1, padding=1),
+    "stride": lambda x: x.max_pool2d((3, 3), 2, padding=1),
+    "wide": lambda x: x.max_pool2d((5, 5), 1, padding=2),
+    "dilation": lambda x: x.max_pool2d((3, 3), 1, 2, padding=1),
+    "a side": lambda x: x.max_pool2d((3, 3), 1, padding=(1, 0, 0, 1)),
+}
+
+
+@pytest.mark.parametrize("name", POOLINGS)
+def test_the_padding_of_a_pooling_is_copied(name):
+    x = empty(4, 32, 58, 58)
+    copy, pooling = kernels(POOLINGS[name](x))
+    assert guards(copy) and not guards(pooling)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: empty(4, 32, 58, 58).max_pool2d((3, 3), 1),  # nothing is padded
+        lambda: empty(4, 32, 58, 58).avg_pool2d((2, 2), 2, padding=1),  # each element is read once
+        lambda: empty(1, 2, 32, 32).max_pool2d((3, 3), 1, padding=1),  # few elements
+        lambda: (empty(512, 512) > 0).where(empty(512, 512), 0.0).sum(1),
+    ],
+)
+def test_other_reductions_read_memory(make):
+    assert len(kernels(make())) == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float16"])
+def test_padded_poolings_have_the_values_of_torch(dtype):
+    x = (np.random.default_rng(3).standard_normal((2, 8, 61, 67)) * 50).astype(dtype)
+    ours, theirs = Tensor(x), torch.tensor(x.astype(np.float32))
+    paddings = ({"padding": 1}, {"padding": 1, "stride": 1}, {"padding": 1, "stride": 2, "dilation": 2})
+    for kwargs in paddings:
+        got = ours.max_pool2d((3, 3), **kwargs).numpy()
+        want = torch.nn.functional.max_pool2d(theirs, 3, **kwargs).numpy()
+        np.testing.assert_array_equal(got.astype(np.float32), want)
+    if dtype == "float32":
+        got = ours.avg_pool2d((5, 5), 1, padding=2).numpy()
+        want = torch.nn.functional.avg_pool2d(theirs, 5, 1, 2).numpy()
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-4)

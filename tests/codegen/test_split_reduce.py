@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -32,9 +33,11 @@ def parts(x: Tensor) -> str:
     """What the pass decides about a graph for a CPU, and no other before it."""
     sink = normalize(UOp.sink(x.uop.base)).sink
     plan, context = schedule_graph(sink, Device.backend("CPU").target, True)
-    _, fused, step, *_ = steps(plan.calls, context)
-    assert step.name == "split-reduce" and all(opt.kind is Kind.SPLIT_REDUCE for opt in step.opts)
-    assert len(step.calls) == len(fused.calls) + len(step.opts)
+    before, step = next(
+        pair for pair in itertools.pairwise(steps(plan.calls, context)) if pair[1].name == "split-reduce"
+    )
+    assert all(opt.kind is Kind.SPLIT_REDUCE for opt in step.opts)
+    assert len(step.calls) == len(before.calls) + len(step.opts)
     return render_kernel_opts(step.opts)
 
 

@@ -7,7 +7,7 @@ zeros between a transposed convolution's elements): the copy evaluates them once
 in each term. The second is read in long steps along the summed axis (`a.T @ b`): the copy is its transpose.
 The third is computed (float16 converted to float32) and read as scalars, so each vector of the output would
 compute it again. The copy is a separate kernel, tiled and divided between threads as any other. oneDNN calls
-it a reorder, TVM a layout rewrite.
+it a reorder, TVM a layout rewrite. The padding of a pooling is copied, too.
 
 Where the operand depends on loops only through sums (y - ky: the windows of a convolution), the copy has an
 axis for each sum and holds each element once: it is the bounding box of the elements that are read.
@@ -38,12 +38,13 @@ from polygrad.uop.ops import Ops
 
 
 def propose_copies(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:
-    """The operands of a kernel's only sum that are worth a copy, or both as words of dot products."""
+    """The operands of a kernel's only sum that are worth a copy, or both as words of dot products. Of a
+    reduction that is no product: what windows read under conditions."""
     if not kernel_info(call.ast).is_sum_of(context.least(cost.MIN_COPIED_FOR)):
         return
     info, target = canonical_info(call.ast), context.target
     only = info.nests[0].only_sum
-    if only is None or only.factors is None:
+    if only is None:
         return
     large = kernel_info(call.ast).is_sum_of(cost.MIN_COPIED_FOR)
     tiles = Tiling(info.ast.src[0], target).choose()
@@ -54,9 +55,13 @@ def propose_copies(call: KernelCall, context: KernelContext) -> Iterator[Proposa
         pays = large and only.work >= cost.MIN_COPIED_READS * nbytes
         yield Proposal(KernelOpt(Kind.DOT_PRODUCT, (), (lanes.arg.id,)), pays)
         return
-    for number, factor in enumerate(dedup(only.factors)):
+    is_product = only.factors is not None
+    min_reads = cost.MIN_COPIED_READS if is_product else cost.MIN_COPIED_WINDOW_READS
+    for number, factor in enumerate(only.operands):
         box = find_box(factor)
-        if box is None or (only.work < cost.MIN_COPIED_READS * box.size and not context.searching):
+        if box is None or (only.work < min_reads * box.size and not context.searching):
+            continue
+        if not is_product and not box.guarded:
             continue
         axes = _axes_in_order(box, only.node, lanes, tile, target)
         pays = axes != box.axes or box.guarded or _is_computed(factor, box, lanes)
@@ -65,7 +70,7 @@ def propose_copies(call: KernelCall, context: KernelContext) -> Iterator[Proposa
         if not pays:
             axes = sorted(box.axes, key=lambda a: a.ranges.issubset(only.loops))
         order = tuple(box.axes.index(a) for a in axes)
-        pays = pays and large and only.work >= cost.MIN_COPIED_READS * box.size
+        pays = pays and large and only.work >= min_reads * box.size
         yield Proposal(KernelOpt(Kind.RELAYOUT, (), (), (number, *order)), pays)
 
 
@@ -106,12 +111,12 @@ def relayout(ast: UOp, slots: int, number: int, *order: int) -> tuple[UOp, ...]:
     ->  copy[m, k] = a[k, m];  out[m, n] = sum(copy[m, k] * b[k, n] for k)
     """
     info, only = canonical_sum(ast)
-    factors = dedup(only.factors or ())
-    if number >= len(factors) or (box := find_box(factors[number])) is None:
-        raise OptError(f"expected a factor of a sum of products that depends on sums of loops, got {number}")
+    operands = only.operands
+    if number >= len(operands) or (box := find_box(operands[number])) is None:
+        raise OptError(f"expected an operand of a sum that depends on sums of loops, got {number}")
     if sorted(order) != list(range(len(box.axes))):
         raise OptError(f"expected an order of the {len(box.axes)} axes of the copy, got {list(order)}")
-    axes, factor = [box.axes[i] for i in order], factors[number]
+    axes, factor = [box.axes[i] for i in order], operands[number]
     memory = UOp(Ops.PARAM, factor.dtype, (), Param(slots, box.size))
     position = flat_index(tuple(a.size for a in axes), tuple(a.position for a in axes))
     load = UOp(Ops.LOAD, factor.dtype, (UOp(Ops.INDEX, factor.dtype, (memory, position)),))

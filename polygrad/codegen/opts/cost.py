@@ -128,7 +128,8 @@ MIN_PARTED, LONG_COLUMNS = 1 << 19, 16 << 10  # if terms are many; and bytes of 
 
 # relayout, polyphase, split-k
 MIN_COPIED_FOR = 1 << 18  # terms of a sum
-MIN_COPIED_READS = 5  # reads of each element of a copied operand
+MIN_COPIED_READS = 5  # reads of each element of a copied operand of a product
+MIN_COPIED_WINDOW_READS = 2  # ... of one that a pooling reads under conditions
 MIN_OPERAND_READS = 3  # workgroups that would compute an operand of a product again
 MIN_PHASE_GAIN = 1.2  # factor by which kernels of one phase each have fewer terms, for these to be apart
 
