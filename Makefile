@@ -18,7 +18,8 @@ PY_SOURCES := $(shell find polygrad -type f -not -name '*.pyc')
 JS_SOURCES := $(shell find wasm_runtime loader node web scripts -type f -not -path '*/node_modules/*' -not -path '*/dist/*' -not -path '*/build/*')
 
 # What ships is what is tested: pytest sees the installed wheel, never the source tree.
-PYTEST := POLYGRAD_TEST_WHEEL=1 $(BIN)/pytest
+# The tests' own bytecode is kept, whatever the environment says: each process would compile it anew.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE POLYGRAD_TEST_WHEEL=1 $(BIN)/pytest
 
 .PHONY: help
 help: ## this list
@@ -32,9 +33,10 @@ demo: python javascript chromium ## train on handwritten digits on every host an
 serve: python javascript ## the playground: an editor, and models that train in the page (PORT=8000)
 	node web/serve.mjs $(PORT)
 
+# worksteal: a process computes most modules whole, so that what a module's tests share is made once.
 .PHONY: test
 test: python javascript chromium ## every test but the slow ones, quick ones first
-	$(PYTEST) -n $(JOBS) -m "not slow and not e2e"
+	$(PYTEST) -n $(JOBS) --dist worksteal -m "not slow and not e2e"
 	$(BIN)/python -m tests.parity
 	npm test --silent
 	$(PYTEST) -n $(JOBS) --dist loadfile -m "e2e and not slow"
@@ -53,7 +55,7 @@ test-all: python javascript chromium ## every test, more examples for each, then
 	scripts/ecosystem.sh
 	scripts/languages.sh
 	scripts/ray.sh
-	POLYGRAD_TEST_LEFTOVERS=1 $(PYTEST) -n $(JOBS) -m "not e2e"
+	POLYGRAD_TEST_LEFTOVERS=1 $(PYTEST) -n $(JOBS) --dist worksteal -m "not e2e"
 	$(BIN)/python -m tests.parity
 	npm test --silent
 	$(PYTEST) -n $(JOBS) --dist loadfile -m e2e

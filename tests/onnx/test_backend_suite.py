@@ -12,16 +12,14 @@ import onnx_suite as suite
 import pytest
 from adapter import WEBGPU
 
+pytestmark = pytest.mark.usefixtures("default_device")
 _EVERY = 8  # of the node tests that run by default
 
 
-def chosen() -> list[suite.Case]:
-    """A part of each kind. Cases called `expanded` are left out: their nodes are others' too."""
-    out: list[suite.Case] = []
-    for kind in suite.KINDS:
-        plain = [c for c in suite.cases(kind) if "_expanded" not in c.name]
-        out += plain[:: _EVERY if kind == "node" else 4]
-    return out
+def chosen(kind: str) -> list[suite.Case]:
+    """A part of a kind. Cases called `expanded` are left out: their nodes are others' too."""
+    plain = [c for c in suite.cases(kind) if "_expanded" not in c.name]
+    return plain[:: _EVERY if kind == "node" else 4]
 
 
 def check(case: suite.Case, device: str, loaded_on: str | None = None) -> None:
@@ -38,33 +36,34 @@ def check(case: suite.Case, device: str, loaded_on: str | None = None) -> None:
         assert known is None or suite.is_random(case.name), f"it passes, and was to fail: {known}"
 
 
+def failures(cases: list[suite.Case], device: str, loaded_on: str | None = None) -> dict[str, str]:
+    """The cases that fail without a reason, and how. Cases are no parameters of tests: to make them takes
+    seconds, which every process would spend when it collects tests."""
+    failed = {}
+    for case in cases:
+        try:
+            check(case, device, loaded_on)
+        except Exception as e:
+            failed[case.name] = str(e)[:200]
+    return failed
+
+
 @pytest.mark.parametrize("device", ["CPU"])
-@pytest.mark.parametrize("case", chosen(), ids=lambda c: c.name)
-def test_case(case, device):
-    check(case, device)
+@pytest.mark.parametrize("kind", suite.KINDS)
+def test_a_part_of_the_cases(kind, device):
+    assert failures(chosen(kind), device) == {}
 
 
 @pytest.mark.parametrize("device", ["WASM"])
-@pytest.mark.parametrize("case", chosen()[::4], ids=lambda c: c.name)
-def test_case_on_wasm(case, device):
-    check(case, device)
+@pytest.mark.parametrize("kind", suite.KINDS)
+def test_a_part_of_the_cases_on_wasm(kind, device):
+    assert failures(chosen(kind)[::4], device) == {}
 
 
 @pytest.mark.parametrize("device", ["CPU"])
-@pytest.mark.parametrize("case", chosen()[1::2], ids=lambda c: c.name)
-def test_case_of_a_model_that_is_not_on_the_default_device(case, device):
-    check(case, device, "CPU:1")
-
-
-def failures(kind: str, device: str, loaded_on: str | None = None) -> dict[str, str]:
-    """The cases that fail without a reason, and how."""
-    failed = {}
-    for case in suite.cases(kind):
-        try:
-            check(case, device, loaded_on)
-        except BaseException as e:
-            failed[case.name] = str(e)[:200]
-    return failed
+@pytest.mark.parametrize("kind", suite.KINDS)
+def test_a_part_of_the_cases_of_models_that_are_not_on_the_default_device(kind, device):
+    assert failures(chosen(kind)[1::2], device, "CPU:1") == {}
 
 
 @pytest.mark.slow
@@ -72,7 +71,7 @@ def failures(kind: str, device: str, loaded_on: str | None = None) -> dict[str, 
 @pytest.mark.parametrize("device", ["CPU", "WASM", WEBGPU])
 @pytest.mark.parametrize("kind", suite.KINDS)
 def test_all_cases_pass_but_those_with_a_reason(kind, device):
-    assert failures(kind, device) == {}
+    assert failures(suite.cases(kind), device) == {}
 
 
 @pytest.mark.slow
@@ -80,7 +79,7 @@ def test_all_cases_pass_but_those_with_a_reason(kind, device):
 @pytest.mark.parametrize("device", ["CPU"])
 @pytest.mark.parametrize("kind", suite.KINDS)
 def test_all_cases_of_models_that_are_not_on_the_default_device(kind, device):
-    assert failures(kind, device, "WASM") == {}
+    assert failures(suite.cases(kind), device, "WASM") == {}
 
 
 def test_reasons_are_of_fewer_than_3_of_100_node_tests():
