@@ -16,6 +16,21 @@ async function fetchBytes({ models }, name) {
   return new Uint8Array(await readFile(`${models}/${name}`));
 }
 
+/** The address of the models: of a server, which Node starts. */
+async function addressOf(models) {
+  if (typeof document !== "undefined") return { url: models, close: () => undefined };
+  const { createServer } = await import("node:http");
+  const { readFile } = await import("node:fs/promises");
+  const server = createServer((request, response) => {
+    readFile(models + request.url).then(
+      (bytes) => response.end(bytes),
+      () => response.writeHead(404).end(),
+    );
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { url: `http://127.0.0.1:${server.address().port}`, close: () => server.close() };
+}
+
 /** The files of models that this process still has open, after a moment. Only Node on Linux says so. */
 async function openFiles(models) {
   if (typeof document !== "undefined") return [];
@@ -216,6 +231,34 @@ export const pipelineCases = {
   },
 
   /** One model from everywhere: the same tokens. */
+  async limits({ pipeline }, host) {
+    const index = JSON.parse(
+      new TextDecoder().decode(await fetchBytes(host, "parts/model.safetensors.index.json")),
+    );
+    const names = new Set(Object.values(index.weight_map));
+    const sizes = await Promise.all(
+      [...names].map(async (n) => (await fetchBytes(host, `parts/${n}`)).length),
+    );
+    const weights = sizes.reduce((a, b) => a + b);
+    const { url, close } = await addressOf(host.models);
+    const load = async (options) => {
+      const generator = await pipeline("text-generation", `${url}/parts`, { cache: false, ...options });
+      const { tokens } = await generator(PROMPTS[1], { maxNewTokens: 6 });
+      generator.dispose();
+      return tokens;
+    };
+    const found = {
+      parts: [sizes.length, Math.max(...sizes) < weights - 1],
+      enough: await load({ maxBytes: 2 * weights, timeout: 60 }),
+      weights: await thrown(() => load({ maxBytes: weights - 1 })),
+      file: await thrown(() => load({ maxBytes: 10 })),
+      time: await thrown(() => load({ timeout: 1e-6 })),
+      none: await thrown(() => load({ maxBytes: 0 })),
+    };
+    close();
+    return found;
+  },
+
   async sources({ pipeline }, host) {
     const { models } = host;
     const options = { maxNewTokens: 6 };

@@ -18,7 +18,7 @@ from polygrad.hf.tokenizer import Tokenizer
 
 pytestmark = [pytest.mark.e2e, built]
 ACTIVATIONS = ("float32", "int8")  # of products with packed weights: which, the engine's features decide
-CASES = ("textGeneration", "encoders", "images", "speech", "sources")
+CASES = ("textGeneration", "encoders", "images", "speech", "sources", "limits")
 
 
 @pytest.fixture(scope="session")
@@ -53,7 +53,7 @@ def of_case(name: str) -> Any:
     return found
 
 
-text, encoders, images, speech, sources = map(of_case, CASES)
+text, encoders, images, speech, sources, limits = map(of_case, CASES)
 
 
 # --- text
@@ -239,6 +239,18 @@ def test_gguf_files_stay_packed_and_come_in_parts(sources: dict[str, Any]) -> No
             assert tokens in wanted, name
             assert fraction == 1, name
         assert len({tuple(tokens) for tokens, _ in found.values()}) == 1
+
+
+def test_the_files_of_a_model_share_the_limits_of_their_download(
+    limits: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    count, smaller = limits["parts"]
+    assert count > 1 and smaller  # so no file alone exceeds the limit of all
+    assert limits["enough"] == expected["talker"]["greedy"][1][:6]
+    assert is_error(limits["weights"], "FetchError", "pipeline: ", "expected at most maxBytes, ")
+    assert is_error(limits["file"], "FetchError", "expected at most maxBytes, 10 bytes, got ")
+    assert is_error(limits["time"], "FetchError", "bytes arrived in 0.000001 s, and the file is not whole")
+    assert is_error(limits["none"], "RangeError", "pipeline: maxBytes: expected a positive number, got 0")
 
 
 def test_what_is_no_model_is_named(sources: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ import { test, type TestContext } from "node:test";
 
 import { checkAddress, checkRedirection, isPrivate, network } from "../src/addresses";
 import { FileCache } from "../src/cache/file_cache";
+import { DownloadBudget } from "../src/download_limits";
 import { StoredFiles } from "../src/cache/stored_files";
 import { FetchError } from "../src/errors";
 import { collect, type ReadOptions } from "../src/source";
@@ -89,6 +90,23 @@ for (const [name, options, message] of [
     assert(performance.now() - started < 10_000);
   });
 }
+
+test("files of one model share limits, and a file that is read twice counts once", async (t) => {
+  const url = await serve(t);
+  const budget = new DownloadBudget("load", { maxBytes: LARGE.length + 2 });
+  const open = async (name: string): Promise<Uint8Array> =>
+    collect(await files().open(`${url}/${name}`, "load", { budget }), {});
+  assert.equal((await open("large")).length, LARGE.length);
+  assert.equal((await open("large")).length, LARGE.length);
+  assert.deepEqual(await open("two"), TWO);
+  await assert.rejects(open("near"), {
+    name: "FetchError",
+    message: `load: ${url}/near: expected at most maxBytes, ${LARGE.length + 2} bytes, got ${LARGE.length + 4}`,
+  });
+  const late = new DownloadBudget("load", { timeout: 0.1 });
+  await new Promise((resolve) => setTimeout(resolve, 120));
+  await assert.rejects(files().open(`${url}/silent`, "load", { budget: late }), /arrived in 0.1 s/);
+});
 
 test("a signal ends a download, and limits have to be positive", async (t) => {
   const url = await serve(t);

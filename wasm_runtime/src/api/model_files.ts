@@ -3,6 +3,8 @@
  * name; weights are passed on in blocks while they arrive, so that no file is ever in memory as a whole.
  */
 
+import type { OpenOptions } from "../cache/file_cache";
+import { DownloadBudget, type DownloadLimits } from "../download_limits";
 import { collect, type OpenedFile, type ReadOptions } from "../source";
 import { Bytes, isOptions } from "./encode";
 import { endDownload, Feeder } from "./feeder";
@@ -20,7 +22,7 @@ export type ModelSource =
   string | URL | Blob | ArrayBuffer | Uint8Array | readonly File[] | Readonly<Record<string, FileSource>>;
 
 /** How each file of a model is opened. */
-type FileOptions = Pick<ReadOptions, "cache" | "signal">;
+type FileOptions = Pick<OpenOptions, "cache" | "signal" | "budget">;
 
 /** The files of a model. */
 interface ModelFiles {
@@ -133,7 +135,8 @@ async function filesOf(host: Host, source: unknown): Promise<ModelFiles> {
 }
 
 /** How a model is read. */
-export interface ReadModelOptions extends Pick<ReadOptions, "cache" | "onProgress" | "signal"> {
+export interface ReadModelOptions
+  extends Pick<ReadOptions, "cache" | "onProgress" | "signal">, DownloadLimits {
   readonly file?: string | undefined;
   /** Options of `Loading` of polygrad/pipelines. */
   readonly python: Readonly<Record<string, unknown>>;
@@ -225,10 +228,11 @@ export async function readModel(
   source: ModelSource,
   options: ReadModelOptions,
 ): Promise<number> {
+  const opening = { ...options, budget: new DownloadBudget(WHAT, options) };
   const files = await filesOf(host, source);
-  const weights = await findWeights(files, options.file, options);
+  const weights = await findWeights(files, options.file, opening);
   try {
-    return await loadWeights(session, files, task, weights, options);
+    return await loadWeights(session, files, task, weights, opening);
   } finally {
     if (weights.opened !== undefined) void endDownload(weights.opened);
   }
@@ -239,7 +243,7 @@ async function loadWeights(
   files: ModelFiles,
   task: string,
   { names, opened }: Weights,
-  options: ReadModelOptions,
+  options: ReadModelOptions & FileOptions,
 ): Promise<number> {
   const { python } = options;
   const isGguf = names.every((name) => name.endsWith(".gguf"));

@@ -1,5 +1,6 @@
 /** `load`: ONNX models as objects with named inputs and outputs. `polygrad/onnx/binding.py` is the other end. */
 
+import { DownloadBudget } from "../download_limits";
 import type { OpenedFile, ReadOptions } from "../source";
 import { unpack } from "./calls";
 import { isShaped, type NestedData, type ShapedData } from "./data";
@@ -323,9 +324,10 @@ export async function loadModel(
   source: FileSource,
   options: LoadOptions = {},
 ): Promise<OnnxModel> {
-  const opened = await openSource(host, source, "load", options);
+  const budget = new DownloadBudget("load", options);
+  const opened = await openSource(host, source, "load", { ...options, budget });
   try {
-    return await receive(session, host, source, opened, options);
+    return await receive(session, host, source, opened, budget, options);
   } finally {
     void endDownload(opened);
   }
@@ -337,6 +339,7 @@ async function receive(
   host: Host,
   source: FileSource,
   opened: OpenedFile,
+  budget: DownloadBudget,
   { device, requiresGrad, files = {}, ...reading }: LoadOptions,
 ): Promise<OnnxModel> {
   const args = [nameOf(source), device, requiresGrad ?? false];
@@ -356,7 +359,7 @@ async function receive(
             "expected it among the option files, as it is not known where the model lies",
         );
       }
-      const other = await openSource(host, place, "load", { signal, cache });
+      const other = await openSource(host, place, "load", { signal, cache, budget });
       try {
         await feeder.send(i + 1, other);
       } finally {

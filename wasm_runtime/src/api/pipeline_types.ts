@@ -6,10 +6,11 @@ import type { Tensor } from "./generated/tensor";
 import type { ModelSource } from "./model_files";
 import type { ImageInput } from "./pictures";
 import type { SoundInput } from "./sounds";
+import type { DownloadLimits } from "../download_limits";
 import type { OnProgress } from "../progress";
 
 /** How a model is loaded. */
-export interface PipelineOptions {
+export interface PipelineOptions extends DownloadLimits {
   /** The device of the model; by default the default device. */
   readonly device?: string;
   /** What floats among the weights are converted to, such as "float16"; by default they stay as they are. */

@@ -49,6 +49,8 @@ const LOADING: OptionNames<FeatureExtractionOptions> = {
   normalize: true,
   file: true,
   cache: true,
+  maxBytes: true,
+  timeout: true,
   onProgress: true,
   signal: true,
 };
@@ -156,12 +158,12 @@ export async function makePipeline<T extends Task>(
     throw new ArgumentError(`pipeline: expected a task of ${tasks}, got ${JSON.stringify(task)}`);
   }
   const python = pythonOptions("pipeline", options ?? {}, LOADING, [
-    ...["file", "cache", "onProgress", "signal"],
+    ...["file", "cache", "maxBytes", "timeout", "onProgress", "signal"],
   ]);
-  const { file, cache, onProgress, signal } = options ?? {};
+  const { file, cache, maxBytes, timeout, onProgress, signal } = options ?? {};
   signal?.throwIfAborted();
   await prepare(session, python.device);
-  const read = { file, cache, onProgress, signal, python };
+  const read = { file, cache, maxBytes, timeout, onProgress, signal, python };
   const model = new Model(session, host, await readModel(session, host, task, source, read));
   const question = { kind: "meta", handle: model.object[number], names: ["about"] } as const;
   const { about } = (await session.ask(question)) as { about: Readonly<Record<string, unknown>> };

@@ -69,7 +69,7 @@ export async function readAll(
   host: Host,
   source: FileSource,
   what: string,
-  options: ReadOptions = {},
+  options: ReadOptions & OpenOptions = {},
 ): Promise<Uint8Array<ArrayBuffer>> {
   return collect(await openSource(host, source, what, options), options);
 }

@@ -1,6 +1,7 @@
 /** `nn.state`: the tensors of models, and files of tensors. */
 
 import { PieceReader } from "../pieces";
+import { DownloadBudget } from "../download_limits";
 import { measured, type ReadOptions } from "../source";
 import { callStateDict, unpack, wrap } from "./calls";
 import { toDType, type DTypeName } from "./dtypes";
@@ -161,6 +162,9 @@ async function valueOf(session: Session, source: number): Promise<unknown> {
 
 // --- safetensors
 
+/** Options of files that share their limits. */
+type LimitedOptions = FileLoadOptions & { readonly budget: DownloadBudget };
+
 async function safeLoad(
   session: Session,
   host: Host,
@@ -172,10 +176,11 @@ async function safeLoad(
     throw new ArgumentError(`safeLoad: sha256: expected one file, got ${sources.length}`);
   }
   const tensors: StateDict = {};
+  const limited = { ...options, budget: new DownloadBudget("safeLoad", options) };
   for (const file of sources) {
     const found = isIndex(file)
-      ? await loadShards(session, host, file, options)
-      : await loadFile(session, host, file, options);
+      ? await loadShards(session, host, file, limited)
+      : await loadFile(session, host, file, limited);
     const [twice] = Object.keys(found).filter((name) => Object.hasOwn(tensors, name));
     if (twice !== undefined) {
       throw new ArgumentError(`safeLoad: expected names of their own in each file, got ${twice} twice`);
@@ -189,7 +194,7 @@ async function loadFile(
   session: Session,
   host: Host,
   source: FileSource,
-  { device, ...reading }: FileLoadOptions,
+  { device, ...reading }: LimitedOptions,
 ): Promise<StateDict> {
   const opened = await openSource(host, source, "safeLoad", reading);
   const reader = new PieceReader(measured(opened, reading));
@@ -218,7 +223,7 @@ async function loadShards(
   session: Session,
   host: Host,
   source: FileSource,
-  options: FileLoadOptions,
+  options: LimitedOptions,
 ): Promise<StateDict> {
   const { onProgress, sha256, ...reading } = options;
   const files = parseIndex(await readAll(host, source, "safeLoad", { ...reading, sha256 }), "safeLoad");

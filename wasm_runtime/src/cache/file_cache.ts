@@ -4,7 +4,7 @@
  */
 
 import { checkAddress } from "../addresses";
-import { LimitedDownload, type DownloadLimits } from "../download_limits";
+import { DownloadBudget, LimitedDownload, type DownloadLimits } from "../download_limits";
 import { FetchError, type FetchFailure } from "../errors";
 import { fetchFile, openResponse, withFailures, type OpenedFile, type ReadOptions } from "../source";
 import type { CachedFile } from "./entries";
@@ -16,7 +16,10 @@ export type { CachedFile } from "./entries";
 const LIMIT = 16e9;
 
 /** How a file at an address is opened. */
-export type OpenOptions = Pick<ReadOptions, "signal" | "cache" | "sha256" | keyof DownloadLimits>;
+export interface OpenOptions extends Pick<ReadOptions, "signal" | "cache" | "sha256" | keyof DownloadLimits> {
+  /** In the place of limits: those that it shares with other files. */
+  readonly budget?: DownloadBudget | undefined;
+}
 
 /** The files that a host keeps. */
 export class FileCache {
@@ -55,7 +58,8 @@ export class FileCache {
    */
   async open(url: string | URL, what: string, options: OpenOptions = {}): Promise<OpenedFile> {
     options.signal?.throwIfAborted();
-    const download = new LimitedDownload(String(url), what, options);
+    const budget = options.budget ?? new DownloadBudget(what, options);
+    const download = new LimitedDownload(String(url), what, budget);
     return download.open(
       () => this.#open(url, what, { ...options, signal: download.signal }),
       options.signal,
