@@ -199,6 +199,7 @@ def _callable(identity: str, f: Any, kind: str) -> dict[str, Any]:
         "kind": kind,
         "parameters": _parameters(first, function, bound=kind in ("instance", "class")),
         "result": result_of(first, function),
+        **({"pair_with": reviewed.PAIRS_WITH[first]} if first in reviewed.PAIRS_WITH else {}),
         "reads": first in reviewed.READS,
         "raises": _raises(doc),
         "doc": doc,

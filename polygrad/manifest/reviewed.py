@@ -279,10 +279,17 @@ PYTHON_ONLY = {
 HOST_ARGUMENTS = {
     "TinyJit.save(c)", "CompiledStep.save(c)",
     "nn.state.get_state_dict(tensor_type)", "nn.optim.Optimizer.step(closure)",
-    "nn.optim.OptimizerGroup.step(closure)", "Tensor.max_pool2d(return_indices)",
-    "Tensor.adaptive_max_pool1d(return_indices)", "Tensor.adaptive_max_pool2d(return_indices)",
-    "Tensor.adaptive_max_pool3d(return_indices)", "Tensor.median(axis)",
+    "nn.optim.OptimizerGroup.step(closure)",
 }  # fmt: skip
+
+# Methods that return two Tensors where this argument is given: neither None nor False.
+PAIRS_WITH = {
+    "Tensor.adaptive_max_pool1d": "return_indices",
+    "Tensor.adaptive_max_pool2d": "return_indices",
+    "Tensor.adaptive_max_pool3d": "return_indices",
+    "Tensor.max_pool2d": "return_indices",
+    "Tensor.median": "axis",
+}
 
 # A shape that is given as one sequence or as arguments.
 SHAPE_ARGUMENTS = "sizes | size"

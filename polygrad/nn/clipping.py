@@ -22,6 +22,13 @@ def clip_grad_norm_(
     Lazy, unless `error_if_nonfinite`: raises GradientError for a norm that is infinite or NaN. `norm_type`: p
     of the p-norm, or infinity for the greatest magnitude. Parameters without a gradient do not count. Raises
     ArgumentError for a negative max_norm, or a norm_type of 0 or less.
+
+    >>> w = nn.Parameter(Tensor([3.0, 4.0]))
+    >>> _ = (w * w).sum().backward()
+    >>> round(nn.optim.clip_grad_norm_([w], 1.0).item(), 4)
+    10.0
+    >>> [round(x, 4) for x in w.grad.tolist()]
+    [0.6, 0.8]
     """
     if not max_norm >= 0 or not norm_type > 0:
         raise ArgumentError(
@@ -45,6 +52,12 @@ def clip_grad_norm_(
 def clip_grad_value_(params: Tensor | Sequence[Tensor], clip_value: float) -> None:
     """Clamp the elements of the gradients of `params` to ±clip_value. Raises ArgumentError if it is
     negative.
+
+    >>> w = nn.Parameter(Tensor([3.0, 4.0]))
+    >>> _ = (w * w).sum().backward()
+    >>> nn.optim.clip_grad_value_([w], 7.0)
+    >>> w.grad.tolist()
+    [6.0, 7.0]
     """
     if not clip_value >= 0:
         raise ArgumentError(f"clip_grad_value_: expected a clip_value of at least 0, got {clip_value}")

@@ -48,6 +48,9 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
     'linear', 'conv1d', ..., 'sigmoid', 'tanh', 'relu', 'selu', or 'leaky_relu', whose slope below 0 is
     `param` (0.01 unless given). Raises ArgumentError.
+
+    >>> round(nn.init.calculate_gain('relu'), 4)
+    1.4142
     """
     if nonlinearity == "leaky_relu":
         return math.sqrt(2 / (1 + (0.01 if param is None else param) ** 2))
@@ -59,14 +62,22 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
-    """Uniform in [a, b). Raises ArgumentError for a > b, DTypeError unless it is of floats."""
+    """Uniform in [a, b). Raises ArgumentError for a > b, DTypeError unless it is of floats.
+
+    >>> (nn.init.uniform_(Tensor.zeros(2), 2.0, 4.0) >= 2).tolist()
+    [True, True]
+    """
     if not a <= b:
         raise ArgumentError(f"uniform_: expected a <= b, got {a} and {b}")
     return _fill("uniform_", tensor, lambda dtype: _rand(tensor, dtype) * (b - a) + a)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
-    """Normal with that mean and standard deviation. Raises ArgumentError for a negative one, DTypeError."""
+    """Normal with that mean and standard deviation. Raises ArgumentError for a negative one, DTypeError.
+
+    >>> nn.init.normal_(Tensor.zeros(2), 3.0, 0.0).tolist()
+    [3.0, 3.0]
+    """
     if not std >= 0:
         raise ArgumentError(f"normal_: expected std of at least 0, got {std}")
     return _fill("normal_", tensor, lambda dtype: _randn(tensor, dtype) * std + mean)
@@ -78,6 +89,9 @@ def trunc_normal_(
     """Normal, truncated to [a, b]: by the inverse of the distribution function.
 
     Raises ArgumentError for a >= b or std <= 0, DTypeError.
+
+    >>> (nn.init.trunc_normal_(Tensor.zeros(2), a=-0.5, b=0.5).abs() <= 0.5).tolist()
+    [True, True]
     """
     if not a < b or not std > 0:
         raise ArgumentError(f"trunc_normal_: expected a < b and std over 0, got {a}, {b} and {std}")
@@ -92,22 +106,38 @@ def trunc_normal_(
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """`val` everywhere."""
+    """`val` everywhere.
+
+    >>> nn.init.constant_(Tensor.zeros(2), 3.0).tolist()
+    [3.0, 3.0]
+    """
     return _write(tensor, tensor.full_like(val))
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """0 everywhere."""
+    """0 everywhere.
+
+    >>> nn.init.zeros_(Tensor.ones(2)).tolist()
+    [0.0, 0.0]
+    """
     return constant_(tensor, 0)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """1 everywhere."""
+    """1 everywhere.
+
+    >>> nn.init.ones_(Tensor.zeros(2)).tolist()
+    [1.0, 1.0]
+    """
     return constant_(tensor, 1)
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """1 on the diagonal of a matrix, 0 elsewhere. Raises ShapeError."""
+    """1 on the diagonal of a matrix, 0 elsewhere. Raises ShapeError.
+
+    >>> nn.init.eye_(Tensor.zeros(2, 2)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
     if tensor.ndim != 2:
         raise ShapeError(f"eye_: expected a matrix, got shape {tensor.shape}")
     rows, columns = tensor.shape
@@ -118,6 +148,9 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """The identity as a convolution's weight (out, in, *kernel), in each of `groups`.
 
     Raises ShapeError for other than 1 to 3 axes of a kernel, or outputs that `groups` do not divide.
+
+    >>> nn.init.dirac_(Tensor.zeros(1, 1, 3)).tolist()
+    [[[0.0, 1.0, 0.0]]]
     """
     if not 3 <= tensor.ndim <= 5 or groups < 1 or tensor.shape[0] % groups:
         raise ShapeError(
@@ -137,6 +170,9 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
     """Normal with standard deviation `std`; a fraction `sparsity` of each column is 0 (Martens, 2010).
 
     Raises ShapeError unless it is a matrix, ArgumentError, DTypeError.
+
+    >>> (nn.init.sparse_(Tensor.zeros(4, 2), 0.5) == 0).sum(0).tolist()
+    [2, 2]
     """
     if tensor.ndim != 2:
         raise ShapeError(f"sparse_: expected a matrix, got shape {tensor.shape}")
@@ -154,13 +190,21 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
-    """Uniform in ±gain * sqrt(6 / (fan in + fan out)) (Glorot and Bengio, 2010). Raises ShapeError."""
+    """Uniform in ±gain * sqrt(6 / (fan in + fan out)) (Glorot and Bengio, 2010). Raises ShapeError.
+
+    >>> (nn.init.xavier_uniform_(Tensor.zeros(2, 4)).abs() <= 1).all().item()
+    True
+    """
     bound = gain * math.sqrt(6 / sum(_fans("xavier_uniform_", tensor)))
     return uniform_(tensor, -bound, bound)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
-    """Normal with deviation gain * sqrt(2 / (fan in + fan out)). Raises ShapeError."""
+    """Normal with deviation gain * sqrt(2 / (fan in + fan out)). Raises ShapeError.
+
+    >>> nn.init.xavier_normal_(Tensor.zeros(2, 4)).shape
+    (2, 4)
+    """
     return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(_fans("xavier_normal_", tensor))))
 
 
@@ -171,6 +215,9 @@ def kaiming_uniform_(
 
     `mode`: 'fan_in' keeps the variance on the way forward, 'fan_out' that of gradients. `nonlinearity`, and
     `a` for the leaky one, as in `calculate_gain`. Raises ShapeError, ArgumentError.
+
+    >>> (nn.init.kaiming_uniform_(Tensor.zeros(2, 6)).abs() <= 1).all().item()
+    True
     """
     bound = math.sqrt(3) * _kaiming_std("kaiming_uniform_", tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound)
@@ -179,7 +226,11 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
 ) -> Tensor:
-    """Normal with deviation gain / sqrt(fan); arguments as for `kaiming_uniform_`."""
+    """Normal with deviation gain / sqrt(fan); arguments as for `kaiming_uniform_`.
+
+    >>> nn.init.kaiming_normal_(Tensor.zeros(2, 6)).shape
+    (2, 6)
+    """
     return normal_(tensor, 0.0, _kaiming_std("kaiming_normal_", tensor, a, mode, nonlinearity))
 
 
@@ -188,6 +239,10 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     `gain` (Saxe et al., 2013). Raises ShapeError.
 
     By 30 steps of the Newton-Schulz iteration from random numbers, in float32.
+
+    >>> w = nn.init.orthogonal_(Tensor.zeros(2, 3))
+    >>> (w @ w.T).round().abs().tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
     """
     if tensor.ndim < 2:
         raise ShapeError(f"orthogonal_: expected at least 2 axes, got shape {tensor.shape}")

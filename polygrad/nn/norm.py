@@ -72,8 +72,8 @@ BatchNorm2d = BatchNorm3d = BatchNorm
 class LayerNorm(Layer):
     """Layer normalisation over the last axes, of shape `normalized_shape`, then weight and bias.
 
-    >>> [round(x, 2) for x in nn.LayerNorm(3)(Tensor([1.0, 2.0, 3.0])).tolist()]
-    [-1.22, 0.0, 1.22]
+    >>> [round(x, 4) for x in nn.LayerNorm(3)(Tensor([1.0, 2.0, 3.0])).tolist()]
+    [-1.2247, 0.0, 1.2247]
     """
 
     def __init__(
@@ -125,8 +125,8 @@ class RMSNorm(Layer):
 
     Computed in float32 (Zhang and Sennrich, 2019).
 
-    >>> [round(x, 2) for x in nn.RMSNorm(2)(Tensor([3.0, 4.0])).tolist()]
-    [0.85, 1.13]
+    >>> [round(x, 4) for x in nn.RMSNorm(2)(Tensor([3.0, 4.0])).tolist()]
+    [0.8485, 1.1314]
     """
 
     def __init__(

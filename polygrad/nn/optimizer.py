@@ -57,6 +57,16 @@ class _Clipping:
         and clamp their elements to ±max_value; None: no limit.
 
         This also works in captured steps. Raises ArgumentError for negative numbers.
+
+        >>> w = nn.Parameter(Tensor([3.0, 4.0]))
+        >>> optimizer = nn.optim.SGD([w], lr=1.0)
+        >>> optimizer.clip_gradients(max_norm=1.0)
+        >>> with Tensor.train():
+        ...     (w * w).sum().backward()
+        ...     optimizer.step()
+        <Tensor () float32 on CPU, lazy: tolist() shows it>
+        >>> [round(x, 4) for x in w.tolist()]
+        [2.4, 3.2]
         """
         for name, x in (("max_norm", max_norm), ("max_value", max_value)):
             if x is not None:
@@ -269,7 +279,15 @@ class Optimizer(_Clipping):
     # --- steps
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Discard the gradients; with `set_to_none=False`, set existing ones to 0, in place."""
+        """Discard the gradients; with `set_to_none=False`, set existing ones to 0, in place.
+
+        >>> w = nn.Parameter(Tensor([1.0]))
+        >>> optimizer = nn.optim.SGD([w], lr=0.1)
+        >>> _ = (w * w).sum().backward()
+        >>> optimizer.zero_grad(set_to_none=False)
+        >>> w.grad.tolist()
+        [0.0]
+        """
         for p in self.params:
             if set_to_none or p.grad is None:
                 p.grad = None
@@ -285,6 +303,15 @@ class Optimizer(_Clipping):
         Parameters without a gradient are skipped. Unread gradients of inputs with `requires_grad=None` are
         dropped, as they would have to be computed now, from the old parameters. Raises GradientError outside
         of training mode, and when no parameter has a gradient.
+
+        >>> w = nn.Parameter(Tensor([1.0]))
+        >>> optimizer = nn.optim.SGD([w], lr=0.1)
+        >>> with Tensor.train():
+        ...     (w * w).sum().backward()
+        ...     optimizer.step()
+        <Tensor () float32 on CPU, lazy: tolist() shows it>
+        >>> [round(x, 4) for x in w.tolist()]
+        [0.8]
         """
         self._check_mode()
         loss = None if closure is None else closure()
@@ -293,7 +320,16 @@ class Optimizer(_Clipping):
         return loss
 
     def schedule_step(self) -> list[Tensor]:
-        """`step`, lazily: returns the Tensors to realize."""
+        """`step`, lazily: returns the Tensors to realize.
+
+        >>> w = nn.Parameter(Tensor([1.0]))
+        >>> optimizer = nn.optim.SGD([w], lr=0.5)
+        >>> _ = (w * 1.0).sum().backward()
+        >>> with Tensor.train():
+        ...     updates = optimizer.schedule_step()
+        >>> [t.tolist() for t in updates]
+        [[0.5]]
+        """
         self._check_mode()
         self._prepare()
         if all(p.grad is None for p in self.params):
@@ -328,6 +364,10 @@ class Optimizer(_Clipping):
     def state_dict(self) -> dict[str, Tensor]:
         """The state that steps change besides the parameters, and learning rates; other options are not
         included. To be saved (`nn.state.safe_save`) and passed to `load_state_dict`.
+
+        >>> state = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=0.5).state_dict()
+        >>> state['lr'].item()
+        0.5
         """
         out = self._own_state()
         if self.clocks:
@@ -346,6 +386,12 @@ class Optimizer(_Clipping):
         in the same order.
 
         Raises ArgumentError, ShapeError.
+
+        >>> state = nn.optim.SGD([nn.Parameter(Tensor([1.0]))], lr=0.5).state_dict()
+        >>> optimizer = nn.optim.SGD([nn.Parameter(Tensor([2.0]))], lr=0.1)
+        >>> optimizer.load_state_dict(state)
+        >>> optimizer.lr.item()
+        0.5
         """
         state = dict(state_dict)
         clock_of, first = state.pop("clock_of", None), state.pop("initial_lr", None)

@@ -1,7 +1,7 @@
 /** The class `Tensor`, from the manifest's. */
 
 import { resultDType, resultDTypeUnlessNamed, takesOperand } from "./result_dtypes.mjs";
-import { comment, methodName, signature, typeOf } from "./types.mjs";
+import { argumentName, comment, methodName, signature, typeOf } from "./types.mjs";
 
 /** What `wasm_runtime/src/api` has by hand, or what only Python can use. */
 const BY_HAND = new Set(
@@ -97,8 +97,14 @@ export function method(entry, names, { session = "this[owner]", owner = "", over
     return { options: "", text: withFunction(entry, name, session) };
   }
   const { options, list, passed } = signature(entry.parameters, optionsName, names, entry.id);
-  const [type, body] = bodyOf(entry, bound, passed);
   const head = `${modifier}${name}`;
+  if (entry.pair_with !== undefined) {
+    return {
+      options,
+      text: comment(entry.doc, "  ") + withPair(entry, head, list, optionsName, bound, passed),
+    };
+  }
+  const [type, body] = bodyOf(entry, bound, passed);
   const text = `${comment(entry.doc, "  ")}${forms(entry.id, head, list, type, optionsName)} {\n    ${body}\n  }\n`;
   let also = "";
   if (OF_AN_ARRAY.has(entry.id)) {
@@ -107,6 +113,31 @@ export function method(entry, names, { session = "this[owner]", owner = "", over
     also = `  /** \`${name}\` of the tensors in an array. */\n  static ${name}(tensors: readonly Tensor[], options: ${optionsName} = {}): ${type} {\n    return ${helper}(this.bound, ${JSON.stringify(entry.id)}, [...tensors, options]${count});\n  }\n`;
   }
   return { options, text: text + also };
+}
+
+/** A method that returns two tensors where the argument `pair_with` is given. */
+function withPair({ id, parameters, pair_with }, head, list, optionsName, session, passed) {
+  const index = parameters.findIndex(({ name }) => name === pair_with);
+  const name = argumentName(pair_with);
+  const [given, left] = parameters[index].type === "bool" ? ["true", "false"] : ["number", "null"];
+  const options = new RegExp(`options\\?: ${optionsName}`);
+  const parts = list.replace(/^\.\.\.args: /, "").split(" | [");
+  const forms = (list.startsWith("...args") ? parts : [`[${list}]`]).map((part) => part.replace(/^\[?/, "["));
+  const isPositional = (form) => form.includes(`${name}: `);
+  const pair = forms.map((form) =>
+    isPositional(form)
+      ? form.replace(/(\w+): number \| null/, "$1: number")
+      : form.replace(options, `options: ${optionsName} & { readonly ${name}: ${given} }`),
+  );
+  const single = forms
+    .filter((form) => !isPositional(form))
+    .map((form) => form.replace(options, `options?: ${optionsName} & { readonly ${name}?: ${left} }`));
+  const call = `callTensorOrPair(${session}, ${JSON.stringify(id)}, [this, ${passed}], "${pair_with}", ${index + 1})`;
+  return `  ${head}(...args: ${pair.join(" | ")}): [Tensor, Tensor];
+  ${head}(...args: ${single.join(" | ")}): Tensor;
+  ${head}(${list}): Tensor | [Tensor, Tensor] {
+    return ${call};
+  }\n`;
 }
 
 /** A method that calls a function of the user's, and waits. The method of this name without one does not. */
@@ -150,7 +181,7 @@ export function tensorFile(manifest, names) {
       return `${comment(doc, "  ")}  get ${name}(): ${type} {\n    return callTensor(this[owner], "$get", [this, "${name}"]);\n  }\n`;
     });
   return `
-import { addPythonNames, callContext, callParts, callSelf, callTensor, callTensors, callValue, callVoid } from "../calls";
+import { addPythonNames, callContext, callParts, callSelf, callTensor, callTensorOrPair, callTensors, callValue, callVoid } from "../calls";
 import type { DType, DTypeName, DTypeOf, Scalar } from "../dtypes";
 import type { TensorData } from "../make";
 import type { FloatOf, Operated, ReducedDType, Undetermined, WithNumber } from "../result_dtypes";
@@ -159,7 +190,13 @@ import { TensorBase, type Operand, type Size } from "../tensor_base";
 
 ${made.map((m) => m.options).join("\n")}
 
-/** A lazy n-dimensional array with gradients: nothing is computed before \`data\`, \`item\`, \`tolist\` or \`realize\` asks. */
+/**
+ * A lazy n-dimensional array with gradients: nothing is computed before \`data\`, \`item\`, \`tolist\` or \`realize\` asks.
+ *
+ * \`\`\`js
+ * await new Tensor([[1, 2], [3, 4]]).add(1).tolist(); // [[2, 3], [4, 5]]
+ * \`\`\`
+ */
 export class Tensor<D extends DType = DType> extends TensorBase<D> {
 ${[...properties, ...made.map((m) => m.text)].join("\n")}
 }

@@ -96,6 +96,20 @@ export function callTensors(
   return unpack(session, session.call(name, positional, options), length, properties);
 }
 
+/** Call a function whose result is a pair of tensors where `argument`, at `position`, is given, and else a tensor. */
+export function callTensorOrPair(
+  session: Session,
+  name: string,
+  args: readonly unknown[],
+  argument: string,
+  position: number,
+): Tensor | [Tensor, Tensor] {
+  const [positional, options] = split(args);
+  const given = positional[position] ?? options?.[argument] ?? false;
+  if (given === false) return callTensor(session, name, args);
+  return callTensors(session, name, args, 2) as [Tensor, Tensor];
+}
+
 /** The elements of a sequence on the Python side, which drops the sequence, and what is known of each. */
 export function unpack(
   session: Session,

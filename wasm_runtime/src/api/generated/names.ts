@@ -68,6 +68,7 @@ export const PYTHON_NAMES: Readonly<Record<string, string>> = {
   preWd: "pre_wd",
   requiresGrad: "requires_grad",
   retainGraph: "retain_graph",
+  returnIndices: "return_indices",
   roundingMode: "rounding_mode",
   scaleFactor: "scale_factor",
   setToNone: "set_to_none",

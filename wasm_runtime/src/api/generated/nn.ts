@@ -36,6 +36,11 @@ export type GRUArguments =
  * Layers of gated recurrent units over sequences: x (length, n, inputSize) to (outputs, h).
  *
  * As torch.nn.GRU; shapes and arguments are those of LSTM. Throws ArgumentError.
+ *
+ * ```js
+ * const [outputs, h] = new nn.GRU(3, 5, { bidirectional: true }).forward(Tensor.rand(7, 2, 3));
+ * [(await outputs.ready()).shape, (await h.ready()).shape]; // [[7, 2, 10], [2, 2, 5]]
+ * ```
  */
 export class GRU extends PythonObject {
   /** @internal */
@@ -154,6 +159,11 @@ export type LSTMArguments =
  * outputs (length, n, directions * hiddenSize); h and c, the state after the last step, (numLayers *
  * directions, n, hiddenSize). `batchFirst`: x and the outputs are (n, length, ...). Without a batch, n is
  * missing everywhere. `dropout`: in training, between layers. Throws ArgumentError.
+ *
+ * ```js
+ * const [outputs, [h, c]] = new nn.LSTM(3, 5).forward(Tensor.rand(7, 2, 3));
+ * [(await outputs.ready()).shape, (await h.ready()).shape]; // [[7, 2, 5], [1, 2, 5]]
+ * ```
  */
 export class LSTM extends PythonObject {
   /** @internal */
@@ -744,7 +754,14 @@ export interface LSTMCellOptions {
 
 export type LSTMCellArguments = [inputSize: number, hiddenSize: number, options?: LSTMCellOptions];
 
-/** One step of an LSTM: x (n, inputSize) and a state (h, c), both (n, hiddenSize), to the next one. */
+/**
+ * One step of an LSTM: x (n, inputSize) and a state (h, c), both (n, hiddenSize), to the next one.
+ *
+ * ```js
+ * const [h, c] = new nn.LSTMCell(3, 5).forward(Tensor.rand(2, 3));
+ * [(await h.ready()).shape, (await c.ready()).shape]; // [[2, 5], [2, 5]]
+ * ```
+ */
 export class LSTMCell extends PythonObject {
   /** @internal */
   static override readonly shape: Shape = {
@@ -823,7 +840,13 @@ export type LayerNormArguments =
   | [normalizedShape: number | readonly number[], options?: LayerNormOptions]
   | [normalizedShape: number | readonly number[], eps: number, options?: LayerNormOptions];
 
-/** Layer normalisation over the last axes, of shape `normalizedShape`, then weight and bias. */
+/**
+ * Layer normalisation over the last axes, of shape `normalizedShape`, then weight and bias.
+ *
+ * ```js
+ * await new nn.LayerNorm(3).forward(new Tensor([1, 2, 3])).tolist(); // ≈ [-1.2247, 0, 1.2247]
+ * ```
+ */
 export class LayerNorm extends PythonObject {
   /** @internal */
   static override readonly shape: Shape = {
@@ -887,6 +910,11 @@ export type LinearArguments = [inFeatures: number, outFeatures: number, options?
  * x · weightᵀ + bias: (..., inFeatures) to (..., outFeatures).
  *
  * weight (out, in) and bias (out) start uniform in ±1/sqrt(inFeatures).
+ *
+ * ```js
+ * const layer = new nn.Linear(3, 5);
+ * [(await layer.forward(Tensor.rand(2, 3)).ready()).shape, (await layer.weight.ready()).shape]; // [[2, 5], [5, 3]]
+ * ```
  */
 export class Linear extends PythonObject {
   /** @internal */
@@ -940,6 +968,12 @@ export type MultiheadAttentionArguments =
  * outputs like the query, weights (n, length, keys). With `batchFirst` n comes first; without a batch it is
  * missing. If kdim and vdim equal embedDim, `inProjWeight` holds all three projections. `dropout`: of the
  * weights, in training. Throws ArgumentError.
+ *
+ * ```js
+ * const x = Tensor.rand(7, 2, 8);
+ * const [outputs, weights] = new nn.MultiheadAttention(8, 2).forward(x, x, x);
+ * [(await outputs.ready()).shape, (await weights.ready()).shape]; // [[7, 2, 8], [2, 7, 7]]
+ * ```
  */
 export class MultiheadAttention extends PythonObject {
   /** @internal */
@@ -1030,6 +1064,10 @@ export type RMSNormArguments =
  * x / sqrt(mean(x²) + eps) over the last axes, of shape `dim` (an integer: one axis), times weight.
  *
  * Computed in float32 (Zhang and Sennrich, 2019).
+ *
+ * ```js
+ * await new nn.RMSNorm(2).forward(new Tensor([3, 4])).tolist(); // ≈ [0.8485, 1.1314]
+ * ```
  */
 export class RMSNorm extends PythonObject {
   /** @internal */
@@ -1149,7 +1187,16 @@ export interface TransformerBlockForwardOptions {
   /** false unless given. */ readonly isCausal?: boolean | undefined;
 }
 
-/** The base of schedulers: `count`, a Tensor with the number of steps taken. */
+/**
+ * The base of schedulers: `count`, a Tensor with the number of steps taken.
+ *
+ * ```js
+ * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+ * const scheduler = new nn.optim.StepLR(optimizer, 1);
+ * scheduler.step();
+ * await scheduler.count.item(); // 1
+ * ```
+ */
 export class LRScheduler extends PythonObject {
   /** @internal */
   static override readonly shape: Shape = {
@@ -1166,17 +1213,43 @@ export class LRScheduler extends PythonObject {
     PythonObject.assign(this, "count", value);
   }
 
-  /** Count one step, and write the new learning rates. */
+  /**
+   * Count one step, and write the new learning rates.
+   *
+   * ```js
+   * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+   * const scheduler = new nn.optim.ExponentialLR(optimizer, 0.5);
+   * scheduler.step();
+   * await optimizer.lr.item(); // 0.5
+   * ```
+   */
   step(): void {
     callVoid(this[owner], "nn.optim.LRScheduler.step", [this]);
   }
 
-  /** The current learning rate of each parameter group. */
+  /**
+   * The current learning rate of each parameter group.
+   *
+   * ```js
+   * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+   * await new nn.optim.ConstantLR(optimizer, 0.5).getLastLr(); // [0.5]
+   * ```
+   */
   getLastLr(): Promise<readonly number[]> {
     return callValue(this[owner], "nn.optim.LRScheduler.get_last_lr", [this]);
   }
 
-  /** The scheduler's state: its number of steps. The rates belong to the optimizer. */
+  /**
+   * The scheduler's state: its number of steps. The rates belong to the optimizer.
+   *
+   * ```js
+   * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+   * const scheduler = new nn.optim.ExponentialLR(optimizer, 0.5);
+   * scheduler.step();
+   * const state = await scheduler.stateDict();
+   * await state.count.item(); // 1
+   * ```
+   */
   stateDict(): Promise<StateDict> {
     return callStateDict(this[owner], "nn.optim.LRScheduler.state_dict", [this]);
   }
@@ -1184,6 +1257,13 @@ export class LRScheduler extends PythonObject {
   /**
    * Restore the state that `stateDict` returned, and write the learning rates. Throws ArgumentError,
    * ShapeError.
+   *
+   * ```js
+   * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+   * const scheduler = new nn.optim.ExponentialLR(optimizer, 0.5);
+   * scheduler.loadStateDict({ count: new Tensor([2]) });
+   * await optimizer.lr.item(); // 0.25
+   * ```
    */
   loadStateDict(stateDict: Readonly<Record<string, Tensor>>): void {
     callVoid(this[owner], "nn.optim.LRScheduler.load_state_dict", [this, stateDict, {}]);
@@ -1199,6 +1279,13 @@ addPythonNames(LRScheduler);
  * a gradient. `initialLr`: the value of `lr` when its first scheduler was made. Throws ArgumentError if no
  * parameter requires a gradient, for a buffer (`nn.Buffer`), and for invalid numbers: a negative learning
  * rate, momentum or weight decay, a decay of moments outside of [0, 1).
+ *
+ * ```js
+ * const w = new Tensor([1], { requiresGrad: true });
+ * const optimizer = new nn.optim.SGD([w], { lr: 0.1 });
+ * optimizer.lr = 0.5;
+ * await optimizer.lr.item(); // 0.5
+ * ```
  */
 export class Optimizer extends PythonObject {
   /** @internal */
@@ -1248,7 +1335,17 @@ export class Optimizer extends PythonObject {
     return PythonObject.value(this, "initial_lr") as number;
   }
 
-  /** Discard the gradients; with `setToNone: false`, set existing ones to 0, in place. */
+  /**
+   * Discard the gradients; with `setToNone: false`, set existing ones to 0, in place.
+   *
+   * ```js
+   * const w = new Tensor([1], { requiresGrad: true });
+   * const optimizer = new nn.optim.SGD([w], { lr: 0.1 });
+   * w.mul(w).sum().backward();
+   * optimizer.zeroGrad({ setToNone: false });
+   * await w.grad.tolist(); // [0]
+   * ```
+   */
   zeroGrad(
     ...args: [options?: OptimizerZeroGradOptions] | [setToNone: boolean, options?: OptimizerZeroGradOptions]
   ): void {
@@ -1262,12 +1359,32 @@ export class Optimizer extends PythonObject {
    * Parameters without a gradient are skipped. Unread gradients of inputs with `requiresGrad: null` are
    * dropped, as they would have to be computed now, from the old parameters. Throws GradientError outside
    * of training mode, and when no parameter has a gradient.
+   *
+   * ```js
+   * const w = new Tensor([1], { requiresGrad: true });
+   * const optimizer = new nn.optim.SGD([w], { lr: 0.1 });
+   * Tensor.train(() => {
+   *   w.mul(w).sum().backward();
+   *   optimizer.step();
+   * });
+   * await w.tolist(); // ≈ [0.8]
+   * ```
    */
   step(): void {
     callVoid(this[owner], "nn.optim.Optimizer.step", [this]);
   }
 
-  /** `step`, lazily: returns the Tensors to realize. */
+  /**
+   * `step`, lazily: returns the Tensors to realize.
+   *
+   * ```js
+   * const w = new Tensor([1], { requiresGrad: true });
+   * const optimizer = new nn.optim.SGD([w], { lr: 0.5 });
+   * w.mul(1).sum().backward();
+   * const updates = await Tensor.train(() => optimizer.scheduleStep());
+   * await Promise.all(updates.map((t) => t.tolist())); // [[0.5]]
+   * ```
+   */
   scheduleStep(): Promise<Tensor[]> {
     return callTensorList(this[owner], "nn.optim.Optimizer.schedule_step", [this]);
   }
@@ -1275,6 +1392,11 @@ export class Optimizer extends PythonObject {
   /**
    * The state that steps change besides the parameters, and learning rates; other options are not
    * included. To be saved (`nn.state.safeSave`) and passed to `loadStateDict`.
+   *
+   * ```js
+   * const state = await new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 0.5 }).stateDict();
+   * await state.lr.item(); // 0.5
+   * ```
    */
   stateDict(): Promise<StateDict> {
     return callStateDict(this[owner], "nn.optim.Optimizer.state_dict", [this]);
@@ -1285,6 +1407,13 @@ export class Optimizer extends PythonObject {
    * in the same order.
    *
    * Throws ArgumentError, ShapeError.
+   *
+   * ```js
+   * const state = await new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 0.5 }).stateDict();
+   * const optimizer = new nn.optim.SGD([new Tensor([2], { requiresGrad: true })], { lr: 0.1 });
+   * optimizer.loadStateDict(state);
+   * await optimizer.lr.item(); // 0.5
+   * ```
    */
   loadStateDict(stateDict: Readonly<Record<string, Tensor>>): void {
     callVoid(this[owner], "nn.optim.Optimizer.load_state_dict", [this, stateDict, {}]);
@@ -1295,6 +1424,17 @@ export class Optimizer extends PythonObject {
    * and clamp their elements to ±maxValue; null: no limit.
    *
    * This also works in captured steps. Throws ArgumentError for negative numbers.
+   *
+   * ```js
+   * const w = new Tensor([3, 4], { requiresGrad: true });
+   * const optimizer = new nn.optim.SGD([w], { lr: 1 });
+   * optimizer.clipGradients({ maxNorm: 1 });
+   * Tensor.train(() => {
+   *   w.mul(w).sum().backward();
+   *   optimizer.step();
+   * });
+   * await w.tolist(); // ≈ [2.4, 3.2]
+   * ```
    */
   clipGradients(
     ...args:
@@ -1319,7 +1459,19 @@ export interface OptimizerClipGradientsOptions {
 
 export type OptimizerGroupArguments = [...optimizers: (readonly Optimizer[])[]];
 
-/** Several optimizers that step together. */
+/**
+ * Several optimizers that step together.
+ *
+ * ```js
+ * const [w, b] = [new Tensor([1], { requiresGrad: true }), new Tensor([0], { requiresGrad: true })];
+ * const optimizer = new nn.optim.OptimizerGroup(new nn.optim.SGD([w], { lr: 0.1 }), new nn.optim.Adam([b], { lr: 0.1 }));
+ * Tensor.train(() => {
+ *   w.mul(3).add(b).sum().backward();
+ *   optimizer.step();
+ * });
+ * await Promise.all([w, b].map((t) => t.item())); // ≈ [0.7, -0.1]
+ * ```
+ */
 export class OptimizerGroup extends PythonObject {
   /** @internal */
   static override readonly shape: Shape = {
@@ -1396,6 +1548,17 @@ export class OptimizerGroup extends PythonObject {
    * and clamp their elements to ±maxValue; null: no limit.
    *
    * This also works in captured steps. Throws ArgumentError for negative numbers.
+   *
+   * ```js
+   * const w = new Tensor([3, 4], { requiresGrad: true });
+   * const optimizer = new nn.optim.SGD([w], { lr: 1 });
+   * optimizer.clipGradients({ maxNorm: 1 });
+   * Tensor.train(() => {
+   *   w.mul(w).sum().backward();
+   *   optimizer.step();
+   * });
+   * await w.tolist(); // ≈ [2.4, 3.2]
+   * ```
    */
   clipGradients(
     ...args:
@@ -1697,6 +1860,16 @@ export type ASGDArguments =
  *
  * The learning rate of step t is lr / (1 + lambd lr t)^alpha; `lambd` decays the parameters, too. Until
  * `t0`, `ax` equals the parameters. As in torch, where a changed learning rate takes effect one step later.
+ *
+ * ```js
+ * const w = new Tensor([1, -2], { requiresGrad: true });
+ * const optimizer = new nn.optim.ASGD([w], { lr: 0.1 });
+ * Tensor.train(() => {
+ *   w.mul(w).sum().backward();
+ *   optimizer.step();
+ * });
+ * await w.tolist(); // ≈ [0.8, -1.6]
+ * ```
  */
 export class ASGD extends Optimizer {
   /** @internal */
@@ -1765,6 +1938,16 @@ export type LARSArguments =
  * The scale is `tcoef` * |p| / (|g| + weightDecay * |p|), and 1 where a norm is 0. `preWd`: weight decay
  * is added to the gradient, else subtracted from the parameter. `classic`: the learning rate scales the
  * gradient before it is added to the momentum.
+ *
+ * ```js
+ * const w = new Tensor([1, -2], { requiresGrad: true });
+ * const optimizer = new nn.optim.LARS([w], { lr: 0.1 });
+ * Tensor.train(() => {
+ *   w.mul(w).sum().backward();
+ *   optimizer.step();
+ * });
+ * await w.tolist(); // ≈ [0.9999, -1.9998]
+ * ```
  */
 export class LARS extends Optimizer {
   /** @internal */
@@ -1848,6 +2031,18 @@ export type LBFGSArguments =
  * less than `toleranceChange`. `historySize`: the number of past steps that approximate the curvature.
  * `lineSearchFn`: null for steps of length `lr`, or 'strong_wolfe'. Only one parameter group. Throws
  * ArgumentError.
+ *
+ * ```js
+ * const w = new Tensor([1, -2], { requiresGrad: true });
+ * const optimizer = new nn.optim.LBFGS([w], { lineSearchFn: "strong_wolfe" });
+ * await Tensor.train(() =>
+ *   optimizer.stepWith(() => {
+ *     optimizer.zeroGrad();
+ *     return w.sub(3).square().sum().backward();
+ *   }),
+ * );
+ * await w.tolist(); // ≈ [3, 3]
+ * ```
  */
 export class LBFGS extends Optimizer {
   /** @internal */
@@ -1931,6 +2126,18 @@ export class LBFGS extends Optimizer {
    * `closure` clears the gradients, computes the loss and its gradients, and returns the loss. Throws
    * GradientError outside of training mode, CaptureError in a captured function, ArgumentError without a
    * closure.
+   *
+   * ```js
+   * const w = new Tensor([1, -2], { requiresGrad: true });
+   * const optimizer = new nn.optim.LBFGS([w], { lineSearchFn: "strong_wolfe" });
+   * await Tensor.train(() =>
+   *   optimizer.stepWith(() => {
+   *     optimizer.zeroGrad();
+   *     return w.sub(3).square().sum().backward();
+   *   }),
+   * );
+   * (await w.sub(3).square().sum().item()) < 1e-6; // true
+   * ```
    */
   stepWith(closure: () => Tensor): Promise<Tensor> {
     return callWithFunction(this[owner], "nn.optim.LBFGS.step", this, closure);
@@ -1972,6 +2179,16 @@ export type SGDArguments =
  * Stochastic gradient descent, with momentum (Nesterov's if asked), weight decay added to the gradient.
  *
  * `classic`: the learning rate scales the gradient before it is added to the momentum.
+ *
+ * ```js
+ * const w = new Tensor([1, -2], { requiresGrad: true });
+ * const optimizer = new nn.optim.SGD([w], { lr: 0.1 });
+ * Tensor.train(() => {
+ *   w.mul(w).sum().backward();
+ *   optimizer.step();
+ * });
+ * await w.tolist(); // ≈ [0.8, -1.6]
+ * ```
  */
 export class SGD extends Optimizer {
   /** @internal */
@@ -2027,6 +2244,16 @@ export type AdadeltaArguments =
  * Gradients scaled by the ratio of the RMS of past steps to the RMS of gradients (Zeiler, 2012).
  *
  * `rho`: the decay of the running means of both squares.
+ *
+ * ```js
+ * const w = new Tensor([1, -2], { requiresGrad: true });
+ * const optimizer = new nn.optim.Adadelta([w]);
+ * Tensor.train(() => {
+ *   w.mul(w).sum().backward();
+ *   optimizer.step();
+ * });
+ * await w.tolist(); // ≈ [0.9968, -1.9968]
+ * ```
  */
 export class Adadelta extends Optimizer {
   /** @internal */
@@ -2084,6 +2311,16 @@ export type AdagradArguments =
  *
  * `lrDecay`: the learning rate of step t is lr / (1 + (t - 1) lrDecay). `initialAccumulatorValue`: the
  * initial value of the sum.
+ *
+ * ```js
+ * const w = new Tensor([1, -2], { requiresGrad: true });
+ * const optimizer = new nn.optim.Adagrad([w], { lr: 0.1 });
+ * Tensor.train(() => {
+ *   w.mul(w).sum().backward();
+ *   optimizer.step();
+ * });
+ * await w.tolist(); // ≈ [0.9, -1.9]
+ * ```
  */
 export class Adagrad extends Optimizer {
   /** @internal */
@@ -2158,6 +2395,16 @@ export type AdamWArguments =
  * Adam with decoupled weight decay (Loshchilov and Hutter, 2019). `betas`: torch's name for b1 and b2.
  *
  * `decoupled: false`: weight decay is added to the gradient, as torch's Adam does.
+ *
+ * ```js
+ * const w = new Tensor([1, -2], { requiresGrad: true });
+ * const optimizer = new nn.optim.AdamW([w], { lr: 0.1 });
+ * Tensor.train(() => {
+ *   w.mul(w).sum().backward();
+ *   optimizer.step();
+ * });
+ * await w.tolist(); // ≈ [0.899, -1.898]
+ * ```
  */
 export class AdamW extends Optimizer {
   /** @internal */
@@ -2237,7 +2484,19 @@ export type AdamaxArguments =
   | [params: readonly Tensor[], lr: number, options?: AdamaxOptions]
   | [params: readonly Tensor[], lr: number, b1: number, options?: AdamaxOptions];
 
-/** Adam that divides by the greatest past gradient, which decays by b2 (Kingma and Ba, 2015). */
+/**
+ * Adam that divides by the greatest past gradient, which decays by b2 (Kingma and Ba, 2015).
+ *
+ * ```js
+ * const w = new Tensor([1, -2], { requiresGrad: true });
+ * const optimizer = new nn.optim.Adamax([w], { lr: 0.1 });
+ * Tensor.train(() => {
+ *   w.mul(w).sum().backward();
+ *   optimizer.step();
+ * });
+ * await w.tolist(); // ≈ [0.9, -1.9]
+ * ```
+ */
 export class Adamax extends Optimizer {
   /** @internal */
   static override readonly shape: Shape = {
@@ -2310,6 +2569,19 @@ export type ChainedSchedulerArguments =
  *
  * Step only this one. Throws ArgumentError for a scheduler that is not a pure scaling, for instance with an
  * `etaMin`.
+ *
+ * ```js
+ * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+ * const warmUp = new nn.optim.ConstantLR(optimizer, 0.5, { totalIters: 2 });
+ * const decay = new nn.optim.ExponentialLR(optimizer, 0.5);
+ * const scheduler = new nn.optim.ChainedScheduler([warmUp, decay]);
+ * const rates = [];
+ * for (let i = 0; i < 4; i++) {
+ *   rates.push(await optimizer.lr.item());
+ *   scheduler.step();
+ * }
+ * rates; // ≈ [0.5, 0.25, 0.25, 0.125]
+ * ```
  */
 export class ChainedScheduler extends LRScheduler {
   /** @internal */
@@ -2332,7 +2604,20 @@ export type ConstantLRArguments =
   | [optimizer: Optimizer | OptimizerGroup, factor: number, options?: ConstantLROptions]
   | [optimizer: Optimizer | OptimizerGroup, factor: number, totalIters: number, options?: ConstantLROptions];
 
-/** The rate times `factor` for the first `totalIters` steps. Throws ArgumentError. */
+/**
+ * The rate times `factor` for the first `totalIters` steps. Throws ArgumentError.
+ *
+ * ```js
+ * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+ * const scheduler = new nn.optim.ConstantLR(optimizer, 0.5, { totalIters: 2 });
+ * const rates = [];
+ * for (let i = 0; i < 4; i++) {
+ *   rates.push(await optimizer.lr.item());
+ *   scheduler.step();
+ * }
+ * rates; // ≈ [0.5, 0.5, 1, 1]
+ * ```
+ */
 export class ConstantLR extends LRScheduler {
   /** @internal */
   static override readonly shape: Shape = {
@@ -2371,6 +2656,17 @@ export type CosineAnnealingLRArguments =
  * From the first rate to `etaMin` in `T_max` steps, along half a cosine, and back in as many.
  *
  * Loshchilov and Hutter, 2017. Throws ArgumentError.
+ *
+ * ```js
+ * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+ * const scheduler = new nn.optim.CosineAnnealingLR(optimizer, 4);
+ * const rates = [];
+ * for (let i = 0; i < 5; i++) {
+ *   rates.push(await optimizer.lr.item());
+ *   scheduler.step();
+ * }
+ * rates; // ≈ [1, 0.854, 0.5, 0.146, 0]
+ * ```
  */
 export class CosineAnnealingLR extends LRScheduler {
   /** @internal */
@@ -2419,6 +2715,17 @@ export type CosineAnnealingWarmRestartsArguments =
  * times as many steps each time.
  *
  * Loshchilov and Hutter, 2017. Throws ArgumentError.
+ *
+ * ```js
+ * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+ * const scheduler = new nn.optim.CosineAnnealingWarmRestarts(optimizer, 2);
+ * const rates = [];
+ * for (let i = 0; i < 5; i++) {
+ *   rates.push(await optimizer.lr.item());
+ *   scheduler.step();
+ * }
+ * rates; // ≈ [1, 0.5, 1, 0.5, 1]
+ * ```
  */
 export class CosineAnnealingWarmRestarts extends LRScheduler {
   /** @internal */
@@ -2483,6 +2790,17 @@ export type CyclicLRArguments =
  * Smith, 2017. `mode`: 'triangular'; 'triangular2' halves the amplitude in every cycle; 'exp_range'
  * multiplies it by gamma^count. `baseLr`, `maxLr`: for all parameter groups, or one for each. The rate
  * that the optimizer was made with is not used, and momentum does not change. Throws ArgumentError.
+ *
+ * ```js
+ * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+ * const scheduler = new nn.optim.CyclicLR(optimizer, 0.1, 0.5, { stepSizeUp: 2 });
+ * const rates = [];
+ * for (let i = 0; i < 5; i++) {
+ *   rates.push(await optimizer.lr.item());
+ *   scheduler.step();
+ * }
+ * rates; // ≈ [0.1, 0.3, 0.5, 0.3, 0.1]
+ * ```
  */
 export class CyclicLR extends LRScheduler {
   /** @internal */
@@ -2526,7 +2844,20 @@ addPythonNames(CyclicLR);
 
 export type ExponentialLRArguments = [optimizer: Optimizer | OptimizerGroup, gamma: number];
 
-/** The rate times `gamma` after every step. Throws ArgumentError. */
+/**
+ * The rate times `gamma` after every step. Throws ArgumentError.
+ *
+ * ```js
+ * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+ * const scheduler = new nn.optim.ExponentialLR(optimizer, 0.5);
+ * const rates = [];
+ * for (let i = 0; i < 4; i++) {
+ *   rates.push(await optimizer.lr.item());
+ *   scheduler.step();
+ * }
+ * rates; // ≈ [1, 0.5, 0.25, 0.125]
+ * ```
+ */
 export class ExponentialLR extends LRScheduler {
   /** @internal */
   static override readonly shape: Shape = {
@@ -2564,6 +2895,17 @@ export type LinearLRArguments =
  * steps, and then stays constant.
  *
  * The defaults are a warm-up; a falling factor is a decay. Throws ArgumentError.
+ *
+ * ```js
+ * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+ * const scheduler = new nn.optim.LinearLR(optimizer, 0.25, { totalIters: 3 });
+ * const rates = [];
+ * for (let i = 0; i < 4; i++) {
+ *   rates.push(await optimizer.lr.item());
+ *   scheduler.step();
+ * }
+ * rates; // ≈ [0.25, 0.5, 0.75, 1]
+ * ```
  */
 export class LinearLR extends LRScheduler {
   /** @internal */
@@ -2604,7 +2946,20 @@ export type MultiStepLRArguments =
       options?: MultiStepLROptions,
     ];
 
-/** The rate times `gamma` at each of the counts `milestones`. Throws ArgumentError. */
+/**
+ * The rate times `gamma` at each of the counts `milestones`. Throws ArgumentError.
+ *
+ * ```js
+ * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+ * const scheduler = new nn.optim.MultiStepLR(optimizer, [1, 3]);
+ * const rates = [];
+ * for (let i = 0; i < 4; i++) {
+ *   rates.push(await optimizer.lr.item());
+ *   scheduler.step();
+ * }
+ * rates; // ≈ [1, 0.1, 0.1, 0.01]
+ * ```
+ */
 export class MultiStepLR extends LRScheduler {
   /** @internal */
   static override readonly shape: Shape = {
@@ -2650,6 +3005,16 @@ export type MuonArguments =
  * `nsCoefficients`. Weight decay is decoupled. `adjustLrFn`: how the learning rate grows with the shape
  * (rows, columns), as in torch: 'original', by sqrt(max(1, rows / columns)), 'match_rms_adamw', by 0.2 *
  * sqrt(max(rows, columns)), or null, not at all.
+ *
+ * ```js
+ * const w = Tensor.eye(2).requiresGrad_();
+ * const optimizer = new nn.optim.Muon([w], { lr: 0.1 });
+ * Tensor.train(() => {
+ *   w.mul(w).sum().backward();
+ *   optimizer.step();
+ * });
+ * (await w.ready()).shape; // [2, 2]
+ * ```
  */
 export class Muon extends Optimizer {
   /** @internal */
@@ -2725,7 +3090,19 @@ export type NAdamArguments =
   | [params: readonly Tensor[], lr: number, options?: NAdamOptions]
   | [params: readonly Tensor[], lr: number, b1: number, options?: NAdamOptions];
 
-/** Adam with Nesterov's momentum, whose decay grows to b1 by `momentumDecay` (Dozat, 2016). */
+/**
+ * Adam with Nesterov's momentum, whose decay grows to b1 by `momentumDecay` (Dozat, 2016).
+ *
+ * ```js
+ * const w = new Tensor([1, -2], { requiresGrad: true });
+ * const optimizer = new nn.optim.NAdam([w], { lr: 0.1 });
+ * Tensor.train(() => {
+ *   w.mul(w).sum().backward();
+ *   optimizer.step();
+ * });
+ * await w.tolist(); // ≈ [0.8944, -1.8944]
+ * ```
+ */
 export class NAdam extends Optimizer {
   /** @internal */
   static override readonly shape: Shape = {
@@ -2839,6 +3216,17 @@ export type OneCycleLRArguments =
  * fast as the rise, then to the final rate. `annealStrategy`: 'cos' or 'linear'. `maxLr`: for all
  * parameter groups, or one for each. The number of steps may be given as `epochs` times `stepsPerEpoch`.
  * Throws ArgumentError.
+ *
+ * ```js
+ * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+ * const scheduler = new nn.optim.OneCycleLR(optimizer, 1, { totalSteps: 5 });
+ * const rates = [];
+ * for (let i = 0; i < 5; i++) {
+ *   rates.push(await optimizer.lr.item());
+ *   scheduler.step();
+ * }
+ * rates; // ≈ [0.04, 0.95, 0.611, 0.188, 0]
+ * ```
  */
 export class OneCycleLR extends LRScheduler {
   /** @internal */
@@ -2904,7 +3292,20 @@ export type PolynomialLRArguments =
   | [optimizer: Optimizer | OptimizerGroup, totalIters: number, options?: PolynomialLROptions]
   | [optimizer: Optimizer | OptimizerGroup, totalIters: number, power: number, options?: PolynomialLROptions];
 
-/** The rate times (1 - count / totalIters)^power, down to 0, where it stays. Throws ArgumentError. */
+/**
+ * The rate times (1 - count / totalIters)^power, down to 0, where it stays. Throws ArgumentError.
+ *
+ * ```js
+ * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+ * const scheduler = new nn.optim.PolynomialLR(optimizer, 4);
+ * const rates = [];
+ * for (let i = 0; i < 5; i++) {
+ *   rates.push(await optimizer.lr.item());
+ *   scheduler.step();
+ * }
+ * rates; // ≈ [1, 0.75, 0.5, 0.25, 0]
+ * ```
+ */
 export class PolynomialLR extends LRScheduler {
   /** @internal */
   static override readonly shape: Shape = {
@@ -2946,6 +3347,16 @@ export type RAdamArguments =
  * Adam that rectifies the variance of its adaptive learning rate in early steps (Liu et al., 2020).
  *
  * The first steps (five, with the usual b2) use momentum alone.
+ *
+ * ```js
+ * const w = new Tensor([1, -2], { requiresGrad: true });
+ * const optimizer = new nn.optim.RAdam([w], { lr: 0.1 });
+ * Tensor.train(() => {
+ *   w.mul(w).sum().backward();
+ *   optimizer.step();
+ * });
+ * await w.tolist(); // ≈ [0.8, -1.6]
+ * ```
  */
 export class RAdam extends Optimizer {
   /** @internal */
@@ -3021,6 +3432,16 @@ export type RMSpropArguments =
  * Gradients divided by the root of a running mean of their squares (Tieleman and Hinton, 2012).
  *
  * `alpha`: the decay of that mean. `centered`: divide by the standard deviation. As torch.optim.RMSprop.
+ *
+ * ```js
+ * const w = new Tensor([1, -2], { requiresGrad: true });
+ * const optimizer = new nn.optim.RMSprop([w], { lr: 0.1 });
+ * Tensor.train(() => {
+ *   w.mul(w).sum().backward();
+ *   optimizer.step();
+ * });
+ * await w.tolist(); // ≈ [0, -1]
+ * ```
  */
 export class RMSprop extends Optimizer {
   /** @internal */
@@ -3099,6 +3520,15 @@ export type ReduceLROnPlateauArguments =
  * relative to the best so far ('rel') or absolute ('abs'). After a reduction, `cooldown` steps do not count.
  * Rates do not fall below `minLr` (or one for each group), and changes of less than `eps` are skipped.
  * Throws ArgumentError.
+ *
+ * ```js
+ * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+ * const scheduler = new nn.optim.ReduceLROnPlateau(optimizer, { patience: 1 });
+ * for (const loss of [0.5, 0.6, 0.6, 0.6]) {
+ *   scheduler.step(loss);
+ * }
+ * await optimizer.lr.item(); // ≈ 0.1
+ * ```
  */
 export class ReduceLROnPlateau extends LRScheduler {
   /** @internal */
@@ -3218,6 +3648,16 @@ export type RpropArguments =
  *
  * `etas`: the factors of a step size when the sign changed (that step is skipped, too) and when it did not.
  * `stepSizes`: the least and the greatest step size; `lr` is the first one. Meant for full batches.
+ *
+ * ```js
+ * const w = new Tensor([1, -2], { requiresGrad: true });
+ * const optimizer = new nn.optim.Rprop([w], { lr: 0.1 });
+ * Tensor.train(() => {
+ *   w.mul(w).sum().backward();
+ *   optimizer.step();
+ * });
+ * await w.tolist(); // ≈ [0.9, -1.9]
+ * ```
  */
 export class Rprop extends Optimizer {
   /** @internal */
@@ -3264,6 +3704,19 @@ export type SequentialLRArguments = [
  *     const scheduler = new SequentialLR(optimizer, [warmUp, cosine], [100]);
  *
  * Step only this one. Throws ArgumentError unless there is one milestone less than schedulers, in order.
+ *
+ * ```js
+ * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+ * const warmUp = new nn.optim.LinearLR(optimizer, 0.5, { totalIters: 2 });
+ * const decay = new nn.optim.ExponentialLR(optimizer, 0.5);
+ * const scheduler = new nn.optim.SequentialLR(optimizer, [warmUp, decay], [2]);
+ * const rates = [];
+ * for (let i = 0; i < 5; i++) {
+ *   rates.push(await optimizer.lr.item());
+ *   scheduler.step();
+ * }
+ * rates; // ≈ [0.5, 0.75, 1, 0.5, 0.25]
+ * ```
  */
 export class SequentialLR extends LRScheduler {
   /** @internal */
@@ -3289,7 +3742,20 @@ export type StepLRArguments =
   | [optimizer: Optimizer | OptimizerGroup, stepSize: number, options?: StepLROptions]
   | [optimizer: Optimizer | OptimizerGroup, stepSize: number, gamma: number, options?: StepLROptions];
 
-/** The rate times `gamma` after every `stepSize` steps. Throws ArgumentError. */
+/**
+ * The rate times `gamma` after every `stepSize` steps. Throws ArgumentError.
+ *
+ * ```js
+ * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+ * const scheduler = new nn.optim.StepLR(optimizer, 2);
+ * const rates = [];
+ * for (let i = 0; i < 4; i++) {
+ *   rates.push(await optimizer.lr.item());
+ *   scheduler.step();
+ * }
+ * rates; // ≈ [1, 1, 0.1, 0.1]
+ * ```
+ */
 export class StepLR extends LRScheduler {
   /** @internal */
   static override readonly shape: Shape = {
@@ -3331,6 +3797,16 @@ export type LAMBArguments =
  * Adam whose steps are scaled for each parameter, by |p| / |step| (You et al., 2020).
  *
  * The scale is 1 where a norm is 0, and everywhere with `adam`.
+ *
+ * ```js
+ * const w = new Tensor([1, -2], { requiresGrad: true });
+ * const optimizer = new nn.optim.LAMB([w], { lr: 0.1 });
+ * Tensor.train(() => {
+ *   w.mul(w).sum().backward();
+ *   optimizer.step();
+ * });
+ * await w.tolist(); // ≈ [0.8419, -1.8419]
+ * ```
  */
 export class LAMB extends AdamW {
   /** @internal */
@@ -3384,6 +3860,13 @@ export interface OptimizerFunctions {
    * Lazy, unless `errorIfNonfinite`: throws GradientError for a norm that is infinite or NaN. `normType`: p
    * of the p-norm, or infinity for the greatest magnitude. Parameters without a gradient do not count. Throws
    * ArgumentError for a negative maxNorm, or a normType of 0 or less.
+   *
+   * ```js
+   * const w = new Tensor([3, 4], { requiresGrad: true });
+   * w.mul(w).sum().backward();
+   * await nn.optim.clipGradNorm_([w], 1).item(); // ≈ 10
+   * await w.grad.tolist(); // ≈ [0.6, 0.8]
+   * ```
    */
   clipGradNorm_(
     ...args:
@@ -3393,6 +3876,13 @@ export interface OptimizerFunctions {
   /**
    * Clamp the elements of the gradients of `params` to ±clipValue. Throws ArgumentError if it is
    * negative.
+   *
+   * ```js
+   * const w = new Tensor([3, 4], { requiresGrad: true });
+   * w.mul(w).sum().backward();
+   * nn.optim.clipGradValue_([w], 7);
+   * await w.grad.tolist(); // [6, 7]
+   * ```
    */
   clipGradValue_(params: Tensor | readonly Tensor[], clipValue: number): void;
 }
@@ -3488,26 +3978,52 @@ export interface Initialisation {
    *
    * 'linear', 'conv1d', ..., 'sigmoid', 'tanh', 'relu', 'selu', or 'leaky_relu', whose slope below 0 is
    * `param` (0.01 unless given). Throws ArgumentError.
+   *
+   * ```js
+   * await nn.init.calculateGain("relu"); // ≈ 1.4142
+   * ```
    */
   calculateGain(
     ...args:
       | [nonlinearity: string, options?: CalculateGainOptions]
       | [nonlinearity: string, param: number | null, options?: CalculateGainOptions]
   ): Promise<number>;
-  /** `val` everywhere. */
+  /**
+   * `val` everywhere.
+   *
+   * ```js
+   * await nn.init.constant_(Tensor.zeros(2), 3).tolist(); // [3, 3]
+   * ```
+   */
   constant_(tensor: Tensor, val: number): Tensor;
   /**
    * The identity as a convolution's weight (out, in, *kernel), in each of `groups`.
    *
    * Throws ShapeError for other than 1 to 3 axes of a kernel, or outputs that `groups` do not divide.
+   *
+   * ```js
+   * await nn.init.dirac_(Tensor.zeros(1, 1, 3)).tolist(); // [[[0, 1, 0]]]
+   * ```
    */
   dirac_(
     ...args:
       [tensor: Tensor, options?: DiracOptions] | [tensor: Tensor, groups: number, options?: DiracOptions]
   ): Tensor;
-  /** 1 on the diagonal of a matrix, 0 elsewhere. Throws ShapeError. */
+  /**
+   * 1 on the diagonal of a matrix, 0 elsewhere. Throws ShapeError.
+   *
+   * ```js
+   * await nn.init.eye_(Tensor.zeros(2, 2)).tolist(); // [[1, 0], [0, 1]]
+   * ```
+   */
   eye_(tensor: Tensor): Tensor;
-  /** Normal with deviation gain / sqrt(fan); arguments as for `kaimingUniform_`. */
+  /**
+   * Normal with deviation gain / sqrt(fan); arguments as for `kaimingUniform_`.
+   *
+   * ```js
+   * (await nn.init.kaimingNormal_(Tensor.zeros(2, 6)).ready()).shape; // [2, 6]
+   * ```
+   */
   kaimingNormal_(
     ...args:
       | [tensor: Tensor, options?: KaimingNormalOptions]
@@ -3519,6 +4035,10 @@ export interface Initialisation {
    *
    * `mode`: 'fan_in' keeps the variance on the way forward, 'fan_out' that of gradients. `nonlinearity`, and
    * `a` for the leaky one, as in `calculateGain`. Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await nn.init.kaimingUniform_(Tensor.zeros(2, 6)).abs().le(1).all().item(); // true
+   * ```
    */
   kaimingUniform_(
     ...args:
@@ -3528,6 +4048,10 @@ export interface Initialisation {
   ): Tensor;
   /**
    * Normal with that mean and standard deviation. Throws ArgumentError for a negative one, DTypeError.
+   *
+   * ```js
+   * await nn.init.normal_(Tensor.zeros(2), 3, 0).tolist(); // [3, 3]
+   * ```
    */
   normal_(
     ...args:
@@ -3535,13 +4059,24 @@ export interface Initialisation {
       | [tensor: Tensor, mean: number, options?: NormalOptions]
       | [tensor: Tensor, mean: number, std: number, options?: NormalOptions]
   ): Tensor;
-  /** 1 everywhere. */
+  /**
+   * 1 everywhere.
+   *
+   * ```js
+   * await nn.init.ones_(Tensor.zeros(2)).tolist(); // [1, 1]
+   * ```
+   */
   ones_(tensor: Tensor): Tensor;
   /**
    * A matrix, the first axis by all others, with orthonormal rows (or columns, if these are fewer), times
    * `gain` (Saxe et al., 2013). Throws ShapeError.
    *
    * By 30 steps of the Newton-Schulz iteration from random numbers, in float32.
+   *
+   * ```js
+   * const w = nn.init.orthogonal_(Tensor.zeros(2, 3));
+   * await w.matmul(w.T).round().abs().tolist(); // [[1, 0], [0, 1]]
+   * ```
    */
   orthogonal_(
     ...args:
@@ -3552,6 +4087,10 @@ export interface Initialisation {
    * Normal with standard deviation `std`; a fraction `sparsity` of each column is 0 (Martens, 2010).
    *
    * Throws ShapeError unless it is a matrix, ArgumentError, DTypeError.
+   *
+   * ```js
+   * await nn.init.sparse_(Tensor.zeros(4, 2), 0.5).eq(0).sum(0).tolist(); // [2, 2]
+   * ```
    */
   sparse_(
     ...args:
@@ -3562,6 +4101,10 @@ export interface Initialisation {
    * Normal, truncated to [a, b]: by the inverse of the distribution function.
    *
    * Throws ArgumentError for a >= b or std <= 0, DTypeError.
+   *
+   * ```js
+   * await nn.init.truncNormal_(Tensor.zeros(2), { a: -0.5, b: 0.5 }).abs().le(0.5).tolist(); // [true, true]
+   * ```
    */
   truncNormal_(
     ...args:
@@ -3569,26 +4112,50 @@ export interface Initialisation {
       | [tensor: Tensor, mean: number, options?: TruncNormalOptions]
       | [tensor: Tensor, mean: number, std: number, options?: TruncNormalOptions]
   ): Tensor;
-  /** Uniform in [a, b). Throws ArgumentError for a > b, DTypeError unless it is of floats. */
+  /**
+   * Uniform in [a, b). Throws ArgumentError for a > b, DTypeError unless it is of floats.
+   *
+   * ```js
+   * await nn.init.uniform_(Tensor.zeros(2), 2, 4).ge(2).tolist(); // [true, true]
+   * ```
+   */
   uniform_(
     ...args:
       | [tensor: Tensor, options?: UniformOptions]
       | [tensor: Tensor, a: number, options?: UniformOptions]
       | [tensor: Tensor, a: number, b: number, options?: UniformOptions]
   ): Tensor;
-  /** Normal with deviation gain * sqrt(2 / (fan in + fan out)). Throws ShapeError. */
+  /**
+   * Normal with deviation gain * sqrt(2 / (fan in + fan out)). Throws ShapeError.
+   *
+   * ```js
+   * (await nn.init.xavierNormal_(Tensor.zeros(2, 4)).ready()).shape; // [2, 4]
+   * ```
+   */
   xavierNormal_(
     ...args:
       | [tensor: Tensor, options?: XavierNormalOptions]
       | [tensor: Tensor, gain: number, options?: XavierNormalOptions]
   ): Tensor;
-  /** Uniform in ±gain * sqrt(6 / (fan in + fan out)) (Glorot and Bengio, 2010). Throws ShapeError. */
+  /**
+   * Uniform in ±gain * sqrt(6 / (fan in + fan out)) (Glorot and Bengio, 2010). Throws ShapeError.
+   *
+   * ```js
+   * await nn.init.xavierUniform_(Tensor.zeros(2, 4)).abs().le(1).all().item(); // true
+   * ```
+   */
   xavierUniform_(
     ...args:
       | [tensor: Tensor, options?: XavierUniformOptions]
       | [tensor: Tensor, gain: number, options?: XavierUniformOptions]
   ): Tensor;
-  /** 0 everywhere. */
+  /**
+   * 0 everywhere.
+   *
+   * ```js
+   * await nn.init.zeros_(Tensor.ones(2)).tolist(); // [0, 0]
+   * ```
+   */
   zeros_(tensor: Tensor): Tensor;
 }
 
@@ -3697,6 +4264,11 @@ export interface Layers {
    * Layers of gated recurrent units over sequences: x (length, n, inputSize) to (outputs, h).
    *
    * As torch.nn.GRU; shapes and arguments are those of LSTM. Throws ArgumentError.
+   *
+   * ```js
+   * const [outputs, h] = new nn.GRU(3, 5, { bidirectional: true }).forward(Tensor.rand(7, 2, 3));
+   * [(await outputs.ready()).shape, (await h.ready()).shape]; // [[7, 2, 10], [2, 2, 5]]
+   * ```
    */
   readonly GRU: Constructor<GRUArguments, GRU>;
   /**
@@ -3705,6 +4277,11 @@ export interface Layers {
    * outputs (length, n, directions * hiddenSize); h and c, the state after the last step, (numLayers *
    * directions, n, hiddenSize). `batchFirst`: x and the outputs are (n, length, ...). Without a batch, n is
    * missing everywhere. `dropout`: in training, between layers. Throws ArgumentError.
+   *
+   * ```js
+   * const [outputs, [h, c]] = new nn.LSTM(3, 5).forward(Tensor.rand(7, 2, 3));
+   * [(await outputs.ready()).shape, (await h.ready()).shape]; // [[7, 2, 5], [1, 2, 5]]
+   * ```
    */
   readonly LSTM: Constructor<LSTMArguments, LSTM>;
   /**
@@ -3812,9 +4389,22 @@ export interface Layers {
    * ```
    */
   readonly InstanceNorm: Constructor<InstanceNormArguments, InstanceNorm>;
-  /** One step of an LSTM: x (n, inputSize) and a state (h, c), both (n, hiddenSize), to the next one. */
+  /**
+   * One step of an LSTM: x (n, inputSize) and a state (h, c), both (n, hiddenSize), to the next one.
+   *
+   * ```js
+   * const [h, c] = new nn.LSTMCell(3, 5).forward(Tensor.rand(2, 3));
+   * [(await h.ready()).shape, (await c.ready()).shape]; // [[2, 5], [2, 5]]
+   * ```
+   */
   readonly LSTMCell: Constructor<LSTMCellArguments, LSTMCell>;
-  /** Layer normalisation over the last axes, of shape `normalizedShape`, then weight and bias. */
+  /**
+   * Layer normalisation over the last axes, of shape `normalizedShape`, then weight and bias.
+   *
+   * ```js
+   * await new nn.LayerNorm(3).forward(new Tensor([1, 2, 3])).tolist(); // ≈ [-1.2247, 0, 1.2247]
+   * ```
+   */
   readonly LayerNorm: Constructor<LayerNormArguments, LayerNorm>;
   /**
    * Layer normalisation over the channels (axis 1) of images (n, channels, h, w).
@@ -3828,6 +4418,11 @@ export interface Layers {
    * x · weightᵀ + bias: (..., inFeatures) to (..., outFeatures).
    *
    * weight (out, in) and bias (out) start uniform in ±1/sqrt(inFeatures).
+   *
+   * ```js
+   * const layer = new nn.Linear(3, 5);
+   * [(await layer.forward(Tensor.rand(2, 3)).ready()).shape, (await layer.weight.ready()).shape]; // [[2, 5], [5, 3]]
+   * ```
    */
   readonly Linear: Constructor<LinearArguments, Linear>;
   /**
@@ -3837,12 +4432,22 @@ export interface Layers {
    * outputs like the query, weights (n, length, keys). With `batchFirst` n comes first; without a batch it is
    * missing. If kdim and vdim equal embedDim, `inProjWeight` holds all three projections. `dropout`: of the
    * weights, in training. Throws ArgumentError.
+   *
+   * ```js
+   * const x = Tensor.rand(7, 2, 8);
+   * const [outputs, weights] = new nn.MultiheadAttention(8, 2).forward(x, x, x);
+   * [(await outputs.ready()).shape, (await weights.ready()).shape]; // [[7, 2, 8], [2, 7, 7]]
+   * ```
    */
   readonly MultiheadAttention: Constructor<MultiheadAttentionArguments, MultiheadAttention>;
   /**
    * x / sqrt(mean(x²) + eps) over the last axes, of shape `dim` (an integer: one axis), times weight.
    *
    * Computed in float32 (Zhang and Sennrich, 2019).
+   *
+   * ```js
+   * await new nn.RMSNorm(2).forward(new Tensor([3, 4])).tolist(); // ≈ [0.8485, 1.1314]
+   * ```
    */
   readonly RMSNorm: Constructor<RMSNormArguments, RMSNorm>;
   /**
@@ -3874,12 +4479,32 @@ export interface Optimizers {
    *
    * The learning rate of step t is lr / (1 + lambd lr t)^alpha; `lambd` decays the parameters, too. Until
    * `t0`, `ax` equals the parameters. As in torch, where a changed learning rate takes effect one step later.
+   *
+   * ```js
+   * const w = new Tensor([1, -2], { requiresGrad: true });
+   * const optimizer = new nn.optim.ASGD([w], { lr: 0.1 });
+   * Tensor.train(() => {
+   *   w.mul(w).sum().backward();
+   *   optimizer.step();
+   * });
+   * await w.tolist(); // ≈ [0.8, -1.6]
+   * ```
    */
   readonly ASGD: Constructor<ASGDArguments, ASGD>;
   /**
    * Adam whose steps are scaled for each parameter, by |p| / |step| (You et al., 2020).
    *
    * The scale is 1 where a norm is 0, and everywhere with `adam`.
+   *
+   * ```js
+   * const w = new Tensor([1, -2], { requiresGrad: true });
+   * const optimizer = new nn.optim.LAMB([w], { lr: 0.1 });
+   * Tensor.train(() => {
+   *   w.mul(w).sum().backward();
+   *   optimizer.step();
+   * });
+   * await w.tolist(); // ≈ [0.8419, -1.8419]
+   * ```
    */
   readonly LAMB: Constructor<LAMBArguments, LAMB>;
   /**
@@ -3888,6 +4513,16 @@ export interface Optimizers {
    * The scale is `tcoef` * |p| / (|g| + weightDecay * |p|), and 1 where a norm is 0. `preWd`: weight decay
    * is added to the gradient, else subtracted from the parameter. `classic`: the learning rate scales the
    * gradient before it is added to the momentum.
+   *
+   * ```js
+   * const w = new Tensor([1, -2], { requiresGrad: true });
+   * const optimizer = new nn.optim.LARS([w], { lr: 0.1 });
+   * Tensor.train(() => {
+   *   w.mul(w).sum().backward();
+   *   optimizer.step();
+   * });
+   * await w.tolist(); // ≈ [0.9999, -1.9998]
+   * ```
    */
   readonly LARS: Constructor<LARSArguments, LARS>;
   /**
@@ -3899,18 +4534,50 @@ export interface Optimizers {
    * less than `toleranceChange`. `historySize`: the number of past steps that approximate the curvature.
    * `lineSearchFn`: null for steps of length `lr`, or 'strong_wolfe'. Only one parameter group. Throws
    * ArgumentError.
+   *
+   * ```js
+   * const w = new Tensor([1, -2], { requiresGrad: true });
+   * const optimizer = new nn.optim.LBFGS([w], { lineSearchFn: "strong_wolfe" });
+   * await Tensor.train(() =>
+   *   optimizer.stepWith(() => {
+   *     optimizer.zeroGrad();
+   *     return w.sub(3).square().sum().backward();
+   *   }),
+   * );
+   * await w.tolist(); // ≈ [3, 3]
+   * ```
    */
   readonly LBFGS: Constructor<LBFGSArguments, LBFGS>;
   /**
    * Stochastic gradient descent, with momentum (Nesterov's if asked), weight decay added to the gradient.
    *
    * `classic`: the learning rate scales the gradient before it is added to the momentum.
+   *
+   * ```js
+   * const w = new Tensor([1, -2], { requiresGrad: true });
+   * const optimizer = new nn.optim.SGD([w], { lr: 0.1 });
+   * Tensor.train(() => {
+   *   w.mul(w).sum().backward();
+   *   optimizer.step();
+   * });
+   * await w.tolist(); // ≈ [0.8, -1.6]
+   * ```
    */
   readonly SGD: Constructor<SGDArguments, SGD>;
   /**
    * Gradients scaled by the ratio of the RMS of past steps to the RMS of gradients (Zeiler, 2012).
    *
    * `rho`: the decay of the running means of both squares.
+   *
+   * ```js
+   * const w = new Tensor([1, -2], { requiresGrad: true });
+   * const optimizer = new nn.optim.Adadelta([w]);
+   * Tensor.train(() => {
+   *   w.mul(w).sum().backward();
+   *   optimizer.step();
+   * });
+   * await w.tolist(); // ≈ [0.9968, -1.9968]
+   * ```
    */
   readonly Adadelta: Constructor<AdadeltaArguments, Adadelta>;
   /**
@@ -3918,29 +4585,98 @@ export interface Optimizers {
    *
    * `lrDecay`: the learning rate of step t is lr / (1 + (t - 1) lrDecay). `initialAccumulatorValue`: the
    * initial value of the sum.
+   *
+   * ```js
+   * const w = new Tensor([1, -2], { requiresGrad: true });
+   * const optimizer = new nn.optim.Adagrad([w], { lr: 0.1 });
+   * Tensor.train(() => {
+   *   w.mul(w).sum().backward();
+   *   optimizer.step();
+   * });
+   * await w.tolist(); // ≈ [0.9, -1.9]
+   * ```
    */
   readonly Adagrad: Constructor<AdagradArguments, Adagrad>;
   /**
    * Adam with decoupled weight decay (Loshchilov and Hutter, 2019). `betas`: torch's name for b1 and b2.
    *
    * `decoupled: false`: weight decay is added to the gradient, as torch's Adam does.
+   *
+   * ```js
+   * const w = new Tensor([1, -2], { requiresGrad: true });
+   * const optimizer = new nn.optim.AdamW([w], { lr: 0.1 });
+   * Tensor.train(() => {
+   *   w.mul(w).sum().backward();
+   *   optimizer.step();
+   * });
+   * await w.tolist(); // ≈ [0.899, -1.898]
+   * ```
    */
   readonly AdamW: Constructor<AdamWArguments, AdamW>;
-  /** Adam that divides by the greatest past gradient, which decays by b2 (Kingma and Ba, 2015). */
+  /**
+   * Adam that divides by the greatest past gradient, which decays by b2 (Kingma and Ba, 2015).
+   *
+   * ```js
+   * const w = new Tensor([1, -2], { requiresGrad: true });
+   * const optimizer = new nn.optim.Adamax([w], { lr: 0.1 });
+   * Tensor.train(() => {
+   *   w.mul(w).sum().backward();
+   *   optimizer.step();
+   * });
+   * await w.tolist(); // ≈ [0.9, -1.9]
+   * ```
+   */
   readonly Adamax: Constructor<AdamaxArguments, Adamax>;
   /**
    * Several schedulers at once, each of which scales the rate: the first rate times all their factors.
    *
    * Step only this one. Throws ArgumentError for a scheduler that is not a pure scaling, for instance with an
    * `etaMin`.
+   *
+   * ```js
+   * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+   * const warmUp = new nn.optim.ConstantLR(optimizer, 0.5, { totalIters: 2 });
+   * const decay = new nn.optim.ExponentialLR(optimizer, 0.5);
+   * const scheduler = new nn.optim.ChainedScheduler([warmUp, decay]);
+   * const rates = [];
+   * for (let i = 0; i < 4; i++) {
+   *   rates.push(await optimizer.lr.item());
+   *   scheduler.step();
+   * }
+   * rates; // ≈ [0.5, 0.25, 0.25, 0.125]
+   * ```
    */
   readonly ChainedScheduler: Constructor<ChainedSchedulerArguments, ChainedScheduler>;
-  /** The rate times `factor` for the first `totalIters` steps. Throws ArgumentError. */
+  /**
+   * The rate times `factor` for the first `totalIters` steps. Throws ArgumentError.
+   *
+   * ```js
+   * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+   * const scheduler = new nn.optim.ConstantLR(optimizer, 0.5, { totalIters: 2 });
+   * const rates = [];
+   * for (let i = 0; i < 4; i++) {
+   *   rates.push(await optimizer.lr.item());
+   *   scheduler.step();
+   * }
+   * rates; // ≈ [0.5, 0.5, 1, 1]
+   * ```
+   */
   readonly ConstantLR: Constructor<ConstantLRArguments, ConstantLR>;
   /**
    * From the first rate to `etaMin` in `T_max` steps, along half a cosine, and back in as many.
    *
    * Loshchilov and Hutter, 2017. Throws ArgumentError.
+   *
+   * ```js
+   * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+   * const scheduler = new nn.optim.CosineAnnealingLR(optimizer, 4);
+   * const rates = [];
+   * for (let i = 0; i < 5; i++) {
+   *   rates.push(await optimizer.lr.item());
+   *   scheduler.step();
+   * }
+   * rates; // ≈ [1, 0.854, 0.5, 0.146, 0]
+   * ```
    */
   readonly CosineAnnealingLR: Constructor<CosineAnnealingLRArguments, CosineAnnealingLR>;
   /**
@@ -3948,6 +4684,17 @@ export interface Optimizers {
    * times as many steps each time.
    *
    * Loshchilov and Hutter, 2017. Throws ArgumentError.
+   *
+   * ```js
+   * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+   * const scheduler = new nn.optim.CosineAnnealingWarmRestarts(optimizer, 2);
+   * const rates = [];
+   * for (let i = 0; i < 5; i++) {
+   *   rates.push(await optimizer.lr.item());
+   *   scheduler.step();
+   * }
+   * rates; // ≈ [1, 0.5, 1, 0.5, 1]
+   * ```
    */
   readonly CosineAnnealingWarmRestarts: Constructor<
     CosineAnnealingWarmRestartsArguments,
@@ -3960,18 +4707,66 @@ export interface Optimizers {
    * Smith, 2017. `mode`: 'triangular'; 'triangular2' halves the amplitude in every cycle; 'exp_range'
    * multiplies it by gamma^count. `baseLr`, `maxLr`: for all parameter groups, or one for each. The rate
    * that the optimizer was made with is not used, and momentum does not change. Throws ArgumentError.
+   *
+   * ```js
+   * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+   * const scheduler = new nn.optim.CyclicLR(optimizer, 0.1, 0.5, { stepSizeUp: 2 });
+   * const rates = [];
+   * for (let i = 0; i < 5; i++) {
+   *   rates.push(await optimizer.lr.item());
+   *   scheduler.step();
+   * }
+   * rates; // ≈ [0.1, 0.3, 0.5, 0.3, 0.1]
+   * ```
    */
   readonly CyclicLR: Constructor<CyclicLRArguments, CyclicLR>;
-  /** The rate times `gamma` after every step. Throws ArgumentError. */
+  /**
+   * The rate times `gamma` after every step. Throws ArgumentError.
+   *
+   * ```js
+   * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+   * const scheduler = new nn.optim.ExponentialLR(optimizer, 0.5);
+   * const rates = [];
+   * for (let i = 0; i < 4; i++) {
+   *   rates.push(await optimizer.lr.item());
+   *   scheduler.step();
+   * }
+   * rates; // ≈ [1, 0.5, 0.25, 0.125]
+   * ```
+   */
   readonly ExponentialLR: Constructor<ExponentialLRArguments, ExponentialLR>;
   /**
    * The rate times a factor that changes linearly from `startFactor` to `endFactor` in `totalIters`
    * steps, and then stays constant.
    *
    * The defaults are a warm-up; a falling factor is a decay. Throws ArgumentError.
+   *
+   * ```js
+   * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+   * const scheduler = new nn.optim.LinearLR(optimizer, 0.25, { totalIters: 3 });
+   * const rates = [];
+   * for (let i = 0; i < 4; i++) {
+   *   rates.push(await optimizer.lr.item());
+   *   scheduler.step();
+   * }
+   * rates; // ≈ [0.25, 0.5, 0.75, 1]
+   * ```
    */
   readonly LinearLR: Constructor<LinearLRArguments, LinearLR>;
-  /** The rate times `gamma` at each of the counts `milestones`. Throws ArgumentError. */
+  /**
+   * The rate times `gamma` at each of the counts `milestones`. Throws ArgumentError.
+   *
+   * ```js
+   * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+   * const scheduler = new nn.optim.MultiStepLR(optimizer, [1, 3]);
+   * const rates = [];
+   * for (let i = 0; i < 4; i++) {
+   *   rates.push(await optimizer.lr.item());
+   *   scheduler.step();
+   * }
+   * rates; // ≈ [1, 0.1, 0.1, 0.01]
+   * ```
+   */
   readonly MultiStepLR: Constructor<MultiStepLRArguments, MultiStepLR>;
   /**
    * Momentum whose matrices are approximately orthogonalized before they are subtracted (Jordan, 2024).
@@ -3981,9 +4776,31 @@ export interface Optimizers {
    * `nsCoefficients`. Weight decay is decoupled. `adjustLrFn`: how the learning rate grows with the shape
    * (rows, columns), as in torch: 'original', by sqrt(max(1, rows / columns)), 'match_rms_adamw', by 0.2 *
    * sqrt(max(rows, columns)), or null, not at all.
+   *
+   * ```js
+   * const w = Tensor.eye(2).requiresGrad_();
+   * const optimizer = new nn.optim.Muon([w], { lr: 0.1 });
+   * Tensor.train(() => {
+   *   w.mul(w).sum().backward();
+   *   optimizer.step();
+   * });
+   * (await w.ready()).shape; // [2, 2]
+   * ```
    */
   readonly Muon: Constructor<MuonArguments, Muon>;
-  /** Adam with Nesterov's momentum, whose decay grows to b1 by `momentumDecay` (Dozat, 2016). */
+  /**
+   * Adam with Nesterov's momentum, whose decay grows to b1 by `momentumDecay` (Dozat, 2016).
+   *
+   * ```js
+   * const w = new Tensor([1, -2], { requiresGrad: true });
+   * const optimizer = new nn.optim.NAdam([w], { lr: 0.1 });
+   * Tensor.train(() => {
+   *   w.mul(w).sum().backward();
+   *   optimizer.step();
+   * });
+   * await w.tolist(); // ≈ [0.8944, -1.8944]
+   * ```
+   */
   readonly NAdam: Constructor<NAdamArguments, NAdam>;
   /**
    * The rate rises to `maxLr` in the first `pctStart` of `totalSteps` steps, and then falls to almost 0.
@@ -3993,22 +4810,78 @@ export interface Optimizers {
    * fast as the rise, then to the final rate. `annealStrategy`: 'cos' or 'linear'. `maxLr`: for all
    * parameter groups, or one for each. The number of steps may be given as `epochs` times `stepsPerEpoch`.
    * Throws ArgumentError.
+   *
+   * ```js
+   * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+   * const scheduler = new nn.optim.OneCycleLR(optimizer, 1, { totalSteps: 5 });
+   * const rates = [];
+   * for (let i = 0; i < 5; i++) {
+   *   rates.push(await optimizer.lr.item());
+   *   scheduler.step();
+   * }
+   * rates; // ≈ [0.04, 0.95, 0.611, 0.188, 0]
+   * ```
    */
   readonly OneCycleLR: Constructor<OneCycleLRArguments, OneCycleLR>;
-  /** Several optimizers that step together. */
+  /**
+   * Several optimizers that step together.
+   *
+   * ```js
+   * const [w, b] = [new Tensor([1], { requiresGrad: true }), new Tensor([0], { requiresGrad: true })];
+   * const optimizer = new nn.optim.OptimizerGroup(new nn.optim.SGD([w], { lr: 0.1 }), new nn.optim.Adam([b], { lr: 0.1 }));
+   * Tensor.train(() => {
+   *   w.mul(3).add(b).sum().backward();
+   *   optimizer.step();
+   * });
+   * await Promise.all([w, b].map((t) => t.item())); // ≈ [0.7, -0.1]
+   * ```
+   */
   readonly OptimizerGroup: Constructor<OptimizerGroupArguments, OptimizerGroup>;
-  /** The rate times (1 - count / totalIters)^power, down to 0, where it stays. Throws ArgumentError. */
+  /**
+   * The rate times (1 - count / totalIters)^power, down to 0, where it stays. Throws ArgumentError.
+   *
+   * ```js
+   * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+   * const scheduler = new nn.optim.PolynomialLR(optimizer, 4);
+   * const rates = [];
+   * for (let i = 0; i < 5; i++) {
+   *   rates.push(await optimizer.lr.item());
+   *   scheduler.step();
+   * }
+   * rates; // ≈ [1, 0.75, 0.5, 0.25, 0]
+   * ```
+   */
   readonly PolynomialLR: Constructor<PolynomialLRArguments, PolynomialLR>;
   /**
    * Adam that rectifies the variance of its adaptive learning rate in early steps (Liu et al., 2020).
    *
    * The first steps (five, with the usual b2) use momentum alone.
+   *
+   * ```js
+   * const w = new Tensor([1, -2], { requiresGrad: true });
+   * const optimizer = new nn.optim.RAdam([w], { lr: 0.1 });
+   * Tensor.train(() => {
+   *   w.mul(w).sum().backward();
+   *   optimizer.step();
+   * });
+   * await w.tolist(); // ≈ [0.8, -1.6]
+   * ```
    */
   readonly RAdam: Constructor<RAdamArguments, RAdam>;
   /**
    * Gradients divided by the root of a running mean of their squares (Tieleman and Hinton, 2012).
    *
    * `alpha`: the decay of that mean. `centered`: divide by the standard deviation. As torch.optim.RMSprop.
+   *
+   * ```js
+   * const w = new Tensor([1, -2], { requiresGrad: true });
+   * const optimizer = new nn.optim.RMSprop([w], { lr: 0.1 });
+   * Tensor.train(() => {
+   *   w.mul(w).sum().backward();
+   *   optimizer.step();
+   * });
+   * await w.tolist(); // ≈ [0, -1]
+   * ```
    */
   readonly RMSprop: Constructor<RMSpropArguments, RMSprop>;
   /**
@@ -4020,6 +4893,15 @@ export interface Optimizers {
    * relative to the best so far ('rel') or absolute ('abs'). After a reduction, `cooldown` steps do not count.
    * Rates do not fall below `minLr` (or one for each group), and changes of less than `eps` are skipped.
    * Throws ArgumentError.
+   *
+   * ```js
+   * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+   * const scheduler = new nn.optim.ReduceLROnPlateau(optimizer, { patience: 1 });
+   * for (const loss of [0.5, 0.6, 0.6, 0.6]) {
+   *   scheduler.step(loss);
+   * }
+   * await optimizer.lr.item(); // ≈ 0.1
+   * ```
    */
   readonly ReduceLROnPlateau: Constructor<ReduceLROnPlateauArguments, ReduceLROnPlateau>;
   /**
@@ -4027,6 +4909,16 @@ export interface Optimizers {
    *
    * `etas`: the factors of a step size when the sign changed (that step is skipped, too) and when it did not.
    * `stepSizes`: the least and the greatest step size; `lr` is the first one. Meant for full batches.
+   *
+   * ```js
+   * const w = new Tensor([1, -2], { requiresGrad: true });
+   * const optimizer = new nn.optim.Rprop([w], { lr: 0.1 });
+   * Tensor.train(() => {
+   *   w.mul(w).sum().backward();
+   *   optimizer.step();
+   * });
+   * await w.tolist(); // ≈ [0.9, -1.9]
+   * ```
    */
   readonly Rprop: Constructor<RpropArguments, Rprop>;
   /**
@@ -4037,9 +4929,35 @@ export interface Optimizers {
    *     const scheduler = new SequentialLR(optimizer, [warmUp, cosine], [100]);
    *
    * Step only this one. Throws ArgumentError unless there is one milestone less than schedulers, in order.
+   *
+   * ```js
+   * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+   * const warmUp = new nn.optim.LinearLR(optimizer, 0.5, { totalIters: 2 });
+   * const decay = new nn.optim.ExponentialLR(optimizer, 0.5);
+   * const scheduler = new nn.optim.SequentialLR(optimizer, [warmUp, decay], [2]);
+   * const rates = [];
+   * for (let i = 0; i < 5; i++) {
+   *   rates.push(await optimizer.lr.item());
+   *   scheduler.step();
+   * }
+   * rates; // ≈ [0.5, 0.75, 1, 0.5, 0.25]
+   * ```
    */
   readonly SequentialLR: Constructor<SequentialLRArguments, SequentialLR>;
-  /** The rate times `gamma` after every `stepSize` steps. Throws ArgumentError. */
+  /**
+   * The rate times `gamma` after every `stepSize` steps. Throws ArgumentError.
+   *
+   * ```js
+   * const optimizer = new nn.optim.SGD([new Tensor([1], { requiresGrad: true })], { lr: 1 });
+   * const scheduler = new nn.optim.StepLR(optimizer, 2);
+   * const rates = [];
+   * for (let i = 0; i < 4; i++) {
+   *   rates.push(await optimizer.lr.item());
+   *   scheduler.step();
+   * }
+   * rates; // ≈ [1, 1, 0.1, 0.1]
+   * ```
+   */
   readonly StepLR: Constructor<StepLRArguments, StepLR>;
   /** Adam (Kingma and Ba, 2015): AdamW whose weight decay, if any, is added to the gradient. */
   readonly Adam: Constructor<AdamArguments, Adam>;

@@ -6,6 +6,7 @@ import {
   callParts,
   callSelf,
   callTensor,
+  callTensorOrPair,
   callTensors,
   callValue,
   callVoid,
@@ -173,6 +174,7 @@ export interface MaxPool2dOptions {
   /** 1 unless given. */ readonly dilation?: number | readonly number[] | undefined;
   /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
   /** false unless given. */ readonly ceilMode?: boolean | undefined;
+  /** false unless given. */ readonly returnIndices?: boolean | undefined;
 }
 
 /** Arguments of `Tensor.maxUnpool2d` by name. */
@@ -192,6 +194,21 @@ export interface AvgPool2dOptions {
   /** 0 unless given. */ readonly padding?: number | readonly number[] | undefined;
   /** false unless given. */ readonly ceilMode?: boolean | undefined;
   /** true unless given. */ readonly countIncludePad?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.adaptiveMaxPool1d` by name. */
+export interface AdaptiveMaxPool1dOptions {
+  /** false unless given. */ readonly returnIndices?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.adaptiveMaxPool2d` by name. */
+export interface AdaptiveMaxPool2dOptions {
+  /** false unless given. */ readonly returnIndices?: boolean | undefined;
+}
+
+/** Arguments of `Tensor.adaptiveMaxPool3d` by name. */
+export interface AdaptiveMaxPool3dOptions {
+  /** false unless given. */ readonly returnIndices?: boolean | undefined;
 }
 
 /** Arguments of `Tensor.conv2d` by name. */
@@ -618,6 +635,7 @@ export interface QuantileOptions {
 
 /** Arguments of `Tensor.median` by name. */
 export interface MedianOptions {
+  readonly axis?: number | null | undefined;
   /** false unless given. */ readonly keepdim?: boolean | undefined;
 }
 
@@ -1286,7 +1304,13 @@ export interface CastOptions {
   readonly saturate?: boolean | null | undefined;
 }
 
-/** A lazy n-dimensional array with gradients: nothing is computed before `data`, `item`, `tolist` or `realize` asks. */
+/**
+ * A lazy n-dimensional array with gradients: nothing is computed before `data`, `item`, `tolist` or `realize` asks.
+ *
+ * ```js
+ * await new Tensor([[1, 2], [3, 4]]).add(1).tolist(); // [[2, 3], [4, 5]]
+ * ```
+ */
 export class Tensor<D extends DType = DType> extends TensorBase<D> {
   /**
    * The last two axes swapped: each matrix of a batch transposed.
@@ -1331,6 +1355,10 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    *
    * `machine`: include the assembly of the processor (CPU, CC) or PTX (CUDA). Nothing is computed or
    * changed. Throws DeviceError, CompileError.
+   *
+   * ```js
+   * (await new Tensor([1, 2]).add(1).code()).includes("1 kernel"); // true
+   * ```
    */
   code(...args: [options?: CodeOptions] | [machine: boolean, options?: CodeOptions]): Promise<string> {
     return callValue(this[owner], "Tensor.code", [this, ...args]);
@@ -1392,17 +1420,34 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * This value on `device`, or a copy on each of several; this if it is there already.
    *
    * Throws DeviceError for one this host does not have.
+   *
+   * ```js
+   * (await new Tensor([1, 2]).to("INTERP").ready()).device; // "INTERP"
+   * ```
    */
   to(device: string | null): Tensor<D> {
     return callTensor(this[owner], "Tensor.to", [this, device]);
   }
 
-  /** Move this Tensor to `device`; returns this. Views of it stay where they are. */
+  /**
+   * Move this Tensor to `device`; returns this. Views of it stay where they are.
+   *
+   * ```js
+   * (await new Tensor([1, 2]).to_("INTERP").ready()).device; // "INTERP"
+   * ```
+   */
   to_(device: string | null): this {
     return callSelf(this, "Tensor.to_", [device]);
   }
 
-  /** Become `x`, of the same shape and dtype, and share its memory; nothing is written. Returns this. */
+  /**
+   * Become `x`, of the same shape and dtype, and share its memory; nothing is written. Returns this.
+   *
+   * ```js
+   * const t = new Tensor([0, 0], { dtype: "int32" });
+   * await t.replace(new Tensor([1, 2], { dtype: "int32" })).tolist(); // [1, 2]
+   * ```
+   */
   replace(x: Tensor): this {
     return callSelf(this, "Tensor.replace", [x]);
   }
@@ -1413,6 +1458,11 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * All views of the same memory see the write. Stored memory is written in place, when it is next
    * computed; values computed from it earlier do not change. Throws ShapeError, DTypeError, DeviceError,
    * and ArgumentError for a view that shows an element twice (an expanded one).
+   *
+   * ```js
+   * const t = Tensor.zeros(3);
+   * await t.assign(new Tensor([1, 2, 3])).tolist(); // [1, 2, 3]
+   * ```
    */
   assign(x: TensorData): this {
     return callSelf(this, "Tensor.assign", [x]);
@@ -1423,6 +1473,11 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    *
    * Every operation is computed at once and looked at, so it is slow. A function that is captured inside is
    * looked at after each of its runs.
+   *
+   * ```js
+   * const found = Tensor.detectAnomaly(async () => new Tensor([1, -1]).log().tolist());
+   * await found.catch((error) => error.name); // "AnomalyError"
+   * ```
    */
   static detectAnomaly<T>(run: () => T): T {
     return callContext(this.bound, "Tensor.detect_anomaly", run, []);
@@ -1439,6 +1494,11 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    *
    * Throws ShapeError, and GradientError where there is no graph to differentiate: a result is data once
    * it is computed, unless one of its inputs has `requiresGrad: true`.
+   *
+   * ```js
+   * const x = new Tensor([1, 2]);
+   * await Promise.all(x.mul(x).sum().gradient(x).map((t) => t.tolist())); // [[2, 4]]
+   * ```
    */
   gradient(...args: [...targets: Tensor[]] | [...targets: Tensor[], options: GradientOptions]): Tensor[] {
     return callTensors(this[owner], "Tensor.gradient", [this, ...args], "arguments");
@@ -1458,6 +1518,12 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * that `backward` has visited: a second `backward` is then an error, unless the first had
    * `retainGraph: true`. `createGraph: true`: the gradients themselves can be differentiated (it implies
    * `retainGraph`). Throws ShapeError, and GradientError where this Tensor depends on no leaf.
+   *
+   * ```js
+   * const x = new Tensor([1, 2], { requiresGrad: true });
+   * await x.mul(x).sum().backward().item(); // 5
+   * await x.grad.tolist(); // [2, 4]
+   * ```
    */
   backward(
     ...args: [options?: BackwardOptions] | [gradient: Tensor | null, options?: BackwardOptions]
@@ -1465,24 +1531,53 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
     return callSelf(this, "Tensor.backward", [...args]);
   }
 
-  /** Let `backward` fill `.grad` of this Tensor although it is not a leaf; returns this. */
+  /**
+   * Let `backward` fill `.grad` of this Tensor although it is not a leaf; returns this.
+   *
+   * ```js
+   * const w = new Tensor([1, 2], { requiresGrad: true });
+   * const y = w.mul(2).retainGrad();
+   * y.mul(y).sum().backward();
+   * await y.grad.tolist(); // [4, 8]
+   * ```
+   */
   retainGrad(): this {
     return callSelf(this, "Tensor.retain_grad", []);
   }
 
-  /** Set `requiresGrad`; returns this. */
+  /**
+   * Set `requiresGrad`; returns this.
+   *
+   * ```js
+   * (await new Tensor([1]).requiresGrad_().ready()).requiresGrad; // true
+   * ```
+   */
   requiresGrad_(
     ...args: [options?: RequiresGradOptions] | [requiresGrad: boolean, options?: RequiresGradOptions]
   ): this {
     return callSelf(this, "Tensor.requires_grad_", [...args]);
   }
 
-  /** `requiresGrad_`, by tinygrad's newer name. */
+  /**
+   * `requiresGrad_`, by tinygrad's newer name.
+   *
+   * ```js
+   * (await new Tensor([1]).isParam_().ready()).requiresGrad; // true
+   * ```
+   */
   isParam_(...args: [options?: IsParamOptions] | [isParam: boolean, options?: IsParamOptions]): this {
     return callSelf(this, "Tensor.is_param_", [...args]);
   }
 
-  /** A leaf of this value that requires a gradient, in memory of its own. Throws GradientError. */
+  /**
+   * A leaf of this value that requires a gradient, in memory of its own. Throws GradientError.
+   *
+   * ```js
+   * const weight = new Tensor([1, 2]).asParam();
+   * await weight.mul(weight).sum().backward().item(); // 5
+   * await weight.grad.tolist(); // [2, 4]
+   * ```
+   */
   asParam(): Tensor<D> {
     return callTensor(this[owner], "Tensor.as_param", [this]);
   }
@@ -1490,6 +1585,13 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
   /**
    * Run `run` without gradients: what it computes is cut from them, as by `detach`. It has `requiresGrad: false`,
    * and keeps no graph.
+   *
+   * ```js
+   * const x = new Tensor([1], { requiresGrad: true });
+   * const y = Tensor.noGrad(() => x.mul(2));
+   * await x.mul(y).sum().backward().item(); // 2
+   * await x.grad.tolist(); // [2]
+   * ```
    */
   static noGrad<T>(run: () => T): T {
     return callContext(this.bound, "Tensor.no_grad", run, []);
@@ -1498,17 +1600,38 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
   /**
    * Run `run` without gradients: what it computes is cut from them, as by `detach`. It has `requiresGrad: false`,
    * and keeps no graph. The same as `noGrad`.
+   *
+   * ```js
+   * const x = new Tensor([1], { requiresGrad: true });
+   * const y = Tensor.inferenceMode(() => x.mul(2));
+   * await x.mul(y).sum().backward().item(); // 2
+   * await x.grad.tolist(); // [2]
+   * ```
    */
   static inferenceMode<T>(run: () => T): T {
     return callContext(this.bound, "Tensor.inference_mode", run, []);
   }
 
-  /** The reverse of `noGrad`, for use within it. */
+  /**
+   * The reverse of `noGrad`, for use within it.
+   *
+   * ```js
+   * const x = new Tensor([1], { requiresGrad: true });
+   * const y = Tensor.noGrad(() => Tensor.enableGrad(() => x.mul(2)));
+   * (await y.ready()).requiresGrad; // true
+   * ```
+   */
   static enableGrad<T>(run: () => T): T {
     return callContext(this.bound, "Tensor.enable_grad", run, []);
   }
 
-  /** Whether this thread records gradients, that is, executes no `noGrad` block. */
+  /**
+   * Whether this thread records gradients, that is, executes no `noGrad` block.
+   *
+   * ```js
+   * await Tensor.isGradEnabled(); // true
+   * ```
+   */
   static isGradEnabled(): Promise<boolean> {
     return callValue(this.bound, "Tensor.is_grad_enabled", []);
   }
@@ -1581,6 +1704,11 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * max(0, d(this, positive) - d(this, negative) + margin), d being `pairwiseDistance`.
    *
    * `swap`: the distance of `positive` from `negative` counts, where it is less (Balntas et al., 2016).
+   *
+   * ```js
+   * const a = new Tensor([[0, 0]]);
+   * await a.tripletMarginLoss(new Tensor([[3, 4]]), new Tensor([[0, 5.5]]), { eps: 0 }).item(); // 0.5
+   * ```
    */
   tripletMarginLoss(
     ...args:
@@ -1591,7 +1719,13 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
     return callTensor(this[owner], "Tensor.triplet_margin_loss", [this, ...args]);
   }
 
-  /** log(1 + exp(-Y this)), for Y of 1 and -1. Throws ShapeError. */
+  /**
+   * log(1 + exp(-Y this)), for Y of 1 and -1. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([0]).softMarginLoss(new Tensor([1])).item(); // ≈ 0.69314
+   * ```
+   */
   softMarginLoss(
     ...args:
       | [Y: Tensor, options?: SoftMarginLossOptions]
@@ -1626,6 +1760,10 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    *
    * Shapes: this and Y (n, classes) or (classes). The classes of a row are those before the first -1.
    * Throws ShapeError, DTypeError.
+   *
+   * ```js
+   * await new Tensor([0.1, 0.2, 0.4, 0.8]).multilabelMarginLoss(new Tensor([3, 0, -1, 1], { dtype: "int32" })).item(); // ≈ 0.85
+   * ```
    */
   multilabelMarginLoss(
     ...args:
@@ -1639,6 +1777,10 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * The mean over the last axis of the cross-entropy of sigmoid(this) with Y (0 and 1).
    *
    * `weight`: of each class. Throws ShapeError.
+   *
+   * ```js
+   * await new Tensor([[0, 0]]).multilabelSoftMarginLoss(new Tensor([[1, 0]])).item(); // ≈ 0.69314
+   * ```
    */
   multilabelSoftMarginLoss(
     ...args:
@@ -1760,6 +1902,11 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * `attnMask`: bool (true attends) or float (added), broadcast to (..., L, S). `isCausal`: row i sees
    * columns up to i. `enableGqa`: keys and values are repeated along axis -3 to match. A row that attends
    * to nothing is 0, as torch's (tinygrad's is NaN). Throws ArgumentError, ShapeError.
+   *
+   * ```js
+   * const q = new Tensor([[0, 0]]);
+   * await q.scaledDotProductAttention(Tensor.zeros(2, 2), new Tensor([[1], [3]])).tolist(); // [[2]]
+   * ```
    */
   scaledDotProductAttention(
     ...args:
@@ -1847,6 +1994,11 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * Positions are as `affineGrid` gives them. `mode`: 'nearest', 'bilinear' (linear in each axis), or
    * 'bicubic' (of two axes; Keys, 1981, with a = -0.75). `paddingMode`: what lies outside are 'zeros', or
    * the elements at the 'border', or its 'reflection'. Throws ArgumentError, ShapeError.
+   *
+   * ```js
+   * const image = new Tensor([[[[1, 2, 3]]]]);
+   * await image.gridSample(new Tensor([[[[0, 0], [1, 0]]]]), { alignCorners: true }).tolist(); // [[[[2, 3]]]]
+   * ```
    */
   gridSample(
     ...args:
@@ -1865,7 +2017,7 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
   /**
    * The greatest element of each window over the last axes; `stride` defaults to the window.
    *
-   * With `return_indices` also its position (int32) in these axes, flattened, the first of equals or of
+   * With `returnIndices` also its position (int32) in these axes, flattened, the first of equals or of
    * NaNs: what `maxUnpool2d` takes. Throws ShapeError.
    *
    * `dilation` comes before `padding`, and equal maxima of a window share the gradient, as tinygrad's; in
@@ -1877,6 +2029,29 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    */
   maxPool2d(
     ...args:
+      | [options: MaxPool2dOptions & { readonly returnIndices: true }]
+      | [kernelSize: number | readonly number[], options: MaxPool2dOptions & { readonly returnIndices: true }]
+      | [
+          kernelSize: number | readonly number[],
+          stride: number | readonly number[] | null,
+          options: MaxPool2dOptions & { readonly returnIndices: true },
+        ]
+  ): [Tensor, Tensor];
+  maxPool2d(
+    ...args:
+      | [options?: MaxPool2dOptions & { readonly returnIndices?: false }]
+      | [
+          kernelSize: number | readonly number[],
+          options?: MaxPool2dOptions & { readonly returnIndices?: false },
+        ]
+      | [
+          kernelSize: number | readonly number[],
+          stride: number | readonly number[] | null,
+          options?: MaxPool2dOptions & { readonly returnIndices?: false },
+        ]
+  ): Tensor;
+  maxPool2d(
+    ...args:
       | [options?: MaxPool2dOptions]
       | [kernelSize: number | readonly number[], options?: MaxPool2dOptions]
       | [
@@ -1884,8 +2059,8 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
           stride: number | readonly number[] | null,
           options?: MaxPool2dOptions,
         ]
-  ): Tensor {
-    return callTensor(this[owner], "Tensor.max_pool2d", [this, ...args]);
+  ): Tensor | [Tensor, Tensor] {
+    return callTensorOrPair(this[owner], "Tensor.max_pool2d", [this, ...args], "return_indices", 6);
   }
 
   /**
@@ -1894,6 +2069,11 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * The other arguments are those of the pooling; they determine the size of the result, unless
    * `outputSize` (its last axes) is given. Where an index occurs twice, the elements add up. Throws
    * ShapeError.
+   *
+   * ```js
+   * const [values, indices] = new Tensor([[[[1, 2], [3, 4]]]], { dtype: "int32" }).maxPool2d({ returnIndices: true });
+   * await values.maxUnpool2d(indices).tolist(); // [[[[0, 0], [0, 4]]]]
+   * ```
    */
   maxUnpool2d(
     ...args:
@@ -1971,20 +2151,69 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
   /**
    * The greatest elements of the windows of `adaptiveAvgPool1d`.
    *
-   * With `return_indices` also their positions (int32), as `maxPool2d` gives them. Throws ArgumentError,
+   * With `returnIndices` also their positions (int32), as `maxPool2d` gives them. Throws ArgumentError,
    * ShapeError.
    *
    * ```js
    * await new Tensor([[1, 2, 3, 4]]).adaptiveMaxPool1d(2).tolist(); // [[2, 4]]
    * ```
    */
-  adaptiveMaxPool1d(outputSize: number | readonly number[]): Tensor {
-    return callTensor(this[owner], "Tensor.adaptive_max_pool1d", [this, outputSize]);
+  adaptiveMaxPool1d(
+    ...args: [
+      outputSize: number | readonly number[],
+      options: AdaptiveMaxPool1dOptions & { readonly returnIndices: true },
+    ]
+  ): [Tensor, Tensor];
+  adaptiveMaxPool1d(
+    ...args: [
+      outputSize: number | readonly number[],
+      options?: AdaptiveMaxPool1dOptions & { readonly returnIndices?: false },
+    ]
+  ): Tensor;
+  adaptiveMaxPool1d(
+    outputSize: number | readonly number[],
+    options?: AdaptiveMaxPool1dOptions,
+  ): Tensor | [Tensor, Tensor] {
+    return callTensorOrPair(
+      this[owner],
+      "Tensor.adaptive_max_pool1d",
+      [this, outputSize, options],
+      "return_indices",
+      2,
+    );
   }
 
-  /** As `adaptiveMaxPool1d`, over the last two axes; a size that is null is the axis' own. */
-  adaptiveMaxPool2d(outputSize: number | readonly number[]): Tensor {
-    return callTensor(this[owner], "Tensor.adaptive_max_pool2d", [this, outputSize]);
+  /**
+   * As `adaptiveMaxPool1d`, over the last two axes; a size that is null is the axis' own.
+   *
+   * ```js
+   * const [values, indices] = new Tensor([[[1, 2], [4, 3]]], { dtype: "int32" }).adaptiveMaxPool2d([1, null], { returnIndices: true });
+   * [await values.tolist(), await indices.tolist()]; // [[[[4, 3]]], [[[2, 3]]]]
+   * ```
+   */
+  adaptiveMaxPool2d(
+    ...args: [
+      outputSize: number | readonly number[],
+      options: AdaptiveMaxPool2dOptions & { readonly returnIndices: true },
+    ]
+  ): [Tensor, Tensor];
+  adaptiveMaxPool2d(
+    ...args: [
+      outputSize: number | readonly number[],
+      options?: AdaptiveMaxPool2dOptions & { readonly returnIndices?: false },
+    ]
+  ): Tensor;
+  adaptiveMaxPool2d(
+    outputSize: number | readonly number[],
+    options?: AdaptiveMaxPool2dOptions,
+  ): Tensor | [Tensor, Tensor] {
+    return callTensorOrPair(
+      this[owner],
+      "Tensor.adaptive_max_pool2d",
+      [this, outputSize, options],
+      "return_indices",
+      2,
+    );
   }
 
   /**
@@ -1994,8 +2223,29 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * await new Tensor([[[[1, 2], [4, 3]]]]).adaptiveMaxPool3d(1).tolist(); // [[[[4]]]]
    * ```
    */
-  adaptiveMaxPool3d(outputSize: number | readonly number[]): Tensor {
-    return callTensor(this[owner], "Tensor.adaptive_max_pool3d", [this, outputSize]);
+  adaptiveMaxPool3d(
+    ...args: [
+      outputSize: number | readonly number[],
+      options: AdaptiveMaxPool3dOptions & { readonly returnIndices: true },
+    ]
+  ): [Tensor, Tensor];
+  adaptiveMaxPool3d(
+    ...args: [
+      outputSize: number | readonly number[],
+      options?: AdaptiveMaxPool3dOptions & { readonly returnIndices?: false },
+    ]
+  ): Tensor;
+  adaptiveMaxPool3d(
+    outputSize: number | readonly number[],
+    options?: AdaptiveMaxPool3dOptions,
+  ): Tensor | [Tensor, Tensor] {
+    return callTensorOrPair(
+      this[owner],
+      "Tensor.adaptive_max_pool3d",
+      [this, outputSize, options],
+      "return_indices",
+      2,
+    );
   }
 
   /**
@@ -2377,6 +2627,10 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * Random bits (uint64): a hash of this counter and the key `seed`, both uint64. Throws DTypeError.
    *
    * 20 rounds of Threefry-2x32 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
+   *
+   * ```js
+   * (await new Tensor([1], { dtype: "uint64" }).threefry(new Tensor([2], { dtype: "uint64" })).ready()).dtype; // "uint64"
+   * ```
    */
   threefry(seed: Tensor): Tensor {
     return callTensor(this[owner], "Tensor.threefry", [this, seed]);
@@ -2400,6 +2654,10 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    *
    * `cfg`: 'sha3_224', 'sha3_256', 'sha3_384', 'sha3_512', 'shake_128' (16 bytes), 'shake_256' (32), or
    * the bytes of a block and the byte that ends a message. Throws ArgumentError, ShapeError.
+   *
+   * ```js
+   * await new Tensor([97, 98, 99], { dtype: "uint8" }).keccak().shrink([[0, 4]]).tolist(); // [58, 152, 93, 167]
+   * ```
    */
   keccak(
     ...args: [options?: KeccakOptions] | [cfg: string | readonly number[], options?: KeccakOptions]
@@ -2439,6 +2697,11 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * minor that is not positive definite. From that column on, the factor is NaN.
    *
    * `checkErrors`: read the codes now, and throw LinAlgError if one is not 0. Throws ShapeError.
+   *
+   * ```js
+   * const [factor, info] = new Tensor([[[4, 2], [2, 5]], [[1, 2], [2, 1]]]).choleskyEx();
+   * await info.tolist(); // [0, 2]
+   * ```
    */
   choleskyEx(options?: CholeskyExOptions): [Tensor, Tensor] {
     return callTensors(this[owner], "Tensor.cholesky_ex", [this, options], 2) as [Tensor, Tensor];
@@ -2450,6 +2713,11 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * 'reduced': Q (..., m, k), R (..., k, n) for k = min(m, n); 'complete': Q (..., m, m), R (..., m, n).
    * Signs are LAPACK's. By Householder's reflections. The complete Q of m > n has no gradient
    * (GradientError). Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * const [q, r] = new Tensor([[0, 2], [-1, 3]]).qr();
+   * await q.matmul(r).round().abs().tolist(); // [[0, 2], [1, 3]]
+   * ```
    */
   qr(...args: [options?: QrOptions] | [mode: "reduced" | "complete", options?: QrOptions]): [Tensor, Tensor] {
     return callTensors(this[owner], "Tensor.qr", [this, ...args], 2) as [Tensor, Tensor];
@@ -2461,6 +2729,11 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    *
    * Signs of eigenvectors are not determined; their gradient is infinite where eigenvalues are equal. By
    * Jacobi's method, n / 2 rotations at a time (Brent and Luk, 1985). Throws ShapeError.
+   *
+   * ```js
+   * const [values, vectors] = new Tensor([[2, 0], [0, 1]]).eigh();
+   * await values.tolist(); // [1, 2]
+   * ```
    */
   eigh(): [Tensor, Tensor] {
     return callTensors(this[owner], "Tensor.eigh", [this], 2) as [Tensor, Tensor];
@@ -2473,6 +2746,11 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * not determined; the gradient of U and V is infinite where singular values are equal, and that of the
    * columns beyond k does not exist (GradientError). By Hestenes' one-sided Jacobi method. torch's default
    * is `fullMatrices: false` (its `some`). Throws ShapeError.
+   *
+   * ```js
+   * const [u, s, vt] = new Tensor([[0, 2], [1, 0]]).svd();
+   * await s.tolist(); // [2, 1]
+   * ```
    */
   svd(
     ...args: [options?: SvdOptions] | [fullMatrices: boolean, options?: SvdOptions]
@@ -2541,6 +2819,11 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * NaN. A matrix that is singular only up to rounding has the code 0.
    *
    * `checkErrors`: read the codes now, and throw LinAlgError if one is not 0. Throws ShapeError.
+   *
+   * ```js
+   * const [inverse, info] = new Tensor([[[2, 0], [0, 4]], [[1, 1], [1, 1]]]).invEx();
+   * await info.tolist(); // [0, 2]
+   * ```
    */
   invEx(
     ...args: [options?: InvExOptions] | [checkErrors: boolean, options?: InvExOptions]
@@ -2916,6 +3199,10 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * The cosine of the angle between vectors along `dim`; each length counts as at least `eps`.
    *
    * Throws AxisError, ShapeError.
+   *
+   * ```js
+   * await new Tensor([[3, 4]]).cosineSimilarity(new Tensor([[4, 3]])).tolist(); // ≈ [0.9599]
+   * ```
    */
   cosineSimilarity(
     ...args:
@@ -2945,6 +3232,10 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * (torch's is -100) count for nothing. Throws ShapeError, ArgumentError.
    *
    * No class is ignored by default, as tinygrad's; torch ignores -100: say `ignoreIndex: -100`.
+   *
+   * ```js
+   * await new Tensor([[2, 0], [0, 1]]).crossEntropy(new Tensor([0, 1], { dtype: "int32" })).item(); // ≈ 0.22009
+   * ```
    */
   crossEntropy(
     ...args:
@@ -2960,6 +3251,10 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    *
    * `logTarget`: Y are log-probabilities too. `reduction` may be 'batchmean': the sum over axis 0's size.
    * Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([0.5, 0.5]).log().klDiv(new Tensor([0.25, 0.75]), { reduction: "sum" }).item(); // ≈ 0.13081
+   * ```
    */
   klDiv(
     ...args:
@@ -2992,6 +3287,10 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    *
    * Rows whose class is `ignoreIndex` count for nothing (-1, the default, names no class: such rows give
    * 0 but count, as in tinygrad). Throws ShapeError, DTypeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([[2, 0]]).sparseCategoricalCrossentropy(new Tensor([0], { dtype: "int32" })).item(); // ≈ 0.12692
+   * ```
    */
   sparseCategoricalCrossentropy(
     ...args:
@@ -3011,6 +3310,10 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * The negative log-likelihood of these log-probabilities with integers Y; classes on axis 1 (or 0).
    *
    * `weight`: one per class; the mean is weighted. Throws ShapeError, DTypeError.
+   *
+   * ```js
+   * await new Tensor([[0.25, 0.75]]).log().nllLoss(new Tensor([1], { dtype: "int32" })).item(); // ≈ 0.28768
+   * ```
    */
   nllLoss(
     ...args:
@@ -3021,7 +3324,13 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
     return callTensor(this[owner], "Tensor.nll_loss", [this, ...args]);
   }
 
-  /** The cross-entropy of these probabilities (between 0 and 1) with the labels Y, of the same shape. */
+  /**
+   * The cross-entropy of these probabilities (between 0 and 1) with the labels Y, of the same shape.
+   *
+   * ```js
+   * await new Tensor([0.9, 0.2]).binaryCrossentropy(new Tensor([1, 0])).item(); // ≈ 0.16425
+   * ```
+   */
   binaryCrossentropy(
     ...args:
       | [Y: Tensor, options?: BinaryCrossentropyOptions]
@@ -3049,6 +3358,10 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * The cross-entropy of sigmoid(this) with the labels Y, without overflow.
    *
    * `posWeight` scales the positive part.
+   *
+   * ```js
+   * await new Tensor([2, -1]).binaryCrossentropyLogits(new Tensor([1, 0])).item(); // ≈ 0.22009
+   * ```
    */
   binaryCrossentropyLogits(
     ...args:
@@ -3068,6 +3381,10 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * The cross-entropy of sigmoid(this) with the labels Y, without overflow.
    *
    * `posWeight` scales the positive part.
+   *
+   * ```js
+   * await new Tensor([2, -1]).binaryCrossentropyLogits(new Tensor([1, 0])).item(); // ≈ 0.22009
+   * ```
    */
   binaryCrossEntropyWithLogits(
     ...args:
@@ -3137,6 +3454,10 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * (log variance + (this - Y)² / variance) / 2, with variances of at least `eps`, which gradients do not
    * see (Nix and Weigend, 1994). `full`: with the constant log(2 pi) / 2. `variance` has this shape, or
    * one that broadcasts to it. Throws ShapeError, ArgumentError.
+   *
+   * ```js
+   * await new Tensor([1, 4]).gaussianNllLoss(new Tensor([1, 2]), new Tensor([1, 4])).item(); // ≈ 0.59657
+   * ```
    */
   gaussianNllLoss(Y: Tensor, variance: Tensor, options?: GaussianNllLossOptions): Tensor {
     return callTensor(this[owner], "Tensor.gaussian_nll_loss", [this, Y, variance, options]);
@@ -3166,6 +3487,11 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * Lengths: n integers each. 'mean' divides each loss by its target's length first. A target that is
    * too long has an infinite loss, 0 with `zeroInfinity`. There is a kernel for each of the t steps.
    * Throws ShapeError, DTypeError, ArgumentError.
+   *
+   * ```js
+   * const logs = new Tensor([[[0.5, 0.5]], [[0.5, 0.5]]]).log();
+   * await logs.ctcLoss(new Tensor([[1]], { dtype: "int32" }), [2], [1]).item(); // ≈ 0.28768
+   * ```
    */
   ctcLoss(
     ...args:
@@ -3236,9 +3562,20 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    *
    * With `axis`: the middle elements along it, and their positions (int32). As torch's; numpy's, between
    * the two middle ones, is `quantile(0.5, axis)`. NaN where there is one. Throws AxisError, ShapeError.
+   *
+   * ```js
+   * await new Tensor([4, 1, 3, 2]).median().item(); // 2
+   * await Promise.all(new Tensor([[4, 1, 3, 2]]).median(1).map((t) => t.tolist())); // [[2], [3]]
+   * ```
    */
-  median(...args: [options?: MedianOptions] | [keepdim: boolean, options?: MedianOptions]): Tensor {
-    return callTensor(this[owner], "Tensor.median", [this, ...args]);
+  median(
+    ...args: [options: MedianOptions & { readonly axis: number }] | [axis: number, options?: MedianOptions]
+  ): [Tensor, Tensor];
+  median(...args: [options?: MedianOptions & { readonly axis?: null }]): Tensor;
+  median(
+    ...args: [options?: MedianOptions] | [axis: number | null, options?: MedianOptions]
+  ): Tensor | [Tensor, Tensor] {
+    return callTensorOrPair(this[owner], "Tensor.median", [this, ...args], "axis", 1);
   }
 
   /**
@@ -3587,7 +3924,16 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
     return callTensor(this[owner], "Tensor.one_hot", [this, numClasses]);
   }
 
-  /** Restart all random numbers: the same seed gives the same bits, on every device. */
+  /**
+   * Restart all random numbers: the same seed gives the same bits, on every device.
+   *
+   * ```js
+   * Tensor.manualSeed(1);
+   * const a = Tensor.rand(3);
+   * Tensor.manualSeed(1);
+   * await Tensor.rand(3).eq(a).tolist(); // [true, true, true]
+   * ```
+   */
   static manualSeed(
     ...args: [options?: ManualSeedOptions] | [seed: number, options?: ManualSeedOptions]
   ): void {
@@ -3846,6 +4192,11 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * A random order of 0..n-1: the rank of each of n draws. Work grows with n². 1-D.
    *
    * Throws ArgumentError.
+   *
+   * ```js
+   * const [order, places] = Tensor.randperm(5).sort();
+   * await order.tolist(); // [0, 1, 2, 3, 4]
+   * ```
    */
   static randperm(
     ...args:
@@ -3935,7 +4286,13 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
     return callTensors(this[owner], "Tensor.cummin", [this, ...args], 2) as [Tensor, Tensor];
   }
 
-  /** Running logsumexp along `axis`. */
+  /**
+   * Running logsumexp along `axis`.
+   *
+   * ```js
+   * await new Tensor([0, 0]).logcumsumexp().tolist(); // ≈ [0, 0.69314]
+   * ```
+   */
   logcumsumexp(
     ...args: [options?: LogcumsumexpOptions] | [axis: number, options?: LogcumsumexpOptions]
   ): Tensor {
@@ -4036,17 +4393,35 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
     return callTensor(this[owner], "Tensor.hardswish", [this]);
   }
 
-  /** 1 / (1 + exp(-this)). */
+  /**
+   * 1 / (1 + exp(-this)).
+   *
+   * ```js
+   * await new Tensor([0, 1]).sigmoid().tolist(); // ≈ [0.5, 0.73105]
+   * ```
+   */
   sigmoid(): Tensor<FloatOf[D]> {
     return callTensor(this[owner], "Tensor.sigmoid", [this]);
   }
 
-  /** log(sigmoid(this)), without overflow. */
+  /**
+   * log(sigmoid(this)), without overflow.
+   *
+   * ```js
+   * await new Tensor([0]).logsigmoid().tolist(); // ≈ [-0.69314]
+   * ```
+   */
   logsigmoid(): Tensor {
     return callTensor(this[owner], "Tensor.logsigmoid", [this]);
   }
 
-  /** The hyperbolic tangent, within 4 ulp. */
+  /**
+   * The hyperbolic tangent, within 4 ulp.
+   *
+   * ```js
+   * await new Tensor([1]).tanh().tolist(); // ≈ [0.76159]
+   * ```
+   */
   tanh(): Tensor<FloatOf[D]> {
     return callTensor(this[owner], "Tensor.tanh", [this]);
   }
@@ -4055,6 +4430,10 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * this * Phi(this); `approximate` is 'tanh' or 'none' (the error function). Throws ArgumentError.
    *
    * 'tanh' is tinygrad's default; torch's is 'none'.
+   *
+   * ```js
+   * await new Tensor([1]).gelu().tolist(); // ≈ [0.84119]
+   * ```
    */
   gelu(
     ...args: [options?: GeluOptions] | [approximate: "tanh" | "none", options?: GeluOptions]
@@ -4062,32 +4441,68 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
     return callTensor(this[owner], "Tensor.gelu", [this, ...args]);
   }
 
-  /** this * sigmoid(1.702 this). */
+  /**
+   * this * sigmoid(1.702 this).
+   *
+   * ```js
+   * await new Tensor([1]).quickGelu().tolist(); // ≈ [0.84579]
+   * ```
+   */
   quickGelu(): Tensor {
     return callTensor(this[owner], "Tensor.quick_gelu", [this]);
   }
 
-  /** this * sigmoid(this). */
+  /**
+   * this * sigmoid(this).
+   *
+   * ```js
+   * await new Tensor([1]).swish().tolist(); // ≈ [0.73105]
+   * ```
+   */
   swish(): Tensor<FloatOf[D]> {
     return callTensor(this[owner], "Tensor.swish", [this]);
   }
 
-  /** this * sigmoid(this). */
+  /**
+   * this * sigmoid(this).
+   *
+   * ```js
+   * await new Tensor([1]).silu().tolist(); // ≈ [0.73105]
+   * ```
+   */
   silu(): Tensor<FloatOf[D]> {
     return callTensor(this[owner], "Tensor.silu", [this]);
   }
 
-  /** this where positive, else alpha * (exp(this) - 1), by `expm1`. */
+  /**
+   * this where positive, else alpha * (exp(this) - 1), by `expm1`.
+   *
+   * ```js
+   * await new Tensor([1, -1]).elu().tolist(); // ≈ [1, -0.63212]
+   * ```
+   */
   elu(...args: [options?: EluOptions] | [alpha: number, options?: EluOptions]): Tensor<FloatOf[D]> {
     return callTensor(this[owner], "Tensor.elu", [this, ...args]);
   }
 
-  /** max(this, 0) + min(0, alpha * (exp(this / alpha) - 1)). */
+  /**
+   * max(this, 0) + min(0, alpha * (exp(this / alpha) - 1)).
+   *
+   * ```js
+   * await new Tensor([1, -1]).celu().tolist(); // ≈ [1, -0.63212]
+   * ```
+   */
   celu(...args: [options?: CeluOptions] | [alpha: number, options?: CeluOptions]): Tensor {
     return callTensor(this[owner], "Tensor.celu", [this, ...args]);
   }
 
-  /** gamma * (this where positive, else alpha * (exp(this) - 1)). */
+  /**
+   * gamma * (this where positive, else alpha * (exp(this) - 1)).
+   *
+   * ```js
+   * await new Tensor([1, -1]).selu().tolist(); // ≈ [1.0507, -1.11133]
+   * ```
+   */
   selu(
     ...args:
       | [options?: SeluOptions]
@@ -4097,14 +4512,26 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
     return callTensor(this[owner], "Tensor.selu", [this, ...args]);
   }
 
-  /** log(1 + exp(beta * this)) / beta, without overflow. */
+  /**
+   * log(1 + exp(beta * this)) / beta, without overflow.
+   *
+   * ```js
+   * await new Tensor([0]).softplus().tolist(); // ≈ [0.69314]
+   * ```
+   */
   softplus(
     ...args: [options?: SoftplusOptions] | [beta: number, options?: SoftplusOptions]
   ): Tensor<FloatOf[D]> {
     return callTensor(this[owner], "Tensor.softplus", [this, ...args]);
   }
 
-  /** this * tanh(softplus(this)). */
+  /**
+   * this * tanh(softplus(this)).
+   *
+   * ```js
+   * await new Tensor([1]).mish().tolist(); // ≈ [0.86509]
+   * ```
+   */
   mish(): Tensor<FloatOf[D]> {
     return callTensor(this[owner], "Tensor.mish", [this]);
   }
@@ -4142,7 +4569,13 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
     return callTensor(this[owner], "Tensor.softshrink", [this, ...args]);
   }
 
-  /** this - tanh(this). */
+  /**
+   * this - tanh(this).
+   *
+   * ```js
+   * await new Tensor([0, 2]).tanhshrink().tolist(); // ≈ [0, 1.0359]
+   * ```
+   */
   tanhshrink(): Tensor {
     return callTensor(this[owner], "Tensor.tanhshrink", [this]);
   }
@@ -4199,7 +4632,13 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
     return callTensor(this[owner], "Tensor.softmax", [this, ...args]);
   }
 
-  /** The logarithm of softmax, without overflow. */
+  /**
+   * The logarithm of softmax, without overflow.
+   *
+   * ```js
+   * await new Tensor([0, 1]).logSoftmax().tolist(); // ≈ [-1.31326, -0.31326]
+   * ```
+   */
   logSoftmax(
     ...args:
       | [options?: Undetermined<LogSoftmaxOptions>]
@@ -4426,7 +4865,13 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
     return callTensor(this[owner], "Tensor.count_nonzero", [this, ...args]);
   }
 
-  /** log(sum(exp(this))) along `axis`, without overflow. */
+  /**
+   * log(sum(exp(this))) along `axis`, without overflow.
+   *
+   * ```js
+   * await new Tensor([0, 0]).logsumexp().item(); // ≈ 0.69314
+   * ```
+   */
   logsumexp(
     ...args:
       [options?: LogsumexpOptions] | [axis: number | readonly number[] | null, options?: LogsumexpOptions]
@@ -4605,6 +5050,11 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * after) of the last axis first. Negative sizes cut. As in torch, the cut comes first if `mode` is
    * 'constant' or 'circular'; else the padding is made from the whole axis. `mode`: 'constant' (`value`),
    * 'reflect', 'replicate' or 'circular'. Throws ArgumentError, ShapeError.
+   *
+   * ```js
+   * await new Tensor([1, 2]).pad([1, 2]).tolist(); // [0, 1, 2, 0, 0]
+   * await new Tensor([1, 2, 3]).pad([1, 1], { mode: "reflect" }).tolist(); // [2, 1, 2, 3, 2]
+   * ```
    */
   pad(
     ...args:
@@ -5164,6 +5614,10 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    *
    * In float32: x p(x²) where |x| < 0.85, else 1 - 2^(-|x| q(|x|)): polynomials fitted to the least
    * relative error, no division. From 4 up it is 1. In float64: Cody's rational functions, see `erfc`.
+   *
+   * ```js
+   * await new Tensor([0.5]).erf().tolist(); // ≈ [0.52049]
+   * ```
    */
   erf(): Tensor<FloatOf[D]> {
     return callTensor(this[owner], "Tensor.erf", [this]);
@@ -5173,6 +5627,10 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * 1 - erf(this), without cancellation: within 1e-5 of its value (1e-14 in float64) where it is tiny.
    *
    * Rational functions of W. J. Cody, "Rational Chebyshev approximations for the error function" (1969).
+   *
+   * ```js
+   * await new Tensor([0.5]).erfc().tolist(); // ≈ [0.4795]
+   * ```
    */
   erfc(): Tensor {
     return callTensor(this[owner], "Tensor.erfc", [this]);
@@ -5182,6 +5640,10 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * The inverse of erf; infinite at -1 and 1, NaN beyond.
    *
    * Giles, "Approximating the erfinv function" (2010), and a step of Newton's method (two in float64).
+   *
+   * ```js
+   * await new Tensor([0.5]).erfinv().tolist(); // ≈ [0.47693]
+   * ```
    */
   erfinv(): Tensor {
     return callTensor(this[owner], "Tensor.erfinv", [this]);
@@ -5192,6 +5654,10 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    *
    * Stirling's series of a number of at least 8, which recurrence leads to; the reflection formula below
    * 1/2. In float32 within 8 ulp, or 1e-5 near zeros at negative numbers. The gradient is `digamma`.
+   *
+   * ```js
+   * await new Tensor([4]).lgamma().tolist(); // ≈ [1.79175]
+   * ```
    */
   lgamma(): Tensor {
     return callTensor(this[owner], "Tensor.lgamma", [this]);
@@ -5199,6 +5665,10 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
 
   /**
    * The derivative of lgamma; NaN at the negative integers, -Infinity at 0 and Infinity at -0, as torch's.
+   *
+   * ```js
+   * await new Tensor([1, 2]).digamma().tolist(); // ≈ [-0.57721, 0.42278]
+   * ```
    */
   digamma(): Tensor {
     return callTensor(this[owner], "Tensor.digamma", [this]);
@@ -5208,6 +5678,10 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * The logarithm of the multivariate gamma function of dimension p: defined above (p - 1) / 2.
    *
    * Throws ArgumentError for p less than 1.
+   *
+   * ```js
+   * await new Tensor([2]).mvlgamma(2).tolist(); // ≈ [0.4515]
+   * ```
    */
   mvlgamma(p: number): Tensor {
     return callTensor(this[owner], "Tensor.mvlgamma", [this, p]);
@@ -5215,17 +5689,33 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
 
   /**
    * The n-th derivative of digamma; Infinity or NaN at the integers up to 0. Throws ArgumentError for n < 0.
+   *
+   * ```js
+   * await new Tensor([1]).polygamma(1).tolist(); // ≈ [1.64493]
+   * ```
    */
   polygamma(n: number): Tensor {
     return callTensor(this[owner], "Tensor.polygamma", [this, n]);
   }
 
-  /** The modified Bessel function of the first kind, of order 0. */
+  /**
+   * The modified Bessel function of the first kind, of order 0.
+   *
+   * ```js
+   * await new Tensor([0, 1]).i0().tolist(); // ≈ [1, 1.26606]
+   * ```
+   */
   i0(): Tensor {
     return callTensor(this[owner], "Tensor.i0", [this]);
   }
 
-  /** The sine of radians. */
+  /**
+   * The sine of radians.
+   *
+   * ```js
+   * await new Tensor([0, 1]).sin().tolist(); // ≈ [0, 0.84147]
+   * ```
+   */
   sin(): Tensor<FloatOf[D]> {
     return callTensor(this[owner], "Tensor.sin", [this]);
   }
@@ -5234,107 +5724,231 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * The cosine of radians, as 1 - 2 sin²(x/2): in float32 within 2.5e-7, for every x.
    *
    * The bound is absolute: near pi/2 and the other zeros fewer digits are correct.
+   *
+   * ```js
+   * await new Tensor([0, 1]).cos().tolist(); // ≈ [1, 0.5403]
+   * ```
    */
   cos(): Tensor<FloatOf[D]> {
     return callTensor(this[owner], "Tensor.cos", [this]);
   }
 
-  /** The tangent of radians, as sin / cos: near its poles it has as few right digits as `cos`. */
+  /**
+   * The tangent of radians, as sin / cos: near its poles it has as few right digits as `cos`.
+   *
+   * ```js
+   * await new Tensor([1]).tan().tolist(); // ≈ [1.5574]
+   * ```
+   */
   tan(): Tensor<FloatOf[D]> {
     return callTensor(this[owner], "Tensor.tan", [this]);
   }
 
-  /** The arc sine; NaN outside -1 to 1. Within 3 ulp. */
+  /**
+   * The arc sine; NaN outside -1 to 1. Within 3 ulp.
+   *
+   * ```js
+   * await new Tensor([0.5]).asin().tolist(); // ≈ [0.52359]
+   * ```
+   */
   asin(): Tensor<FloatOf[D]> {
     return callTensor(this[owner], "Tensor.asin", [this]);
   }
 
-  /** The arc sine; NaN outside -1 to 1. Within 3 ulp. */
+  /**
+   * The arc sine; NaN outside -1 to 1. Within 3 ulp.
+   *
+   * ```js
+   * await new Tensor([0.5]).asin().tolist(); // ≈ [0.52359]
+   * ```
+   */
   arcsin(): Tensor {
     return callTensor(this[owner], "Tensor.arcsin", [this]);
   }
 
-  /** The arc cosine; NaN outside -1 to 1. Within 3 ulp. */
+  /**
+   * The arc cosine; NaN outside -1 to 1. Within 3 ulp.
+   *
+   * ```js
+   * await new Tensor([1, 0]).acos().tolist(); // ≈ [0, 1.57079]
+   * ```
+   */
   acos(): Tensor<FloatOf[D]> {
     return callTensor(this[owner], "Tensor.acos", [this]);
   }
 
-  /** The arc cosine; NaN outside -1 to 1. Within 3 ulp. */
+  /**
+   * The arc cosine; NaN outside -1 to 1. Within 3 ulp.
+   *
+   * ```js
+   * await new Tensor([1, 0]).acos().tolist(); // ≈ [0, 1.57079]
+   * ```
+   */
   arccos(): Tensor {
     return callTensor(this[owner], "Tensor.arccos", [this]);
   }
 
-  /** The arc tangent, within 3 ulp. */
+  /**
+   * The arc tangent, within 3 ulp.
+   *
+   * ```js
+   * await new Tensor([2]).atan().tolist(); // ≈ [1.10714]
+   * ```
+   */
   atan(): Tensor<FloatOf[D]> {
     return callTensor(this[owner], "Tensor.atan", [this]);
   }
 
-  /** The arc tangent, within 3 ulp. */
+  /**
+   * The arc tangent, within 3 ulp.
+   *
+   * ```js
+   * await new Tensor([2]).atan().tolist(); // ≈ [1.10714]
+   * ```
+   */
   arctan(): Tensor {
     return callTensor(this[owner], "Tensor.arctan", [this]);
   }
 
-  /** The angle of the point (other, this), -pi to pi, as C's atan2. */
+  /**
+   * The angle of the point (other, this), -pi to pi, as C's atan2.
+   *
+   * ```js
+   * await new Tensor([1, -1]).atan2(new Tensor([-2, -2])).tolist(); // ≈ [2.67794, -2.67794]
+   * ```
+   */
   atan2(other: Operand): Tensor {
     return callTensor(this[owner], "Tensor.atan2", [this, other]);
   }
 
-  /** The angle of the point (other, this), -pi to pi, as C's atan2. */
+  /**
+   * The angle of the point (other, this), -pi to pi, as C's atan2.
+   *
+   * ```js
+   * await new Tensor([1, -1]).atan2(new Tensor([-2, -2])).tolist(); // ≈ [2.67794, -2.67794]
+   * ```
+   */
   arctan2(other: Operand): Tensor {
     return callTensor(this[owner], "Tensor.arctan2", [this, other]);
   }
 
-  /** sin(pi x) / (pi x), and 1 at 0. */
+  /**
+   * sin(pi x) / (pi x), and 1 at 0.
+   *
+   * ```js
+   * await new Tensor([0, 0.5]).sinc().tolist(); // ≈ [1, 0.6366]
+   * ```
+   */
   sinc(): Tensor {
     return callTensor(this[owner], "Tensor.sinc", [this]);
   }
 
-  /** Degrees as radians. */
+  /**
+   * Degrees as radians.
+   *
+   * ```js
+   * await new Tensor([180]).deg2rad().tolist(); // ≈ [3.14159]
+   * ```
+   */
   deg2rad(): Tensor {
     return callTensor(this[owner], "Tensor.deg2rad", [this]);
   }
 
-  /** Radians as degrees. */
+  /**
+   * Radians as degrees.
+   *
+   * ```js
+   * await new Tensor([0.5]).rad2deg().tolist(); // ≈ [28.647]
+   * ```
+   */
   rad2deg(): Tensor {
     return callTensor(this[owner], "Tensor.rad2deg", [this]);
   }
 
-  /** The hyperbolic sine, within 5 ulp. */
+  /**
+   * The hyperbolic sine, within 5 ulp.
+   *
+   * ```js
+   * await new Tensor([1]).sinh().tolist(); // ≈ [1.1752]
+   * ```
+   */
   sinh(): Tensor<FloatOf[D]> {
     return callTensor(this[owner], "Tensor.sinh", [this]);
   }
 
-  /** The hyperbolic cosine, within 5 ulp. */
+  /**
+   * The hyperbolic cosine, within 5 ulp.
+   *
+   * ```js
+   * await new Tensor([1]).cosh().tolist(); // ≈ [1.54308]
+   * ```
+   */
   cosh(): Tensor<FloatOf[D]> {
     return callTensor(this[owner], "Tensor.cosh", [this]);
   }
 
-  /** The inverse hyperbolic sine, within 4 ulp. */
+  /**
+   * The inverse hyperbolic sine, within 4 ulp.
+   *
+   * ```js
+   * await new Tensor([2]).asinh().tolist(); // ≈ [1.44363]
+   * ```
+   */
   asinh(): Tensor {
     return callTensor(this[owner], "Tensor.asinh", [this]);
   }
 
-  /** The inverse hyperbolic sine, within 4 ulp. */
+  /**
+   * The inverse hyperbolic sine, within 4 ulp.
+   *
+   * ```js
+   * await new Tensor([2]).asinh().tolist(); // ≈ [1.44363]
+   * ```
+   */
   arcsinh(): Tensor {
     return callTensor(this[owner], "Tensor.arcsinh", [this]);
   }
 
-  /** The inverse hyperbolic cosine; NaN below 1. Within 4 ulp. */
+  /**
+   * The inverse hyperbolic cosine; NaN below 1. Within 4 ulp.
+   *
+   * ```js
+   * await new Tensor([2]).acosh().tolist(); // ≈ [1.31695]
+   * ```
+   */
   acosh(): Tensor {
     return callTensor(this[owner], "Tensor.acosh", [this]);
   }
 
-  /** The inverse hyperbolic cosine; NaN below 1. Within 4 ulp. */
+  /**
+   * The inverse hyperbolic cosine; NaN below 1. Within 4 ulp.
+   *
+   * ```js
+   * await new Tensor([2]).acosh().tolist(); // ≈ [1.31695]
+   * ```
+   */
   arccosh(): Tensor {
     return callTensor(this[owner], "Tensor.arccosh", [this]);
   }
 
-  /** The inverse hyperbolic tangent; NaN outside -1 to 1. Within 4 ulp. */
+  /**
+   * The inverse hyperbolic tangent; NaN outside -1 to 1. Within 4 ulp.
+   *
+   * ```js
+   * await new Tensor([0.5]).atanh().tolist(); // ≈ [0.5493]
+   * ```
+   */
   atanh(): Tensor {
     return callTensor(this[owner], "Tensor.atanh", [this]);
   }
 
-  /** The inverse hyperbolic tangent; NaN outside -1 to 1. Within 4 ulp. */
+  /**
+   * The inverse hyperbolic tangent; NaN outside -1 to 1. Within 4 ulp.
+   *
+   * ```js
+   * await new Tensor([0.5]).atanh().tolist(); // ≈ [0.5493]
+   * ```
+   */
   arctanh(): Tensor {
     return callTensor(this[owner], "Tensor.arctanh", [this]);
   }
@@ -5410,7 +6024,13 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
     return callTensor(this[owner], "Tensor.exp2", [this]);
   }
 
-  /** e to the power of this, as 2 to the power of this / ln 2; within 1 ulp in optimised kernels. */
+  /**
+   * e to the power of this, as 2 to the power of this / ln 2; within 1 ulp in optimised kernels.
+   *
+   * ```js
+   * await new Tensor([0, 1]).exp().tolist(); // ≈ [1, 2.71828]
+   * ```
+   */
   exp(): Tensor<FloatOf[D]> {
     return callTensor(this[owner], "Tensor.exp", [this]);
   }
@@ -5426,7 +6046,13 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
     return callTensor(this[owner], "Tensor.log2", [this]);
   }
 
-  /** The natural logarithm; -Infinity of 0, NaN below. */
+  /**
+   * The natural logarithm; -Infinity of 0, NaN below.
+   *
+   * ```js
+   * await new Tensor([1, 2]).log().tolist(); // ≈ [0, 0.69314]
+   * ```
+   */
   log(): Tensor<FloatOf[D]> {
     return callTensor(this[owner], "Tensor.log", [this]);
   }
@@ -5442,12 +6068,24 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
     return callTensor(this[owner], "Tensor.log10", [this]);
   }
 
-  /** exp(this) - 1, exact to a few ulp near 0 too. */
+  /**
+   * exp(this) - 1, exact to a few ulp near 0 too.
+   *
+   * ```js
+   * await new Tensor([0, 1]).expm1().tolist(); // ≈ [0, 1.71828]
+   * ```
+   */
   expm1(): Tensor<FloatOf[D]> {
     return callTensor(this[owner], "Tensor.expm1", [this]);
   }
 
-  /** log(1 + this), exact to a few ulp near 0 too; NaN below -1. */
+  /**
+   * log(1 + this), exact to a few ulp near 0 too; NaN below -1.
+   *
+   * ```js
+   * await new Tensor([0, 1]).log1p().tolist(); // ≈ [0, 0.69314]
+   * ```
+   */
   log1p(): Tensor<FloatOf[D]> {
     return callTensor(this[owner], "Tensor.log1p", [this]);
   }
@@ -5463,12 +6101,24 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
     return callTensor(this[owner], "Tensor.xlogy", [this, other]);
   }
 
-  /** log(this / (1 - this)), the inverse of sigmoid; this is first clipped to eps..1 - eps, if given. */
+  /**
+   * log(this / (1 - this)), the inverse of sigmoid; this is first clipped to eps..1 - eps, if given.
+   *
+   * ```js
+   * await new Tensor([0.5, 0.75]).logit().tolist(); // ≈ [0, 1.09861]
+   * ```
+   */
   logit(...args: [options?: LogitOptions] | [eps: number | null, options?: LogitOptions]): Tensor {
     return callTensor(this[owner], "Tensor.logit", [this, ...args]);
   }
 
-  /** log(exp(this) + exp(other)), without overflow. */
+  /**
+   * log(exp(this) + exp(other)), without overflow.
+   *
+   * ```js
+   * await new Tensor([1]).logaddexp(new Tensor([2])).tolist(); // ≈ [2.31326]
+   * ```
+   */
   logaddexp(other: Operand): Tensor {
     return callTensor(this[owner], "Tensor.logaddexp", [this, other]);
   }
@@ -5620,7 +6270,13 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
     return callTensors(this[owner], "Tensor.frexp", [this], 2) as [Tensor, Tensor];
   }
 
-  /** The next float of the dtype from this towards `other`; `other` where both are equal. No gradient. */
+  /**
+   * The next float of the dtype from this towards `other`; `other` where both are equal. No gradient.
+   *
+   * ```js
+   * await new Tensor([1]).nextafter(new Tensor([2])).tolist(); // ≈ [1.0000001]
+   * ```
+   */
   nextafter(other: Operand): Tensor {
     return callTensor(this[owner], "Tensor.nextafter", [this, other]);
   }
@@ -5951,6 +6607,11 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * this / x in floats.
    *
    * With `roundingMode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
+   *
+   * ```js
+   * await new Tensor([7, 8]).div(2).tolist(); // [3.5, 4]
+   * await new Tensor([7, -7]).div(2, { roundingMode: "floor" }).tolist(); // [3, -4]
+   * ```
    */
   div<X extends Operand>(
     ...args:
@@ -5963,6 +6624,11 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * this / x in floats.
    *
    * With `roundingMode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
+   *
+   * ```js
+   * await new Tensor([7, 8]).div(2).tolist(); // [3.5, 4]
+   * await new Tensor([7, -7]).div(2, { roundingMode: "floor" }).tolist(); // [3, -4]
+   * ```
    */
   divide<X extends Operand>(
     ...args:
@@ -5976,6 +6642,11 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * this / x in floats.
    *
    * With `roundingMode` 'floor' or 'trunc' the rounded quotient, in the operands' dtype.
+   *
+   * ```js
+   * await new Tensor([7, 8]).div(2).tolist(); // [3.5, 4]
+   * await new Tensor([7, -7]).div(2, { roundingMode: "floor" }).tolist(); // [3, -4]
+   * ```
    */
   trueDivide<X extends Operand>(
     ...args:
@@ -6138,7 +6809,13 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
     return callTensor(this[owner], "Tensor.bitwise_not", [this]);
   }
 
-  /** this << x of integers. 0 where x is negative, or no less than the number of bits, as in torch. */
+  /**
+   * this << x of integers. 0 where x is negative, or no less than the number of bits, as in torch.
+   *
+   * ```js
+   * [await new Tensor([1, 2], { dtype: "int32" }).lshift(3).tolist(), await new Tensor([1, 2], { dtype: "int32" }).lshift(new Tensor([31, 32], { dtype: "int32" })).tolist()]; // [[8, 16], [-2147483648, 0]]
+   * ```
+   */
   lshift(x: Operand): Tensor {
     return callTensor(this[owner], "Tensor.lshift", [this, x]);
   }
@@ -6146,6 +6823,10 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
   /**
    * this >> x of integers; arithmetic for signed ones. Where x is negative, or no less than the number
    * of bits, only the sign is left, as in torch: 0 or -1.
+   *
+   * ```js
+   * [await new Tensor([8, -8], { dtype: "int32" }).rshift(1).tolist(), await new Tensor([8, -8], { dtype: "int32" }).rshift(40).tolist()]; // [[4, -4], [0, -1]]
+   * ```
    */
   rshift(x: Operand): Tensor {
     return callTensor(this[owner], "Tensor.rshift", [this, x]);
@@ -6579,6 +7260,11 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    *
    * Else the size of the last axis changes in proportion, low bytes first: (..., 4) of uint8 become (...,
    * 1) of float32. Throws DTypeError, ShapeError.
+   *
+   * ```js
+   * await new Tensor([1]).bitcast("int32").tolist(); // [1065353216]
+   * await new Tensor([1]).bitcast("uint8").tolist(); // [0, 0, 128, 63]
+   * ```
    */
   bitcast(dtype: DTypeName): Tensor {
     return callTensor(this[owner], "Tensor.bitcast", [this, dtype]);
@@ -6617,17 +7303,35 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
     return callTensor(this[owner], "Tensor.float", [this]);
   }
 
-  /** Cast to float16. */
+  /**
+   * Cast to float16.
+   *
+   * ```js
+   * (await new Tensor([1]).half().ready()).dtype; // "float16"
+   * ```
+   */
   half(): Tensor<"float16"> {
     return callTensor(this[owner], "Tensor.half", [this]);
   }
 
-  /** Cast to bfloat16. */
+  /**
+   * Cast to bfloat16.
+   *
+   * ```js
+   * (await new Tensor([1]).bfloat16().ready()).dtype; // "bfloat16"
+   * ```
+   */
   bfloat16(): Tensor {
     return callTensor(this[owner], "Tensor.bfloat16", [this]);
   }
 
-  /** Cast to float64. */
+  /**
+   * Cast to float64.
+   *
+   * ```js
+   * (await new Tensor([1]).double().ready()).dtype; // "float64"
+   * ```
+   */
   double(): Tensor<"float64"> {
     return callTensor(this[owner], "Tensor.double", [this]);
   }
@@ -6643,12 +7347,24 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
     return callTensor(this[owner], "Tensor.int", [this]);
   }
 
-  /** Cast to int64. */
+  /**
+   * Cast to int64.
+   *
+   * ```js
+   * (await new Tensor([1]).long().ready()).dtype; // "int64"
+   * ```
+   */
   long(): Tensor<"int64"> {
     return callTensor(this[owner], "Tensor.long", [this]);
   }
 
-  /** Cast to int16. */
+  /**
+   * Cast to int16.
+   *
+   * ```js
+   * (await new Tensor([1]).short().ready()).dtype; // "int16"
+   * ```
+   */
   short(): Tensor {
     return callTensor(this[owner], "Tensor.short", [this]);
   }
@@ -6664,12 +7380,24 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
     return callTensor(this[owner], "Tensor.bool", [this]);
   }
 
-  /** The number of elements of `maxShape`. */
+  /**
+   * The number of elements of `maxShape`.
+   *
+   * ```js
+   * await Tensor.zeros(2, 3).maxNumel(); // 6
+   * ```
+   */
   maxNumel(): Promise<number> {
     return callValue(this[owner], "Tensor.max_numel", [this]);
   }
 
-  /** `x` as a Tensor: a number in the dtype that this Tensor and it promote to, of shape (). */
+  /**
+   * `x` as a Tensor: a number in the dtype that this Tensor and it promote to, of shape ().
+   *
+   * ```js
+   * (await new Tensor([1.5]).ufix(2).ready()).dtype; // "float32"
+   * ```
+   */
   ufix(x: Operand): Tensor {
     return callTensor(this[owner], "Tensor.ufix", [this, x]);
   }
