@@ -59,7 +59,12 @@ test-all: python javascript chromium ## every test, more examples for each, then
 	$(BIN)/python -m tests.parity
 	npm test --silent
 	$(PYTEST) -n $(JOBS) --dist loadfile -m e2e
+	scripts/pythons.sh $(WHEEL) $(JOBS)
 	$(BIN)/python examples/demo.py
+
+.PHONY: test-pythons
+test-pythons: python ## the core's quick tests under each Python that is here, 3.11 to 3.14
+	scripts/pythons.sh $(WHEEL) $(JOBS)
 
 MINUTES ?= 10
 .PHONY: soak

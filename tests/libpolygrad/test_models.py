@@ -423,13 +423,13 @@ def test_native_kernels_end_at_their_safepoints(device: str, tmp_path: Path) -> 
     saved_function(path, many, Tensor.rand(800, 800).realize())
     x = np.ones((800, 800), np.float32)
     with Model(path, TRUST_NATIVE | STOPPABLE) as model:
-        start = time.perf_counter()
+        start = time.process_time()
         wanted = model.run(x=x)["y"].tobytes()
-        whole = time.perf_counter() - start
-        start = time.perf_counter()
+        work = time.process_time() - start
+        start = time.process_time()
         with pytest.raises(PgError, match="PG_TIMEOUT"):
-            model.run(timeout=whole / 10, x=x)
-        assert time.perf_counter() - start < 0.7 * whole
+            model.run(timeout=work / 10, x=x)
+        assert time.process_time() - start < 0.7 * work  # of this process: others may have the processor
         assert model.run(x=x)["y"].tobytes() == wanted
 
 
