@@ -47,6 +47,7 @@ _BINDINGS = {
     "$functions.": "polygrad.tensor.binding",
     "$nn.": "polygrad.nn.binding",
     "$onnx.": "polygrad.onnx.binding",
+    "$pictures.": "polygrad.pictures",
     "$pipelines.": "polygrad.pipelines.binding",
 }
 

@@ -1,4 +1,5 @@
-"""Pictures, as SVG text: curves of a training run, the graph of a computation, the timeline of a step.
+"""Pictures, as SVG text: curves of a training run, histograms, heat maps, pixels, the graph of a computation,
+the timeline of a step.
 
     pathlib.Path("graph.svg").write_text(pictures.graph(t))
     pathlib.Path("step.svg").write_text(pictures.timeline(profile(lambda: step.run(x, y))))
@@ -18,12 +19,16 @@ if TYPE_CHECKING:
     from polygrad.pictures.curves import chart
     from polygrad.pictures.launches import timeline
     from polygrad.pictures.nodes import graph
+    from polygrad.pictures.plots import heat_map, histogram, image
 
-__all__ = ["chart", "graph", "profile", "timeline", "trace"]
+__all__ = ["chart", "graph", "heat_map", "histogram", "image", "profile", "timeline", "trace"]
 
 _LATE = {
     "chart": "polygrad.pictures.curves",
     "graph": "polygrad.pictures.nodes",
+    "heat_map": "polygrad.pictures.plots",
+    "histogram": "polygrad.pictures.plots",
+    "image": "polygrad.pictures.plots",
     "profile": "polygrad.engine.profile",
     "timeline": "polygrad.pictures.launches",
     "trace": "polygrad.engine.trace",

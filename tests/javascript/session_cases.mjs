@@ -192,6 +192,23 @@ def is_new(t):
     };
   },
 
+  async pictures({ Tensor, pictures }) {
+    const x = new Tensor([
+      [1, 2.5],
+      [3, 4],
+    ]);
+    return {
+      chart: await pictures.chart({ loss: [3, 1, 2] }, { title: "a", xLabel: "epoch", log: true }),
+      histogram: await pictures.histogram(x.mul(2), { bins: 2, title: "b" }),
+      numbers: await pictures.histogram([1, 2, 2, 3]),
+      heatMap: await pictures.heatMap(x),
+      image: await pictures.image(new Uint8Array([0, 128, 255]), {}).catch(({ name }) => name),
+      pixels: await pictures.image(new Tensor([[0, 128, 255]], { dtype: "uint8" }), { title: "c" }),
+      wrong: await thrown(() => pictures.histogram(x, { bin: 3 })),
+      shape: await thrown(() => pictures.heatMap(x.flatten())),
+    };
+  },
+
   /** What consoles show. `Symbol.for` has the name by which Node asks. */
   async shown({ Tensor, nn, optim }, { worker }) {
     const show = (x) => x[Symbol.for("nodejs.util.inspect.custom")](2, {}, JSON.stringify);

@@ -9,7 +9,7 @@ import pytest
 from javascript_compare import compare, is_error
 from javascript_hosts import ROOT, built
 
-from polygrad import Tensor, nn
+from polygrad import Tensor, nn, pictures
 
 pytestmark = [pytest.mark.e2e, built]
 
@@ -243,6 +243,20 @@ def test_consoles_show_tensors_and_layers(results: dict[str, Any]) -> None:
         ((header, has_body, body, other),) = found["formatter"]
         assert header[2] == shown.split("\n")[0] and other is None
         assert has_body is not in_worker and (in_worker or body[2] == rows)
+
+
+def test_pictures_are_those_of_python(results: dict[str, Any]) -> None:
+    found = results["pictures"]
+    assert "failed" not in found, found
+    x = [[1.0, 2.5], [3.0, 4.0]]
+    assert found["chart"] == pictures.chart({"loss": [3, 1, 2]}, "a", "epoch", log=True)
+    assert found["histogram"] == pictures.histogram([2.0, 5.0, 6.0, 8.0], 2, "b")
+    assert found["numbers"] == pictures.histogram([1.0, 2.0, 2.0, 3.0])
+    assert found["heatMap"] == pictures.heat_map(x)
+    assert found["pixels"] == pictures.image([[0, 128, 255]], "c")
+    assert found["image"] == "ArgumentError"
+    assert is_error(found["wrong"], "ArgumentError", "histogram: expected options among title, bins, got bin")
+    assert is_error(found["shape"], "ArgumentError", "heat_map: expected 2 axes with elements, got 1")
 
 
 def test_a_learning_rate_is_a_number_that_is_assigned(results: dict[str, Any]) -> None:

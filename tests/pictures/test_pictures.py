@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import math
+import re
 import xml.etree.ElementTree as ElementTree
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from polygrad import Tensor, TinyJit
 from polygrad.engine.report import count_of, time_of
 from polygrad.engine.trace import EXCHANGE, PROGRAM, Span, Trace
 from polygrad.errors import ArgumentError
-from polygrad.pictures import chart, graph, profile, timeline
+from polygrad.pictures import chart, graph, heat_map, histogram, image, profile, timeline
 from polygrad.pictures.curves import round_ticks
 from polygrad.uop.ops import Ops
 from polygrad.uop.parser import parse
@@ -163,3 +169,75 @@ def test_times_have_a_unit_that_fits(seconds: float, want: str) -> None:
 @pytest.mark.parametrize(("count", "want"), [(0, "0 "), (999, "999 "), (12_345, "12.3 k"), (5e12, "5 T")])
 def test_counts_have_a_prefix_that_fits(count: float, want: str) -> None:
     assert count_of(count) == want
+
+
+# --- histograms, heat maps, pixels
+
+
+def pixels(picture: str) -> list[Any]:
+    """The pixels of every image in a picture, as PIL reads them."""
+    found = [e.get("href", "") for e in ElementTree.fromstring(picture).iter(f"{SVG}image")]
+    return [np.asarray(Image.open(BytesIO(base64.b64decode(f.partition(",")[2])))) for f in found]
+
+
+def test_a_histogram_counts_as_numpy_does() -> None:
+    values = np.random.default_rng(0).normal(size=500).astype(np.float32)
+    picture = histogram(Tensor(values.reshape(5, 100)), bins=7, title="a < b")
+    counts, edges = np.histogram(values, 7)
+    labels = [e.text or "" for e in ElementTree.fromstring(picture).iter(f"{SVG}title")]
+    found = [re.findall(r"[-\d.e]+", label) for label in labels]
+    assert [int(n) for n, _, _ in found] == counts.tolist() and "a < b" in texts(picture)
+    assert [float(left) for _, left, _ in found] == pytest.approx(edges[:-1], rel=1e-4)
+    bars = [e for e in ElementTree.fromstring(picture).iter(f"{SVG}rect") if len(e)]
+    heights = np.array([float(e.get("height", "")) for e in bars])
+    assert heights / heights.max() == pytest.approx(counts / counts.max(), abs=1e-2)
+
+
+def test_equal_numbers_and_infinite_ones_have_a_histogram() -> None:
+    picture = histogram([2, 2.0, math.nan, math.inf], bins=3)
+    assert [t.split()[0] for t in ElementTree.fromstring(picture).itertext() if "from" in t] == [
+        "0",
+        "2",
+        "0",
+    ]
+
+
+def test_a_heat_map_has_the_colours_of_viridis() -> None:
+    values = np.linspace(-2, 3, 12).reshape(3, 4)
+    found, scale = pixels(heat_map(values))
+    assert found.shape == (3, 4, 3) and scale.shape == (64, 1, 3)
+    (middle,) = pixels(heat_map([[0.0, 0.5, 1.0]]))[0]
+    assert np.abs(middle[1].astype(int) - (33, 145, 140)).max() < 8
+    grey = found.reshape(-1, 3) @ (0.299, 0.587, 0.114)
+    assert (np.diff(grey) > 0).all()  # also without colours
+    assert found[0, 0].tolist() == [68, 1, 84] == scale[-1, 0].tolist()
+    assert found[-1, -1].tolist() == [253, 231, 37] == scale[0, 0].tolist()
+    assert {"-2", "3"} <= set(texts(heat_map(values)))
+    assert pixels(heat_map([[0.0, math.nan]]))[0][0, 1].tolist() == [255, 255, 255]
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 1), (2, 3, 2), (2, 3, 3), (2, 3, 4)])
+def test_pixels_are_those_that_were_given(shape: tuple[int, ...]) -> None:
+    values = np.random.default_rng(0).integers(0, 256, shape).astype(np.uint8)
+    wanted = values[..., 0] if shape[2:] == (1,) else values
+    for given in (values, Tensor(values), (values / 255).tolist()):
+        (found,) = pixels(image(given))
+        assert np.array_equal(found, wanted)
+    assert pixels(image([[-1.0, 2.0, math.nan]]))[0].tolist() == [[0, 255, 0]]
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: histogram([math.nan]), "expected finite numbers and bins, got 0 and 30"),
+        (lambda: histogram([1.0], bins=0), "got 1 and 0"),
+        (lambda: heat_map([1.0, 2.0]), "heat_map: expected 2 axes with elements, got 1"),
+        (lambda: heat_map([[1.0], [1.0, 2.0]]), "heat_map: expected rows of one length"),
+        (lambda: heat_map([[math.inf]]), "heat_map: expected finite numbers, got none"),
+        (lambda: image(Tensor.zeros(2, 2, 5)), "image: expected 1 to 4 channels, the last axis, got 5"),
+        (lambda: image([]), "image: expected 2 axes with elements, got 0"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(draw: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(message)):
+        draw()

@@ -39,6 +39,7 @@ import { READS, type Reads } from "./reading";
 import type { MadeDType } from "./result_dtypes";
 import { makePipeline } from "./pipelines";
 import type { MakePipeline } from "./pipeline_types";
+import { picturesOf, type Pictures } from "./plots";
 import { Session, type Connection } from "./session";
 import { slice } from "./slice";
 import { checkFunction } from "./traced";
@@ -89,6 +90,8 @@ export interface Polygrad extends FunctionTransforms {
   readonly optim: Optimizers & OptimizerFunctions;
   readonly state: State;
   readonly Device: Devices;
+  /** Curves, histograms, heat maps and pixels as SVG text. */
+  readonly pictures: Pictures;
   /** The files at addresses that were kept: models, weights. */
   readonly cache: FileCache;
   /**
@@ -268,6 +271,7 @@ export function createApi({ transport, info }: Connection, host: Host): Polygrad
       available: () => callValue(session, "Device.available", []),
       canonical: (name) => callValue(session, "Device.canonical", [name]),
     },
+    pictures: picturesOf(session),
     cache: host.cache,
     load: (source, options) => loadModel(session, host, source, options),
     pipeline: (task, model, options) => makePipeline(session, host, task, model, options),

@@ -94,6 +94,7 @@ export type {
   ZeroShotImageClassificationPipeline,
   ZeroShotOptions,
 } from "./pipeline_types";
+export type { ChartOptions, HistogramOptions, PictureOptions, Pictures } from "./plots";
 export { SessionServer } from "./server";
 export type { Connection } from "./session";
 export { sharedPipeline, type SharedPipeline, type SharedPipelineOptions } from "./shared_pipeline";
