@@ -1900,8 +1900,9 @@ export class Tensor<D extends DType = DType> extends TensorBase<D> {
    * Shapes: this (..., L, d), key (..., S, d), value (..., S, v).
    *
    * `attnMask`: bool (true attends) or float (added), broadcast to (..., L, S). `isCausal`: row i sees
-   * columns up to i. `enableGqa`: keys and values are repeated along axis -3 to match. A row that attends
-   * to nothing is 0, as torch's (tinygrad's is NaN). Throws ArgumentError, ShapeError.
+   * columns up to i, and most of the others are not computed. `enableGqa`: keys and values are
+   * repeated along axis -3 to match. A row that attends to nothing is 0, as torch's (tinygrad's is NaN).
+   * Throws ArgumentError, ShapeError.
    *
    * ```js
    * const q = new Tensor([[0, 0]]);
