@@ -73,8 +73,9 @@ soak: $(STAMPS)/packages $(STAMPS)/wheel ## random programs on several devices, 
 
 SECONDS_EACH ?= 60
 .PHONY: fuzz
-fuzz: $(STAMPS)/packages $(STAMPS)/wheel ## damaged files for every reader of files (SECONDS_EACH=60)
+fuzz: $(STAMPS)/packages $(STAMPS)/wheel node_modules/.stamp ## damaged files for every reader of files (SECONDS_EACH=60)
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS_EACH)
+	npm run fuzz --silent -- --seconds $(SECONDS_EACH)
 
 .PHONY: check
 check: $(STAMPS)/wheel node_modules/.stamp ## formatting, lint and types, Python and TypeScript

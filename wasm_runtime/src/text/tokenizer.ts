@@ -5,8 +5,9 @@
 
 import { ProgramError } from "../errors";
 import type { ChatOptions, Message, TextStream, Tokenizer } from "../generation/tokenizer";
-import { AddedTokens, type AddedToken } from "./added_tokens";
-import { Decoder, type DecoderEntry } from "./decoding";
+import { AddedTokens } from "./added_tokens";
+import { Decoder } from "./decoding";
+import { readTokenizerFile, type TokenizerFile } from "./tokenizer_file";
 
 /** A library's tokenizer without added tokens. `first`: whether normalized text begins the whole text. */
 export interface Words {
@@ -21,33 +22,6 @@ export interface TextLibrary {
   renderTemplate(template: string, variables: string): string;
 }
 
-/** A part of the tokens around a text: special ones, or those of text number `sequence`. */
-interface TemplatePiece {
-  readonly ids: readonly number[];
-  readonly sequence: number | null;
-}
-
-interface TokenizerFile {
-  readonly tokenizer: {
-    readonly added_tokens: readonly AddedToken[];
-    readonly decoder: DecoderEntry | null;
-    readonly model: {
-      readonly type: string;
-      readonly vocab: Readonly<Record<string, number>> | readonly (readonly [string, number])[];
-      readonly merges?: readonly (string | readonly string[])[];
-    };
-  };
-  readonly special: Readonly<Record<string, string>>;
-  readonly templates: Readonly<Record<string, string>>;
-  readonly cleans_up: boolean;
-  readonly single: readonly TemplatePiece[];
-  readonly javascript: {
-    readonly model: object;
-    readonly normalizer: unknown;
-    readonly pre_tokenizer: unknown;
-  };
-}
-
 export class ModelTokenizer implements Tokenizer {
   readonly #file: TokenizerFile;
   readonly #library: TextLibrary;
@@ -58,7 +32,7 @@ export class ModelTokenizer implements Tokenizer {
 
   /** Throws ProgramError for a damaged file, and for one that was exported for Python alone. */
   constructor(bytes: Uint8Array, library: TextLibrary) {
-    this.#file = parsed(bytes);
+    this.#file = readTokenizerFile(bytes);
     this.#library = library;
     const { tokenizer, javascript } = this.#file;
     const { added_tokens: added, model } = tokenizer;
@@ -168,19 +142,4 @@ function vocabularyOf(vocab: TokenizerFile["tokenizer"]["model"]["vocab"]): [num
     return (vocab as readonly (readonly [string, number])[]).map(([token], id) => [id, token]);
   }
   return Object.entries(vocab as Readonly<Record<string, number>>).map(([token, id]) => [id, token]);
-}
-
-function parsed(bytes: Uint8Array): TokenizerFile {
-  let file: Partial<TokenizerFile>;
-  try {
-    file = JSON.parse(new TextDecoder().decode(bytes)) as TokenizerFile;
-  } catch (cause) {
-    throw new ProgramError("tokenizer: expected JSON, got damaged bytes", { cause });
-  }
-  if (file.javascript === undefined) {
-    throw new ProgramError(
-      "tokenizer: expected one for JavaScript, got one for Python: export the model on WASM",
-    );
-  }
-  return file as TokenizerFile;
 }
