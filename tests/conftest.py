@@ -2,7 +2,8 @@
 
 - `POLYGRAD_TEST_WHEEL=1` (set by `make test`): fail at once unless `polygrad` is the installed wheel.
 - `DEVICE=WASM`: the device suite runs on that device alone; without it, on every device of this host (on CC
-  and WEBGPU most of it is slow, and left to `make test-all`).
+  and WEBGPU most of it is slow, and left to `make test-all`). Elsewhere a test of many cases has some pairs
+  of case and device.
 - `HYPOTHESIS_PROFILE=thorough` (set by `make test-all`): four times the examples, others in each run. Without
   it every run has the same ones: a test that passes does so again.
 - `--bless`: rewrite the golden files instead of comparing with them.
@@ -49,6 +50,9 @@ needs_cuda_bindings = pytest.mark.skipif(
 EMULATED_DRIVER = pytest.param("EMULATED_DRIVER", marks=[needs_gxx, needs_cuda_bindings, pytest.mark.slow])
 EMULATED_METAL = pytest.param("EMULATED_METAL", marks=[needs_gxx, pytest.mark.slow])
 
+# Cases of a test after the first few are on one of these devices, in turn.
+_ON_ALL_DEVICES, _IN_TURN = 4, ("WASM", "INTERP")
+
 hypothesis.settings.register_profile("default", max_examples=50, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("thorough", max_examples=200, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
@@ -83,9 +87,29 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Quick tests first: what starts other processes, and what takes minutes, comes last."""
     skip_float64(items)
+    _leave_pairs_to_test_all(items)
     if config.getoption("--bless"):
         items[:] = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
     items.sort(key=lambda item: ("e2e" in item.keywords) + 2 * ("slow" in item.keywords))
+
+
+def _leave_pairs_to_test_all(items: list[pytest.Item]) -> None:
+    """A test of many cases that takes every device runs each case on CPU and, in turn, on WASM or INTERP.
+    The other pairs are slow. The device suite has all of them."""
+    functions: dict[object, dict[object, int]] = {}
+    for item in items:
+        if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
+            continue
+        device = item.callspec.params.get("device")
+        if device not in _IN_TURN or "DEVICE" in os.environ or item.path.parent.name == "device":
+            continue
+        if any("device" in mark.args[0] for mark in item.iter_markers("parametrize")):
+            continue
+        case = tuple((name, i) for name, i in item.callspec.indices.items() if name != "device")
+        cases = functions.setdefault((item.path, item.originalname), {})
+        number = cases.setdefault(case, len(cases))
+        if number >= _ON_ALL_DEVICES and device == _IN_TURN[number % 2]:
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

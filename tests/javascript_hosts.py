@@ -94,9 +94,10 @@ DENO, BUN = (ECOSYSTEM / "node_modules" / ".bin" / name for name in ("deno", "bu
 FIREFOX = os.environ.get("FIREFOX_PATH") or shutil.which("firefox-esr")
 
 
-def host(name: str, *, needs: object = True, reason: str = "") -> Any:
-    marks = [pytest.mark.slow, pytest.mark.skipif(not needs, reason=reason)] if reason else []
-    return pytest.param(name, marks=marks)
+def host(name: str, *, slow: bool = False, needs: object = True, reason: str = "") -> Any:
+    """A host of a test's parameters. One that needs something, and says what, is slow."""
+    marks = [pytest.mark.skipif(not needs, reason=reason)] if reason else []
+    return pytest.param(name, marks=[*marks, pytest.mark.slow] if slow or reason else marks)
 
 
 # How each runtime that has Node's modules runs a file.
@@ -107,11 +108,11 @@ _NODES = {
     "bun": [str(BUN), "run"],
 }
 
-# Where the JavaScript API is tested.
+# Where the JavaScript API is tested. A page finds no kernels of earlier runs, and takes three times as long.
 API_HOSTS = [
     host("node direct"),
     host("node worker"),
-    host("chromium direct"),
+    host("chromium direct", slow=True),
     host("chromium worker"),
     host("node24 direct", needs=NODE24.exists(), reason="needs Node 24: scripts/node24.sh"),
     host("node24 worker", needs=NODE24.exists(), reason="needs Node 24: scripts/node24.sh"),
@@ -121,6 +122,10 @@ API_HOSTS = [
     host("bun worker", needs=BUN.exists(), reason="needs Bun: scripts/ecosystem.sh"),
     host("firefox direct", needs=FIREFOX, reason="needs Firefox: apt-get install firefox-esr"),
     host("firefox worker", needs=FIREFOX, reason="needs Firefox: apt-get install firefox-esr"),
+]
+# For modules with many cases of their own, beside those of `cases.mjs`: each runtime and each mode once.
+FEWER_API_HOSTS = [
+    host("node worker", slow=True) if param.values[0] == "node worker" else param for param in API_HOSTS
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import tarfile
 from pathlib import Path
@@ -59,6 +60,14 @@ def model(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(params=API_HOSTS)
-def results(request: pytest.FixtureRequest, package: Path) -> dict[str, Any]:
-    """The results of the cases of `cases.mjs` by name, on each host."""
-    return run_cases(request.param, package)
+def results(
+    request: pytest.FixtureRequest, package: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
+    """The results of the cases of `cases.mjs` by name, on each host. Several modules look at them."""
+
+    def make(folder: Path) -> None:
+        (folder / "results.json").write_text(json.dumps(run_cases(request.param, package)))
+
+    folder = made_once(tmp_path_factory, f"cases on {request.param}", make)
+    found: dict[str, Any] = json.loads((folder / "results.json").read_text())
+    return found

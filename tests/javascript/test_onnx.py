@@ -12,7 +12,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from javascript_compare import is_error
-from javascript_hosts import API_HOSTS, ROOT, built, run_cases
+from javascript_hosts import FEWER_API_HOSTS, ROOT, built, run_cases
 from onnx import TensorProto, helper, numpy_helper
 from onnx_models import FLOAT, model
 
@@ -64,7 +64,7 @@ def models_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.fixture(params=API_HOSTS)
+@pytest.fixture(params=FEWER_API_HOSTS)
 def results(request: pytest.FixtureRequest, package: Path, models_file: Path) -> dict[str, Any]:
     return run_cases(request.param, package, ("digits", "kinds"), models_file)
 
