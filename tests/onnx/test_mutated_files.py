@@ -30,18 +30,24 @@ def fuzzed(count: int, seed: int, measured: bool = False) -> dict[str, int]:
 
 
 def test_changed_files_raise_nothing_but_our_errors():
-    found = fuzzed(5_000, seed=0)
-    assert min(found[end] for end in ("refused", "loaded", "ran")) > 100
+    found = fuzzed(1_500, seed=0)
+    assert min(found[end] for end in ("refused", "loaded", "ran")) > 30
 
 
 def test_the_memory_of_changed_files_is_bounded_by_their_size():
-    assert sum(fuzzed(1_000, seed=1, measured=True).values()) == 1_000
+    assert sum(fuzzed(300, seed=1, measured=True).values()) == 300
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_many_changed_files_raise_nothing_but_our_errors():
     assert sum(fuzzed(200_000, seed=2).values()) == 200_000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_the_memory_of_many_changed_files_is_bounded_by_their_size():
+    assert sum(fuzzed(1_000, seed=1, measured=True).values()) == 1_000
 
 
 def test_the_parser_of_the_fuzzer_keeps_a_file_as_it_is():
