@@ -5,7 +5,8 @@
  * of several Programs, which is freed when these are collected.
  */
 
-import { ARRAYS, dtypeOf, type DType, type TensorData } from "./arrays";
+import type { TensorData } from "./arrays";
+import { arrayOf, bufferOf, bytesOf, checkPart, checkWhole, isValue, valueNamed } from "./buffers";
 import { InternalError, OutOfMemoryError, ProgramError } from "./errors";
 import { requireDots } from "./features";
 import { WasmHost } from "./host";
@@ -17,10 +18,6 @@ import { FIRST_BUFFER } from "./shared_words";
 import type { ThreadPool } from "./thread_pool";
 
 const ALIGN = 64; // also the guard after the last buffer
-
-function arrayOf(spec: BufferSpec): (typeof ARRAYS)[DType] {
-  return ARRAYS[dtypeOf(spec.dtype, "buffer")];
-}
 
 /** A parameter or state. */
 interface Value {
@@ -90,20 +87,11 @@ export class WasmMemory {
   }
 
   #value(name: string): Value {
-    const value = this.#values.get(name);
-    if (value === undefined) throw new ProgramError(`values: expected a parameter or state, got ${name}`);
-    return value;
+    return valueNamed(this.#values, name);
   }
 }
 
-/** Whether a buffer is shared by its name. */
-function isValue({ role, name }: BufferSpec): boolean {
-  return (role === "param" || role === "state") && name !== "";
-}
-
 const wordsOf = ({ buffers, variables }: Program): number => buffers.length + 1 + variables.length;
-
-const bytesOf = (spec: BufferSpec): number => spec.size * arrayOf(spec).BYTES_PER_ELEMENT;
 
 function writeAt(
   host: WasmHost,
@@ -113,11 +101,7 @@ function writeAt(
   data: ArrayBufferView,
   offset: number,
 ): void {
-  if (offset + data.byteLength > bytesOf(spec)) {
-    throw new ProgramError(
-      `buffer ${name}: expected ${bytesOf(spec)} bytes at most, got ${offset + data.byteLength}`,
-    );
-  }
+  checkPart(spec, name, data, offset);
   const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   host.view(address + offset, data.byteLength).set(bytes);
 }
@@ -193,12 +177,7 @@ export class LoadedProgram {
 
   /** Fill buffer number `buffer` (a parameter or state, say) with the bytes of `data`. */
   write(buffer: number, data: ArrayBufferView): void {
-    const { spec } = this.#buffer(buffer);
-    if (data.byteLength !== bytesOf(spec)) {
-      throw new ProgramError(
-        `buffer ${buffer}: expected ${spec.size} x ${spec.dtype}, ${bytesOf(spec)} bytes, got ${data.byteLength} bytes`,
-      );
-    }
+    checkWhole(bufferOf(this.program, buffer), buffer, data);
     this.writePart(buffer, data);
   }
 
@@ -219,12 +198,7 @@ export class LoadedProgram {
   }
 
   #buffer(number: number): { spec: BufferSpec; address: number } {
-    const spec = this.program.buffers[number];
-    const address = this.#addresses[number];
-    if (spec === undefined || address === undefined) {
-      throw new ProgramError(`buffer: expected 0 to ${this.program.buffers.length - 1}, got ${number}`);
-    }
-    return { spec, address };
+    return { spec: bufferOf(this.program, number), address: this.#addresses[number] ?? 0 };
   }
 
   /** The driver as the only call. It takes the table and, if a kernel is parallel, the thread and the number of threads. */

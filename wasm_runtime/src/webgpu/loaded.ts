@@ -6,7 +6,8 @@
  * the constants with Python's.
  */
 
-import { ARRAYS, dtypeOf, type TensorData } from "../arrays";
+import type { TensorData } from "../arrays";
+import { arrayOf, bufferOf, bytesOf, checkPart, checkWhole, isValue, valueNamed } from "../buffers";
 import { OutOfMemoryError, ProgramError } from "../errors";
 import { gridSize } from "../grid";
 import { checkVariables, type BufferSpec, type KernelSpec, type Program } from "../program";
@@ -79,10 +80,9 @@ export class GpuMemory {
     for (const program of programs) {
       const buffers = program.buffers.map((spec) => {
         if (spec.role === "scratch") return 0;
-        const isValue = (spec.role === "param" || spec.role === "state") && spec.name !== "";
-        const known = isValue ? memory.#values.get(spec.name)?.buffer : undefined;
+        const known = isValue(spec) ? memory.#values.get(spec.name)?.buffer : undefined;
         const buffer = known ?? take(bytesOf(spec));
-        if (isValue) memory.#values.set(spec.name, { spec, buffer });
+        if (isValue(spec)) memory.#values.set(spec.name, { spec, buffer });
         return buffer;
       });
       const uniform = take(ALIGN * Math.max(uniformParts(program).size, 1));
@@ -113,9 +113,7 @@ export class GpuMemory {
   }
 
   #value(name: string): { readonly spec: BufferSpec; readonly buffer: number } {
-    const value = this.#values.get(name);
-    if (value === undefined) throw new ProgramError(`values: expected a parameter or state, got ${name}`);
-    return value;
+    return valueNamed(this.#values, name);
   }
 }
 
@@ -128,11 +126,7 @@ function writePart(
   data: ArrayBufferView,
   offset: number,
 ): void {
-  if (offset + data.byteLength > bytesOf(spec)) {
-    throw new ProgramError(
-      `buffer ${name}: expected ${bytesOf(spec)} bytes at most, got ${offset + data.byteLength}`,
-    );
-  }
+  checkPart(spec, name, data, offset);
   if (data.byteLength === 0) return;
   const whole = new Uint8Array(roundUp(data.byteLength, WORD));
   whole.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
@@ -146,7 +140,7 @@ async function readStart(
   buffer: number,
   count: number,
 ): Promise<TensorData> {
-  const array = ARRAYS[dtypeOf(spec.dtype, "buffer")];
+  const array = arrayOf(spec);
   const length = Math.min(count, spec.size);
   if (length === 0) return new array();
   const bytes = await device.read(buffer, 0, roundUp(length * array.BYTES_PER_ELEMENT, WORD));
@@ -219,12 +213,7 @@ export class GpuProgram {
 
   /** Fill buffer number `buffer` (a parameter or state, say) with the bytes of `data`. */
   write(buffer: number, data: ArrayBufferView): void {
-    const spec = this.#spec(buffer);
-    if (data.byteLength !== bytesOf(spec)) {
-      throw new ProgramError(
-        `buffer ${buffer}: expected ${spec.size} x ${spec.dtype}, ${bytesOf(spec)} bytes, got ${data.byteLength} bytes`,
-      );
-    }
+    checkWhole(this.#spec(buffer), buffer, data);
     this.writePart(buffer, data);
   }
 
@@ -240,11 +229,7 @@ export class GpuProgram {
   }
 
   #spec(number: number): BufferSpec {
-    const spec = this.program.buffers[number];
-    if (spec === undefined) {
-      throw new ProgramError(`buffer: expected 0 to ${this.program.buffers.length - 1}, got ${number}`);
-    }
-    return spec;
+    return bufferOf(this.program, number);
   }
 
   /** The launches as `readSteps` takes them. */
@@ -273,9 +258,6 @@ export class GpuProgram {
     return new Uint8Array(words.buffer);
   }
 }
-
-const bytesOf = (spec: BufferSpec): number =>
-  spec.size * ARRAYS[dtypeOf(spec.dtype, "buffer")].BYTES_PER_ELEMENT;
 
 const bindingBytes = (spec: BufferSpec, offset: number): number =>
   roundUp(Math.max(bytesOf(spec) - offset, 1), 16);
