@@ -275,12 +275,14 @@ PYTHON_ONLY = {
     "quantize": "it changes the layers of a Python model; files of models may be packed",
 }
 
-# Arguments that only Python can give.
+# Arguments that only Python can give, with the reason.
 HOST_ARGUMENTS = {
-    "TinyJit.save(c)", "CompiledStep.save(c)",
-    "nn.state.get_state_dict(tensor_type)", "nn.optim.Optimizer.step(closure)",
-    "nn.optim.OptimizerGroup.step(closure)",
-}  # fmt: skip
+    "CompiledStep.save(c)": "C files are written under CPython",
+    "TinyJit.save(c)": "C files are written under CPython",
+    "nn.optim.Optimizer.step(closure)": "a program calls it before the step; LBFGS has `stepWith`",
+    "nn.optim.OptimizerGroup.step(closure)": "a program calls it before the step",
+    "nn.state.get_state_dict(tensor_type)": "a class of Python's",
+}
 
 # Methods that return two Tensors where this argument is given: neither None nor False.
 PAIRS_WITH = {
