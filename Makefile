@@ -77,6 +77,13 @@ fuzz: $(STAMPS)/packages $(STAMPS)/wheel node_modules/.stamp ## damaged files fo
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS_EACH)
 	npm run fuzz --silent -- --seconds $(SECONDS_EACH)
 
+LANGUAGE ?= python
+SEED ?= 1
+COUNT ?= 300
+.PHONY: mutants
+mutants: $(STAMPS)/packages $(STAMPS)/wheel node_modules/.stamp ## do tests notice small changes of the source? (LANGUAGE=typescript SEED=1 COUNT=300)
+	PYTHONPATH=tests $(BIN)/python -m mutants --language $(LANGUAGE) --seed $(SEED) --count $(COUNT)
+
 .PHONY: check
 check: $(STAMPS)/wheel node_modules/.stamp ## formatting, lint and types, Python and TypeScript
 	$(BIN)/ruff format --check .

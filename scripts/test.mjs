@@ -1,4 +1,8 @@
-/** Runs the unit tests of the TypeScript sources under Node's test runner. */
+/**
+ * Runs the unit tests of the TypeScript sources under Node's test runner: all, or the files that are named.
+ *
+ *     npm test -- wasm_runtime/tests/source.test.ts
+ */
 
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
@@ -8,11 +12,15 @@ import { build } from "esbuild";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
 const folders = ["wasm_runtime/tests", "loader/tests", "web/tests"];
-const tests = folders.flatMap((folder) =>
-  readdirSync(root + folder)
-    .filter((name) => name.endsWith(".test.ts"))
-    .map((name) => `${folder}/${name}`),
-);
+const named = process.argv.slice(2);
+const tests =
+  named.length > 0
+    ? named
+    : folders.flatMap((folder) =>
+        readdirSync(root + folder)
+          .filter((name) => name.endsWith(".test.ts"))
+          .map((name) => `${folder}/${name}`),
+      );
 const programs = ["thread_worker", "print_features", "print_dots"].map(
   (name) => `wasm_runtime/tests/${name}.ts`,
 );
