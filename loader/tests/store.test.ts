@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { recall, remember, type ByteStore } from "../src/store";
+import { kindOf, recall, remember, type ByteStore } from "../src/store";
 
 function mapStore(): ByteStore & { map: Map<string, Uint8Array<ArrayBuffer>> } {
   const map = new Map<string, Uint8Array<ArrayBuffer>>();
@@ -30,4 +30,9 @@ test("what was damaged is lost", async () => {
     store.map.set("k", damaged);
     assert.equal(await recall(store, "k"), undefined);
   }
+});
+
+test("the kind of a key goes to its first dash, so that no kind begins another", () => {
+  assert.equal(kindOf("bytecode-314.0.7-a-b"), "bytecode-");
+  assert.ok(!"bytecodes-1".startsWith(kindOf("bytecode-1")));
 });

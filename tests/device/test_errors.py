@@ -42,6 +42,8 @@ CASES = [
     (lambda d: t(d, 3).cast("float31"), DTypeError, "float31"),
     (lambda d: t(d, 3) & 1, DTypeError, "float32"),
     (lambda d: Tensor([300], device=d, dtype="uint8"), OverflowError_, "300"),
+    (lambda d: Tensor([0, 255, 256], device=d, dtype="uint8"), OverflowError_, "got 256"),
+    (lambda d: Tensor([127, -128, -129], device=d, dtype="int8"), OverflowError_, "got -129"),
     (lambda d: Tensor([1], device=d, dtype="int8") + 128, OverflowError_, "128"),
     (lambda d: Tensor([[1, 2], [3]], device=d), ShapeError, "expected 2"),
     (lambda d: Tensor(["a"], device=d), DTypeError, "str"),

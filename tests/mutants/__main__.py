@@ -22,15 +22,15 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tqdm import tqdm
 
-from mutants.change import Change
+from mutants.change import Change, Mutant
 from mutants.languages import LANGUAGES, Language
-from mutants.tree import ROOT, changed, make_tree
+from mutants.tree import ROOT, make_tree
 
 FOLDER = ROOT / "build" / "mutants"
 
@@ -43,7 +43,6 @@ class Result:
     path: str
     change: Change
     killed: str
-    files: int  # of tests that ran
     seconds: float
 
 
@@ -54,16 +53,16 @@ def read(path: Path) -> list[Result]:
     return sorted({r.number: r for r in results}.values(), key=lambda r: r.number)
 
 
-def sample(language: Language, seed: int, count: int) -> list[tuple[str, Change]]:
+def sample(language: Language, seed: int, count: int) -> list[Mutant]:
     """Changes of a language's sources, each as likely as any other; paths are relative to the checkout."""
     every = [(path, change) for path, found in language.changes().items() for change in found]
     random.Random(seed).shuffle(every)
-    drawn: list[tuple[str, Change]] = []
+    drawn: list[Mutant] = []
     for path, change in every:
         if len(drawn) == count:
             break
         if language.is_valid(change.apply((ROOT / path).read_text(encoding="utf-8"))):
-            drawn.append((path, change))
+            drawn.append(Mutant(len(drawn), path, change))
     return drawn
 
 
@@ -93,8 +92,7 @@ def main() -> int:
     parser.add_argument("--language", choices=LANGUAGES, default="python")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=300)
-    parser.add_argument("--seconds", type=float, default=120.0, help="for each")
-    parser.add_argument("--minutes", type=float, default=1e9, help="for all of them")
+    parser.add_argument("--seconds", type=float, default=30.0, help="of a processor, for each")
     parser.add_argument("--again", action="store_true", help="try those again that survived")
     parser.add_argument("--number", type=int, action="append", help="one of them; several times for several")
     parser.add_argument("--show", action="store_true", help="print those that survived, and try none")
@@ -106,27 +104,27 @@ def main() -> int:
     kept = FOLDER / f"{options.language}-{options.seed}-{digest}.jsonl"
     done = {r.number: r for r in read(kept)}
     if not options.show:
-        numbers = options.number or [
-            i for i in range(len(mutants)) if i not in done or (options.again and not done[i].killed)
-        ]
-        end = time.monotonic() + 60 * options.minutes
-        with tempfile.TemporaryDirectory(prefix="mutants-") as folder, kept.open("a") as file:
-            tree, original = make_tree(Path(folder) / "tree"), make_tree(Path(folder) / "original")
-            tests = language.tests(tree, original, FOLDER)
-            for i in tqdm(numbers, unit=" mutants"):
-                path, change = mutants[i]
+        again = [m for m in mutants if m.number not in done or (options.again and not done[m.number].killed)]
+        chosen = [mutants[i] for i in options.number] if options.number else again
+        with (
+            tempfile.TemporaryDirectory(prefix="mutants-") as folder,
+            kept.open("a") as file,
+            tqdm(total=len(chosen), unit=" mutants") as bar,
+        ):
+
+            def note(m: Mutant, work: Callable[[], str]) -> None:
                 start = time.monotonic()
-                if start > end:
-                    break
-                with changed(tree / path, change):
-                    killed, files = tests.judge(path, change, options.seconds)
-                result = Result(i, path, change, killed, files, round(time.monotonic() - start, 1))
-                file.write(json.dumps(asdict(result)) + "\n")
+                killed = work()
+                seconds = round(time.monotonic() - start, 1)
+                file.write(json.dumps(asdict(Result(m.number, m.path, m.change, killed, seconds))) + "\n")
                 file.flush()
+                bar.update()
+
+            language.try_mutants(make_tree(Path(folder) / "tree"), chosen, options.seconds, note)
     results = read(kept)
     for r in results:
         if not r.killed:
-            head = f"{r.number}: {r.path}:{r.change.line}: {r.change.kind}, {r.files} files of tests"
+            head = f"{r.number}: {r.path}:{r.change.line}: {r.change.kind}"
             print(f"{head}\n{difference(r)}\n")
     print(report(results))
     return 0

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
-from mutants import python_changes
-from mutants.change import Change
-from mutants.python_tests import PythonTests
+from mutants import python_changes, python_tests, typescript_tests
+from mutants.change import Change, Mutant, Note
 from mutants.tree import ROOT
-from mutants.typescript_tests import TypeScriptTests
 
 _PYTHON = (
     *(f"polygrad/{name}/**/*.py" for name in ("uop", "schedule", "codegen", "tensor", "capture")),
@@ -30,16 +27,11 @@ _PYTHON = (
 _TYPESCRIPT = ("wasm_runtime/src/**/*.ts", "loader/src/**/*.ts")
 
 
-class Tests(Protocol):
-    def judge(self, path: str, change: Change, seconds: float) -> tuple[str, int]:
-        """What kills a mutant, which is in the tree, if anything does; and how many files of tests ran."""
-
-
 @dataclass(frozen=True)
 class Language:
     changes: Callable[[], dict[str, list[Change]]]  # by the path of the file
     is_valid: Callable[[str], bool]
-    tests: Callable[[Path, Path, Path], Tests]  # in a tree; the original; a folder to keep things in
+    try_mutants: Callable[[Path, Sequence[Mutant], float, Note], None]  # in a tree, each for some seconds
 
 
 def _sources(patterns: tuple[str, ...]) -> list[str]:
@@ -60,6 +52,6 @@ def _typescript() -> dict[str, list[Change]]:
 
 
 LANGUAGES = {
-    "python": Language(_python, python_changes.is_valid, PythonTests),
-    "typescript": Language(_typescript, lambda source: True, TypeScriptTests),
+    "python": Language(_python, python_changes.is_valid, python_tests.try_mutants),
+    "typescript": Language(_typescript, lambda source: True, typescript_tests.try_mutants),
 }

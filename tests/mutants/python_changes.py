@@ -142,7 +142,10 @@ def _walk(f: _File, node: ast.AST, function: int, function_name: str) -> Iterato
             continue
         inner, inner_name = function, function_name
         if name == "body" and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            inner, inner_name = min([node.lineno, *(d.lineno for d in node.decorator_list)]), node.name
+            inner = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            inner_name = function_name if node.name.startswith("__") else node.name
+        elif name == "body" and isinstance(node, ast.ClassDef):
+            inner_name = node.name
         elif name == "body" and isinstance(node, ast.Lambda):
             inner = node.lineno
         for child in value if isinstance(value, list) else [value]:

@@ -1,39 +1,36 @@
-"""Which quick tests enter a function, and whether one of them fails.
+"""Whether a quick test notices a change of Python.
 
-`record` runs a file of tests with the source as it is, and notes which tests enter which functions of
-polygrad. The tests of a mutant are the files that enter the changed function, and the tests of a file that
-enter it come first. Each file runs in a fork of this process, which has imported what tests need besides
-polygrad. Nothing compiled is kept from one to the next (`POLYGRAD_CACHE=off`).
+The tests are collected once. A mutant is a fork of that process in which the changed function has its new
+code, and which runs tests until one fails: those first whose names are like the function's or the module's.
+Where the code of a module changes, which runs when it is imported, a process imports all modules anew, and
+collects the files of tests that are most like it. A test that fails is tried without the change, too. Nothing
+compiled is kept from one mutant to the next (`POLYGRAD_CACHE=off`).
 """
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import importlib
-import json
 import os
+import random
 import re
-import resource
-import signal
 import sys
-import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType, FrameType
-from typing import Any
+from types import FunctionType
 
 import pytest
 
-from mutants.change import Change
+from mutants.change import Mutant, Note
+from mutants.forks import in_fork
+from mutants.new_code import Codes, functions_of, new_codes, replace_codes
+from mutants.tree import changed
 
 _IMPORTED = ("numpy", "torch", "hypothesis", "llvmlite.binding", "wasmtime", "safetensors")
-_ARGUMENTS = ("-q", "-p", "no:cacheprovider", "-m", "not slow and not e2e")
-_RECORDED = 8.0  # seconds of a processor, for a file of tests
-_ENTERING = 60  # tests of a file that are noted for a function; no more run for it
+# WEBGPU has threads, which do not survive a fork.
+_ARGUMENTS = ("-q", "-p", "no:cacheprovider", "--tb=line", "-m", "not slow and not e2e and not needs_adapter")
 # Tests of programs around the library: few of them are quick, and none looks closely.
 _PROGRAMS = (
     "bench",
@@ -46,98 +43,11 @@ _PROGRAMS = (
     "node",
     "serve",
 )
-_DATA_BYTES = 8 << 30
-_SLOW = 8  # times as long as on a machine of one's own
-_PATIENCE = 15.0  # seconds for any test; ten times what its file's longest takes come on top
+_ANEW = 6  # files of tests for a mutant that needs all modules anew
 
 
-@dataclass
-class FileOfTests:
-    """How a file of tests went with the source as it is."""
-
-    path: str
-    longest: float = 0.0  # of its tests, in seconds
-    tests: list[str] = field(default_factory=list)  # node ids
-    failed: list[str] = field(default_factory=list)
-    is_whole: bool = True  # it had time for all of them
-    functions: dict[str, list[int]] = field(default_factory=dict)  # "path:first line" -> places in `tests`
-
-
-class _Recorder:
-    """Notes which tests enter which functions. What is entered before the first test counts for the file."""
-
-    def __init__(self, tree: Path, file: FileOfTests, seconds: float) -> None:
-        self._prefix, self.file, self._seconds = f"{tree}/", file, seconds
-        self._codes: dict[int, CodeType] = {}  # they stay alive, so that none has the number of another
-        self._entered: set[int] = set()
-
-    def enter(self, frame: FrameType, event: str, argument: object) -> None:
-        code = frame.f_code
-        if id(code) not in self._entered:
-            self._entered.add(id(code))
-            self._codes[id(code)] = code
-
-    def _note(self, test: list[int]) -> None:
-        for number in list(self._entered):
-            code = self._codes[number]
-            if code.co_filename.startswith(f"{self._prefix}polygrad/"):
-                line = 0 if code.co_name == "<module>" else code.co_firstlineno
-                tests = self.file.functions.setdefault(
-                    f"{code.co_filename.removeprefix(self._prefix)}:{line}", []
-                )
-                tests += test[: _ENTERING - len(tests)]
-        self._entered.clear()
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> Any:
-        self._note([])
-        self.file.tests = [item.nodeid for item in session.items]
-        return (yield)
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        start = time.monotonic()
-        try:
-            return (yield)
-        finally:
-            sys.settrace(self.enter)  # a test may have set another
-            self._note([self.file.tests.index(item.nodeid)])
-            self.file.longest = max(self.file.longest, round(time.monotonic() - start, 2))
-            if time.process_time() > self._seconds:
-                self.file.is_whole, item.session.shouldstop = False, "the time for this file is over"
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed and report.nodeid not in self.file.failed:
-            self.file.failed.append(report.nodeid)
-
-
-class _Judge:
-    """Runs the tests that enter a function, or all if none is known to; keeps the first failure."""
-
-    def __init__(self, file: FileOfTests, function: str, seconds: float) -> None:
-        self._seconds, self.failed, self.has_time = seconds, "", True
-        self._chosen = {file.tests[i] for i in file.functions.get(function, ())} or set(file.tests)
-        self._chosen -= set(file.failed)
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = [x for x in items if x.nodeid in self._chosen]
-
-    def _see(self, report: pytest.TestReport | pytest.CollectReport) -> None:
-        if report.failed and not self.failed:
-            crash = getattr(report.longrepr, "reprcrash", None)
-            lines = str(crash.message if crash else report.longrepr).strip().splitlines()
-            self.failed = f"{report.nodeid}: {lines[0] if lines else ''}"[:300]
-
-    pytest_runtest_logreport = pytest_collectreport = _see
-
-    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
-        if nextitem is not None and time.process_time() > self._seconds:
-            self.has_time, item.session.shouldstop = False, "the time for this mutant is over"
-
-
-def _as_in_tree(tree: Path) -> None:
-    """Make this process, a fork, one that runs in a tree."""
+def enter_tree(tree: Path) -> None:
+    """Make this process one that runs in a tree."""
     own = {os.getcwd(), f"{os.getcwd()}/tests", ""}
     sys.path[:] = [str(tree), *(p for p in sys.path if p not in own)]
     temporary = tree.parent / "temporary"
@@ -148,142 +58,183 @@ def _as_in_tree(tree: Path) -> None:
         "TMPDIR": str(temporary),
         "DEVICE": "CPU",
     }
+    os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}  # threads of OpenMP do not survive a fork
     os.chdir(tree)
-    resource.setrlimit(resource.RLIMIT_DATA, (_DATA_BYTES, _DATA_BYTES))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for name in _IMPORTED:
+        importlib.import_module(name)
+
+
+def test_files(tree: Path) -> dict[Path, str]:
+    """The text of each file of tests, by its path in a tree."""
+    files = sorted(p.relative_to(tree) for p in (tree / "tests").rglob("test_*.py"))
+    return {p: (tree / p).read_text(encoding="utf-8") for p in files if p.parts[1] not in _PROGRAMS}
+
+
+def likeness(m: Mutant, file: Path, text: str) -> int:
+    """How much a file of tests seems to be of a mutant's function: by its name, its folder, and its text."""
+    module = Path(m.path)
+    has_stem = (module.stem in file.stem) + (file.stem == f"test_{module.stem}")
+    has_name = re.search(rf"\b{re.escape(m.change.name.strip('_') or module.stem)}\b", text)
+    return 2 * has_stem + 2 * (file.parts[1] == module.parts[1]) + bool(has_name)
+
+
+class _FirstFailure:
+    """Writes down which test runs, and keeps how the first one failed."""
+
+    def __init__(self, current: Path) -> None:
+        self.failed, self._current = "", current
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._current.write_text(nodeid)
+
+    def _see(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        if report.failed and not self.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            lines = str(crash.message if crash else report.longrepr).strip().splitlines()
+            self.failed = f"{report.nodeid}: {lines[0] if lines else ''}"[:300]
+
+    pytest_runtest_logreport = pytest_collectreport = _see
 
 
 @dataclass(frozen=True)
-class _Done:
-    """How a fork ended: None for a status if it took too long, a negative one for a signal."""
+class Collection:
+    """A session of pytest that has collected its tests, in this process. Forks of it run some."""
 
-    status: int | None
-    answer: Any
-    seconds: float  # of processors
+    session: pytest.Session
+    files: dict[Path, str]
+    current: Path  # a file that says which test runs
 
+    def in_order(self, m: Mutant, without: Container[str], kills: Counter[Path]) -> list[pytest.Item]:
+        """The tests: those first that seem to be of a function or of others of its module, then those of
+        files that have killed most. Otherwise at random, so that many kinds come early."""
+        rank = {f: (-likeness(m, f, text), -kills[f]) for f, text in self.files.items()}
+        items = [x for x in self.session.items if x.nodeid not in without]
+        random.Random(m.number).shuffle(items)
+        stem, source = Path(m.path).stem, Path(m.path).read_text(encoding="utf-8")
+        others = {x for x in re.findall(r"\bdef (\w+)", source) if len(x) > 3}
+        of_function, of_module = (
+            re.compile(f"(?<![a-z])({'|'.join(re.escape(x.strip('_')) for x in names)})(?![a-z])")
+            for names in ([m.change.name or stem], [stem, *others])
+        )
 
-def _in_fork(tree: Path, work: Callable[[], Any], patience: float) -> _Done:
-    """Do `work`, which gives JSON, in a process that begins where this one is."""
-    for name in _IMPORTED:
-        importlib.import_module(name)
-    log, answer = Path(f"{tree}.log"), Path(f"{tree}.answer")
-    answer.unlink(missing_ok=True)
-    sys.stdout.flush()
-    pid = os.fork()
-    if not pid:
-        os.setsid()
-        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        status = 1
-        try:
-            _as_in_tree(tree)
-            answer.write_text(json.dumps(work()))
-            status = 0
-        finally:
-            sys.stdout.flush()
-            os._exit(status)
-    end, done = time.monotonic() + patience, 0
-    while not done and time.monotonic() < end:
-        time.sleep(0.01)
-        done, code, usage = os.wait4(pid, os.WNOHANG)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)  # also what its tests started
-    if not done:
-        _, code, usage = os.wait4(pid, 0)
-    status = os.waitstatus_to_exitcode(code) if done else None
-    seconds = usage.ru_utime + usage.ru_stime
-    return _Done(status, json.loads(answer.read_text()) if status == 0 else None, seconds)
+        def order(item: pytest.Item) -> tuple[int, int]:
+            like, killing = rank.get(file_of(item.nodeid), (0, 0))
+            is_named = bool(of_function.search(item.name)) + bool(of_module.search(item.name))
+            return like - 2 * is_named, killing
 
+        return sorted(items, key=order)
 
-def record(tree: Path, path: str, seconds: float) -> FileOfTests | None:
-    """How a file of tests goes in `seconds` of a processor; None if its process ends or takes far longer."""
-
-    def work() -> dict[str, Any]:
-        recorder = _Recorder(tree, FileOfTests(path), seconds)
-        threading.settrace(recorder.enter)
-        sys.settrace(recorder.enter)
-        pytest.main([*_ARGUMENTS, path], plugins=[recorder])
-        sys.settrace(None)
-        return asdict(recorder.file)
-
-    answer = _in_fork(tree, work, _SLOW * seconds + 60).answer
-    return None if answer is None else FileOfTests(**answer)
-
-
-def run(tree: Path, file: FileOfTests, function: str, seconds: float) -> tuple[str, float]:
-    """The first test that fails, and how (nothing where all pass, or the time is over); the time it took."""
-    patience = _PATIENCE + 10 * file.longest
-
-    def work() -> str:
-        judge = _Judge(file, function, seconds)
-        options = ["-x", "--tb=line", f"--timeout={patience}"]
-        status = pytest.main([*_ARGUMENTS, *options, file.path], plugins=[judge])
-        if status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) or not judge.has_time:
-            return judge.failed
-        return judge.failed or f"{file.path}: pytest ended with {status}"
-
-    done = _in_fork(tree, work, _SLOW * seconds + patience)
-    if done.status == 0:
-        return str(done.answer), done.seconds
-    how = "it does not end" if done.status is None else f"its process ended with {done.status}"
-    return f"{file.path}: {how}", done.seconds
-
-
-def _digest(files: Iterable[Path]) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-class PythonTests:
-    """Tries mutants in `tree`; `original` is one that stays as it is. Records are kept in a folder."""
-
-    def __init__(self, tree: Path, original: Path, folder: Path) -> None:
-        self._tree, self._original, self._kept = tree, original, folder / "tests.json"
-        self._records = json.loads(self._kept.read_text()) if self._kept.exists() else {}
-        self._source = _digest(sorted((original / "polygrad").rglob("*.py")))
-        found = (p.relative_to(original) for p in (original / "tests").rglob("test_*.py"))
-        self._paths = sorted(p for p in found if p.parts[1] not in _PROGRAMS)
-        self._texts = {p: (original / p).read_text(encoding="utf-8") for p in self._paths}
-        self._kills: dict[Path, int] = defaultdict(int)
-        self._spent: dict[Path, float] = defaultdict(float)
-
-    def _record(self, path: Path) -> FileOfTests:
-        """What is known of a file of tests; it runs if nothing is."""
-        name, digest = str(path), f"{self._source} {_digest([self._original / path])}"
-        if name not in self._records or self._records[name][0] != digest:
-            file = record(self._original, name, _RECORDED) or FileOfTests(name)
-            self._records[name] = digest, asdict(file)
-            self._kept.write_text(json.dumps(self._records))
-        return FileOfTests(**self._records[name][1])
-
-    def _in_order(self, module: Path, name: str) -> Iterator[tuple[Path, bool]]:
-        """Files of tests, and whether they seem to be of a function: those of its module's name, those in its
-        folder that have its name, those with either; then what has killed most in a second."""
-        word = re.compile(rf"\b{re.escape(name.strip('_'))}\b")
-
-        def order(test: Path) -> tuple[int, float]:
-            named, beside = bool(word.search(self._texts[test])), test.parts[1] == module.parts[1]
-            rank = 0 if module.stem in test.stem else 3 - 1 * beside - 1 * (named and bool(name))
-            return rank, -(0.2 + self._kills[test]) / (5 + self._spent[test])
-
-        return ((t, order(t)[0] < 3) for t in sorted(self._paths, key=order))
-
-    def judge(self, path: str, change: Change, seconds: float) -> tuple[str, int]:
-        """What kills a mutant, and how many files of tests ran, for `seconds` of a processor."""
-        function, count = f"{path}:{change.function}", 0
-        for test, is_near in self._in_order(Path(path), change.name):
-            if seconds <= 0:
+    def run(self, items: Sequence[pytest.Item], seconds: float) -> str:
+        """The first test that fails, and how; nothing where all pass, or the time is over."""
+        first = _FirstFailure(self.current)
+        self.session.config.pluginmanager.register(first)
+        for item, following in zip(items, [*items[1:], None]):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if first.failed or time.process_time() > seconds:
                 break
-            file = self._record(test)
-            if function not in file.functions and (file.is_whole or not is_near):
-                continue
-            failed, taken = run(self._tree, file, function, seconds)
-            seconds, count = seconds - taken, count + 1
-            self._kills[test] += bool(failed)
-            self._spent[test] += taken
-            if failed:
-                return failed, count
-        return "", count
+        return first.failed
+
+
+def file_of(test: str) -> Path:
+    return Path(test.partition("::")[0])
+
+
+class _Use:
+    def __init__(self, tree: Path, use: Callable[[Collection], object]) -> None:
+        self._tree, self._use = tree, use
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self._use(Collection(session, test_files(self._tree), Path(f"{self._tree}.current")))
+        return True
+
+
+def collect(tree: Path, paths: Iterable[str], use: Callable[[Collection], object]) -> str:
+    """Collect tests, import polygrad for it, and `use` them; how that failed, if it did."""
+    first = _FirstFailure(Path(f"{tree}.current"))
+    status = pytest.main([*_ARGUMENTS, *paths], plugins=[first, _Use(tree, use)])
+    return first.failed or ("" if status == pytest.ExitCode.OK else f"{tree}: pytest ends with {status}")
+
+
+class _Judge:
+    """Runs tests in forks, and knows which ones fail without a change."""
+
+    def __init__(self, tree: Path, seconds: float) -> None:
+        self.tree, self.seconds = tree, seconds
+        self.kills: Counter[Path] = Counter()
+        self._good: set[str] = set()
+        self._bad: set[str] = set()
+
+    def _fork(self, work: Callable[[], str]) -> str:
+        """What `work` says in a fork, or how that ended."""
+        done = in_fork(work, self.seconds, self.tree)
+        if done.status == 0:
+            return str(done.answer)
+        how = "it does not end" if done.status is None else f"its process ends with {done.status}"
+        return f"{Path(f'{self.tree}.current').read_text()}: {how}"
+
+    def judge(self, m: Mutant, run: Callable[[Container[str]], str], run_one: Callable[[str], str]) -> str:
+        """The test that fails with a change and passes without. `run` runs tests but some, `run_one` one of
+        them."""
+        while True:
+            with changed(self.tree / m.path, m.change):
+                failed = self._fork(lambda: run(self._bad))
+            test = failed.partition(": ")[0]
+            if "::" in test and test not in self._good:
+                (self._bad if self._fork(lambda: run_one(test)) else self._good).add(test)  # noqa: B023
+            if test not in self._bad:
+                self.kills[file_of(test)] += bool(failed)
+                return failed
+
+
+def _try_anew(judge: _Judge, m: Mutant, files: dict[Path, str]) -> str:
+    """Collect the files that are most like a mutant, in a process that imports all modules."""
+    like = sorted(files, key=lambda f: -likeness(m, f, files[f]))[:_ANEW]
+
+    def run(paths: Iterable[str], without: Container[str]) -> str:
+        failures = []
+
+        def use(c: Collection) -> None:
+            failures.append(c.run(c.in_order(m, without, judge.kills), judge.seconds))
+
+        return collect(judge.tree, paths, use) or failures[0]
+
+    return judge.judge(m, lambda without: run(map(str, like), without), lambda test: run([test], ()))
+
+
+def _try_collected(
+    judge: _Judge, m: Mutant, c: Collection, functions: list[FunctionType], codes: Codes
+) -> str:
+    """Give the functions of a module their new code, where all tests are collected."""
+
+    def run(without: Container[str]) -> str:
+        replace_codes(functions, codes)
+        return c.run(c.in_order(m, without, judge.kills), judge.seconds)
+
+    def run_one(test: str) -> str:
+        return c.run([x for x in c.session.items if x.nodeid == test], judge.seconds)
+
+    return judge.judge(m, run, run_one)
+
+
+def try_mutants(tree: Path, mutants: Sequence[Mutant], seconds: float, note: Note) -> None:
+    """Try mutants in a tree, each for `seconds` of a processor. What is tried is noted."""
+    enter_tree(tree)
+    judge, files = _Judge(tree, seconds), test_files(tree)
+    collected: list[tuple[Mutant, Codes]] = []
+    for m in mutants:
+        source = (tree / m.path).read_text(encoding="utf-8")
+        codes = new_codes(f"{tree}/{m.path}", source, m.change.apply(source))
+        if codes is None:
+            note(m, lambda m=m: _try_anew(judge, m, files))
+        else:
+            collected.append((m, codes))
+
+    def use(c: Collection) -> None:
+        functions = functions_of(tree)
+        for m, codes in collected:
+            of_module = functions[f"{tree}/{m.path}"]
+            note(m, lambda m=m, f=of_module, codes=codes: _try_collected(judge, m, c, f, codes))
+
+    if collected:
+        collect(tree, map(str, files), use)

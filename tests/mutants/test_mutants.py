@@ -80,7 +80,7 @@ def test_a_change_knows_its_function_by_the_line_that_its_code_object_has() -> N
                     5)
         """)
     found = {source[c.start : c.end]: (c.function, c.name) for c in changes(source) if c.kind == "constant"}
-    assert found == {"1": (0, ""), "2": (0, ""), "3": (0, ""), "4": (7, "g"), "5": (9, "f")}
+    assert found == {"1": (0, ""), "2": (0, "A"), "3": (0, "A"), "4": (7, "g"), "5": (9, "f")}
 
 
 def test_a_seed_draws_one_sample_which_is_valid() -> None:
@@ -88,10 +88,10 @@ def test_a_seed_draws_one_sample_which_is_valid() -> None:
     assert mutants == sample(LANGUAGES["python"], 3, 40) and mutants[:10] == sample(
         LANGUAGES["python"], 3, 10
     )
-    assert len({path for path, _ in mutants}) > 20
-    for path, change in mutants:
-        source = (ROOT / path).read_text()
-        assert change.apply(source) != source and is_valid(change.apply(source))
+    assert len({m.path for m in mutants}) > 20
+    for m in mutants:
+        source = (ROOT / m.path).read_text()
+        assert m.change.apply(source) != source and is_valid(m.change.apply(source))
 
 
 def test_a_changed_module_is_imported_though_size_and_second_are_the_same(tmp_path: Path) -> None:
@@ -118,7 +118,6 @@ def test_the_last_result_of_a_mutant_counts(tmp_path: Path) -> None:
         "path": "polygrad/uop/a.py",
         "change": change,
         "killed": "",
-        "files": 1,
         "seconds": 2.0,
     }
     lines = [line, line | {"number": 0, "killed": "a"}, line | {"killed": "b"}, line | {"number": 2}]
@@ -133,9 +132,13 @@ def test_the_last_result_of_a_mutant_counts(tmp_path: Path) -> None:
 MODULE = """\
 from functools import cache
 
-@cache
-def double(x):
-    return x * 2
+LIMIT = 7
+
+class A:
+    @staticmethod
+    @cache
+    def double(x):
+        return x * 2
 
 def unused(x):
     return x + 1
@@ -143,65 +146,63 @@ def unused(x):
 def loops(x):
     while x > 0:
         x -= 1
-    return x
+    return min(x, LIMIT)
 """
 TESTS = """\
 from polygrad import module
 
 def test_one():
-    assert module.double(1) == 2
+    assert module.A.double(1) == 2
 
 def test_other():
-    assert module.double(2) == 4
+    assert module.A.double(2) == 4
 
 def test_loops():
-    assert module.loops(3) == 0
+    assert module.loops(3) == 0 and module.LIMIT == 7
 
 def test_wrong():
-    assert module.double(3) == 7
+    assert module.A.double(3) == 7
 """
 PROGRAM = """\
 import json, sys
 from pathlib import Path
-from mutants import python_tests
+from mutants import forks, python_tests
+from mutants.change import Mutant
 from mutants.python_changes import changes
-from mutants.tree import changed
-python_tests._IMPORTED, python_tests._PATIENCE = (), 1.0
-original, tree = Path(sys.argv[1]), Path(sys.argv[2])
-tests = python_tests.PythonTests(tree, original, original.parent)
-module = "polygrad/module.py"
+python_tests._IMPORTED, forks._LONGEST, forks._SLOW = (), 2.0, 30
+tree, module = Path(sys.argv[1]), "polygrad/module.py"
 killed = {}
-for change in changes((tree / module).read_text()):
-    with changed(tree / module, change):
-        killed[f"{change.line} {change.text}"] = tests.judge(module, change, 10.0)
-record = python_tests.record(original, "tests/test_module.py", 10.0)
-print(json.dumps([killed, record.functions, record.failed]))
+def note(m, work):
+    killed[f"{m.change.line} {m.change.text}"] = work()
+every = [Mutant(i, module, c) for i, c in enumerate(changes((tree / module).read_text()))]
+python_tests.try_mutants(tree, every, 2.0, note)
+Path(sys.argv[2]).write_text(json.dumps(killed))
 """
 
 
 @pytest.mark.e2e
-def test_tests_that_enter_a_function_kill_its_mutants(tmp_path: Path) -> None:
-    for name in ("original", "tree"):
-        (tmp_path / name / "polygrad").mkdir(parents=True)
-        (tmp_path / name / "tests").mkdir()
-        (tmp_path / name / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
-        (tmp_path / name / "polygrad" / "__init__.py").write_text("")
-        (tmp_path / name / "polygrad" / "module.py").write_text(MODULE)
-        (tmp_path / name / "tests" / "test_module.py").write_text(TESTS)
+def test_tests_kill_mutants(tmp_path: Path) -> None:
+    tree, answer = tmp_path / "tree", tmp_path / "killed.json"
+    for folder in ("polygrad", "tests"):
+        (tree / folder).mkdir(parents=True)
+    (tree / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    (tree / "polygrad" / "__init__.py").write_text("")
+    (tree / "polygrad" / "module.py").write_text(MODULE)
+    (tree / "tests" / "test_module.py").write_text(TESTS)
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path / "original"), str(tmp_path / "tree")],
+        [sys.executable, "-c", PROGRAM, str(tree), str(answer)],
         env={**os.environ, "PYTHONPATH": str(HERE.parent)}, cwd=tmp_path, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    killed, functions, failed = json.loads(done.stdout)
-    assert failed == ["tests/test_module.py::test_wrong"]
-    assert functions["polygrad/module.py:3"] == [0, 1, 3] and functions["polygrad/module.py:10"] == [2]
-    assert "polygrad/module.py:7" not in functions
-    # 1 + 2 and 1 * 2 differ; 2 + 2 and 2 * 2 do not. A test that fails anyway kills nothing.
-    assert killed["5 +"] == ["tests/test_module.py::test_one: assert 3 == 2", 1]
-    assert killed["8 -"] == ["", 0]
-    assert "Timeout" in killed["12 +="][0] and killed["13 None"][0] != ""
-    assert (tmp_path / "tree" / "polygrad" / "module.py").read_text() == MODULE
+    killed = json.loads(answer.read_text())
+    assert killed["3 8"].startswith("tests/test_module.py::test_loops: ")  # the module's own code
+    # 1 + 2 and 1 * 2 differ, 2 + 2 and 2 * 2 do not. A test that fails anyway kills nothing.
+    assert killed["9 +"] == "tests/test_module.py::test_one: AssertionError: assert 3 == 2"
+    assert "AssertionError: assert None ==" in killed["9 None"]
+    assert killed["12 -"] == "" and killed["12 None"] == ""  # no test calls it
+    assert "does not end" in killed["16 +="]
+    assert killed["17 max"] != "" and killed["15 >="] != ""
+    assert (tree / "polygrad" / "module.py").read_text() == MODULE
 
 
 TYPESCRIPT = """\

@@ -16,9 +16,11 @@ import signal
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
-from mutants.change import Change
+from mutants.change import Mutant, Note
+from mutants.tree import changed, make_tree
 
 _SLOW = 8  # times as long as on a machine of one's own
 _UNIT_SECONDS = 60.0  # of all unit tests of a file, and more than ten times what they take
@@ -55,10 +57,18 @@ def _first(pattern: str, out: str) -> str:
     return match.group(1) if match else "\n".join(out.strip().splitlines()[-1:])
 
 
-class TypeScriptTests:
-    """Tries mutants in `tree`; `original` is one that stays as it is."""
+def try_mutants(tree: Path, mutants: Sequence[Mutant], seconds: float, note: Note) -> None:
+    """Try mutants in a tree, each for `seconds` of a processor. What is tried is noted."""
+    tests = _Tests(tree, make_tree(tree.parent / "original"))
+    for m in mutants:
+        with changed(tree / m.path, m.change):
+            note(m, lambda m=m: tests.failure(m.path, seconds))
 
-    def __init__(self, tree: Path, original: Path, folder: Path) -> None:
+
+class _Tests:
+    """Tests of `tree`; `original` stays as it is."""
+
+    def __init__(self, tree: Path, original: Path) -> None:
         self._tree, self._original = tree, original
         status, out = _run(original, ["node", "scripts/test.mjs"], _END_TO_END_SECONDS)
         assert status == 0, out[-2000:]
@@ -74,28 +84,28 @@ class TypeScriptTests:
         self._kills: dict[Path, int] = defaultdict(int)
         self._spent: dict[Path, float] = defaultdict(float)
 
-    def judge(self, path: str, change: Change, seconds: float) -> tuple[str, int]:
-        """What kills a mutant, and how many files of tests ran, for `seconds` of a processor."""
+    def failure(self, path: str, seconds: float) -> str:
+        """The test that fails with a file that has a change, and passes without; nothing if none does."""
         begin, units = _seconds(), self._units[path]
         if units:
             status, out = _run(self._tree, ["node", "scripts/test.mjs", *units], _UNIT_SECONDS)
             if status != 0:
                 name = "unit tests do not end" if status is None else _first(r"^\s*✖ (.*?)(?: \(.*)?$", out)
-                return f"{units[0] if len(units) == 1 else 'npm test'}: {name}"[:300], len(units)
-        count = len(units)
+                return f"{units[0] if len(units) == 1 else 'npm test'}: {name}"[:300]
+        is_built = False
         for test in self._in_order(path):
-            if (left := seconds - (_seconds() - begin)) <= 0:
+            if _seconds() - begin > seconds:
                 break
-            if count == len(units):
+            if not is_built:
                 _build(self._tree)
+                is_built = True
             start = _seconds()
-            failed = self._end_to_end_failure(test, left)
-            count += 1
+            failed = self._end_to_end_failure(test)
             self._kills[test] += bool(failed)
             self._spent[test] += _seconds() - start
             if failed:
-                return failed, count
-        return "", count
+                return failed
+        return ""
 
     def _in_order(self, path: str) -> list[Path]:
         def order(test: Path) -> tuple[bool, float]:
@@ -104,7 +114,7 @@ class TypeScriptTests:
 
         return sorted(self._end_to_end, key=order)
 
-    def _end_to_end_failure(self, test: Path, seconds: float) -> str:
+    def _end_to_end_failure(self, test: Path) -> str:
         """The first test of a file that fails, and passes in the original."""
         command = [sys.executable, *_PYTEST, *_SELECTED, str(test)]
         status, out = _run(self._tree, command, _END_TO_END_SECONDS)

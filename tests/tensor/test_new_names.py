@@ -149,6 +149,8 @@ def test_places_in_long_rows(device: str, right: bool) -> None:
     want = [np.searchsorted(b, v, side) for b, v in zip(batch, values, strict=True)]
     np.testing.assert_array_equal(Tensor(batch).searchsorted(Tensor(values), right).numpy(), want)
     assert Tensor(batch[0]).searchsorted(0.5, right).item() == np.searchsorted(batch[0], 0.5, side)
+    deep = Tensor(batch).reshape(1, 3, n).searchsorted(Tensor(values).reshape(1, 3, 5), right)
+    np.testing.assert_array_equal(deep.numpy(), [want])
 
 
 def test_distinct_among_many(device: str) -> None:
@@ -284,6 +286,14 @@ def test_singular_matrices(device: str) -> None:
     u, s, _ = Tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]).svd()
     assert s.tolist() == [1.0, 0.0]
     np.testing.assert_allclose((u.T @ u).numpy(), np.eye(3), atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(3, 0), (2, 3, 0), (2, 0, 3)])
+def test_singular_vectors_of_empty_matrices(shape: tuple[int, ...]) -> None:
+    for full in (True, False):
+        want = torch.linalg.svd(torch.zeros(shape), full_matrices=full)
+        for got, torchs in zip(Tensor.zeros(*shape).svd(full), want, strict=True):
+            assert got.shape == tuple(torchs.shape) and (not full or got.tolist() == torchs.tolist())
 
 
 # --- gradients of one's own
