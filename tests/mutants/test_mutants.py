@@ -94,6 +94,7 @@ def test_a_seed_draws_one_sample_which_is_valid() -> None:
         assert m.change.apply(source) != source and is_valid(m.change.apply(source))
 
 
+@pytest.mark.e2e
 def test_a_changed_module_is_imported_though_size_and_second_are_the_same(tmp_path: Path) -> None:
     tree = make_tree(tmp_path)
     file = tree / "polygrad" / "shared_words.py"

@@ -355,6 +355,15 @@ test("a server without ranges, and one that lies about them, sends the whole fil
   assert.deepEqual(await read(), [server.body, 0, ["GET", 'bytes=40- "1"']]);
 });
 
+test("a part that nobody asked for is an error, and nothing of it is stored", async (t) => {
+  const { server, read } = await setUp(t);
+  server.status = 206;
+  await assert.rejects(read(), /expected the whole file at .*, got a part of it/);
+  server.status = undefined;
+  server.requests.length = 0;
+  assert.deepEqual(await read(), [server.body, 0, ["GET"]]);
+});
+
 test("a file with a weak tag is not resumed", async (t) => {
   const setup = await setUp(t);
   const { server, store, read } = setup;
