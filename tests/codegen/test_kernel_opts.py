@@ -117,7 +117,7 @@ CHAIN: Callable[[], Tensor] = lambda: (data(512, 64) @ data(64, 512)).exp().sum(
         (PRODUCT, "INTERCHANGE k0 r0 r2 r1 1000", "expected 1 to 512 terms at a time, got 1000"),
         (lambda: data(8) + 1, "INTERCHANGE k0 r0 8", "expected a kernel with one sum, got one with 0"),
         (PRODUCT, "POLYPHASE k0", "expected a sum of terms that are 0 unless a position is a multiple"),
-        (PRODUCT, "RELAYOUT k0 2 0 1", "expected a factor of a sum of products .*, got 2"),
+        (PRODUCT, "RELAYOUT k0 2 0 1", "expected an operand of a sum .*, got 2"),
         (PRODUCT, "RELAYOUT k0 1 0 0", r"expected an order of the 2 axes of the copy, got \[0, 0\]"),
         (PRODUCT, "DOT_PRODUCT k0 r1", "expected a sum of products of narrow numbers"),
         (PRODUCT, "SPLIT_RANGE k0 r2 100", "expected a loop, and sizes that divide each other"),
