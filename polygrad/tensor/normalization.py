@@ -148,6 +148,11 @@ class NormalizationMixin(LinalgMixin, RandomMixin, ActivationsMixin):
             if tensor.ndim < 2:
                 expected = "expected two axes or more"
                 raise ShapeError(f"scaled_dot_product_attention: {name} has shape {tensor.shape}, {expected}")
+        key_rows, value_rows = key.shape[-2], value.shape[-2]
+        if isinstance(key_rows, int) and isinstance(value_rows, int) and key_rows != value_rows:
+            raise ShapeError(
+                f"scaled_dot_product_attention: value: expected {key_rows} rows, as key has, got {value_rows}"
+            )
         if is_causal and attn_mask is not None:
             raise ArgumentError("scaled_dot_product_attention: expected is_causal or attn_mask, got both")
         if enable_gqa:
@@ -185,11 +190,8 @@ class NormalizationMixin(LinalgMixin, RandomMixin, ActivationsMixin):
         outs = []
         for start, stop in itertools.pairwise(rows * i // blocks for i in range(blocks + 1)):
             seen = min(stop, columns)
-            block, k, v = (
-                self.narrow(-2, start, stop - start),
-                key.narrow(-2, 0, seen),
-                value.narrow(-2, 0, seen),
-            )
+            block = self.narrow(-2, start, stop - start)
+            k, v = (x.narrow(-2, 0, seen) for x in (key, value))
             outs.append(block._attend_up_to(start, k, v, dropout_p))
         return outs[0].cat(*outs[1:], dim=-2)
 

@@ -82,6 +82,14 @@ def test_captured_calls_follow_writes() -> None:
         k.assign(k + 0.1)
 
 
+@pytest.mark.parametrize("rows", [4, 1024])
+def test_keys_and_values_have_as_many_rows(rows: int) -> None:
+    q, k, v = Tensor.zeros(rows, 2), Tensor.zeros(rows, 2), Tensor.zeros(rows + 1, 2)
+    for is_causal in (False, True):
+        with pytest.raises(ShapeError, match=f"expected {rows} rows, as key has, got {rows + 1}"):
+            q.scaled_dot_product_attention(k, v, is_causal=is_causal)
+
+
 @pytest.mark.parametrize("name", ["self", "key", "value"])
 def test_a_vector_is_named(name: str) -> None:
     x = {n: Tensor.zeros(2) if n == name else Tensor.zeros(2, 2) for n in ("self", "key", "value")}

@@ -45,10 +45,8 @@ LONG_EPILOGUE = 6  # a longer one, after a sum, takes the registers of the regis
 MIN_PART, MAX_PARTS = 16, 4  # elements of the smallest part; number of parts
 MIN_COPIED_ROW = 40  # elements: a longer row without sums is divided, however small a part is
 MAX_PART_KERNELS = 64  # more parts than MAX_PARTS are kernels, up to this many,
-MIN_PART_WRITTEN, MIN_PART_ELEMENTS = (
-    16,
-    1024,
-)  # ... if each writes this many elements side by side, and in all
+MIN_PART_WRITTEN = 16  # ... if each writes this many elements side by side,
+MIN_PART_ELEMENTS = 1024  # ... and this many in all
 
 # SIMD, UPCAST, UNROLL
 ROWS, VECTORS = 6, 4  # of the register tile that is assumed before one is chosen
