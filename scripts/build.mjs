@@ -61,6 +61,17 @@ const CLASS_NAMES = {
     });
   },
 };
+/** Python's text without documentation, comments and wide indentation. */
+const PYTHON = {
+  name: "python-text",
+  setup({ onLoad }) {
+    onLoad({ filter: /\.py$/ }, async ({ path }) => {
+      const text = await readFile(path, "utf8");
+      const code = text.replace(/^ *"""[^]*?"""\n/gm, "").replace(/ {2}# .*$|^\n/gm, "");
+      return { contents: code.replace(/^( {4})+/gm, (s) => " ".repeat(s.length / 4)), loader: "text" };
+    });
+  },
+};
 const CLASS = /^(?:export )?(?:abstract )?class (\w+)\b[^;]*?\{(?=\}?$)/gm; // to the brace that opens its body
 const IMPORT =
   "const __import=(u)=>import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ u);";
@@ -77,7 +88,7 @@ const common = {
   define: { POLYGRAD_ASSETS: JSON.stringify(assets), POLYGRAD_RELEASE: JSON.stringify(version) },
 };
 
-const page = { ...common, keepNames: false, plugins: [CLASS_NAMES] };
+const page = { ...common, keepNames: false, plugins: [CLASS_NAMES, PYTHON] };
 
 const built = await Promise.all([
   build({
@@ -151,7 +162,7 @@ const built = await Promise.all([
     format: "esm",
     splitting: true,
     chunkNames: "polygrad-shared",
-    plugins: [SERVED, CACHE, CLASS_NAMES],
+    plugins: [SERVED, CACHE, ...page.plugins],
     banner: { js: IMPORT },
     outExtension: { ".js": ".mjs" },
   }),
@@ -160,7 +171,7 @@ const built = await Promise.all([
     entryPoints: { polygrad: path("web/src/script.ts") },
     outdir: path("web/dist"),
     format: "iife",
-    plugins: [CACHE, CLASS_NAMES],
+    plugins: [CACHE, ...page.plugins],
     globalName: "polygrad",
   }),
   build({

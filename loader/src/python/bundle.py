@@ -8,7 +8,6 @@ import importlib.util
 import io
 import marshal
 import zipfile
-from collections.abc import Container
 
 _UNCHECKED_HASH = 1  # PEP 552: bytecode that is never compared with its source
 
@@ -22,20 +21,20 @@ def _bytecode(source: bytes, path: str) -> bytes:
 def bundle(
     source: str,
     place: str,
-    keep: Container[str] | None = None,
-    without_text: Container[str] = (),
-    extra: dict[str, bytes] | None = None,
+    keep: list[str] | None,
+    without_text: list[str],
+    extra: dict[str, bytes],
 ) -> bytes:
     """The zip file `source` with bytecode for every module, as it will lie at the path `place`.
 
-    `keep` limits it to these names, `extra` adds files. It has the text of modules, which tracebacks quote,
-    except for those of `without_text`. Nothing is compressed in it: inflating bytecode takes longer than
-    reading it, and text that is compressed file by file is a third longer than text that a server compresses
-    as a whole.
+    `keep`, unless None, limits it to these names; `extra` adds files. It has the text of modules, which
+    tracebacks quote, except for those of `without_text`. Nothing is compressed in it: inflating bytecode
+    takes longer than reading it, and text that is compressed file by file is a third longer than text that a
+    server compresses as a whole.
     """
     with zipfile.ZipFile(source) as archive:
         files = {n: archive.read(n) for n in archive.namelist() if keep is None or n in keep}
-    files |= {n: bytes(data) for n, data in (extra or {}).items()}
+    files |= {n: bytes(data) for n, data in extra.items()}
     modules = {n: data for n, data in sorted(files.items()) if n.endswith(".py")}
     others = {n: data for n, data in sorted(files.items()) if n not in modules and not n.endswith("/")}
     bytecode = {f"{n}c": _bytecode(data, f"{place}/{n}") for n, data in modules.items()}

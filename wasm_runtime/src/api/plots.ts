@@ -69,6 +69,12 @@ export function picturesOf(session: Session): Pictures {
       tensor.dispose();
     }
   };
+  const drawPixels =
+    (name: string, python: string): Pictures["image"] =>
+    async (pixels, options = {}) => {
+      checkOptions(name, options, OF_PICTURES);
+      return drawTensor(python, pixels, options.title ?? "");
+    };
   return {
     async chart(series, options = {}) {
       checkOptions("chart", options, OF_CHARTS);
@@ -80,13 +86,7 @@ export function picturesOf(session: Session): Pictures {
       const { bins = 30, title = "" } = options;
       return drawTensor("histogram", values, bins, title);
     },
-    async heatMap(values, options = {}) {
-      checkOptions("heatMap", options, OF_PICTURES);
-      return drawTensor("heat_map", values, options.title ?? "");
-    },
-    async image(pixels, options = {}) {
-      checkOptions("image", options, OF_PICTURES);
-      return drawTensor("image", pixels, options.title ?? "");
-    },
+    heatMap: drawPixels("heatMap", "heat_map"),
+    image: drawPixels("image", "image"),
   };
 }
