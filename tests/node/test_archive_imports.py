@@ -67,7 +67,7 @@ def archive(tmp_path: Path) -> Path:
             written.writestr(name, text)
     namespace: dict[str, Any] = {}
     exec((LOADER / "bundle.py").read_text(), namespace)
-    made.write_bytes(namespace["bundle"](str(source), str(made)))
+    made.write_bytes(namespace["bundle"](str(source), str(made), None, [], {}))
     return made
 
 
