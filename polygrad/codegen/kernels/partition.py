@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from polygrad.codegen.kernels.division import axes_of, divide_loop
 from polygrad.codegen.kernels.kernel_opt import AxisId, KernelContext, KernelOpt, Kind, Proposal
 from polygrad.codegen.opts import cost
-from polygrad.codegen.opts.partition import changes
+from polygrad.codegen.opts.partition import divisions
 from polygrad.errors import OptError
 from polygrad.helpers import prod
 from polygrad.schedule.kernel_info import NestInfo, kernel_info
@@ -29,10 +29,7 @@ def propose_partition(call: KernelCall, context: KernelContext) -> Iterator[Prop
     nest = info.only_nest
     if nest is None or not info.is_static or nest.is_in_place:
         return
-    for r in nest.parallel:
-        if any(r not in total.outer for total in nest.sums):
-            continue
-        bounds = changes(nest.node, r)
+    for r, bounds in divisions(nest):
         if len(bounds) >= context.least(cost.MAX_PARTS):
             yield Proposal(KernelOpt(Kind.PARTITION, (), (r.arg.id,), bounds), _pays(nest, r, bounds))
             return

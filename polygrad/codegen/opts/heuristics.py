@@ -17,7 +17,7 @@ from polygrad.codegen.opts.decisions import stage_of as _stage
 from polygrad.codegen.opts.gpu_heuristics import WORKGROUP_DECISIONS
 from polygrad.codegen.opts.loops import mergeable, stage_filled_over
 from polygrad.codegen.opts.opt import Opt, OptKind, apply
-from polygrad.codegen.opts.partition import changes
+from polygrad.codegen.opts.partition import divisions
 from polygrad.codegen.opts.split import substituted
 from polygrad.codegen.opts.stage import loops_around, nests_of, nodes_of
 from polygrad.codegen.opts.tensor_core_heuristics import tensor_core_products
@@ -87,16 +87,11 @@ def _partitions(kernel: UOp, target: Target) -> Decisions:
 
 
 def _partition(nest: UOp, max_new_nests: int) -> tuple[UOp, tuple[int, ...]] | None:
-    """A loop to divide, and the places, for up to `max_new_nests` more nests. A loop with a sum outside of it
-    is left whole, because each part would compute the sum again."""
+    """A loop to divide, and the places, for up to `max_new_nests` more nests."""
     info = nest_info(nest)
     if info.is_in_place:
         return None
-    for r in info.parallel:
-        if not r.src[0].is_const or any(r not in total.outer for total in info.sums):
-            continue
-        if not (bounds := changes(nest, r)):
-            continue
+    for r, bounds in divisions(info):
         sizes = [b - a for a, b in itertools.pairwise((0, *bounds, r.src[0].arg))]
         is_copied_row = not info.sums and r.src[0].arg >= cost.MIN_COPIED_ROW
         smallest = max(sizes) if is_copied_row or _looks_beyond(nest, r) else min(sizes)

@@ -12,6 +12,7 @@ beyond it.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 from polygrad.codegen.opts.loops import nest_of, replace_loops, require_any_order
 from polygrad.codegen.opts.split import overlaps, renamed_ranges
@@ -19,7 +20,7 @@ from polygrad.codegen.opts.tile import is_bound
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.helpers import ceildiv
-from polygrad.schedule.kernel_info import nest_info
+from polygrad.schedule.kernel_info import NestInfo, nest_info
 from polygrad.uop.linear import linear_terms, sum_bounds
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -54,6 +55,15 @@ def changes(nest: UOp, r: UOp) -> tuple[int, ...]:
     size = r.src[0].arg
     comparisons = (n for n in nest.toposort() if n.op is Ops.CMPLT and r in n.ranges)
     return tuple(sorted({p for n in comparisons for p in _changes_at(n, r) if 0 < p < size}))
+
+
+def divisions(info: NestInfo) -> Iterator[tuple[UOp, tuple[int, ...]]]:
+    """The loops of constant size that may be divided where conditions change, and the values at which these
+    do. A loop with a sum outside of it is left whole, because each part would compute the sum again."""
+    for r in info.parallel:
+        if r.src[0].is_const and all(r in total.outer for total in info.sums):
+            if bounds := changes(info.node, r):
+                yield r, bounds
 
 
 def _changes_at(comparison: UOp, r: UOp) -> tuple[int, ...]:

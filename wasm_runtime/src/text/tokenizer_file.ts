@@ -44,8 +44,12 @@ export function readTokenizerFile(bytes: Uint8Array): TokenizerFile {
       "tokenizer: expected one for JavaScript, got one for Python: export the model on WASM",
     );
   }
-  if (isFile(file)) return file as TokenizerFile;
-  throw new ProgramError("tokenizer: a part is missing or is not what it has to be: the file is damaged");
+  const parts = isObject(file) ? file : {};
+  const wrong = Object.entries(PARTS).find(([name, check]) => !check(parts[name]));
+  if (wrong === undefined) return file as TokenizerFile;
+  throw new ProgramError(
+    `tokenizer: ${wrong[0]} is missing, or is not what it has to be: the file is damaged`,
+  );
 }
 
 // --- what each part has to be
@@ -97,7 +101,7 @@ function isDecoder(value: unknown, depth: number): boolean {
 const isWord: Check = (value) => Array.isArray(value) && isText(value[0]) && isNumber(value[1]);
 const isMerge: Check = (value) => isText(value) || listOf(isText)(value);
 
-const isFile = fields({
+const PARTS: Readonly<Record<string, Check>> = {
   tokenizer: fields({
     added_tokens: listOf(
       fields({
@@ -117,4 +121,4 @@ const isFile = fields({
   cleans_up: isFlag,
   single: listOf(fields({ ids: listOf(isCount), sequence: (value) => value === null || isCount(value) })),
   javascript: fields({ model: isObject }),
-});
+};
