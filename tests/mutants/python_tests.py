@@ -52,7 +52,10 @@ def enter_tree(tree: Path) -> None:
     sys.path[:] = [str(tree), *(p for p in sys.path if p not in own)]
     temporary = tree.parent / "temporary"
     temporary.mkdir(exist_ok=True)
+    # Bytecode of a mutant would be taken for its module's where size and second are the same.
+    sys.dont_write_bytecode = True
     os.environ |= {
+        "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": str(tree),
         "POLYGRAD_CACHE": "off",
         "TMPDIR": str(temporary),
