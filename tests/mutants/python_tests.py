@@ -3,8 +3,8 @@
 The tests are collected once. A mutant is a fork of that process in which the changed function has its new
 code, and which runs tests until one fails: those first whose names are like the function's or the module's.
 Where the code of a module changes, which runs when it is imported, a process imports all modules anew, and
-collects the files of tests that are most like it. A test that fails is tried without the change, too. Nothing
-compiled is kept from one mutant to the next (`POLYGRAD_CACHE=off`).
+collects the files of tests that are most like it, then others. A test that fails is tried without the change,
+too. Nothing compiled is kept from one mutant to the next (`POLYGRAD_CACHE=off`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _PROGRAMS = (
     "node",
     "serve",
 )
-_ANEW = 6  # files of tests for a mutant that needs all modules anew
+_AT_ONCE = 6  # files of tests that are collected for a mutant that needs all modules anew
 
 
 def enter_tree(tree: Path) -> None:
@@ -156,7 +156,8 @@ def collect(tree: Path, paths: Iterable[str], use: Callable[[Collection], object
     """Collect tests, import polygrad for it, and `use` them; how that failed, if it did."""
     first = _FirstFailure(Path(f"{tree}.current"))
     status = pytest.main([*_ARGUMENTS, *paths], plugins=[first, _Use(tree, use)])
-    return first.failed or ("" if status == pytest.ExitCode.OK else f"{tree}: pytest ends with {status}")
+    is_good = status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    return first.failed or ("" if is_good else f"{tree}: pytest ends with {status}")
 
 
 class _Judge:
@@ -191,8 +192,9 @@ class _Judge:
 
 
 def _try_anew(judge: _Judge, m: Mutant, files: dict[Path, str]) -> str:
-    """Collect the files that are most like a mutant, in a process that imports all modules."""
-    like = sorted(files, key=lambda f: -likeness(m, f, files[f]))[:_ANEW]
+    """Collect some files after others, those first that are most like a mutant, in a process that imports
+    all modules."""
+    in_order = sorted(files, key=lambda f: (-likeness(m, f, files[f]), -judge.kills[f]))
 
     def run(paths: Iterable[str], without: Container[str]) -> str:
         failures = []
@@ -202,7 +204,14 @@ def _try_anew(judge: _Judge, m: Mutant, files: dict[Path, str]) -> str:
 
         return collect(judge.tree, paths, use) or failures[0]
 
-    return judge.judge(m, lambda without: run(map(str, like), without), lambda test: run([test], ()))
+    def run_some(without: Container[str]) -> str:
+        for i in range(0, len(in_order), _AT_ONCE):
+            failed = run(map(str, in_order[i : i + _AT_ONCE]), without)
+            if failed or time.process_time() > judge.seconds:
+                return failed
+        return ""
+
+    return judge.judge(m, run_some, lambda test: run([test], ()))
 
 
 def _try_collected(

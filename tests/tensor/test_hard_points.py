@@ -120,6 +120,13 @@ def test_tanh_within_4_ulp_and_at_most_1(device: str, dtype: Any) -> None:
         assert errors.max() <= 4 and got.max() <= 1, f"{errors.max()} ulp at {x[errors.argmax()]!r}"
 
 
+@pytest.mark.parametrize("n", [0, 2, 3, 4, 5])  # torch's trigamma, n = 1, has nine digits
+def test_polygamma_of_float64_is_torchs(n: int) -> None:
+    x = np.concatenate([np.linspace(-2.9, 3, 117), np.geomspace(3, 1e6, 60)])
+    expected = torch.polygamma(n, torch.from_numpy(x)).numpy()
+    np.testing.assert_allclose(Tensor(x).polygamma(n).numpy(), expected, rtol=2e-12, atol=1e-14)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_tanh_of_16_bits_is_that_of_float32_rounded(dtype: str) -> None:
     x = Tensor(np.linspace(-6, 6, 999, dtype=np.float32)).cast(dtype).realize()

@@ -215,6 +215,7 @@ def test_bernoulli_draws_with_the_given_probability(device: str) -> None:
     [
         (lambda x: x.t(), ShapeError),
         (lambda x: x.movedim((0, 0), (1, 2)), ArgumentError),
+        (lambda x: x.movedim((0, 1), (1,)), ArgumentError),
         (lambda x: x.movedim(3, 0), AxisError),
         (lambda x: x.narrow(1, 2, 3), ShapeError),
         (lambda x: x.select(1, 4), AxisError),
