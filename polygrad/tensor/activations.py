@@ -176,7 +176,7 @@ class ActivationsMixin(ReduceMixin):
         """
         x = self * beta
         # at 0 the maximum has the gradient 1/2 and the magnitude 0, so the sum is right there
-        return (x.maximum(0.0) + x.abs()._exp_of_multiple(-1.0).log1p()) * (1 / beta)
+        return (x.maximum(0.0) + x.abs()._exp_of_multiple(-1.0, nonpositive=True).log1p()) * (1 / beta)
 
     def mish(self) -> Self:
         """self * tanh(softplus(self)).
@@ -254,7 +254,7 @@ class ActivationsMixin(ReduceMixin):
         [0.5, 0.5]
         """
         x = self._softmax_input(dtype)
-        e = x._in_accumulation_dtype()._subtract_max(axis).exp()
+        e = x._in_accumulation_dtype()._subtract_max(axis)._exp_of_multiple(1.0, nonpositive=True)
         return x._in_result_dtype(e * e.sum(axis, keepdim=True).reciprocal())
 
     def log_softmax(self, axis: Axes = -1, dtype: DTypeLike | None = None) -> Self:
@@ -265,7 +265,8 @@ class ActivationsMixin(ReduceMixin):
         """
         x = self._softmax_input(dtype)
         logits = x._in_accumulation_dtype()._subtract_max(axis)
-        return x._in_result_dtype(logits - logits.exp().sum(axis, keepdim=True).log())
+        total = logits._exp_of_multiple(1.0, nonpositive=True).sum(axis, keepdim=True)
+        return x._in_result_dtype(logits - total.log())
 
     def softmin(self, axis: Axes = -1, dtype: DTypeLike | None = None) -> Self:
         """softmax of -self.

@@ -130,10 +130,12 @@ class ExponentialMixin(RoundingMixin):
         """
         return self._exp_of_multiple(1.0)
 
-    def _exp_of_multiple(self, factor: float) -> Self:
-        """exp(factor * self), by one product, which optimised kernels compute with extra digits."""
+    def _exp_of_multiple(self, factor: float, nonpositive: bool = False) -> Self:
+        """exp(factor * self), by one product, which optimised kernels compute with extra digits.
+        `nonpositive`: the product is at most 0, or NaN."""
         a = self._in_accumulation_floats().uop
-        power = UOp(Ops.EXP2, a.dtype, (a * (factor * _PER_LN2),), Exponent.SCALED)
+        fact = Exponent.NONPOSITIVE if nonpositive else Exponent.SCALED
+        power = UOp(Ops.EXP2, a.dtype, (a * (factor * _PER_LN2),), fact)
         return self._with(power.cast(promote_float(self.dtype)))
 
     def log2(self) -> Self:

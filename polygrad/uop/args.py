@@ -113,6 +113,8 @@ class Exponent(IntEnum):
 
     # x * c, which is not rounded: c has more digits than its dtype, as in `exp`. Other products are rounded.
     SCALED = 0
+    # such a product that is at most 0, or NaN, as in `softmax`
+    NONPOSITIVE = 1
 
     __hash__ = int.__hash__
 

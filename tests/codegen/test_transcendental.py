@@ -140,6 +140,35 @@ def test_exp2_of_a_product_within_2_ulp(name: str, dtype: DType, fused: bool) ->
         )
 
 
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_exp2_of_a_nonpositive_product_has_the_bits_of_any_product(
+    name: str, dtype: DType, fused: bool
+) -> None:
+    """Subnormal results, 0 and NaN, too; in fewer operations, unless the product itself is exact."""
+    c, reach = PRODUCTS[name]
+    generator = np.random.default_rng(5)
+    kind, _ = FLOATS[dtype]
+    reach = reach if dtype is dtypes.float32 else 8 * reach
+    magnitudes = [generator.uniform(0, a, 100_000).astype(kind) for a in (1, reach, 2 * reach)]
+    ends = np.array([0.0, 1e-30, 1e30, np.inf, np.nan, np.finfo(kind).tiny, np.finfo(kind).max], kind)
+    x = np.concatenate([*magnitudes, ends]) * kind(-math.copysign(1.0, c))
+    argument = UOp(Ops.PARAM, dtype, (), Param(0, 1))
+    table = decompose(Target("test", fma=fused, scalar_fma=fused), True)
+    forms = [
+        graph_rewrite(UOp(Ops.EXP2, dtype, (argument * c,), fact), table)
+        for fact in (Exponent.SCALED, Exponent.NONPOSITIVE)
+    ]
+    any_product, nonpositive = forms
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(
+            evaluate(nonpositive, {argument: x}), evaluate(any_product, {argument: x})
+        )
+    if math.frexp(c)[0] != 0.5:
+        assert len(nonpositive.toposort()) < len(any_product.toposort())
+
+
 def test_log2_of_every_float32_from_half_to_two_within_2_ulp() -> None:
     ends = np.array([0.5, 2.0], np.float32).view(np.int32)
     for start in range(ends[0], ends[1], 1 << 22):

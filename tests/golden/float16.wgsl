@@ -263,65 +263,55 @@ fn softmax(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocatio
   let x7: f32 = shared0[0];
   let x8: f32 = f32(x0) - x7;
   let x9: f32 = f32(x1) - x7;
-  let x10: f32 = select(x8, -175.8861f, x8 < -175.8861f);
-  let x11: f32 = select(x9, -175.8861f, x9 < -175.8861f);
-  let x12: f32 = select(x10, 89.415985f, 89.415985f < x10);
-  let x13: f32 = select(x11, 89.415985f, 89.415985f < x11);
-  let x14: f32 = x12 * 1.442695f + 12583166.0f;
-  let x15: f32 = x13 * 1.442695f + 12583166.0f;
-  let x16: u32 = bitcast<u32>(x14);
-  let x17: u32 = bitcast<u32>(x15);
-  let x18: u32 = x16 >> 1u;
-  let x19: u32 = x17 >> 1u;
-  let x20: f32 = as_rounded(x14) - 12583166.0f;
-  let x21: f32 = as_rounded(x15) - 12583166.0f;
-  let x22: f32 = (as_rounded(x12 - x20 * 0.69314575f) - x20 * 1.4286068e-06f) * 1.442695f;
-  let x23: f32 = (as_rounded(x13 - x21 * 0.69314575f) - x21 * 1.4286068e-06f) * 1.442695f;
-  let x24: f32 = ((0.00015453163f * x22 + 0.0013390863f) * x22 + 0.009618083f) * x22 + 0.05550357f;
-  let x25: f32 = ((0.00015453163f * x23 + 0.0013390863f) * x23 + 0.009618083f) * x23 + 0.05550357f;
-  let x26: f32 = (((x24 * x22 + 0.2402265f) * x22 + 0.6931472f) * x22 + 1.0f) * bitcast<f32>(x18 << 23u);
-  let x27: f32 = (((x25 * x23 + 0.2402265f) * x23 + 0.6931472f) * x23 + 1.0f) * bitcast<f32>(x19 << 23u);
-  let x28: f32 = x26 * bitcast<f32>((x16 - x18) << 23u) + x27 * bitcast<f32>((x17 - x19) << 23u);
-  shared1[l0] = x28;
+  let x10: f32 = select(x8, -110.73026f, x8 < -110.73026f);
+  let x11: f32 = select(x9, -110.73026f, x9 < -110.73026f);
+  let x12: f32 = x10 * 1.442695f + 12583072.0f;
+  let x13: f32 = x11 * 1.442695f + 12583072.0f;
+  let x14: f32 = as_rounded(x12) - 12583072.0f;
+  let x15: f32 = as_rounded(x13) - 12583072.0f;
+  let x16: f32 = (as_rounded(x10 - x14 * 0.69314575f) - x14 * 1.4286068e-06f) * 1.442695f;
+  let x17: f32 = (as_rounded(x11 - x15 * 0.69314575f) - x15 * 1.4286068e-06f) * 1.442695f;
+  let x18: f32 = ((0.00015453163f * x16 + 0.0013390863f) * x16 + 0.009618083f) * x16 + 0.05550357f;
+  let x19: f32 = ((0.00015453163f * x17 + 0.0013390863f) * x17 + 0.009618083f) * x17 + 0.05550357f;
+  let x20: f32 = (((x18 * x16 + 0.2402265f) * x16 + 0.6931472f) * x16 + 1.0f) * bitcast<f32>(bitcast<u32>(x12) << 23u);
+  let x21: f32 = (((x19 * x17 + 0.2402265f) * x17 + 0.6931472f) * x17 + 1.0f) * bitcast<f32>(bitcast<u32>(x13) << 23u);
+  shared1[l0] = x20 * 1.1641532e-10f + x21 * 1.1641532e-10f;
   workgroupBarrier();
-  let x29: f32 = shared1[l0] + shared1[p1];
+  let x22: f32 = shared1[l0] + shared1[p1];
   if (m0) {
-    shared1[l0] = x29;
+    shared1[l0] = x22;
   }
   workgroupBarrier();
-  let x30: f32 = shared1[l0] + shared1[p2];
+  let x23: f32 = shared1[l0] + shared1[p2];
   if (m1) {
-    shared1[l0] = x30;
+    shared1[l0] = x23;
   }
   workgroupBarrier();
-  let x31: f32 = shared1[l0] + shared1[p3];
+  let x24: f32 = shared1[l0] + shared1[p3];
   if (m2) {
-    shared1[l0] = x31;
+    shared1[l0] = x24;
   }
   workgroupBarrier();
-  let x32: f32 = shared1[l0] + shared1[p4];
+  let x25: f32 = shared1[l0] + shared1[p4];
   if (m3) {
-    shared1[l0] = x32;
+    shared1[l0] = x25;
   }
   workgroupBarrier();
-  let x33: f32 = shared1[l0] + shared1[p5];
+  let x26: f32 = shared1[l0] + shared1[p5];
   if (m4) {
-    shared1[l0] = x33;
+    shared1[l0] = x26;
   }
   workgroupBarrier();
-  let x34: f32 = 1.0f / shared1[0];
+  let x27: f32 = 1.0f / shared1[0];
   for (var i0: i32 = 0; i0 < 2; i0++) {
     let p6: i32 = p0 + (i0 << 5u);
-    let x35: f32 = f32(data1[p6]) - x7;
-    let x36: f32 = select(x35, -175.8861f, x35 < -175.8861f);
-    let x37: f32 = select(x36, 89.415985f, 89.415985f < x36);
-    let x38: f32 = x37 * 1.442695f + 12583166.0f;
-    let x39: u32 = bitcast<u32>(x38);
-    let x40: u32 = x39 >> 1u;
-    let x41: f32 = as_rounded(x38) - 12583166.0f;
-    let x42: f32 = (as_rounded(x37 - x41 * 0.69314575f) - x41 * 1.4286068e-06f) * 1.442695f;
-    let x43: f32 = ((0.00015453163f * x42 + 0.0013390863f) * x42 + 0.009618083f) * x42 + 0.05550357f;
-    let x44: f32 = (((x43 * x42 + 0.2402265f) * x42 + 0.6931472f) * x42 + 1.0f) * bitcast<f32>(x40 << 23u);
-    data0[p6] = f16(x44 * bitcast<f32>((x39 - x40) << 23u) * x34);
+    let x28: f32 = f32(data1[p6]) - x7;
+    let x29: f32 = select(x28, -110.73026f, x28 < -110.73026f);
+    let x30: f32 = x29 * 1.442695f + 12583072.0f;
+    let x31: f32 = as_rounded(x30) - 12583072.0f;
+    let x32: f32 = (as_rounded(x29 - x31 * 0.69314575f) - x31 * 1.4286068e-06f) * 1.442695f;
+    let x33: f32 = ((0.00015453163f * x32 + 0.0013390863f) * x32 + 0.009618083f) * x32 + 0.05550357f;
+    let x34: f32 = (((x33 * x32 + 0.2402265f) * x32 + 0.6931472f) * x32 + 1.0f) * bitcast<f32>(bitcast<u32>(x30) << 23u);
+    data0[p6] = f16(x34 * 1.1641532e-10f * x27);
   }
 }

@@ -114,13 +114,15 @@ without_float64 = PatternMatcher([
 
 
 def _products(fused: bool) -> PatternMatcher:
-    def of_product(x: UOp, c: UOp) -> UOp | None:
+    def of_product(x: UOp, c: UOp, u: UOp) -> UOp | None:
         ordinary = math.isfinite(c.arg) and 2.0**-20 < abs(c.arg) < 2.0**20
-        return transcendental.lean_exp2_of_product(x, c.arg, fused) if ordinary else None
+        if u.arg is None or not ordinary:
+            return None
+        return transcendental.lean_exp2_of_product(x, c.arg, fused, u.arg is Exponent.NONPOSITIVE)
 
     return PatternMatcher([
         # 2^(x * c), with all digits of c
-        (UPat(Ops.EXP2, _SINGLE, (_op(Ops.MUL, _x, _c),), Exponent.SCALED), of_product),
+        (UPat(Ops.EXP2, _SINGLE, (_op(Ops.MUL, _x, _c),), name="u"), of_product),
     ])  # fmt: skip
 
 

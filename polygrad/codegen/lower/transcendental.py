@@ -149,34 +149,43 @@ def lean_exp2(d: UOp, fused: bool = False, remainder: UOp | None = None) -> UOp:
     f = _FORMATS[d.dtype]
     lower, upper = _exponents(f)
     x = _clamp(d, lower if remainder is None else lower + 1.0, upper)
-    shifted, magic = _shift(x if remainder is None else x + remainder, f)
+    magic = _magic(2 * f.bias, f, d.dtype)
+    shifted = (x if remainder is None else x + remainder) + magic
     s = _sub(x, _sub(shifted, magic))
     s = s if remainder is None else s + remainder
     return _scaled_exp2(s, shifted, f, fused)
 
 
-def lean_exp2_of_product(x: UOp, c: float, fused: bool = False) -> UOp:
+def lean_exp2_of_product(x: UOp, c: float, fused: bool = False, nonpositive: bool = False) -> UOp:
     """2^(x c) for a constant c as it was written, of more digits than the dtype has: `exp` is 2^(x log2 e).
 
     The product determines the nearest integer only. The remainder is not that of the rounded product, whose
     error would grow with x: two fused operations subtract from x c or, where nothing fuses, Cody and Waite's
-    reduction, whose products are exact, subtracts from x.
+    reduction, whose products are exact, subtracts from x. `nonpositive`: x c is at most 0 or NaN, for which
+    the result has the same bits in fewer operations.
     """
     f, dtype = _FORMATS[x.dtype], x.dtype
     head, tail = _in_two(c, f)
     if tail == 0 and math.frexp(c)[0] in (0.5, -0.5):
         return lean_exp2(x * c, fused)  # the product of a power of two is exact
-    lower, upper = sorted(limit / head for limit in _exponents(f))
-    x = _clamp(x, lower, upper)
-    shifted, magic = _shift(x * head, f)
+    if nonpositive:
+        offset = _nonpositive_offset(f)
+        bound = UOp.const(dtype, rounded(dtype, (0.25 - offset) / head))
+        x = _where(x < bound, bound, x) if head > 0 else _where(bound < x, bound, x)
+    else:
+        offset = 2 * f.bias
+        x = _clamp(x, *sorted(limit / head for limit in _exponents(f)))
+    magic = _magic(offset, f, dtype)
     if fused:
+        shifted = UOp(Ops.MULACC, dtype, (x, UOp.const(dtype, head), magic))
         s = UOp(Ops.MULACC, dtype, (x, UOp.const(dtype, head), _sub(magic, shifted)))
         s = s if tail == 0 else UOp(Ops.MULACC, dtype, (x, UOp.const(dtype, tail), s))
     else:
+        shifted = x * head + magic
         whole = _sub(shifted, magic)
         step, step_tail = _inverse_in_two(c, f)
         s = _sub(_sub(x, whole * step), whole * step_tail) * c
-    return _scaled_exp2(s, shifted, f, fused)
+    return (_rescaled_exp2 if nonpositive else _scaled_exp2)(s, shifted, f, fused)
 
 
 def _exponents(f: _Format) -> tuple[float, float]:
@@ -195,10 +204,9 @@ def _clamp(x: UOp, lower: float, upper: float) -> UOp:
     return _where(high < x, high, x)
 
 
-def _shift(d: UOp, f: _Format) -> tuple[UOp, UOp]:
-    """d + m, whose low bits are 2 bias and the integer nearest to d, and m."""
-    magic = UOp.const(d.dtype, 1.5 * 2.0 ** (f.digits - 1) + 2 * f.bias)
-    return d + magic, magic
+def _magic(offset: int, f: _Format, dtype: DType) -> UOp:
+    """m for which the low bits of d + m are an even offset and the integer nearest to d."""
+    return UOp.const(dtype, 1.5 * 2.0 ** (f.digits - 1) + offset)
 
 
 def _scaled_exp2(s: UOp, shifted: UOp, f: _Format, fused: bool) -> UOp:
@@ -211,6 +219,22 @@ def _scaled_exp2(s: UOp, shifted: UOp, f: _Format, fused: bool) -> UOp:
     half = bits >> 1
     first, second = ((n << shift).bitcast(s.dtype) for n in (half, _sub(bits, half)))
     return _polynomial(s, f.exp2, fused) * first * second
+
+
+def _rescaled_exp2(s: UOp, shifted: UOp, f: _Format, fused: bool) -> UOp:
+    """2^s times 2 to the integer n <= 0, whose sum with an offset is in the low bits of `shifted`.
+
+    One power has these bits as its exponent; the other is a constant, so that subnormal results are rounded
+    once.
+    """
+    power = (shifted.bitcast(f.unsigned) << (f.digits - 1)).bitcast(s.dtype)
+    return _polynomial(s, f.exp2, fused) * power * 2.0 ** (f.bias - _nonpositive_offset(f))
+
+
+def _nonpositive_offset(f: _Format) -> int:
+    """Added to the exponent of any power of two from the least subnormal number to 1, this is the exponent of
+    a normal number as its bits are."""
+    return f.bias + f.rescale + 1
 
 
 _LOG2_E = Fraction(0xB8AA3B295C17F0BBBE87FED0691D3E88EB57, 1 << 143)
