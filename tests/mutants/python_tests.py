@@ -4,7 +4,7 @@ The tests are collected once. A mutant is a fork of that process in which the ch
 code, and which runs tests until one fails: those first whose names are like the function's or the module's.
 Where the code of a module changes, which runs when it is imported, a process imports all modules anew, and
 collects the files of tests that are most like it, then others. A test that fails is tried without the change,
-too. Nothing compiled is kept from one mutant to the next (`POLYGRAD_CACHE=off`).
+too. What is compiled is kept by a digest of the tree's code, so that no mutant finds what another compiled.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import pytest
 from mutants.change import Mutant, Note
 from mutants.forks import in_fork
 from mutants.new_code import Codes, functions_of, new_codes, replace_codes
-from mutants.tree import changed
+from mutants.tree import ROOT, changed
 
 _IMPORTED = ("numpy", "torch", "hypothesis", "llvmlite.binding", "wasmtime", "safetensors")
 # WEBGPU has threads, which do not survive a fork.
@@ -57,7 +57,7 @@ def enter_tree(tree: Path) -> None:
     os.environ |= {
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": str(tree),
-        "POLYGRAD_CACHE": "off",
+        "POLYGRAD_CACHE": str(ROOT / "build" / "mutants" / "cache"),
         "TMPDIR": str(temporary),
         "DEVICE": "CPU",
     }
@@ -221,6 +221,8 @@ def _try_collected(
 
     def run(without: Container[str]) -> str:
         replace_codes(functions, codes)
+        if (cache := sys.modules.get("polygrad.engine.cache")) is not None:
+            cache.code_digest.cache_clear()
         return c.run(c.in_order(m, without, judge.kills), judge.seconds)
 
     def run_one(test: str) -> str:
