@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections.abc import Callable
 
 import pytest
 
-from polygrad import Tensor, TinyJit
+from polygrad import Tensor, TinyJit, nn
 from polygrad.errors import CaptureError
 
 pytestmark = pytest.mark.usefixtures("default_device")
@@ -91,3 +92,44 @@ def test_without_a_loop_it_reads_at_once(device: str) -> None:
     with pytest.raises(StopIteration) as done:
         (Tensor([1.0, 2.0]) + 1).data_async().send(None)
     assert done.value.value.tolist() == [2.0, 3.0]
+
+
+def test_steps_in_a_thread_train_as_they_do_without_one(device: str) -> None:
+    """Training mode is a thread's, so the step sets it; other tasks go on."""
+    batches = [Tensor([[1.0, float(i)]]).realize() for i in range(5)]
+
+    def new_step() -> tuple[Tensor, Callable[..., Tensor]]:
+        Tensor.manual_seed(3)
+        weight = Tensor([[0.5, -0.25], [0.125, 1.0]], requires_grad=True)
+        optimizer = nn.optim.SGD([weight], lr=0.1)
+
+        @TinyJit
+        @Tensor.train()
+        def step(x: Tensor) -> Tensor:
+            optimizer.zero_grad()
+            loss = ((x @ weight).dropout(0.5) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            return loss.realize()
+
+        return weight, step
+
+    async def in_threads() -> list[float]:
+        turns = 0
+
+        async def count_turns() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        counting = asyncio.ensure_future(count_turns())
+        weight, step = new_step()
+        losses = [(await asyncio.to_thread(step, x)).item() for x in batches]
+        counting.cancel()
+        assert turns > len(batches)
+        return losses + weight.flatten().tolist()
+
+    weight, step = new_step()
+    losses = [step(x).item() for x in batches]
+    assert asyncio.run(in_threads()) == losses + weight.flatten().tolist()
