@@ -30,9 +30,7 @@ from tqdm import tqdm
 
 from mutants.change import Change, Mutant
 from mutants.languages import LANGUAGES, Language
-from mutants.tree import ROOT, make_tree
-
-FOLDER = ROOT / "build" / "mutants"
+from mutants.tree import BUILD, ROOT, make_tree
 
 
 @dataclass
@@ -100,8 +98,8 @@ def main() -> int:
     language = LANGUAGES[options.language]
     mutants = sample(language, options.seed, options.count)
     digest = hashlib.sha256(repr(mutants).encode()).hexdigest()[:12]
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    kept = FOLDER / f"{options.language}-{options.seed}-{digest}.jsonl"
+    BUILD.mkdir(parents=True, exist_ok=True)
+    kept = BUILD / f"{options.language}-{options.seed}-{digest}.jsonl"
     done = {r.number: r for r in read(kept)}
     if not options.show:
         again = [m for m in mutants if m.number not in done or (options.again and not done[m.number].killed)]

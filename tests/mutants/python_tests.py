@@ -1,21 +1,20 @@
 """Whether a quick test notices a change of Python.
 
 The tests are collected once. A mutant is a fork of that process in which the changed function has its new
-code, and which runs tests until one fails: those first whose names are like the function's or the module's.
-Where the code of a module changes, which runs when it is imported, a process imports all modules anew, and
-collects the files of tests that are most like it, then others. A test that fails is tried without the change,
-too. What is compiled is kept by a digest of the tree's code, so that no mutant finds what another compiled.
+code, and which runs tests until one fails, those first that run the function (`traces.py`). Where the code of
+a module changes, which runs when it is imported, a process imports all modules anew, and collects some tests
+after others. A test that fails is tried without the change, too. What is compiled is kept by a digest of the
+tree's code, so that no mutant finds what another compiled.
 """
 
 from __future__ import annotations
 
 import importlib
+import itertools
 import os
 import random
-import re
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,8 @@ import pytest
 from mutants.change import Mutant, Note
 from mutants.forks import in_fork
 from mutants.new_code import Codes, functions_of, new_codes, replace_codes
-from mutants.tree import ROOT, changed
+from mutants.traces import Traces, digest_of, trace
+from mutants.tree import BUILD, changed
 
 _IMPORTED = ("numpy", "torch", "hypothesis", "llvmlite.binding", "wasmtime", "safetensors")
 # WEBGPU has threads, which do not survive a fork.
@@ -43,7 +43,8 @@ _PROGRAMS = (
     "node",
     "serve",
 )
-_AT_ONCE = 6  # files of tests that are collected for a mutant that needs all modules anew
+_AT_ONCE = 30  # tests that are collected for a mutant that needs all modules anew
+_TRACED = 900.0  # seconds of a processor for traces
 
 
 def enter_tree(tree: Path) -> None:
@@ -57,7 +58,7 @@ def enter_tree(tree: Path) -> None:
     os.environ |= {
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONPATH": str(tree),
-        "POLYGRAD_CACHE": str(ROOT / "build" / "mutants" / "cache"),
+        "POLYGRAD_CACHE": str(BUILD / "cache"),
         "TMPDIR": str(temporary),
         "DEVICE": "CPU",
     }
@@ -71,14 +72,6 @@ def test_files(tree: Path) -> dict[Path, str]:
     """The text of each file of tests, by its path in a tree."""
     files = sorted(p.relative_to(tree) for p in (tree / "tests").rglob("test_*.py"))
     return {p: (tree / p).read_text(encoding="utf-8") for p in files if p.parts[1] not in _PROGRAMS}
-
-
-def likeness(m: Mutant, file: Path, text: str) -> int:
-    """How much a file of tests seems to be of a mutant's function: by its name, its folder, and its text."""
-    module = Path(m.path)
-    has_stem = (module.stem in file.stem) + (file.stem == f"test_{module.stem}")
-    has_name = re.search(rf"\b{re.escape(m.change.name.strip('_') or module.stem)}\b", text)
-    return 2 * has_stem + 2 * (file.parts[1] == module.parts[1]) + bool(has_name)
 
 
 class _FirstFailure:
@@ -104,31 +97,12 @@ class Collection:
     """A session of pytest that has collected its tests, in this process. Forks of it run some."""
 
     session: pytest.Session
-    files: dict[Path, str]
     current: Path  # a file that says which test runs
 
-    def in_order(self, m: Mutant, without: Container[str], kills: Counter[Path]) -> list[pytest.Item]:
-        """The tests: those first that seem to be of a function or of others of its module, then those of
-        files that have killed most. Otherwise at random, so that many kinds come early."""
-        rank = {f: (-likeness(m, f, text), -kills[f]) for f, text in self.files.items()}
-        items = [x for x in self.session.items if x.nodeid not in without]
-        random.Random(m.number).shuffle(items)
-        stem, source = Path(m.path).stem, Path(m.path).read_text(encoding="utf-8")
-        others = {x for x in re.findall(r"\bdef (\w+)", source) if len(x) > 3}
-        of_function, of_module = (
-            re.compile(f"(?<![a-z])({'|'.join(re.escape(x.strip('_')) for x in names)})(?![a-z])")
-            for names in ([m.change.name or stem], [stem, *others])
-        )
-
-        def order(item: pytest.Item) -> tuple[int, int]:
-            like, killing = rank.get(file_of(item.nodeid), (0, 0))
-            is_named = bool(of_function.search(item.name)) + bool(of_module.search(item.name))
-            return like - 2 * is_named, killing
-
-        return sorted(items, key=order)
-
-    def run(self, items: Sequence[pytest.Item], seconds: float) -> str:
+    def run(self, tests: Iterable[str], seconds: float) -> str:
         """The first test that fails, and how; nothing where all pass, or the time is over."""
+        by_name = {x.nodeid: x for x in self.session.items}
+        items = [by_name[x] for x in tests]
         first = _FirstFailure(self.current)
         self.session.config.pluginmanager.register(first)
         for item, following in zip(items, [*items[1:], None]):
@@ -138,17 +112,13 @@ class Collection:
         return first.failed
 
 
-def file_of(test: str) -> Path:
-    return Path(test.partition("::")[0])
-
-
 class _Use:
     def __init__(self, tree: Path, use: Callable[[Collection], object]) -> None:
         self._tree, self._use = tree, use
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        self._use(Collection(session, test_files(self._tree), Path(f"{self._tree}.current")))
+        self._use(Collection(session, Path(f"{self._tree}.current")))
         return True
 
 
@@ -165,7 +135,6 @@ class _Judge:
 
     def __init__(self, tree: Path, seconds: float) -> None:
         self.tree, self.seconds = tree, seconds
-        self.kills: Counter[Path] = Counter()
         self._good: set[str] = set()
         self._bad: set[str] = set()
 
@@ -187,35 +156,38 @@ class _Judge:
             if "::" in test and test not in self._good:
                 (self._bad if self._fork(lambda: run_one(test)) else self._good).add(test)  # noqa: B023
             if test not in self._bad:
-                self.kills[file_of(test)] += bool(failed)
                 return failed
 
 
-def _try_anew(judge: _Judge, m: Mutant, files: dict[Path, str]) -> str:
-    """Collect some files after others, those first that are most like a mutant, in a process that imports
-    all modules."""
-    in_order = sorted(files, key=lambda f: (-likeness(m, f, files[f]), -judge.kills[f]))
+def _try_anew(judge: _Judge, m: Mutant, tests: Sequence[str]) -> str:
+    """Collect some tests after others, in a process that imports all modules."""
 
-    def run(paths: Iterable[str], without: Container[str]) -> str:
+    def run(names: Sequence[str]) -> str:
         failures = []
 
         def use(c: Collection) -> None:
-            failures.append(c.run(c.in_order(m, without, judge.kills), judge.seconds))
+            failures.append(c.run(names, judge.seconds))
 
-        return collect(judge.tree, paths, use) or failures[0]
+        return collect(judge.tree, names, use) or failures[0]
 
     def run_some(without: Container[str]) -> str:
-        for i in range(0, len(in_order), _AT_ONCE):
-            failed = run(map(str, in_order[i : i + _AT_ONCE]), without)
+        names = [x for x in tests if x not in without]
+        for i in range(0, len(names), _AT_ONCE):
+            failed = run(names[i : i + _AT_ONCE])
             if failed or time.process_time() > judge.seconds:
                 return failed
         return ""
 
-    return judge.judge(m, run_some, lambda test: run([test], ()))
+    return judge.judge(m, run_some, lambda test: run([test]))
 
 
 def _try_collected(
-    judge: _Judge, m: Mutant, c: Collection, functions: list[FunctionType], codes: Codes
+    judge: _Judge,
+    m: Mutant,
+    tests: Sequence[str],
+    c: Collection,
+    functions: list[FunctionType],
+    codes: Codes,
 ) -> str:
     """Give the functions of a module their new code, where all tests are collected."""
 
@@ -223,32 +195,59 @@ def _try_collected(
         replace_codes(functions, codes)
         if (cache := sys.modules.get("polygrad.engine.cache")) is not None:
             cache.code_digest.cache_clear()
-        return c.run(c.in_order(m, without, judge.kills), judge.seconds)
+        return c.run([x for x in tests if x not in without], judge.seconds)
 
-    def run_one(test: str) -> str:
-        return c.run([x for x in c.session.items if x.nodeid == test], judge.seconds)
+    return judge.judge(m, run, lambda test: c.run([test], judge.seconds))
 
-    return judge.judge(m, run, run_one)
+
+def _traces(tree: Path, files: Iterable[Path]) -> Traces:
+    """Traces of the tests of a tree. They are kept."""
+    kept = BUILD / f"traces-{digest_of(tree)}.json"
+    if kept.exists():
+        return Traces.from_json(kept.read_text())
+
+    def work() -> str:
+        traces: list[Traces] = []
+
+        def use(c: Collection) -> None:
+            items = list(c.session.items)
+            random.Random(0).shuffle(items)
+            timely = itertools.takewhile(lambda _: time.process_time() < _TRACED, items)
+            traces.append(Traces([x.nodeid for x in items], [trace(x, tree) for x in timely]))
+
+        collect(tree, map(str, files), use)
+        return traces[0].to_json()
+
+    done = in_fork(work, 2 * _TRACED, tree)
+    if done.status != 0:
+        raise RuntimeError(f"the process that traces tests ends with {done.status}: see {tree}.log")
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(done.answer)
+    return Traces.from_json(done.answer)
 
 
 def try_mutants(tree: Path, mutants: Sequence[Mutant], seconds: float, note: Note) -> None:
     """Try mutants in a tree, each for `seconds` of a processor. What is tried is noted."""
     enter_tree(tree)
     judge, files = _Judge(tree, seconds), test_files(tree)
+    traces = _traces(tree, files)
     collected: list[tuple[Mutant, Codes]] = []
     for m in mutants:
         source = (tree / m.path).read_text(encoding="utf-8")
         codes = new_codes(f"{tree}/{m.path}", source, m.change.apply(source))
         if codes is None:
-            note(m, lambda m=m: _try_anew(judge, m, files))
+            note(m, lambda m=m: _try_anew(judge, m, traces.in_order(m, files)))
         else:
             collected.append((m, codes))
 
     def use(c: Collection) -> None:
         functions = functions_of(tree)
         for m, codes in collected:
-            of_module = functions[f"{tree}/{m.path}"]
-            note(m, lambda m=m, f=of_module, codes=codes: _try_collected(judge, m, c, f, codes))
+            of_module, tests = functions[f"{tree}/{m.path}"], traces.in_order(m, files)
+            note(
+                m,
+                lambda m=m, f=of_module, codes=codes, t=tests: _try_collected(judge, m, t, c, f, codes),
+            )
 
     if collected:
         collect(tree, map(str, files), use)

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from mutants.__main__ import Result, read, report, sample
-from mutants.change import Change
+from mutants.change import Change, Mutant
 from mutants.languages import LANGUAGES
 from mutants.python_changes import changes, is_valid
+from mutants.traces import Trace, Traces
 from mutants.tree import ROOT, changed, make_tree
 
 HERE = Path(__file__).parent
@@ -129,6 +130,27 @@ def test_the_last_result_of_a_mutant_counts(tmp_path: Path) -> None:
     assert read(tmp_path / "none") == [] and isinstance(results[0], Result)
 
 
+def test_tests_that_run_the_function_come_first() -> None:
+    f, g = ("polygrad/uop/a.py", 3), ("polygrad/uop/a.py", 9)
+    names = ["b[0]", "b[1]", "b[2]", "c", "like", "other", "third"]
+    tests = [f"tests/{'uop/test_a' if x == 'like' else 'nn/test_b'}.py::{x}" for x in names]
+    ran = {"b[0]": (0.2, {f}), "b[1]": (0.1, {f}), "c": (0.5, {f, g}), "other": (0.3, {g})}
+    traces = Traces(
+        tests, [Trace(t, ran[n][0], frozenset(ran[n][1])) for t, n in zip(tests, names) if n in ran]
+    )
+    traces = Traces.from_json(traces.to_json())
+    files = {Path("tests/uop/test_a.py"): "", Path("tests/nn/test_b.py"): ""}
+
+    def order(line: int) -> list[str]:
+        mutant = Mutant(1, "polygrad/uop/a.py", Change("constant", 0, 1, "2", 4, line, "f"))
+        return [x.partition("::")[2] for x in traces.in_order(mutant, files)]
+
+    assert order(3)[:5] == ["b[1]", "c", "b[0]", "b[2]", "like"]
+    assert order(9)[:3] == ["other", "c", "like"]
+    assert order(0)[:4] == ["b[1]", "other", "c", "b[0]"]  # the module's own code
+    assert sorted(order(0)) == sorted(names)
+
+
 # A tree with one module, and tests of which none is polygrad's.
 MODULE = """\
 from functools import cache
@@ -172,6 +194,7 @@ from mutants.change import Mutant
 from mutants.python_changes import changes
 python_tests._IMPORTED, forks._LONGEST, forks._SLOW = (), 2.0, 30
 tree, module = Path(sys.argv[1]), "polygrad/module.py"
+python_tests.BUILD = tree.parent / "kept"
 killed = {}
 def note(m, work):
     killed[f"{m.change.line} {m.change.text}"] = work()

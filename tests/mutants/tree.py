@@ -14,6 +14,7 @@ from pathlib import Path
 from mutants.change import Change
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+BUILD = ROOT / "build" / "mutants"  # what is kept from one run to the next
 
 
 def make_tree(folder: Path) -> Path:
