@@ -63,7 +63,7 @@ class Channel:
 
     def close(self) -> None:
         """The end of its input asks the process to end; what is busy or stuck is killed."""
-        assert self._process.stdin is not None
+        assert self._process.stdin is not None and self._process.stdout is not None
         self.closed = True
         try:
             self._process.stdin.close()
@@ -71,3 +71,4 @@ class Channel:
         except (BrokenPipeError, subprocess.TimeoutExpired):
             self._process.kill()
             self._process.wait()
+        self._process.stdout.close()

@@ -100,10 +100,12 @@ class Parts(NamedTuple):
 
 
 def sum_parts(terms: int, side_by_side: int, rule: Parts) -> range:
-    """The numbers of parts for a sum of so many terms if so many are side by side, the best one first."""
+    """The numbers of parts for a sum of so many terms if so many are side by side, the best one first. There
+    are fewer parts than terms."""
     if side_by_side >= rule.few:
         return range(0)
-    parts = min(rule.most, rule.wanted // side_by_side, max(rule.base, terms // rule.min_terms))
+    by_terms = min(max(rule.base, terms // rule.min_terms), terms - 1)
+    parts = min(rule.most, rule.wanted // side_by_side, by_terms)
     return range(parts, rule.least - 1, -1)
 
 
