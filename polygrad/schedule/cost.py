@@ -15,7 +15,7 @@ _RUN_COST = {
     Ops.EXP2: 20,
     Ops.LOG2: 25,
     Ops.SIN: 30,
-    Ops.POW: 90,
+    Ops.POW: 60,
     Ops.THREEFRY: 80,
     Ops.FDIV: 4,
     Ops.RECIPROCAL: 4,

@@ -7,6 +7,7 @@ import pytest
 from codegen.test_transcendental import FLOATS, HAS_WIDER, REASON, random_bits, ulps
 from codegen.vectorised import Array, evaluate
 
+from polygrad.codegen.lower import transcendental
 from polygrad.codegen.lower.decompose import decompose
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
@@ -55,6 +56,27 @@ def test_within_2_ulp(dtype: DType, fused: bool) -> None:
     errors = ulps(power(dtype, a, e, fused), expected)
     worst = errors.argmax()
     assert errors[worst] <= 2, f"{a[worst]!r} ** {e[worst]!r} is {errors[worst]} ulp off"
+
+
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_ordinary_powers_have_the_same_bits(dtype: DType, fused: bool) -> None:
+    kind, rng = FLOATS[dtype][0], np.random.default_rng(6)
+    a = np.concatenate([random_bits(dtype, 100_000), rng.uniform(0, 8, 100_000).astype(kind)])
+    e = rng.uniform(-400, 400, a.size).astype(kind)
+    base, exponent = argument(dtype, 0), argument(dtype, 1)
+    log = transcendental.log2_magnitude(base, fused)
+    values = {base: a, exponent: e}
+    got, ordinary = (
+        evaluate(decomposed(x, fused), values)
+        for x in transcendental.ordinary_power(base, exponent, log, fused)
+    )
+    expected = power(dtype, a, e, fused)
+    bits = FLOATS[dtype][1]
+    np.testing.assert_array_equal(got[ordinary].view(bits), expected[ordinary].view(bits))
+    limits = np.finfo(kind)
+    inside = (a >= limits.tiny) & (expected > 16 * limits.tiny) & (expected < limits.max / 16)
+    assert ordinary[inside].all() and not ordinary[~(a >= limits.tiny)].any()
 
 
 @pytest.mark.parametrize("fused", [False, True])

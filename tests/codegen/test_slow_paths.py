@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
 import numpy as np
@@ -70,7 +71,33 @@ def test_where_a_tile_has_no_lanes_one_value_at_a_time_has_the_long_reduction(
     )  # how many are far, or whether any is
 
 
-def test_a_kernel_without_a_sine_is_left_alone() -> None:
+@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_a_power_has_a_branch_for_special_cases(dtype: DType, fused: bool) -> None:
+    x = zeros(100).cast(dtype).contiguous().realize()
+    kernel = branch_slow_paths(before(x**x), fused)
+    verify(kernel.toposort(), "kernel")
+    assert not any(n.op is Ops.POW for n in kernel.toposort())
+    (loop,) = [n for n in kernel.toposort() if n.op is Ops.RANGE and not n.src[0].is_const]
+    assert loop.src[0].src[0].arg is Ops.MAX  # whether any power of the tile is special
+    inside = [n for n in kernel.toposort() if loop in n.ranges]
+    assert Ops.TRUNC in {n.op for n in inside}  # of exponents: only negative numbers need them
+    assert all(loop in n.ranges for n in kernel.toposort() if n.op is Ops.TRUNC)
+
+
+@pytest.mark.parametrize("power", [lambda x: x**2.5, lambda x: 3.0**x, lambda x: x**-7.0])
+def test_a_power_without_the_logarithm_of_a_value_has_no_branch(power: Callable[[Tensor], Tensor]) -> None:
+    kernel = before(power(zeros(100)))
+    assert branch_slow_paths(kernel, fused=True) is kernel
+
+
+def test_where_a_branch_saves_nothing_a_power_has_none() -> None:
+    x = zeros(100)
+    kernel = before(x**x)
+    assert branch_slow_paths(kernel, fused=True, serial=True) is kernel
+
+
+def test_a_kernel_without_a_sine_or_a_power_is_left_alone() -> None:
     kernel = before(zeros(100).exp().log())
     assert branch_slow_paths(kernel, fused=True) is kernel
 
@@ -86,6 +113,30 @@ def test_a_value_does_not_depend_on_its_neighbours(device: str, dtype: DType, n:
     )
     kept = np.arange(n) % 3 != 1
     np.testing.assert_array_equal(a[kept].view(np.int32), b[kept].view(np.int32))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("n", [1, 7, 64, 1000])
+def test_a_power_does_not_depend_on_its_neighbours(device: str, dtype: DType, n: int) -> None:
+    """The same bits among ordinary powers and among zeros, negative numbers, infinities and NaN."""
+    base, exponent = RNG.uniform(0.5, 4, n), RNG.uniform(-3, 3, n)
+    special = np.where(np.arange(n) % 3 == 1, RNG.choice([0.0, -2.0, np.inf, np.nan, 1e-30, 3e37], n), base)
+    found = []
+    for x in (base, special):
+        a, e = (Tensor(y.astype(np.float32), device=device).cast(dtype) for y in (x, exponent))
+        found.append((a**e).float().numpy())
+    kept = np.arange(n) % 3 != 1
+    np.testing.assert_array_equal(found[0][kept].view(np.int32), found[1][kept].view(np.int32))
+
+
+def test_powers_in_sums_and_behind_one_another(device: str) -> None:
+    """Inside a summing loop, of what a sum gives, and of a power; within 1e-5 of float64."""
+    x = RNG.uniform(-0.5, 2, (33, 70)).astype(np.float32)
+    t, wide = Tensor(x, device=device), np.maximum(x, 0).astype(np.float64)
+    e = Tensor(np.float32(1.7), device=device).realize()
+    np.testing.assert_allclose((t.relu() ** e).sum(1).numpy(), (wide**1.7).sum(1), rtol=1e-5)
+    np.testing.assert_allclose((t.relu().sum(0) ** e).numpy(), wide.sum(0) ** 1.7, rtol=1e-5)
+    np.testing.assert_allclose(((t.relu() ** e) ** e).numpy(), wide ** (1.7 * 1.7), rtol=1e-5)
 
 
 def test_sines_in_sums_and_behind_one_another(device: str) -> None:

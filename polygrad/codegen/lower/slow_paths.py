@@ -5,6 +5,10 @@ values has one of them.
                 loop (is any x of the tile far?) times:
                     reg = far(x) ? SIN(reg) : reg
 
+    POW(a, e)  ->  reg = a^e as of ordinary arguments
+                   loop (is any power of the tile special?) times:
+                       reg = special ? a^e : reg
+
 A loop of zero or one rounds is a branch that linear kernels have already. A value depends on its own argument
 alone, not on its neighbours in the tile. Compilers call this outlining of cold code.
 
@@ -14,13 +18,17 @@ accesses are vectors), the loop has a round for each value that is far. So its c
                 loop (how many x of the tile are far?) times:
                     i = the last of the tile whose reg is far;  reg[i] = SIN(reg[i])
 
+There a power has no branch: its special cases are a few selections, which take less than one.
+
 Runs on kernels whose reductions are registers, before the tile is taken out of the indices.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import accumulate
 from operator import mul
+from typing import NamedTuple
 
 from polygrad.codegen.lower import transcendental
 from polygrad.codegen.opts.tile import is_tile
@@ -33,55 +41,93 @@ _FLOATS = frozenset({dtypes.float32, dtypes.float64})
 
 
 def branch_slow_paths(kernel: UOp, fused: bool, serial: bool = False) -> UOp:
-    """The kernel in which every SIN takes the short reduction, and the long one behind a branch. `fused`:
-    scalars have a fused multiply-add, as SIMD values do. `serial`: a tile's values are computed one after the
-    other anyway.
+    """The kernel in which every SIN takes the short reduction, and the long one behind a branch, and in which
+    special cases of POW are behind one. `fused`: scalars have a fused multiply-add, as SIMD values do.
+    `serial`: a tile's values are computed one after the other anyway.
 
     SIN(x)  ->  reg = far(x) ? x : SIN(x, NEAR);  END(reg = far(x) ? SIN(reg) : reg, RANGE(is any x far?));
     LOAD(reg)
     """
     order = kernel.toposort()
-    if not any(n.op is Ops.SIN for n in order):
+    if not any(_has_slow_path(n, serial) for n in order):
         return kernel
     register = sum(n.op is Ops.DEFINE_REG for n in order)
     axis = 1 + max((n.arg.id[0] for n in order if n.op is Ops.RANGE), default=-1)
     new: dict[UOp, UOp] = {}
     for node in order:
-        src = tuple([new[s] for s in node.src])
-        if node.op is Ops.SIN:
-            x = src[0] if node.dtype in _FLOATS else src[0].cast(dtypes.float32)
-            sine = _sin(x, Reg(register), Axis((axis,), AxisKind.LOOP), fused, serial)
-            new[node] = sine.cast(node.dtype)
+        src = [new[s] for s in node.src]
+        if _has_slow_path(node, serial):
+            src = [x if x.dtype in _FLOATS else x.cast(dtypes.float32) for x in src]
+            branch = _Branch(Reg(register), Axis((axis,), AxisKind.LOOP))
+            value = (
+                _sin(src[0], branch, fused, serial)
+                if node.op is Ops.SIN
+                else _power(src[0], src[1], branch, fused)
+            )
+            new[node] = value.cast(node.dtype)
             register, axis = register + 1, axis + 1
         else:
-            new[node] = node.over(src)
+            new[node] = node.over(tuple(src))
     return new[kernel]
 
 
-def _sin(x: UOp, number: Reg, axis: Axis, fused: bool, serial: bool) -> UOp:
-    dtype, far = x.dtype, transcendental.is_far(x, fused)
-    outer = sorted((r for r in x.ranges if not is_tile(r)), key=lambda r: r.arg)
-    tile = sorted((r for r in x.ranges if is_tile(r)), key=lambda r: r.arg)
-    reg = UOp(Ops.DEFINE_REG, dtype, (), number)
+def _has_slow_path(node: UOp, serial: bool) -> bool:
+    if node.op is Ops.POW:
+        return not serial and transcendental.has_ordinary_power(*node.src)
+    return node.op is Ops.SIN
 
-    def at(*after: UOp) -> UOp:
-        pointer = UOp(Ops.AFTER, dtype, (reg, *after)) if after else reg
-        return UOp(Ops.INDEX, dtype, (pointer, UOp.index(0)))
 
-    near = UOp(Ops.SIN, dtype, (x,), Magnitude.NEAR)
-    start = UOp(Ops.STORE, dtypes.void, (at(*outer), far.where(x, near)))
+class _Branch(NamedTuple):
+    """The register of a value, and the axis of the loop that is its branch."""
+
+    register: Reg
+    axis: Axis
+
+    def value(self, start: UOp, rounds: UOp, slow: Callable[[UOp], UOp]) -> UOp:
+        """`start`, or where `rounds` are more than 0, what `slow` makes of it."""
+        reg = UOp(Ops.DEFINE_REG, start.dtype, (), self.register)
+
+        def at(*after: UOp) -> UOp:
+            pointer = UOp(Ops.AFTER, start.dtype, (reg, *after)) if after else reg
+            return UOp(Ops.INDEX, start.dtype, (pointer, UOp.index(0)))
+
+        outer = sorted((r for r in start.ranges if not is_tile(r)), key=lambda r: r.arg)
+        first = UOp(Ops.STORE, dtypes.void, (at(*outer), start))
+        loop = UOp(Ops.RANGE, dtypes.index, (rounds.cast(dtypes.index),), self.axis)
+        last = UOp(Ops.STORE, dtypes.void, (at(), slow(UOp(Ops.LOAD, start.dtype, (at(first, loop),)))))
+        return UOp(Ops.LOAD, start.dtype, (at(UOp(Ops.END, dtypes.void, (last, loop))),))
+
+
+def _tile(x: UOp) -> list[UOp]:
+    return sorted((r for r in x.ranges if is_tile(r)), key=lambda r: r.arg)
+
+
+def _any(condition: UOp) -> UOp:
+    """Whether a condition holds anywhere in the tile."""
+    tile = _tile(condition)
+    return UOp(Ops.REDUCE, dtypes.bool, (condition, *tile), Ops.MAX) if tile else condition
+
+
+def _power(a: UOp, e: UOp, branch: _Branch, fused: bool) -> UOp:
+    """a^e. Both paths share the logarithm."""
+    log = transcendental.log2_magnitude(a, fused)
+    power, ordinary = transcendental.ordinary_power(a, e, log, fused)
+
+    def special(value: UOp) -> UOp:
+        # operands that depend on `value`, so that nothing else is computed outside of the branch
+        base, exponent = (x if x.is_const else ordinary.where(value, x) for x in (a, e))
+        return ordinary.where(value, transcendental.special_power(base, exponent, log, fused))
+
+    return branch.value(power, _any(ordinary.logical_not()), special)
+
+
+def _sin(x: UOp, branch: _Branch, fused: bool, serial: bool) -> UOp:
+    far, tile = transcendental.is_far(x, fused), _tile(x)
+    start = far.where(x, UOp(Ops.SIN, x.dtype, (x,), Magnitude.NEAR))
     if serial and tile:
         rounds = UOp(Ops.REDUCE, dtypes.int32, (far.cast(dtypes.int32), *tile), Ops.ADD)
-    else:
-        rounds = UOp(Ops.REDUCE, dtypes.bool, (far, *tile), Ops.MAX) if tile else far
-    branch = UOp(Ops.RANGE, dtypes.index, (rounds.cast(dtypes.index),), axis)
-    start_value = UOp(Ops.LOAD, dtype, (at(start, branch),))
-    if serial and tile:
-        value = _last_far(start_value, tile, fused)
-    else:
-        value = far.where(UOp(Ops.SIN, dtype, (start_value,)), start_value)
-    slow = UOp(Ops.STORE, dtypes.void, (at(), value))
-    return UOp(Ops.LOAD, dtype, (at(UOp(Ops.END, dtypes.void, (slow, branch))),))
+        return branch.value(start, rounds, lambda value: _last_far(value, tile, fused))
+    return branch.value(start, _any(far), lambda value: far.where(UOp(Ops.SIN, x.dtype, (value,)), value))
 
 
 def _last_far(start_value: UOp, tile: list[UOp], fused: bool) -> UOp:

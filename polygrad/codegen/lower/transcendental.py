@@ -9,7 +9,8 @@ Petrogalli, arXiv:2001.09258). LOG2 is fdlibm's log with the base changed last: 
 length, is off by 4 ulp in float32. SIN is a Payne-Hanek reduction of every argument from 1 up and fdlibm's
 kernels; one that is known to be near 0 takes Cody and Waite's reduction.
 POW has the logarithm in two floats, an idea of fdlibm's too.
-Polynomials are interpolations at Chebyshev nodes, the constant term last.
+Polynomials are interpolations at Chebyshev nodes, the constant term last; float32's `log2_rest` is the one
+with the least greatest error.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class _Format:
 
     `digits`: bits of the significand, the implicit one included. `bias`: of the exponent. `least`: the
     argument of exp2 below which the result is 0. `rescale`: the power of two that makes a denormal normal.
-    `root_half`: the bits of the square root of 1/2.
+    `root_half`: the bits of the square root of 1/2;
+    `three_quarters`: of 3/4.
     """
 
     signed: DType
@@ -42,9 +44,12 @@ class _Format:
     least: float
     rescale: int
     root_half: int
+    three_quarters: int
     exp2: tuple[float, ...]  # 2^x, |x| <= 1/2
     log: tuple[float, ...]  # 2*(atanh(s)/s - 1)/s^2 of s^2, s <= (sqrt 2 - 1)/(sqrt 2 + 1)
     log_tail: tuple[float, ...]  # 3*(atanh(s)/s - 1 - s^2/3)/s^4 of s^2
+    log2_heads: int  # how many coefficients of log2(1 + x)/x are in two floats
+    log2_rest: tuple[float, ...]  # those that follow, -1/4 <= x <= 1/7
     reach: tuple[float, float]  # of the short reduction of sin, fused and not
     sin: tuple[float, ...]  # (sin(x)/x - 1)/x^2 of x^2, |x| <= 1
     cos: tuple[float, ...]  # ((cos(x) - 1)/x^2 + 1/2)/x^2 of x^2, |x| <= pi/4
@@ -56,19 +61,24 @@ class _Format:
 
 _FORMATS = {
     dtypes.float32: _Format(
-        dtypes.int32, dtypes.uint32, 24, 127, -150.0, 32, 0x3F3504F3,
+        dtypes.int32, dtypes.uint32, 24, 127, -150.0, 32, 0x3F3504F3, 0x3F400000,
         exp2=(
             1.545316294512069e-04, 1.3390863364671234e-03, 9.618082557277852e-03, 5.550357114219078e-02,
             2.4022650760568126e-01, 6.931471880262288e-01, 1.0,
         ),
         log=(0.2958005304318844, 0.39988778282162807, 0.6666668504515603),
         log_tail=(0.34572229705595864, 0.4284335695563463, 0.6000002257677326),
+        log2_heads=3,
+        log2_rest=(
+            -0.2527956316, 0.1493185651, -0.1766921407, 0.2065964952, -0.2404862997, 0.2885345295,
+            -0.3606736417,
+        ),
         reach=(2.0**12, 2.0**9),
         sin=(2.706066853968361e-06, -1.983817423628769e-04, 8.333327148835267e-03, -1.6666666647343995e-01),
         cos=(2.4547942085071572e-05, -1.3888303035894866e-03, 4.166666465950221e-02),
     ),
     dtypes.float64: _Format(
-        dtypes.int64, dtypes.uint64, 53, 1023, -1075.0, 64, 0x3FE6A09E667F3BCD,
+        dtypes.int64, dtypes.uint64, 53, 1023, -1075.0, 64, 0x3FE6A09E667F3BCD, 0x3FE8000000000000,
         exp2=(
             4.434359082926529454e-10, 7.073164598085707425e-09, 1.017819260921760451e-07,
             1.321543872511327615e-06, 1.525273353517584730e-05, 1.540353045101147808e-04,
@@ -82,6 +92,13 @@ _FORMATS = {
         log_tail=(
             0.19370244100204728, 0.19928950910835924, 0.23078361750688242, 0.272727123774111,
             0.3333333340661617, 0.4285714285700784, 0.6000000000000004,
+        ),
+        log2_heads=5,
+        log2_rest=(
+            0.1867925781485719, -0.0355237313521143973, 0.0731678190010251263, -0.0827962181913316352,
+            0.0847094489247373945, -0.0900979447381981978, 0.0961870121065846719, -0.103050554529071096,
+            0.110976423741916406, -0.12022458075254583, 0.131154095477244329, -0.144269504108451412,
+            0.160299448985096094, -0.180336880111093175, 0.20609929155556838, -0.240449173481493909,
         ),
         reach=(2.0**26, 2.0**20),
         sin=(
@@ -139,21 +156,16 @@ def exp2(d: UOp, fused: bool = False) -> UOp:
     return _where(d.ne(d), const(d.dtype, math.nan), u)
 
 
-def lean_exp2(d: UOp, fused: bool = False, remainder: UOp | None = None) -> UOp:
+def lean_exp2(d: UOp, fused: bool = False) -> UOp:
     """2^d for a float32 or float64 node in less than half the operations: for optimised kernels.
 
-    With `remainder`, a number between -1 and 1, it is 2^(d + remainder). Adding 1.5 * 2^(digits - 1) leaves
-    the nearest integer in the low bits. Infinities are clamped to numbers for which the result is 0 or
-    overflows by itself; a NaN goes through every step.
+    Adding 1.5 * 2^(digits - 1) leaves the nearest integer in the low bits. Infinities are clamped to numbers
+    for which the result is 0 or overflows by itself; a NaN goes through every step.
     """
     f = _FORMATS[d.dtype]
-    lower, upper = _exponents(f)
-    x = _clamp(d, lower if remainder is None else lower + 1.0, upper)
-    magic = _magic(2 * f.bias, f, d.dtype)
-    shifted = (x if remainder is None else x + remainder) + magic
-    s = _sub(x, _sub(shifted, magic))
-    s = s if remainder is None else s + remainder
-    return _scaled_exp2(s, shifted, f, fused)
+    x, magic = _clamp(d, *_exponents(f)), _magic(2 * f.bias, f, d.dtype)
+    shifted = x + magic
+    return _scaled_exp2(_sub(x, _sub(shifted, magic)), shifted, f, fused)
 
 
 def lean_exp2_of_product(x: UOp, c: float, fused: bool = False, nonpositive: bool = False) -> UOp:
@@ -165,7 +177,7 @@ def lean_exp2_of_product(x: UOp, c: float, fused: bool = False, nonpositive: boo
     the result has the same bits in fewer operations.
     """
     f, dtype = _FORMATS[x.dtype], x.dtype
-    head, tail = _in_two(c, f)
+    head, tail = _in_two(_exactly(c), f)
     if tail == 0 and math.frexp(c)[0] in (0.5, -0.5):
         return lean_exp2(x * c, fused)  # the product of a power of two is exact
     if nonpositive:
@@ -249,9 +261,8 @@ def _exactly(c: float) -> Fraction:
     return Fraction(c)
 
 
-def _in_two(c: float, f: _Format) -> tuple[float, float]:
-    """c as a number of the format, towards 0, and the rest: of one sign, so that infinities do not cancel."""
-    exact = _exactly(c)
+def _in_two(exact: Fraction, f: _Format) -> tuple[float, float]:
+    """A number of the format, towards 0, and the rest: of one sign, so that infinities do not cancel."""
     head = _cut(exact, f.digits)
     return float(head), rounded(_DTYPES[f.digits], float(exact - head))
 
@@ -280,7 +291,7 @@ def _power(n: UOp, f: _Format, dtype: DType) -> UOp:
 def log2(d: UOp, fused: bool = False) -> UOp:
     """The logarithm to base 2 of a float32 or float64 node: e + log2(m), m between the roots of 1/2 and 2."""
     f, const = _FORMATS[d.dtype], UOp.const
-    e, m = _exponent_and_significand(d, f)
+    e, m = _exponent_and_significand(d, f, f.root_half, f.bias)
     x = m + -1.0
     s = _fdiv(x, m + 1.0)
     z = s * s
@@ -292,14 +303,14 @@ def log2(d: UOp, fused: bool = False) -> UOp:
     return _where(UOp.const(d.dtype, 0.0) < d, out, special)
 
 
-def _exponent_and_significand(d: UOp, f: _Format) -> tuple[UOp, UOp]:
-    """e and m with d = 2^e * m and m between the roots of 1/2 and 2, for a positive finite d."""
+def _exponent_and_significand(d: UOp, f: _Format, least: int, bias: int) -> tuple[UOp, UOp]:
+    """e + f.bias - bias and m with d = 2^e * m for a positive finite d. `least`: the bits of the least number
+    that m may be; it is less than twice that number."""
     const, shift = UOp.const, f.digits - 1
-    one = f.bias << shift
     small = d < 2.0 ** (1 - f.bias)
-    bits = _where(small, d * 2.0**f.rescale, d).bitcast(f.signed) + (one - f.root_half)
-    e = (bits >> shift) + _where(small, const(f.signed, -f.bias - f.rescale), const(f.signed, -f.bias))
-    return e, ((bits & ((1 << shift) - 1)) + f.root_half).bitcast(d.dtype)
+    bits = _where(small, d * 2.0**f.rescale, d).bitcast(f.signed) + ((f.bias << shift) - least)
+    e = (bits >> shift) + _where(small, const(f.signed, -bias - f.rescale), const(f.signed, -bias))
+    return e, ((bits & ((1 << shift) - 1)) + least).bitcast(d.dtype)
 
 
 # --- pow --------------------------------------------------------------------------------------------------
@@ -312,23 +323,66 @@ def power(a: UOp, e: UOp, fused: bool = False) -> UOp:
     100 times as large, so the logarithm has half as many digits again: small integer powers of integers come
     out exact. A constant integer or half-integer exponent takes multiplications and a square root.
     """
-    f, const, dtype = _FORMATS[a.dtype], UOp.const, a.dtype
-    exponent = rounded(dtype, e.arg) if e.is_const else None
-    if exponent is not None and 0 < abs(exponent) <= MAX_MULTIPLIED_POWER and (2 * exponent).is_integer():
+    if (exponent := _short_exponent(e)) is not None:
         return _short_power(a, exponent)
-    sign = 1 << (f.bits - 1)
-    magnitude = (a.bitcast(f.unsigned) & (sign - 1)).bitcast(dtype)
-    head, tail = _log2_in_two(magnitude, f, fused)
-    if a.is_const:
-        head, tail = simplify(head), simplify(tail)
-    product, remainder = _product_in_two(e, exponent, head, tail, f, fused)
-    is_in_range = (product < 2.0 * f.bias) & (const(dtype, -2.0 * f.bias) < product)
-    remainder = _where(is_in_range, remainder, const(dtype, 0.0))
-    out = lean_exp2(product, fused, remainder)
+    return special_power(a, e, log2_magnitude(a, fused), fused)
+
+
+def has_ordinary_power(a: UOp, e: UOp) -> bool:
+    """Whether `ordinary_power` saves much: not where the logarithm is a constant, or none is taken."""
+    return not a.is_const and _short_exponent(e) is None
+
+
+def _short_exponent(e: UOp) -> float | None:
+    """A constant integer or half-integer exponent that is small enough for multiplications."""
+    x = _constant(e)
+    is_short = x is not None and 0 < abs(x) <= MAX_MULTIPLIED_POWER and (2 * x).is_integer()
+    return x if is_short else None
+
+
+def _constant(x: UOp) -> float | None:
+    return rounded(x.dtype, x.arg) if x.is_const else None
+
+
+def log2_magnitude(a: UOp, fused: bool = False) -> tuple[UOp, UOp]:
+    """log2 |a| of a finite a other than 0 as a sum: a head, and the rest. Where nothing fuses, the head has
+    the leading half of the digits."""
+    f = _FORMATS[a.dtype]
+    head, tail = (_log2_by_series if fused else _log2_by_halves)(_magnitude(a), f)
+    return (simplify(head), simplify(tail)) if a.is_const else (head, tail)
+
+
+def ordinary_power(a: UOp, e: UOp, log: tuple[UOp, UOp], fused: bool = False) -> tuple[UOp, UOp]:
+    """a^e with the logarithm of |a| for arguments that need no special case; and whether they are such: a is
+    a positive normal number, and the power is not near the ends of the exponents. The bits are `power`'s."""
+    f, const = _FORMATS[a.dtype], UOp.const
+    shift, reach = f.digits - 1, f.bias - 2
+    s, shifted = _fraction_of_product(e, *log, f, fused, 0)
+    exponent, significand = shifted.bitcast(f.unsigned), _polynomial(s, f.exp2, fused)
+    power = (significand.bitcast(f.unsigned) + (exponent << shift)).bitcast(a.dtype)
+    least, infinity = 1 << shift, (2 * f.bias + 1) << shift
+    is_normal = _sub(a.bitcast(f.unsigned), const(f.unsigned, least)) < infinity - least
+    zero = ((f.bias + shift) << shift) + (1 << (shift - 1))  # the bits of `shifted` for an exponent of 0
+    return power, is_normal & (_sub(exponent, const(f.unsigned, zero - reach)) < 2 * reach)
+
+
+def special_power(a: UOp, e: UOp, log: tuple[UOp, UOp], fused: bool = False) -> UOp:
+    """a^e with the logarithm of |a| for any arguments."""
+    f, const, dtype = _FORMATS[a.dtype], UOp.const, a.dtype
+    magnitude, exponent = _magnitude(a), _constant(e)
+    head = _where(magnitude < math.inf, log[0], magnitude)
+    head = _where(magnitude.eq(0.0), const(dtype, -math.inf), head)
+    product = e * head
+    s, shifted = _fraction_of_product(e, *log, f, fused, 2 * f.bias)
+    # far away from the exponents of numbers s means nothing, and the product says what the power is
+    out = _where(product < 2.0 * f.bias, _scaled_exp2(s, shifted, f, fused), const(dtype, math.inf))
+    out = _where(const(dtype, -2.0 * f.bias) < product, out, const(dtype, 0.0))
+    out = _where(product.ne(product), product, out)
     if exponent is None or not math.isfinite(exponent) or exponent == 0:
         out = _where(magnitude.eq(1.0) | e.eq(0.0), const(dtype, 1.0), out)  # of NaN too
     if a.is_const and a.arg > 0:
         return out
+    sign = 1 << (f.bits - 1)
     whole = UOp(Ops.TRUNC, dtype, (e,)).eq(e)
     halved = e * 0.5
     odd = whole & UOp(Ops.TRUNC, dtype, (halved,)).ne(halved)
@@ -338,22 +392,30 @@ def power(a: UOp, e: UOp, fused: bool = False) -> UOp:
     return _where(finite_negative & whole.logical_not(), const(dtype, math.nan), out)
 
 
-def _product_in_two(
-    e: UOp, exponent: float | None, head: UOp, tail: UOp, f: _Format, fused: bool
+def _fraction_of_product(
+    e: UOp, head: UOp, tail: UOp, f: _Format, fused: bool, offset: int
 ) -> tuple[UOp, UOp]:
-    """e (head + tail) as a sum: a product, and the remainder. `exponent`: the rounded value of a constant e.
-    The remainder uses the constant as it was written: 0.3, not float32's nearest number."""
-    e_head = e if fused else _leading_or_all(e, f)
+    """e (head + tail) less the nearest integer, and a number whose low bits are that integer + offset. A
+    constant e is taken as it was written: 0.3, not float32's nearest number."""
+    exponent, magic = _constant(e), _magic(offset, f, e.dtype)
+    e_head = e if fused else _leading(e, f)
     e_tail = None if fused else _sub(e, e_head)
     if exponent is not None and not math.isnan(exponent):
         e_head = UOp.const(e.dtype, exponent) if fused else simplify(e_head)
         e_tail = UOp.const(e.dtype, e.arg - e_head.arg)
-    product = e_head * head
-    if not fused:
-        assert e_tail is not None
-        return product, e_tail * head + e * tail
-    remainder = _fma(e, tail, _fma(e, head, product * -1.0))
-    return product, remainder if e_tail is None else _fma(e_tail, head, remainder)
+    if fused:
+        shifted = _fma(e_head, head + tail, magic)
+        s = _fma(e, tail, _fma(e_head, head, _sub(magic, shifted)))
+        return s if e_tail is None else _fma(e_tail, head, s), shifted
+    assert e_tail is not None
+    product, remainder = e_head * head, e_tail * head + e * tail
+    shifted = product + remainder + magic
+    return _sub(product, _sub(shifted, magic)) + remainder, shifted
+
+
+def _magnitude(x: UOp) -> UOp:
+    f = _FORMATS[x.dtype]
+    return (x.bitcast(f.unsigned) & ((1 << (f.bits - 1)) - 1)).bitcast(x.dtype)
 
 
 def _short_power(a: UOp, exponent: float) -> UOp:
@@ -377,12 +439,6 @@ def _leading(x: UOp, f: _Format) -> UOp:
     return (x.bitcast(f.unsigned) & ((1 << f.bits) - (1 << cleared))).bitcast(x.dtype)
 
 
-def _leading_or_all(x: UOp, f: _Format) -> UOp:
-    """`_leading`, but `x` itself if that is 0: of a denormal, whose product with an infinity is no NaN."""
-    head = _leading(x, f)
-    return _where(head.eq(0.0), x, head)
-
-
 def _log2_e(piece: int) -> tuple[float, float]:
     """2/3 log2(e) in a part of `piece` bits and the rest."""
     whole = 0xF6384EE1D01FEBA4FE0AA915E17C5361  # 2/3 log2(e) * 2^128
@@ -390,41 +446,39 @@ def _log2_e(piece: int) -> tuple[float, float]:
     return head / 2.0**128, (whole - head) / 2.0**128
 
 
-def _log2_in_two(d: UOp, f: _Format, fused: bool) -> tuple[UOp, UOp]:
-    """log2 of a d >= 0 (or NaN) as a sum: a head, and the rest. Where nothing fuses, the head has the leading
-    half of the digits."""
+_LOG2_OF_4_3 = Fraction(0x6A3FE5C6042978605FF4EDF5F974522F, 1 << 128)
+
+
+def _log2_by_series(d: UOp, f: _Format) -> tuple[UOp, UOp]:
+    """log2(d) as a sum, with fused operations, which give the error of a product (T. J. Dekker, 1971, without
+    his splitting)."""
     dtype, const = d.dtype, UOp.const
-    e, m = _exponent_and_significand(d, f)
-    whole = e.cast(dtype)
-    if fused:
-        product, product_tail = _log2_of_significand(m, f)
-        head = product + whole
-        tail = _sub(product, _sub(head, whole)) + product_tail
-    else:
-        head, tail = _log2_by_halves(m, whole, f)
-    head = _where(d < math.inf, head, d)
-    return _where(d.eq(0.0), const(dtype, -math.inf), head), tail
+    e, m = _exponent_and_significand(d, f, f.three_quarters, 0)
+    # m = (1 + x) / c, -1/4 <= x <= 1/7; c has few digits, so x is exact, and so is e + the head of -log2(c)
+    high, shift = const(dtype, 8 / 7) < m, _fixed_in_two(_LOG2_OF_4_3, f)
+    x = _fma(m, _where(high, const(dtype, 3 / 4), const(dtype, 1.0)), const(dtype, -1.0))
+    whole = e.cast(dtype) + _where(high, const(dtype, shift[0] - f.bias), const(dtype, -f.bias))
+    # log2(1 + x) = x (series + rest) by Horner's rule, and the errors of the leading coefficients too
+    heads, tails = zip(
+        *(_in_two(_LOG2_E * Fraction((-1) ** i, i + 1), f) for i in range(f.log2_heads)), strict=True
+    )
+    series, error = const(dtype, heads[-1]), const(dtype, 0.0)
+    for head in heads[-2::-1]:
+        longer = _fma(series, x, const(dtype, head))
+        missing = _fma(series, x, _sub(const(dtype, head), longer))
+        error = missing if series.is_const else _fma(error, x, missing)
+        series = longer
+    rest = _polynomial(x, (*f.log2_rest, *tails[::-1]), fused=True) + error
+    head = _fma(x, series, whole)
+    tail = _fma(x, rest, _fma(x, series, _sub(whole, head)))
+    return head, tail + _where(high, const(dtype, shift[1]), const(dtype, -0.0))
 
 
-def _log2_of_significand(m: UOp, f: _Format) -> tuple[UOp, UOp]:
-    """log2 of an m between the roots of 1/2 and 2 as a sum, with fused operations, which give the error of a
-    product (T. J. Dekker, 1971, without his splitting)."""
-    x, y = m + -1.0, m + 1.0
-    inverse = _fdiv(UOp.const(m.dtype, 1.0), y)
-    s = x * inverse
-    minus_s = s * -1.0
-    # x / (m + 1) less s; m + 1 is y and what its rounding took
-    s_tail = _fma(minus_s, _sub(m, y + -1.0), _fma(minus_s, y, x)) * inverse
-    # 3/2 ln(m) = s (3 + s^2 + s^4 Q(s^2))
-    z = s * s
-    z_tail = _fma(s + s, s_tail, _fma(s, s, z * -1.0))
-    series = z + 3.0
-    series_tail = _sub(z, series + -3.0) + _fma(z * z, _polynomial(z, f.log_tail, fused=True), z_tail)
-    ln = s * series
-    ln_tail = _fma(s, series_tail, _fma(s_tail, series, _fma(s, series, ln * -1.0)))
-    head, tail = _log2_e(f.digits)
-    product = ln * head
-    return product, _fma(ln, tail, _fma(ln_tail, head, _fma(ln, head, product * -1.0)))
+def _fixed_in_two(x: Fraction, f: _Format) -> tuple[float, float]:
+    """x in a part that an exponent of the format is added to without an error, and the rest."""
+    unit = Fraction(1, 1 << (f.digits - f.bias.bit_length() - 1))
+    head = round(x / unit) * unit
+    return float(head), rounded(_DTYPES[f.digits], float(x - head))
 
 
 def _fma(a: UOp, b: UOp | float, c: UOp) -> UOp:
@@ -433,9 +487,10 @@ def _fma(a: UOp, b: UOp | float, c: UOp) -> UOp:
     return UOp(Ops.MULACC, a.dtype, (a, b, c))
 
 
-def _log2_by_halves(m: UOp, whole: UOp, f: _Format) -> tuple[UOp, UOp]:
-    """`whole` + log2 of an m between the roots of 1/2 and 2 as a sum. Products of numbers with half as many
-    digits are exact."""
+def _log2_by_halves(d: UOp, f: _Format) -> tuple[UOp, UOp]:
+    """log2(d) as a sum. Products of numbers with half as many digits are exact."""
+    e, m = _exponent_and_significand(d, f, f.root_half, f.bias)
+    whole = e.cast(d.dtype)
     x, y = m + -1.0, m + 1.0
     s = _fdiv(x, y)
     # x / (m + 1) as a head and what it lacks: the products are exact, and m + 1 is taken in two parts
