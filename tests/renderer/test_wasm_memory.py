@@ -103,6 +103,33 @@ def test_masked_load_takes_other_where_the_mask_is_false_and_never_traps(dtype: 
         assert got.tobytes() == expected.tobytes(), f"{dtype}, {lanes} lanes, shift {shift}"
 
 
+@pytest.mark.parametrize("rows", [(0, 10, 20), (20, 10, 0), (0, 1 << 14)])
+@pytest.mark.parametrize("shift", [0, -1, 5, 400_000_000])
+def test_masked_loads_at_constant_distances_share_a_check(rows: tuple[int, ...], shift: int) -> None:
+    """out = the sum of four neighbours in each row, none of them if the first is outside; far outside, too.
+    A row before the first one that was read, and one that is far behind it, is checked again."""
+    n = max(rows) + 8
+    x = sample(dtypes.int32, 6, n)
+    b = WasmBuilder()
+    (to, source), (by,) = b.begin("f", [dtypes.int32] * 2, ["by"])
+    each = b.alu(Ops.ADD, INDEX, [b.splat(by, INDEX, 4), b.const_lanes(INDEX, range(4))], 4)
+    low = b.alu(Ops.CMPLT, INDEX, [b.const(INDEX, -1, 4), each], 4)
+    high = b.alu(Ops.CMPLT, INDEX, [each, b.const(INDEX, 8, 4)], 4)
+    mask = b.alu(Ops.AND, dtypes.bool, [low, high], 4)
+    total = b.const(dtypes.int32, 0, 4)
+    for row in rows:
+        loaded = b.load_masked(Address(source, by, row), dtypes.int32, 4, mask, b.const(dtypes.int32, 0, 4))
+        total = b.alu(Ops.ADD, dtypes.int32, [total, loaded], 4)
+    b.store(Address(to, None, 0), total, dtypes.int32, 4)
+    module = b.finish()
+    assert print_module(wasm_module([module])).count("any_true") == (1 if rows[-1] == 20 else len(rows))
+    got = Machine([module]).call("f", [np.zeros(4, np.int32), x], shift)[0]
+    where = np.arange(4) + shift
+    inside = (where >= 0) & (where < 8)
+    expected = sum(np.where(inside, x[(where % 8) + row], 0) for row in rows)
+    np.testing.assert_array_equal(got, expected)
+
+
 # --- blocks
 
 

@@ -44,15 +44,16 @@ _grow(128)
 
 
 class _Frame:
-    """The code of the function or of an open loop. `bases` caches addresses computed in it."""
+    """The code of the function or of an open loop. `bases` and `safe` cache addresses computed in it."""
 
-    __slots__ = ("bases", "code", "counter", "free", "owned", "size")
+    __slots__ = ("bases", "code", "counter", "free", "owned", "safe", "size")
 
     def __init__(self, free: dict[int, list[int]], counter: int = 0, size: Value = 0) -> None:
         self.code: Code = []
         self.free, self.counter, self.size = free, counter, size
         self.owned: list[int] = []
         self.bases: dict[tuple[int, int, int], int] = {}
+        self.safe: dict[tuple[int, tuple[Value, ...]], tuple[int, int]] = {}
 
 
 class FunctionWriter:

@@ -20,6 +20,7 @@ from polygrad.wasm.types import I32, V128
 
 Place = tuple[tuple[Value, ...], int]  # of an element: postfix code, and a static offset in bytes
 GUARD = 64  # bytes before and after every buffer, which may be read
+_MAX_DISTANCE = 1 << 15  # bytes from the memory's start on that it has in any case
 
 _LOAD: dict[DType, bytes] = {
     d: code(f"{name}.load{width}")
@@ -50,14 +51,35 @@ def _base(w: FunctionWriter, pointer: int, index: int, align: int) -> int:
     return base
 
 
-def _place(w: FunctionWriter, address: Address, align: int) -> Place:
+def _base_and_offset(w: FunctionWriter, address: Address, align: int) -> tuple[int, int, bool]:
+    """A local and the bytes to add to it; and whether the local is known not to be below the pointer."""
     pointer, index, offset = address
     if isinstance(index, bytes):
         offset, index = offset + constant_value(index), None
     base = pointer if index is None else _base(w, pointer, index, align)
-    if offset >= 0 and (index is None or is_non_negative(w, index)):
-        return (base,), offset << align
-    return ((base, i32_const(offset << align), _ADD) if offset else (base,)), 0
+    return base, offset << align, index is None or is_non_negative(w, index)
+
+
+def _place(w: FunctionWriter, address: Address, align: int) -> Place:
+    base, offset, is_within = _base_and_offset(w, address, align)
+    if offset >= 0 and is_within:
+        return (base,), offset
+    return ((base, i32_const(offset), _ADD) if offset else (base,)), 0
+
+
+def _safe_place(
+    w: FunctionWriter, address: Address, align: int, mask: Vectors, is_any: Sequence[Value]
+) -> Place:
+    """The place of a vector, or one near address 0 unless `is_any` of its lanes is set. Vectors with one mask
+    that lie at constant distances share the choice."""
+    base, offset, _ = _base_and_offset(w, address, align)
+    depth = max(w.depths[v] for v in (base, *mask) if type(v) is int)
+    first, start = w.frames[depth].safe.get((base, mask), (-1, 0))
+    if first < 0 or not 0 <= offset - start <= _MAX_DISTANCE:
+        pieces = (base, i32_const(offset), _ADD) if offset else (base,)
+        first, start = w.expr(I32, *pieces, i32_const(0), *is_any, _SELECT), offset
+        w.frames[depth].safe[base, mask] = first, start
+    return (first,), offset - start
 
 
 # --- scalars
@@ -176,14 +198,13 @@ def simd_load_masked(
     mask: Vectors,
     other: Vectors,
 ) -> Vectors:
-    """`lanes` consecutive elements where `mask` is set, else `other`. It reads address 0 if no lane is
-    set."""
+    """`lanes` consecutive elements where `mask` is set, else `other`. It reads at the memory's start if no
+    lane is set."""
     align = _ALIGN[dtype.itemsize]
-    # The whole offset is in the address: one in the instruction would be added to address 0, too.
-    pieces, static = _place(w, address, align)
-    pieces = (*pieces, i32_const(static), _ADD) if static else pieces
-    zero = i32_const(0)
     if lanes * dtype.itemsize > GUARD:
+        pieces, static = _place(w, address, align)
+        pieces = (*pieces, i32_const(static), _ADD) if static else pieces
+        zero = i32_const(0)
         values: list[Value] = []
         start = w.expr(I32, *pieces)
         for lane in range(lanes):
@@ -207,7 +228,7 @@ def simd_load_masked(
         for m in mask[1:]:
             test = (*test, m, code("v128.or"))
         test = (*test, code("v128.any_true"))
-    loaded = _read(w, ((w.expr(I32, *pieces, zero, *test, _SELECT),), 0), dtype, lanes)
+    loaded = _read(w, _safe_place(w, address, align, mask, test), dtype, lanes)
     return simd_alu(w, Ops.WHERE, dtype, (mask, loaded, other), lanes)
 
 
