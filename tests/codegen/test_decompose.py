@@ -62,6 +62,20 @@ def reciprocal(x: UOp) -> UOp:
 # --- cheaper forms
 
 
+def test_what_is_chosen_where_a_load_is_not_made_is_its_alternative() -> None:
+    memory = UOp(Ops.PARAM, dtypes.float32, (), Param(0, 8))
+    made, other = variable(dtypes.bool, 1), variable(dtypes.bool, 2)
+    lowest, zero = UOp.const(dtypes.float32, -np.inf), UOp.const(dtypes.float32, 0.0)
+
+    def load(alternative: UOp) -> UOp:
+        index = UOp(Ops.INDEX, dtypes.float32, (memory, UOp.index(3), made))
+        return UOp(Ops.LOAD, dtypes.float32, (index, alternative))
+
+    assert lowered(made.where(load(zero), lowest)) is load(lowest)
+    assert is_unchanged(other.where(load(zero), lowest))
+    assert is_unchanged(made.where(load(zero), variable(dtypes.float32, 3)))
+
+
 @pytest.mark.parametrize("dtype", [*INTS, dtypes.float32, dtypes.float64])
 def test_times_minus_one_is_neg(dtype: DType) -> None:
     x = variable(dtype)

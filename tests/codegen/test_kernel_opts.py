@@ -93,6 +93,8 @@ def test_every_kind_has_an_arity_and_a_line_in_the_docstring() -> None:
 
 PRODUCT: Callable[[], Tensor] = lambda: data(64, 512) @ data(512, 64)
 
+WINDOWS: Callable[[], Tensor] = lambda: data(4, 20, 20).max_pool2d((3, 3), stride=1)
+
 CHAIN: Callable[[], Tensor] = lambda: (data(512, 64) @ data(64, 512)).exp().sum(1)
 
 
@@ -120,6 +122,9 @@ CHAIN: Callable[[], Tensor] = lambda: (data(512, 64) @ data(64, 512)).exp().sum(
         (PRODUCT, "RELAYOUT k0 2 0 1", "expected an operand of a sum .*, got 2"),
         (PRODUCT, "RELAYOUT k0 1 0 0", r"expected an order of the 2 axes of the copy, got \[0, 0\]"),
         (PRODUCT, "DOT_PRODUCT k0 r1", "expected a sum of products of narrow numbers"),
+        (PRODUCT, "SEPARATE k0 r2", "expected loops of a reduction along one of several axes of its windows"),
+        (WINDOWS, "SEPARATE k0 r3 r4", "expected loops of a reduction along one of several axes"),
+        (WINDOWS, "SEPARATE k0 r2", "expected loops of a reduction along one of several axes"),
         (PRODUCT, "SPLIT_RANGE k0 r2 100", "expected a loop, and sizes that divide each other"),
         (PRODUCT, "NARROW_STORAGE k0", "expected a kernel that stores converted values"),
         (lambda: data(8) + 1, "SPLIT_REDUCE k0 r0 2", "expected loops of a sum, and 2 parts"),
@@ -157,6 +162,15 @@ def test_passes_leave_kernels_with_opts_by_hand_whole() -> None:
         assert render_kernel_opts(opts) == expected
 
 
+def means(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, 1), (3, 3))[::2, ::2]
+    return np.asarray(windows.mean((2, 3)))
+
+
+def pooled(x: Tensor, y: Tensor) -> Tensor:
+    return x.reshape(1, *x.shape).avg_pool2d((3, 3), stride=2, padding=1)[0]
+
+
 BY_HAND: list[tuple[str, Callable[[Tensor, Tensor], Tensor], Callable[..., np.ndarray], int]] = [
     ("none", lambda x, y: x.T @ y, lambda x, y: x.T @ y, 1),
     ("SPLIT_REDUCE k0 r2 4", lambda x, y: x @ y.T, lambda x, y: x @ y.T, 2),
@@ -164,6 +178,9 @@ BY_HAND: list[tuple[str, Callable[[Tensor, Tensor], Tensor], Callable[..., np.nd
     ("RELAYOUT k0 1 1 0, RELAYOUT k1 0 1 0", lambda x, y: x @ y.T, lambda x, y: x @ y.T, 3),
     ("INTERCHANGE k0 r1 r0 5", lambda x, y: x.sum(0), lambda x, y: x.sum(0), 2),
     ("SPLIT_REDUCE k0 r1 3, INTERCHANGE k0 r0 r1 r2 4", lambda x, y: x.sum(0), lambda x, y: x.sum(0), 3),
+    ("SEPARATE k0 r3", pooled, means, 2),
+    ("SEPARATE k0 r2, COMPUTE_AT k0 k1", pooled, means, 1),
+    ("SEPARATE k0 r3, COMPUTE_AT k0 k1 r0", pooled, means, 1),
     ("FUSE k1 k2, FUSE k0 k1", lambda x, y: x.softmax(1), softmax, 1),
     ("FUSE k1 k2, FUSE k0 k1, COMPUTE_ROOT k0 0", lambda x, y: x.softmax(1), softmax, 2),
 ]  # fmt: skip

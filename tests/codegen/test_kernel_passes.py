@@ -64,6 +64,11 @@ CASES: dict[str, tuple[Target, Graph, Graph]] = {
         lambda: data(1, 16, 32, 32).conv_transpose2d(data(16, 16, 4, 4), stride=2),
         lambda: data(1, 16, 32, 32).conv_transpose2d(data(16, 16, 4, 4)),
     ),
+    "separate-windows": (
+        CPU,
+        lambda: data(2, 16, 64, 64).max_pool2d((3, 3), stride=2, padding=1),
+        lambda: data(2, 16, 64, 64).max_pool2d((3, 3)),
+    ),
     "relayout": (CPU, lambda: data(512, 512).T @ data(512, 512), lambda: data(512, 512) @ data(512, 512)),
     "split-reduce": (CPU, lambda: data(1 << 18).sum(), lambda: data(1 << 14).sum()),
     "split-k": (

@@ -89,29 +89,28 @@ extern "C" __global__ void sum_rows_0(float *data0, float *data1) {
 }
 
 extern "C" __global__ void max_columns_0(float *data0, float *data1) {
-  float acc0 = -__uint_as_float(0x7f800000u);
-  float acc1 = -__uint_as_float(0x7f800000u);
-  float acc2 = -__uint_as_float(0x7f800000u);
-  float acc3 = -__uint_as_float(0x7f800000u);
-  float acc4 = -__uint_as_float(0x7f800000u);
-  float acc5 = -__uint_as_float(0x7f800000u);
-  float acc6 = -__uint_as_float(0x7f800000u);
-  float acc7 = -__uint_as_float(0x7f800000u);
-  for (int i0 = 0; i0 < 6; i0++) {
-    int p0 = i0 << 3;
-    float4 v0 = *(float4 *)(data1 + p0);
-    float4 v1 = *(float4 *)(data1 + p0 + 4);
-    acc0 = max_float32(acc0, v0.x);
-    acc1 = max_float32(acc1, v0.y);
-    acc2 = max_float32(acc2, v0.z);
-    acc3 = max_float32(acc3, v0.w);
-    acc4 = max_float32(acc4, v1.x);
-    acc5 = max_float32(acc5, v1.y);
-    acc6 = max_float32(acc6, v1.z);
-    acc7 = max_float32(acc7, v1.w);
-  }
-  *(float4 *)data0 = make_float4(acc0, acc1, acc2, acc3);
-  *(float4 *)(data0 + 4) = make_float4(acc4, acc5, acc6, acc7);
+  float4 v0 = *(float4 *)data1;
+  float4 v1 = *(float4 *)(data1 + 8);
+  float4 v2 = *(float4 *)(data1 + 16);
+  float4 v3 = *(float4 *)(data1 + 24);
+  float4 v4 = *(float4 *)(data1 + 32);
+  float4 v5 = *(float4 *)(data1 + 40);
+  float4 v6 = *(float4 *)(data1 + 4);
+  float4 v7 = *(float4 *)(data1 + 12);
+  float4 v8 = *(float4 *)(data1 + 20);
+  float4 v9 = *(float4 *)(data1 + 28);
+  float4 v10 = *(float4 *)(data1 + 36);
+  float4 v11 = *(float4 *)(data1 + 44);
+  float x0 = max_float32(max_float32(max_float32(v0.x, v3.x), max_float32(v1.x, v4.x)), max_float32(v2.x, v5.x));
+  float x1 = max_float32(max_float32(max_float32(v0.y, v3.y), max_float32(v1.y, v4.y)), max_float32(v2.y, v5.y));
+  float x2 = max_float32(max_float32(max_float32(v0.z, v3.z), max_float32(v1.z, v4.z)), max_float32(v2.z, v5.z));
+  float x3 = max_float32(max_float32(max_float32(v0.w, v3.w), max_float32(v1.w, v4.w)), max_float32(v2.w, v5.w));
+  float x4 = max_float32(max_float32(max_float32(v6.x, v9.x), max_float32(v7.x, v10.x)), max_float32(v8.x, v11.x));
+  float x5 = max_float32(max_float32(max_float32(v6.y, v9.y), max_float32(v7.y, v10.y)), max_float32(v8.y, v11.y));
+  float x6 = max_float32(max_float32(max_float32(v6.z, v9.z), max_float32(v7.z, v10.z)), max_float32(v8.z, v11.z));
+  float x7 = max_float32(max_float32(max_float32(v6.w, v9.w), max_float32(v7.w, v10.w)), max_float32(v8.w, v11.w));
+  *(float4 *)data0 = make_float4(x0, x1, x2, x3);
+  *(float4 *)(data0 + 4) = make_float4(x4, x5, x6, x7);
 }
 
 extern "C" __global__ void matmul_0(float *data0, float *data1, float *data2) {
@@ -456,7 +455,7 @@ extern "C" __global__ void gather_0(float *data0, int *data1, float *data2) {
     int x1 = x0 < 0 ? (int)((unsigned)x0 + 50u) : x0;
     bool m0 = (-1 < x1) & (x1 < 50);
     int p0 = m0 ? x1 << 2 : 0;
-    *(float4 *)(data0 + (i0 << 2)) = make_float4(m0 ? (m0 ? data2[p0] : 0.0f) : 0.0f, m0 ? (m0 ? data2[p0 + 1] : 0.0f) : 0.0f, m0 ? (m0 ? data2[p0 + 2] : 0.0f) : 0.0f, m0 ? (m0 ? data2[p0 + 3] : 0.0f) : 0.0f);
+    *(float4 *)(data0 + (i0 << 2)) = make_float4(m0 ? data2[p0] : 0.0f, m0 ? data2[p0 + 1] : 0.0f, m0 ? data2[p0 + 2] : 0.0f, m0 ? data2[p0 + 3] : 0.0f);
   }
 }
 

@@ -15,6 +15,7 @@ from polygrad.codegen.kernels.partition import partition
 from polygrad.codegen.kernels.polyphase import polyphase
 from polygrad.codegen.kernels.relayout import dot_product, relayout
 from polygrad.codegen.kernels.scatter import scatter
+from polygrad.codegen.kernels.separate_windows import separate
 from polygrad.codegen.kernels.split_ranges import split_range
 from polygrad.codegen.kernels.split_reduce import compute_root, split_reduce
 from polygrad.codegen.opts.opt import fits
@@ -34,6 +35,7 @@ _DIVIDE: dict[Kind, _Divide] = {
     Kind.POLYPHASE: lambda ast, n, opt, c: polyphase(ast, *opt.numbers),
     Kind.RELAYOUT: lambda ast, n, opt, c: relayout(ast, n, *opt.numbers),
     Kind.DOT_PRODUCT: lambda ast, n, opt, c: dot_product(ast, n, opt.axes, c.target),
+    Kind.SEPARATE: lambda ast, n, opt, c: separate(ast, n, opt.axes),
     Kind.SPLIT_RANGE: lambda ast, n, opt, c: (split_range(ast, opt.axes, opt.numbers),),
 }
 _REWRITE: dict[Kind, Callable[[Calls, KernelOpt, KernelContext], Calls]] = {  # opts about several kernels
@@ -53,6 +55,7 @@ _ARITY = {  # the counts of kernels, axes and numbers
     Kind.POLYPHASE: ("1", "0", "0 to 1"),
     Kind.RELAYOUT: ("1", "0", "1+"),
     Kind.DOT_PRODUCT: ("1", "1", "0"),
+    Kind.SEPARATE: ("1", "1+", "0"),
     Kind.SPLIT_RANGE: ("1", "1", "1+"),
     Kind.NARROW_STORAGE: ("1", "0", "0"),
 }

@@ -85,9 +85,14 @@ def propose_copy_at(producer: KernelCall, reader: KernelCall, context: KernelCon
     """The loop of a product at which the copy of an operand can be a STAGE. The copy of one image stays in
     the cache, where the copy of a batch would go through memory; the copy of one channel stays in the first
     cache."""
-    target, info = context.target, kernel_info(producer.ast)
-    if not is_temporary(producer.args[0]) or info.has(Ops.REDUCE):
+    if not is_temporary(producer.args[0]) or kernel_info(producer.ast).has(Ops.REDUCE):
         return None
+    return propose_temporary_at(producer, reader, context)
+
+
+def propose_temporary_at(producer: KernelCall, reader: KernelCall, context: KernelContext) -> Proposal | None:
+    """The loop of the reader at which what the producer stores for it alone can be a STAGE."""
+    target = context.target
     if not _is_in_order(producer) or not _can_hold_stages(reader):
         return None
     loops = [s.reader for s in _shared_loops(producer, reader)]

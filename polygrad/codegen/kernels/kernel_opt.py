@@ -11,6 +11,7 @@
     POLYPHASE k3 1            a sum that skips terms as sums that skip none; 1: a kernel for each of them
     RELAYOUT k4 1 0 2 1       operand 1 of a product copied, with its axes in the order 0 2 1
     DOT_PRODUCT k4 r1         a product of narrow numbers as DOTs of words, with r1 in the lanes
+    SEPARATE k4 r5            a reduction over windows along r5 of what is reduced along their other axes
     SPLIT_RANGE k4 r2 16 32   a loop as loops over blocks of 32, over 16 of these, and in one
     NARROW_STORAGE k3         the output of a kernel kept in 16 bits
 
@@ -51,6 +52,7 @@ class Kind(StrEnum):
     POLYPHASE = "POLYPHASE"
     RELAYOUT = "RELAYOUT"
     DOT_PRODUCT = "DOT_PRODUCT"
+    SEPARATE = "SEPARATE"
     SPLIT_RANGE = "SPLIT_RANGE"
     NARROW_STORAGE = "NARROW_STORAGE"
 

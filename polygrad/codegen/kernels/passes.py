@@ -39,6 +39,7 @@ from polygrad.codegen.kernels.polyphase import propose_phases
 from polygrad.codegen.kernels.relayout import propose_copies, propose_operands
 from polygrad.codegen.kernels.scatter import propose_scatter
 from polygrad.codegen.kernels.separate_offsets import separate_offsets
+from polygrad.codegen.kernels.separate_windows import propose_part_at, propose_separation
 from polygrad.codegen.kernels.split_ranges import propose_split_ranges
 from polygrad.codegen.kernels.split_reduce import propose_parts, propose_parts_of_few, propose_root_of_rows
 from polygrad.codegen.target import Target
@@ -101,6 +102,11 @@ KERNEL_PASSES = (
         _for_caches,
     ),
     KernelPass("polyphase", (each(propose_phases),)),
+    KernelPass(
+        "separate-windows",
+        (each(propose_separation, repeat=True), each_pair(propose_part_at)),
+        _for_caches,
+    ),
     KernelPass("relayout", (each(propose_copies), each_pair(propose_copy_at)), _for_caches),
     KernelPass("split-k", (each(propose_parts),), _for_workgroups),
     KernelPass("split-ranges", (each(propose_split_ranges),)),

@@ -224,6 +224,10 @@ def _magnitude(x: UOp) -> UOp:
     return (x.bitcast(unsigned) & ((1 << (unsigned.bits - 1)) - 1)).bitcast(x.dtype)
 
 
+def _load_or_else(a: UOp, i: UOp, c: UOp) -> UOp:
+    return UOp(Ops.LOAD, c.dtype, (i, c))
+
+
 _MINUS_ONE = UPat(Ops.CONST, (*_SIGNED, *_SINGLE), arg=-1)
 
 cheaper = PatternMatcher([
@@ -236,6 +240,9 @@ cheaper = PatternMatcher([
     (_op(Ops.ADD, _op(Ops.NEG, _y), _x), _sub),
     # x + y * -2^n = x - (y << n)
     (_op(Ops.ADD, _nx, _op(Ops.MUL, _y, _c)), _subtract_shifted),
+    # a ? (a ? p[i] : b) : c = a ? p[i] : c
+    (_op(Ops.WHERE, _a, _op(Ops.LOAD, _op(Ops.INDEX, UPat(), UPat(), _a, name="i"), UPat()), _c),
+     _load_or_else),
     # reciprocal(x) = 1 / x
     (UPat(Ops.RECIPROCAL, _SINGLE, (_x,)), lambda x: _fdiv(UOp.const(x.dtype, 1), x)),
 ])  # fmt: skip

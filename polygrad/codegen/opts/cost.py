@@ -38,11 +38,12 @@ RUNNING_VALUES = 4  # running values: each round of a scan waits for the one bef
 SMALL_BODY = 24  # a body up to this size is unrolled
 LONG_BODY = 80  # a processor does not look further ahead, so the round itself has to hide its latencies
 INTERLEAVED = 2  # SIMD values of a longer body side by side, with few registers, which hide its latencies
-SMALL_SUM = 4  # rounds: a sum with no more is unrolled whole
+SMALL_SUM = 8  # rounds: a sum with no more is unrolled whole
 LONG_EPILOGUE = 6  # a longer one, after a sum, takes the registers of the register tile
 
 # PARTITION
 MIN_PART, MAX_PARTS = 16, 4  # elements of the smallest part; number of parts
+MIN_WINDOW_ROWS = 4  # rows whose windows lie inside, for those that look beyond to be loops of their own
 MIN_COPIED_ROW = 40  # elements: a longer row without sums is divided, however small a part is
 MAX_PART_KERNELS = 64  # more parts than MAX_PARTS are kernels, up to this many,
 MIN_PART_WRITTEN = 16  # ... if each writes this many elements side by side,
@@ -125,6 +126,10 @@ def product_parts(terms: int, outputs: int) -> range:
 # interchange: columns, for threads to divide the rows,
 COLUMN_PARTS = Parts(few=16, wanted=256, most=16, min_terms=64, least=4)
 MIN_PARTED, LONG_COLUMNS = 1 << 19, 16 << 10  # if terms are many; and bytes of a row few
+
+# separate-windows
+MIN_WINDOW_GAIN = 1.2  # factor by which reductions along one axis after the other have less work
+WINDOW_ROW = 5  # operations that a row of windows takes more in two loops
 
 # relayout, polyphase, split-k
 MIN_COPIED_FOR = 1 << 18  # terms of a sum

@@ -94,8 +94,10 @@ def _partition(nest: UOp, max_new_nests: int) -> tuple[UOp, tuple[int, ...]] | N
     for r, bounds in divisions(info):
         sizes = [b - a for a, b in itertools.pairwise((0, *bounds, r.src[0].arg))]
         is_copied_row = not info.sums and r.src[0].arg >= cost.MIN_COPIED_ROW
-        smallest = max(sizes) if is_copied_row or _looks_beyond(nest, r) else min(sizes)
-        if len(sizes) <= min(cost.MAX_PARTS, max_new_nests + 1) and smallest >= cost.MIN_PART:
+        looks_beyond = _looks_beyond(nest, r)
+        smallest = max(sizes) if is_copied_row or looks_beyond else min(sizes)
+        least = cost.MIN_WINDOW_ROWS if looks_beyond and r is not nest.src[-1] else cost.MIN_PART
+        if len(sizes) <= min(cost.MAX_PARTS, max_new_nests + 1) and smallest >= least:
             return r, bounds
     return None
 
