@@ -16,6 +16,7 @@ from hypothesis import strategies as st  # noqa: E402
 from polygrad import Tensor, dtypes  # noqa: E402
 from polygrad.codegen.opts import cost  # noqa: E402
 from polygrad.codegen.target import Target, Workgroups  # noqa: E402
+from polygrad.uop.args import AxisKind  # noqa: E402
 from tests.codegen.grid_kernels import decided  # noqa: E402
 from tests.codegen.test_relayout import empty, scheduled  # noqa: E402
 
@@ -59,6 +60,18 @@ def test_what_is_done_to_the_result_reads_it():
     )
     assert fill.args[0] is add.args[0] is rest.args[-1]
     assert rest.args[0] is not fill.args[0]
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_rows_with_positions_of_their_own_are_the_outer_loop_and_columns_the_inner(axis):
+    table = empty(ROWS, COLUMNS)
+    index = integers(TERMS, COLUMNS) if axis == 0 else integers(ROWS, TERMS)
+    table.requires_grad = True
+    (gradient,) = table.gather(axis, index).gradient(table, gradient=empty(*index.shape))
+    _, add = carried_out(scheduled(gradient), CPU)
+    loops = [(r.arg.kind, r.src[0].arg) for r in add.ast.src[0].src[1:]]
+    in_order = (AxisKind.SCAN, TERMS)
+    assert loops == ([in_order, (AxisKind.LOOP, COLUMNS)] if axis == 0 else [(AxisKind.LOOP, ROWS), in_order])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ scatter.py and interchange.py make all three, index_put.py kernels that write in
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from polygrad.codegen.kernels.division import load_value, make_nest
 from polygrad.codegen.opts import cost
@@ -15,6 +15,7 @@ from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.schedule.kernel_info import rounds
 from polygrad.uop.args import AxisKind
+from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -40,6 +41,18 @@ def make_accumulator(ast: UOp, total: UOp, loops: list[UOp], slot: int) -> tuple
 def combine(place: UOp, op: Ops, value: UOp) -> UOp:
     """place op value"""
     return UOp(op, value.dtype, (UOp(Ops.LOAD, value.dtype, (place,)), value))
+
+
+def nest_writers(
+    place: UOp, writers: Sequence[UOp], others: Sequence[UOp], positions: dict[UOp, UOp]
+) -> list[UOp]:
+    """The loops of a kernel that writes at positions, outermost first. A loop whose rounds have positions of
+    their own goes around the writers if each round writes to memory of its own; others go inside."""
+    steps, _ = linear_terms(place.src[1])
+    extent = max((steps.get(r, 0) for r in positions), default=0)
+    own = frozenset().union(*[element.ranges for element in positions.values()])
+    outer = [r for r in others if r in own and steps.get(r, 0) > extent]
+    return [*outer, *writers, *(r for r in others if r not in outer)]
 
 
 def make_ordered_nest(place: UOp, value: UOp, loops: list[UOp], in_order: tuple[UOp, ...]) -> UOp:

@@ -15,7 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from polygrad.codegen.kernels.accumulation import is_compared, make_ordered_nest, substitute_positions
+from polygrad.codegen.kernels.accumulation import (
+    is_compared,
+    make_ordered_nest,
+    nest_writers,
+    substitute_positions,
+)
 from polygrad.codegen.kernels.division import make_nest
 from polygrad.codegen.kernels.kernel_opt import KernelContext, KernelOpt, Kind, Proposal
 from polygrad.codegen.target import Target
@@ -194,7 +199,8 @@ def _make_writes(writes: _Writes, place: UOp, loops: tuple[UOp, ...]) -> UOp | N
     previous = UOp(Ops.LOAD, place.dtype, (pointer,))
     value = simplify(is_inside).where(writes.value.substitute(replacements), previous)
     remaining = [r for part in parts.values() for r in part.ranges]
-    return make_ordered_nest(pointer, value, [*writes.writers, *remaining], writes.writers)
+    nest = nest_writers(place, writes.writers, remaining, positions)
+    return make_ordered_nest(pointer, value, nest, writes.writers)
 
 
 def _restrict_loops(loops: list[UOp], conditions: list[UOp]) -> dict[UOp, UOp]:

@@ -18,6 +18,7 @@ from polygrad.codegen.kernels.accumulation import (
     is_compared,
     make_accumulator,
     make_ordered_nest,
+    nest_writers,
     substitute_positions,
 )
 from polygrad.codegen.kernels.division import make_nest
@@ -89,5 +90,5 @@ def _make_addition(total: UOp, positions: dict[UOp, UOp], value: UOp, place: UOp
     pointer = place.replace(src=(place.src[0], simplify(place.src[1].substitute(replacements))))
     new, old = combine(pointer, total.arg, value), UOp(Ops.LOAD, total.dtype, (pointer,))
     outer = [r for r in total.src[1:] if r in writers]
-    nest = [*outer, *(r for r in loops if r not in positions)]
+    nest = nest_writers(place, outer, [r for r in loops if r not in positions], positions)
     return make_ordered_nest(pointer, simplify(is_inside).where(new, old), nest, tuple(outer))
