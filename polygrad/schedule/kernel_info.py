@@ -34,6 +34,11 @@ def rounds(ranges: Collection[UOp]) -> int:
     return out
 
 
+def key_of(node: UOp) -> UOp | None:
+    """The key of a SCAN with a running value for each key; None of every other node."""
+    return node.src[3] if node.op is Ops.SCAN and node.arg is not Ops.MULACC and len(node.src) > 3 else None
+
+
 class Access:
     """A LOAD from memory, or a STORE to it.
 

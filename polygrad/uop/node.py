@@ -91,8 +91,9 @@ class UOp:
     Kernels (scalar nodes): PARAM(arg=Param); DEFINE_VAR(arg=Var); DEFINE_REG(arg=Reg); RANGE(size, arg=Axis);
     INDEX(pointer, index[, gate], arg=Steps or None); LOAD(INDEX[, value where the gate is false]);
     STORE(INDEX, value), executed if the gate is true; REDUCE(value, *ranges, arg=op); SCAN(range, value,
-    initial[, factor], arg=op), the running value in an iteration of an output loop, the innermost of its
-    nest; END(effect, *ranges); AFTER(value, *effects), the value once the effects have happened;
+    initial[, factor or key], arg=op), the running value in an iteration of an output loop, the innermost of
+    its nest: MULACC has a factor, the others a running value for each key; END(effect, *ranges);
+    AFTER(value, *effects), the value once the effects have happened;
     SINK(*stores, arg=opts or None). STAGE(value, index, *ranges, arg=Memory) is a pointer to memory that
     holds `value` at `index` for all values of the ranges; it is written within the other loops that the value
     depends on. END and REDUCE list their ranges outermost first. DOT(a: uint32, b: uint32, c, arg=Dot) is c

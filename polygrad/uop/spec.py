@@ -384,9 +384,13 @@ _KERNEL |= _table(
         ("it combines with ADD, MUL or MAX", lambda u: u.arg in GroupOp.Reduce),
     )),
     ((Ops.SCAN,), (
-        ("it combines with ADD, MUL or MAX, or MULACC of a factor", lambda u: _scans(u.arg, len(u.src) - 1)),
+        ("it combines with ADD, MUL or MAX, of all rounds or of those with a key, or MULACC of a factor",
+         lambda u: _scans(u.arg, len(u.src) - 1) or (u.arg in GroupOp.Reduce and len(u.src) == 4)),
         ("it goes along a RANGE of kind SCAN", lambda u: _is_scanned(u.src[0])),
-        ("its values have its dtype", lambda u: all(s.dtype is u.dtype for s in u.src[1:])),
+        ("its values have its dtype",
+         lambda u: all(s.dtype is u.dtype for s in (u.src[1:] if u.arg is Ops.MULACC else u.src[1:3]))),
+        ("its key is an integer of at least 0",
+         lambda u: u.arg is Ops.MULACC or all(s.dtype.is_int and s.vmin >= 0 for s in u.src[3:])),
         ("its initial value is the same all along", lambda u: u.src[0] not in u.src[2].ranges),
     )),
     ((Ops.STAGE,), (

@@ -103,6 +103,11 @@ CHAIN: Callable[[], Tensor] = lambda: (data(512, 64) @ data(64, 512)).exp().sum(
     [
         (PRODUCT, "SCATTER k1", "expected kernels from 0 to 0, got 1"),
         (PRODUCT, "SCATTER k0", "expected a kernel with one sum, over one-hots of output elements"),
+        (
+            PRODUCT,
+            "KEYED_SCAN k0",
+            "expected a kernel with a sum over the earlier elements that have the same",
+        ),
         (PRODUCT, "SCATTER k0 3", "expected 1 kernels, 0 axes and 0 numbers, got 1, 0, 1"),
         (lambda: data(64, 512).softmax(), "FUSE k0 k2", "expected a kernel whose output one kernel reads"),
         (CHAIN, "FUSE k0 k1", "expected a kernel with a reduction, of rows that the outermost loops"),

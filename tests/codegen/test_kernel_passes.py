@@ -20,6 +20,7 @@ from polygrad.engine.stats import stats
 from polygrad.errors import ArgumentError
 from polygrad.uop.node import UOp
 from tests.codegen.grid_kernels import data
+from tests.codegen.test_keyed_scan import ranks
 from tests.codegen.test_narrow_storage import two_layers
 from tests.codegen.test_tensor_cores import CUDA, HOPPER
 
@@ -50,6 +51,7 @@ CASES: dict[str, tuple[Target, Graph, Graph]] = {
         lambda: Tensor.cat(*[data(8, 256) for _ in range(5)]),
         lambda: Tensor.cat(*[data(8, 256) for _ in range(4)]),
     ),
+    "keyed-scan": (CPU, lambda: ranks(of("int32", 100)), lambda: ranks(of("int32", 100), mask=-1)),
     "fuse-reductions": (CPU, lambda: data(64, 512).softmax(), lambda: data(2, 512).softmax()),
     "compute-at": (CPU, attention, lambda: data(256, 64) @ data(64, 256)),
     "index-put": (CPU, lambda: written(3), lambda: data(4096, 64) + 1),

@@ -9,7 +9,7 @@ from uop.test_printer import row_sums
 
 from polygrad.dtype import dtypes
 from polygrad.errors import InternalError
-from polygrad.uop.args import AxisKind, Param, Reduction, Reg, Shear
+from polygrad.uop.args import Axis, AxisKind, Param, Reduction, Reg, Shear
 from polygrad.uop.linear import Steps
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -22,6 +22,7 @@ class FakeBuffer(NamedTuple):
 
 f32, i32, void = dtypes.float32, dtypes.int32, dtypes.void
 r0 = UOp.range(4, 0)
+in_order = UOp.range(4, Axis((1,), AxisKind.SCAN))
 pointer = UOp(Ops.PARAM, f32, (), Param(0, 12))
 at = UOp(Ops.INDEX, f32, (pointer, r0))
 value = UOp(Ops.LOAD, f32, (at,))
@@ -112,6 +113,10 @@ BROKEN = [
     ("kernel", UOp(Ops.END, void, (store, value)), "it ends RANGEs"),
     ("kernel", UOp(Ops.REDUCE, f32, (value, r0), Ops.SIN), "it combines with ADD, MUL or MAX"),
     ("kernel", UOp(Ops.SCAN, f32, (r0, value, zero), Ops.ADD), "it goes along a RANGE of kind SCAN"),
+    ("kernel", UOp(Ops.SCAN, f32, (in_order, value, zero, r0), Ops.MULACC), "its values have its dtype"),
+    ("kernel", UOp(Ops.SCAN, f32, (in_order, value, zero, value), Ops.ADD), "its key is an integer"),
+    ("kernel", UOp(Ops.SCAN, f32, (in_order, value, zero, r0 - 1), Ops.ADD), "of at least 0"),
+    ("kernel", UOp(Ops.SCAN, f32, (in_order, value, zero, r0, r0), Ops.ADD), "of those with a key"),
     ("kernel", UOp(Ops.AFTER, f32, (pointer,)), "it comes after something"),
     ("kernel", UOp.sink(value), "it holds effects"),
     # linear kernels

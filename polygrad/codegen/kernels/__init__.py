@@ -8,6 +8,8 @@ kernels, SPEC=1 verifies kernels. Most passes are for a processor's caches.
 
 - `fp8_storage.py`: memory of 8-bit floats is bytes; a kernel converts them by integer arithmetic and
   computes in float32. No later pass, cost or renderer knows these dtypes.
+- `keyed_scan.py`: a sum over the earlier elements that have the same key (the rank of an element among its
+  equals, which a radix sort needs) goes through the elements in order, with a running value for each key.
 - `fuse.py` moves row reductions into their only reader: softmax is one kernel.
 - `split_reduce.py`: a sum becomes parts, which threads and workgroups divide, and the sum of the parts. It
   divides reductions to few elements, products of long sums, and on grids sums that give few workgroups.

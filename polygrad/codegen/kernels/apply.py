@@ -10,6 +10,7 @@ from polygrad.codegen.kernels.fuse import fuse
 from polygrad.codegen.kernels.index_put import index_put
 from polygrad.codegen.kernels.interchange import interchange
 from polygrad.codegen.kernels.kernel_opt import Calls, KernelContext, KernelOpt, Kind
+from polygrad.codegen.kernels.keyed_scan import keyed_scan
 from polygrad.codegen.kernels.narrow_storage import narrow_storage
 from polygrad.codegen.kernels.partition import partition
 from polygrad.codegen.kernels.polyphase import polyphase
@@ -26,6 +27,7 @@ from polygrad.uop.node import UOp
 _Divide = Callable[[UOp, int, KernelOpt, KernelContext], tuple[UOp, ...]]
 
 _DIVIDE: dict[Kind, _Divide] = {
+    Kind.KEYED_SCAN: lambda ast, n, opt, c: keyed_scan(ast),
     Kind.INDEX_PUT: lambda ast, n, opt, c: index_put(ast),
     Kind.SCATTER: lambda ast, n, opt, c: scatter(ast, n),
     Kind.PARTITION: lambda ast, n, opt, c: partition(ast, opt.axes, opt.numbers),
@@ -46,6 +48,7 @@ _REWRITE: dict[Kind, Callable[[Calls, KernelOpt, KernelContext], Calls]] = {  # 
 _ARITY = {  # the counts of kernels, axes and numbers
     Kind.FUSE: ("2", "0", "0"),
     Kind.COMPUTE_AT: ("2", "0 to 1", "0 to 1"),
+    Kind.KEYED_SCAN: ("1", "0", "0"),
     Kind.INDEX_PUT: ("1", "0", "0"),
     Kind.SCATTER: ("1", "0", "0"),
     Kind.PARTITION: ("1", "1", "1+"),

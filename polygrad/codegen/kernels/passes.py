@@ -33,6 +33,7 @@ from polygrad.codegen.kernels.kernel_opt import (
     parse_kernel_opts,
     render_kernel_opts,
 )
+from polygrad.codegen.kernels.keyed_scan import propose_keyed_scan
 from polygrad.codegen.kernels.narrow_storage import narrow_buffers
 from polygrad.codegen.kernels.partition import propose_partition
 from polygrad.codegen.kernels.polyphase import propose_phases
@@ -86,6 +87,8 @@ KERNEL_PASSES = (
     KernelPass("store-fp8-as-bits", (), _always, lambda ks, c: _each(ks, store_as_bits)),
     # divide long concatenations
     KernelPass("partition", (each(propose_partition, repeat=True),), _for_caches),
+    # sums over earlier elements with the same key go through the elements once
+    KernelPass("keyed-scan", (each(propose_keyed_scan),), _for_caches),
     # join kernels
     KernelPass("fuse-reductions", (each_pair(propose_fuse),)),
     # divide sums to few elements

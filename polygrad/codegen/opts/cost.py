@@ -81,6 +81,9 @@ MAX_REREAD = 4  # bytes that rounds with a copy of their own read again, for eac
 # scatter
 MIN_SCATTERED = 16  # output elements, and also terms
 
+# keyed scan
+MAX_KEYS = 1 << 16  # running values, which a thread's cache holds
+
 # interchange
 MIN_INTERCHANGED = 1 << 16  # terms of a sum of columns
 ROWS_AT_A_TIME = 4  # rows that are added in registers: 4 take 0.6 to 0.95 of the time of 8, and of 2

@@ -22,7 +22,7 @@ from polygrad.codegen.lower.reductions import identity_element
 from polygrad.codegen.opts.tile import is_bound, is_tile
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
-from polygrad.schedule.kernel_info import nest_info
+from polygrad.schedule.kernel_info import key_of, nest_info
 from polygrad.uop.args import AddrSpace, Axis, AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -88,7 +88,7 @@ def _check(kernel: UOp, r: UOp, tile: Tile) -> None:
             raise OptError(
                 f"expected an axis that the size of no other depends on, got {axis_name(r.arg.id)}"
             )
-        if n.op is Ops.STAGE and r in n.ranges:
+        if (n.op is Ops.STAGE or key_of(n) is not None) and r in n.ranges:
             raise OptError(f"expected an axis that no memory is filled inside of, got {axis_name(r.arg.id)}")
         if tile.lanes > 1 and n.op is Ops.RANGE and n.arg.kind is AxisKind.LANE:
             if n.src[0].arg != tile.lanes:

@@ -37,6 +37,7 @@ from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.helpers import prod
 from polygrad.schedule.index_maps import flat_index
+from polygrad.schedule.kernel_info import key_of
 from polygrad.schedule.kernels import next_value
 from polygrad.uop.args import AddrSpace, AxisKind, Memory, Param, Reg
 from polygrad.uop.linear import linear_terms
@@ -73,7 +74,7 @@ def nodes_of(nest: UOp) -> list[UOp]:
 
 def loops_around(nest: UOp) -> frozenset[UOp]:
     """The loops that a nest is inside of, and those that memory that it reads is inside of."""
-    memory = [n.ranges for n in nodes_of(nest) if n.op is Ops.STAGE]
+    memory = [n.ranges for n in nodes_of(nest) if n.op is Ops.STAGE or key_of(n) is not None]
     return frozenset(r for r in nest.ranges.union(*memory) if not is_tile(r))
 
 
@@ -228,6 +229,9 @@ def lower_stages(kernel: UOp) -> UOp:
             left = tuple(r for r in src[1:] if is_tile(r))
             new[node] = UOp(Ops.REDUCE, node.dtype, (total, *left), node.arg) if left else total
             registers += 1
+        elif key_of(node) is not None:
+            new[node] = _lower_keyed_scan(node, src, around[node.src[0]], memories, thread, count)
+            memories += 1
         elif node.op is Ops.SCAN:
             new[node] = _lower_scan(node, src, around[node.src[0]], registers)
             registers += 1
@@ -276,6 +280,33 @@ def _lower_scan(node: UOp, src: tuple[UOp, ...], around: tuple[UOp, ...], number
     previous = UOp(Ops.LOAD, node.dtype, (at(start, r),))
     step = UOp(Ops.STORE, dtypes.void, (at(), next_value(node.arg, previous, value, *factor)))
     return UOp(Ops.LOAD, node.dtype, (at(step),))
+
+
+def _lower_keyed_scan(
+    node: UOp, src: tuple[UOp, ...], around: tuple[UOp, ...], slot: int, thread: UOp | None, count: int
+) -> UOp:
+    """The running value of a key in a round of the innermost loop, from memory that is filled outside of it.
+
+    SCAN(r, value, initial, key, arg=ADD)
+
+    ->  memory[v] = initial for all keys v, before r;
+        in each round of r: memory[key] = memory[key] + value;  LOAD(memory[key])
+    """
+    r, value, initial, key = src
+    size = key.vmax + 1
+    memory = UOp(Ops.PARAM, node.dtype, (), Param(slot, size * count, AddrSpace.LOCAL))
+    first = UOp.index(0) if thread is None else thread * size
+    place = key.cast(dtypes.index) + first
+
+    def at(index: UOp, *after: UOp) -> UOp:
+        pointer = UOp(Ops.AFTER, node.dtype, (memory, *after)) if after else memory
+        return UOp(Ops.INDEX, node.dtype, (pointer, simplify(index)))
+
+    v = UOp.range(size, r.arg.copy(slot, AxisKind.LOOP))
+    fill = UOp(Ops.STORE, dtypes.void, (at(v + first, *around), initial)).end(v)
+    previous = UOp(Ops.LOAD, node.dtype, (at(place, fill, r),))
+    step = UOp(Ops.STORE, dtypes.void, (at(place), next_value(node.arg, previous, value)))
+    return UOp(Ops.LOAD, node.dtype, (at(place, step),))
 
 
 def _lower_sum(node: UOp, value: UOp, loops: tuple[UOp, ...], number: int) -> UOp:
