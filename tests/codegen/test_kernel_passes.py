@@ -60,6 +60,11 @@ CASES: dict[str, tuple[Target, Graph, Graph]] = {
         lambda: Tensor.zeros(5000, 16).scatter_add(0, of("int32", 4000, 1).expand(4000, 16), data(4000, 16)),
         lambda: data(4000, 16).sum(0),
     ),
+    "fuse-positions": (
+        CPU,
+        lambda: of("int32", 100).scatter(0, ranks(of("int32", 100)), of("int32", 100)),
+        lambda: of("int32", 100).scatter(0, ranks(of("int32", 100)).contiguous(), of("int32", 100)),
+    ),
     "interchange": (CPU, lambda: data(2048, 512).sum(0), lambda: data(2048, 512).sum(1)),
     "polyphase": (
         CPU,

@@ -203,6 +203,23 @@ def test_a_search_computes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.array_equal(out, expected(keys & (KEYS - 1), np.ones((4, N), int)))
 
 
+@pytest.mark.parametrize("shape", [(N,), (ROWS, N)])
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_write_at_ranks_computes_them(device: str, shape: tuple[int, ...], kept: bool) -> None:
+    """The last writer wins, also if the ranks themselves are a result."""
+    keys, values = RNG.integers(0, 50, (2, *shape)).astype(np.int32)
+    places = ranks(Tensor(keys, device=device))
+    out = Tensor.zeros(*shape, dtype="int32", device=device).scatter(
+        -1, places, Tensor(values, device=device)
+    )
+    if kept:
+        Tensor.realize(out, places)
+    want, at = np.zeros(shape, np.int32), expected(keys & (KEYS - 1), np.ones(shape, int))
+    for i in range(N):
+        np.put_along_axis(want, at[..., i : i + 1], values[..., i : i + 1], -1)
+    assert np.array_equal(out.numpy(), want) and np.array_equal(places.numpy(), at)
+
+
 def test_unoptimised_kernels_compare_pairs() -> None:
     keys = RNG.integers(0, 50, N).astype(np.int32)
     with Context(NOOPT=1):

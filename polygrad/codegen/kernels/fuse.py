@@ -9,6 +9,9 @@ Fusion costs nothing if the reader's outermost loops are exactly the loops over 
 result is still computed once. A reader that reduces along its inner loops (a matrix product) is left alone,
 because its loops get reordered.
 
+Positions that keyed_scan.py computes move into the kernel that writes at them, if both go through the same
+loops in the same order.
+
 compute_at.py also moves a kernel into its only reader, for other reasons.
 """
 
@@ -30,7 +33,7 @@ from polygrad.codegen.kernels.kernel_opt import (
 )
 from polygrad.errors import OptError
 from polygrad.schedule import cost
-from polygrad.schedule.kernel_info import Access, NestInfo, kernel_info, rounds
+from polygrad.schedule.kernel_info import Access, NestInfo, kernel_info, key_of, rounds
 from polygrad.schedule.kernels import KernelCall, join_places
 from polygrad.schedule.operation_limit import exceeds_limit
 from polygrad.uop.args import AxisKind
@@ -116,6 +119,16 @@ def propose_fuse(producer: KernelCall, reader: KernelCall, context: KernelContex
     )
 
 
+def propose_fuse_positions(
+    producer: KernelCall, reader: KernelCall, context: KernelContext
+) -> Proposal | None:
+    """Positions that running values give, moved into the kernel that writes at them."""
+    nest = kernel_info(producer.ast).only_nest
+    if nest is None or not nest.is_ordered or exceeds_limit(producer.ast, reader.ast):
+        return None
+    return None if _shared_rows(producer, reader) is None else Proposal(KernelOpt(Kind.FUSE))
+
+
 def fuse(calls: Calls, opt: KernelOpt, context: KernelContext) -> Calls:
     """The kernels, in which the only reader of a reduction computes it instead of loading it."""
     i, j = opt.kernels
@@ -150,16 +163,19 @@ def _shared_rows(producer: KernelCall, reader: KernelCall) -> _Rows | None:
     """The rows that a reduction and its reader share; None if work would be done twice."""
     info = kernel_info(reader.ast)
     source = kernel_info(producer.ast).only_nest
-    if source is None or not source.loops or len(info.nests) != 1 or not source.sums:
+    if source is None or not source.loops or len(info.nests) != 1:
         return None
-    if any(n.op is Ops.SCAN for n in source.order):
+    scans = [n for n in source.order if n.op is Ops.SCAN]
+    if not (all(key_of(n) is not None for n in scans) if scans else source.sums):
         return None
     slot = reader.args.index(producer.args[0])
     loads = [n for n in info.loads if n.slot == slot]
     if len(loads) != 1 or loads[0].condition is not None:
         return None
     rows = _match_ranges(source.write, loads[0])
-    if rows is None or not _are_rows(rows, info.nests[0]):
+    if rows is None or not (
+        _are_in_order(rows, source, info.nests[0]) if scans else _are_rows(rows, info.nests[0])
+    ):
         return None
     return _Rows(source.value, loads[0].node, rows)
 
@@ -186,6 +202,13 @@ def _are_rows(rows: dict[UOp, UOp], nest: NestInfo) -> bool:
     if set(outer) != set(rows.values()) or any(r.arg.kind is AxisKind.SCAN for r in outer):
         return False
     return all(total.outer.isdisjoint(inner) for total in nest.sums)
+
+
+def _are_in_order(rows: dict[UOp, UOp], source: NestInfo, nest: NestInfo) -> bool:
+    """Whether the matched ranges are all loops of `nest`, and the same ones go in order in both."""
+    loops = tuple([rows[r] for r in source.loops])
+    kinds = [(r.arg.kind, match.arg.kind) for r, match in rows.items()]
+    return loops == nest.loops and all(a is b for a, b in kinds)
 
 
 def move_value(value: UOp, rows: dict[UOp, UOp], args: tuple[UOp, ...], new_args: list[UOp]) -> UOp:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from polygrad.codegen.kernels.apply import apply
 from polygrad.codegen.kernels.compute_at import propose_compute_at, propose_copy_at
 from polygrad.codegen.kernels.fp8_storage import store_as_bits
-from polygrad.codegen.kernels.fuse import each_pair, propose_fuse
+from polygrad.codegen.kernels.fuse import each_pair, propose_fuse, propose_fuse_positions
 from polygrad.codegen.kernels.index_put import propose_index_put
 from polygrad.codegen.kernels.interchange import (
     propose_interchange,
@@ -98,6 +98,8 @@ KERNEL_PASSES = (
     # comparisons with all positions become writes at positions
     KernelPass("index-put", (each(propose_index_put, repeat=True),)),
     KernelPass("scatter", (each(propose_scatter),)),
+    # positions that running values give are computed where they are written at
+    KernelPass("fuse-positions", (each_pair(propose_fuse_positions),), _for_caches),
     # sums in another order, or in parts
     KernelPass(
         "interchange",
