@@ -37,7 +37,8 @@ class SortingMixin(IndexingMixin):
         axis = self._axis(dim)
         if not self.shape or fits(self.shape[axis], 1):
             return self._with(self.uop), self._with(broadcast_constant(dtypes.int32, 0, self.shape))
-        order = argsort(self.transpose(axis, -1).uop, descending).contiguous()
+        in_order = Device.goes_in_order(self._device)
+        order = argsort(self.transpose(axis, -1).uop, descending, in_order).contiguous()
         positions = self._of(order).transpose(axis, -1)
         return self.gather(axis, positions), positions
 
@@ -338,7 +339,8 @@ class SortingMixin(IndexingMixin):
         if fits(k, 0):
             empty = self.shrink([(0, k) if i == axis else None for i in range(self.ndim)])
             return empty, self._with(broadcast_constant(dtypes.int32, 0, empty.shape))
-        order = greatest(self.transpose(axis, -1).uop, k, largest).contiguous()
+        in_order = Device.goes_in_order(self._device)
+        order = greatest(self.transpose(axis, -1).uop, k, largest, in_order).contiguous()
         positions = self._of(order).transpose(axis, -1)
         return self.gather(axis, positions), positions
 

@@ -5,7 +5,7 @@
 implements `repr`, `generator` has the state of random numbers. `argument_errors` explains a failed call by
 its arguments. `argument_names` has second names (`dim` for `axis`). `checks` and `index_checks` turn faults
 that a device detects into errors. `sizes` decides on symbolic sizes. Algorithms: `contraction`, `rearrange`,
-`sorting_network`, `binary_search`.
+`sorting_network`, `radix_sort`, `binary_search`.
 
 **Aliasing** (`aliasing.py`) follows torch's rule, for lazy values too. A `Storage` is memory, or a lazy value
 that may become memory. Tensors that are movement ops (or same-size bitcasts, `detach`, `contiguous` of a
@@ -29,10 +29,10 @@ and the gradient that the rule computes (`TensorBase._with_backward`). The sched
 rule differentiates a copy of its graph. The inputs of the copy are multiplied by a 1 that is computed from
 memory and from the gradient, so that the copy is neither folded nor replaced by the value computed before.
 
-**Sorting** (`sorting_network.py`) is an ordinary graph. Elements that a mask selects are scattered to the
-positions that a prefix sum of the mask gives. `masked_select`, `nonzero` and `unique` read only the count.
-Their results are the first elements of memory that has room for all, so the kernels do not depend on the
-count.
+**Sorting** (`sorting_network.py`, `radix_sort.py`) is an ordinary graph. Elements that a mask selects are
+scattered to the positions that a prefix sum of the mask gives. `masked_select`, `nonzero` and `unique` read
+only the count. Their results are the first elements of memory that has room for all, so the kernels do not
+depend on the count.
 
 **vmap** (`tensor/batching.py`) calls the function on placeholders, and adds a batch axis to the graph that it
 made, by a table of rules.

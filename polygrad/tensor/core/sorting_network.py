@@ -3,7 +3,8 @@
 A key is an int64: the upper half is an integer in the order of the elements, the lower half the position. So
 no two keys are equal, the sort is stable, and NaN comes after every number, as in numpy and torch. A step of
 the network compares all keys with their counterparts: log2(n) * (log2(n) + 1) / 2 kernels, which are
-vectorised and threaded. In short rows the rank of an element is counted: the number of lesser keys.
+vectorised and threaded. In short rows the rank of an element is counted: the number of lesser keys. Long rows
+are sorted by their digits (`radix_sort.py`) where the device goes through loops in order (`in_order`).
 
 All functions take nodes, and work along the last axis.
 """
@@ -13,38 +14,43 @@ from __future__ import annotations
 import math
 
 from polygrad.dtype import dtypes
+from polygrad.tensor.core import radix_sort
 from polygrad.uop.axes import arange_axis, pad_axis, shrink_axis
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
-from polygrad.uop.shapes import Sint, sint_max
+from polygrad.uop.shapes import Sint, max_numel, sint_max
 
 MAX_RANKED = 32  # up to this row length, ranks are counted
+MAX_NETWORK = 1024  # above this row length, digits are less work than a network;
+MAX_CACHED_NETWORK = 256  # also above this one, where there are
+MAX_CACHED_KEYS = 1 << 16  # more keys than this in all rows, for which a network goes through memory
 MAX_PICKED = 32  # up to this k, the greatest elements are selected one by one; above it, sorting is less work
 MIN_BLOCKS_FOR = 512  # from this row length on, the greatest elements are searched for in blocks
 MAX_BLOCK = 64  # elements of a block
 _NAN = 0x7FC00000, 0x7FF8000000000000
 
 
-def argsort(x: UOp, descending: bool) -> UOp:
+def argsort(x: UOp, descending: bool, in_order: bool) -> UOp:
     """The positions (int32) that sort `x`, stably."""
     order = _order_preserving_ints(x, descending)
     if order.dtype is dtypes.int32:
-        return _argsort_int32(order)
-    lower = _argsort_int32((order.cast(dtypes.int32)) ^ dtypes.int32.min)  # by the lower half (unsigned),
+        return _argsort_int32(order, in_order)
+    low = order.cast(dtypes.int32) ^ dtypes.int32.min
+    lower = _argsort_int32(low, in_order)  # by the lower half (unsigned),
     upper = take((order >> 32).cast(dtypes.int32), lower)
-    return take(lower, _argsort_int32(upper))  # and then, stably, by the upper
+    return take(lower, _argsort_int32(upper, in_order))  # and then, stably, by the upper
 
 
-def greatest(x: UOp, k: Sint, largest: bool) -> UOp:
+def greatest(x: UOp, k: Sint, largest: bool, in_order: bool) -> UOp:
     """The positions (int32) of the `k` greatest (or least) elements of `x`, in order. Of equal elements the
     first counts as greater."""
     order = _order_preserving_ints(x, not largest)
     if order.dtype is dtypes.int32 and isinstance(k, int):
-        return _greatest(order, k)
-    return shrink_axis(argsort(x, largest), x.ndim - 1, 0, k)
+        return _greatest(order, k, in_order)
+    return shrink_axis(argsort(x, largest, in_order), x.ndim - 1, 0, k)
 
 
-def _greatest(order: UOp, k: int) -> UOp:
+def _greatest(order: UOp, k: int, in_order: bool) -> UOp:
     """The positions of the `k` greatest of int32 numbers.
 
     They are in the k blocks with the greatest maxima: if k other blocks have greater maxima than an element's
@@ -53,6 +59,7 @@ def _greatest(order: UOp, k: int) -> UOp:
     *rows, n = order.shape
     position = _arange(order.shape)
     width = _block_width(n, k)
+    by_digits = k > MAX_PICKED and _is_by_digits((*rows, k * width or n), in_order)
     if width:
         blocks = -(-n // width)
         padded_rows = pad_axis(order, len(rows), 0, blocks * width - n)
@@ -61,12 +68,16 @@ def _greatest(order: UOp, k: int) -> UOp:
             .where(padded_rows, dtypes.int32.min)
             .reshape((*rows, blocks, width))
         )
-        best = _greatest(
-            padded_rows.reduce_axis(Ops.MAX, (len(rows) + 1,)).reshape((*rows, blocks)).contiguous(), k
-        )
+        maxima = padded_rows.reduce_axis(Ops.MAX, (len(rows) + 1,)).reshape((*rows, blocks)).contiguous()
+        best = _greatest(maxima, k, in_order)
+        if by_digits:  # ascending, so that of equal elements the first is first
+            best = take(best.contiguous(), _argsort_int32(best, in_order))
         best = best.contiguous().reshape((*rows, k, 1)).expand((*rows, k, width))
         position = (best * width + arange_axis(best.shape, len(rows) + 1)).reshape((*rows, k * width))
         order = _take_blocks(padded_rows, best).reshape(position.shape)
+    if by_digits:
+        first = shrink_axis(radix_sort.argsort(order ^ -1), len(rows), 0, k)
+        return take(position.contiguous(), first) if width else first
     last = dtypes.int32.max
     keys = _above(order, last + position * -1).contiguous()
     greatest_keys = (
@@ -148,9 +159,18 @@ def _above(order: UOp, position: UOp) -> UOp:
     return (order.cast(dtypes.int64) << 32) | position.cast(dtypes.int64)
 
 
-def _argsort_int32(order: UOp) -> UOp:
+def _is_by_digits(shape: tuple[Sint, ...], in_order: bool) -> bool:
+    """Whether rows are sorted by their digits."""
+    if not in_order or not isinstance(shape[-1], int):
+        return False
+    return shape[-1] > (MAX_CACHED_NETWORK if max_numel(shape) > MAX_CACHED_KEYS else MAX_NETWORK)
+
+
+def _argsort_int32(order: UOp, in_order: bool) -> UOp:
     """The positions that sort int32 numbers, stably."""
     n = order.shape[-1]
+    if _is_by_digits(order.shape, in_order):
+        return radix_sort.argsort(order)
     keys = _above(order, _arange(order.shape))
     if sint_max(n) <= MAX_RANKED:
         return _argsort_by_rank(keys.contiguous())
