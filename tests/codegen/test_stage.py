@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from polygrad import Tensor
+from polygrad.codegen.kernels.passes import kernels_of
 from polygrad.codegen.lower.passes import lower
 from polygrad.codegen.target import Target
 from polygrad.engine.normalize import normalize
@@ -48,6 +51,58 @@ def test_not_where_the_panel_is_near_or_read_seldom() -> None:
 
 def test_not_for_elementwise_kernels() -> None:
     assert not local_sizes(empty(1024, 1024) + empty(1024, 1024).T, WIDE)
+
+
+def scaled(x: Tensor, other: Callable[[Tensor], Tensor]) -> Tensor:
+    """Exponentials over their sum, and an expression of them."""
+    e = x.exp()
+    return e / e.sum(-1, keepdim=True) + other(e)
+
+
+ROWS: dict[str, tuple[bool, tuple[int, ...], Callable[[Tensor], Tensor]]] = {
+    "softmax": (True, (64, 512), lambda x: x.softmax(-1)),
+    "softmax of three axes": (True, (4, 16, 512), lambda x: x.softmax(-1)),
+    "with an operand": (True, (64, 512), lambda x: scaled(x, lambda e: x)),
+    "with its maximum": (True, (64, 512), lambda x: scaled(x, lambda e: e.max(-1, keepdim=True))),
+    "tiles that overlap": (False, (64, 501), lambda x: x.softmax(-1)),
+    "another dtype": (False, (64, 512), lambda x: x.softmax(-1).half().float()),
+    "with an element computed again": (True, (64, 512), lambda x: scaled(x, lambda e: e.flip(-1))),
+    "columns": (False, (512, 64), lambda x: x.softmax(0)),
+}
+
+
+@pytest.mark.parametrize("target", [WIDE, NARROW])
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_lie_in_the_output_if_each_element_is_read_where_it_is_stored(name: str, target: Target) -> None:
+    lies_there, shape, function = ROWS[name]
+    out = function(empty(*shape))
+    out = out.half() if name == "another dtype" else out
+    sink = normalize(UOp.sink(out.uop.base)).sink
+    for call in kernels_of(sink, target, True).calls:
+        linear = lower(call.ast, target)
+        if any(n.op is Ops.EXP2 for n in call.ast.toposort()):
+            has_own = any(n.op is Ops.PARAM and n.arg.space is AddrSpace.LOCAL for n in linear)
+            reads_output = any(n.op is Ops.LOAD and 0 == slot_of(n) for n in linear)
+            assert reads_output == lies_there and not (lies_there and has_own)
+
+
+def slot_of(load: UOp) -> int | None:
+    memory = load.src[0].src[0]
+    memory = memory.src[0] if memory.op is Ops.AFTER else memory
+    return memory.arg.slot if memory.op is Ops.PARAM and memory.arg.space is AddrSpace.GLOBAL else None
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_in_the_output_within_1e_5(name: str, device: str) -> None:
+    _, shape, function = ROWS[name]
+    x = RNG.standard_normal(shape).astype(np.float32)
+    rtol = 1e-3 if name == "another dtype" else 1e-5
+    want = function(Tensor(x, device="INTERP")).numpy()
+    np.testing.assert_allclose(function(Tensor(x, device=device)).numpy(), want, rtol=rtol, atol=1e-6)
+    y = Tensor(x, device=device).contiguous().realize()
+    y.assign(function(y))
+    np.testing.assert_allclose(y.numpy(), want, rtol=rtol, atol=1e-6)
 
 
 @pytest.mark.parametrize("device", ["CPU", "WASM"])

@@ -472,82 +472,53 @@ void local_memory_0(char **buffers, int64_t *variables) {
   float *data0 = (float *)buffers[0];
   float *data1 = (float *)buffers[1];
   float *data2 = (float *)buffers[2];
+  int32x8 m0 = less_int64x8((int64x8){0, 1, 2, 3, 4, 5, 6, 7}, splat_int64x8(4));
   for (int64_t i0 = 0; i0 < 16; i0++) {
-    int64_t p0 = i0 << 6;
-    for (int64_t i1 = 0; i1 < 2; i1++) {
-      int64_t p1 = i1 << 5;
+    int64_t p0 = i0 * 60;
+    for (int64_t i1 = 0; i1 < 4; i1++) {
+      int64_t p1 = i1 < 3 ? i1 << 4 : 44;
       int64_t p2 = p1 + p0;
       float32x8 x0 = load_float32x8(data1 + p2);
       float32x8 x1 = load_float32x8(data1 + p2 + 8);
-      float32x8 x2 = load_float32x8(data1 + p2 + 16);
-      float32x8 x3 = load_float32x8(data1 + p2 + 24);
-      float32x8 x4 = select_float32x8(x0 < -253.75f, splat_float32x8(-253.75f), x0);
-      float32x8 x5 = select_float32x8(x1 < -253.75f, splat_float32x8(-253.75f), x1);
-      float32x8 x6 = select_float32x8(x2 < -253.75f, splat_float32x8(-253.75f), x2);
-      float32x8 x7 = select_float32x8(x3 < -253.75f, splat_float32x8(-253.75f), x3);
-      float32x8 x8 = select_float32x8(129.0f < x4, splat_float32x8(129.0f), x4);
-      float32x8 x9 = select_float32x8(129.0f < x5, splat_float32x8(129.0f), x5);
-      float32x8 x10 = select_float32x8(129.0f < x6, splat_float32x8(129.0f), x6);
-      float32x8 x11 = select_float32x8(129.0f < x7, splat_float32x8(129.0f), x7);
-      float32x8 x12 = x8 + 12583166.0f;
-      float32x8 x13 = x9 + 12583166.0f;
-      float32x8 x14 = x10 + 12583166.0f;
-      float32x8 x15 = x11 + 12583166.0f;
-      uint32x8 x16 = (uint32x8)x12;
-      uint32x8 x17 = (uint32x8)x13;
-      uint32x8 x18 = (uint32x8)x14;
-      uint32x8 x19 = (uint32x8)x15;
-      uint32x8 x20 = x16 >> 1u;
-      uint32x8 x21 = x17 >> 1u;
-      uint32x8 x22 = x18 >> 1u;
-      uint32x8 x23 = x19 >> 1u;
-      float32x8 x24 = x8 - (x12 - 12583166.0f);
-      float32x8 x25 = x9 - (x13 - 12583166.0f);
-      float32x8 x26 = x10 - (x14 - 12583166.0f);
-      float32x8 x27 = x11 - (x15 - 12583166.0f);
-      float32x8 x28 = fma_float32x8(splat_float32x8(0.00015453163f), x24, splat_float32x8(0.0013390863f));
-      float32x8 x29 = fma_float32x8(splat_float32x8(0.00015453163f), x25, splat_float32x8(0.0013390863f));
-      float32x8 x30 = fma_float32x8(splat_float32x8(0.00015453163f), x26, splat_float32x8(0.0013390863f));
-      float32x8 x31 = fma_float32x8(splat_float32x8(0.00015453163f), x27, splat_float32x8(0.0013390863f));
-      float32x8 x32 = fma_float32x8(fma_float32x8(x28, x24, splat_float32x8(0.009618083f)), x24, splat_float32x8(0.05550357f));
-      float32x8 x33 = fma_float32x8(fma_float32x8(x29, x25, splat_float32x8(0.009618083f)), x25, splat_float32x8(0.05550357f));
-      float32x8 x34 = fma_float32x8(fma_float32x8(x30, x26, splat_float32x8(0.009618083f)), x26, splat_float32x8(0.05550357f));
-      float32x8 x35 = fma_float32x8(fma_float32x8(x31, x27, splat_float32x8(0.009618083f)), x27, splat_float32x8(0.05550357f));
-      float32x8 x36 = fma_float32x8(fma_float32x8(x32, x24, splat_float32x8(0.2402265f)), x24, splat_float32x8(0.6931472f));
-      float32x8 x37 = fma_float32x8(fma_float32x8(x33, x25, splat_float32x8(0.2402265f)), x25, splat_float32x8(0.6931472f));
-      float32x8 x38 = fma_float32x8(fma_float32x8(x34, x26, splat_float32x8(0.2402265f)), x26, splat_float32x8(0.6931472f));
-      float32x8 x39 = fma_float32x8(fma_float32x8(x35, x27, splat_float32x8(0.2402265f)), x27, splat_float32x8(0.6931472f));
-      float32x8 x40 = fma_float32x8(x36, x24, splat_float32x8(1.0f)) * (float32x8)(x20 << 23u);
-      float32x8 x41 = fma_float32x8(x37, x25, splat_float32x8(1.0f)) * (float32x8)(x21 << 23u);
-      float32x8 x42 = fma_float32x8(x38, x26, splat_float32x8(1.0f)) * (float32x8)(x22 << 23u);
-      float32x8 x43 = fma_float32x8(x39, x27, splat_float32x8(1.0f)) * (float32x8)(x23 << 23u);
-      store_float32x8(data2 + p1, x40 * (float32x8)((x16 - x20) << 23u));
-      store_float32x8(data2 + p1 + 8, x41 * (float32x8)((x17 - x21) << 23u));
-      store_float32x8(data2 + p1 + 16, x42 * (float32x8)((x18 - x22) << 23u));
-      store_float32x8(data2 + p1 + 24, x43 * (float32x8)((x19 - x23) << 23u));
+      float32x8 x2 = select_float32x8(x0 < -253.75f, splat_float32x8(-253.75f), x0);
+      float32x8 x3 = select_float32x8(x1 < -253.75f, splat_float32x8(-253.75f), x1);
+      float32x8 x4 = select_float32x8(129.0f < x2, splat_float32x8(129.0f), x2);
+      float32x8 x5 = select_float32x8(129.0f < x3, splat_float32x8(129.0f), x3);
+      float32x8 x6 = x4 + 12583166.0f;
+      float32x8 x7 = x5 + 12583166.0f;
+      uint32x8 x8 = (uint32x8)x6;
+      uint32x8 x9 = (uint32x8)x7;
+      uint32x8 x10 = x8 >> 1u;
+      uint32x8 x11 = x9 >> 1u;
+      float32x8 x12 = x4 - (x6 - 12583166.0f);
+      float32x8 x13 = x5 - (x7 - 12583166.0f);
+      float32x8 x14 = fma_float32x8(splat_float32x8(0.00015453163f), x12, splat_float32x8(0.0013390863f));
+      float32x8 x15 = fma_float32x8(splat_float32x8(0.00015453163f), x13, splat_float32x8(0.0013390863f));
+      float32x8 x16 = fma_float32x8(fma_float32x8(x14, x12, splat_float32x8(0.009618083f)), x12, splat_float32x8(0.05550357f));
+      float32x8 x17 = fma_float32x8(fma_float32x8(x15, x13, splat_float32x8(0.009618083f)), x13, splat_float32x8(0.05550357f));
+      float32x8 x18 = fma_float32x8(fma_float32x8(x16, x12, splat_float32x8(0.2402265f)), x12, splat_float32x8(0.6931472f));
+      float32x8 x19 = fma_float32x8(fma_float32x8(x17, x13, splat_float32x8(0.2402265f)), x13, splat_float32x8(0.6931472f));
+      float32x8 x20 = fma_float32x8(x18, x12, splat_float32x8(1.0f)) * (float32x8)(x10 << 23u);
+      float32x8 x21 = fma_float32x8(x19, x13, splat_float32x8(1.0f)) * (float32x8)(x11 << 23u);
+      store_float32x8(data2 + p1, x20 * (float32x8)((x8 - x10) << 23u));
+      store_float32x8(data2 + p1 + 8, x21 * (float32x8)((x9 - x11) << 23u));
     }
     float32x8 acc0 = splat_float32x8(0.0f);
     float32x8 acc1 = splat_float32x8(0.0f);
-    float32x8 acc2 = splat_float32x8(0.0f);
-    float32x8 acc3 = splat_float32x8(0.0f);
-    for (int64_t i2 = 0; i2 < 2; i2++) {
-      int64_t p3 = i2 << 5;
+    for (int64_t i2 = 0; i2 < 3; i2++) {
+      int64_t p3 = i2 << 4;
       acc0 += load_float32x8(data2 + p3);
       acc1 += load_float32x8(data2 + p3 + 8);
-      acc2 += load_float32x8(data2 + p3 + 16);
-      acc3 += load_float32x8(data2 + p3 + 24);
     }
-    float32x8 x44 = splat_float32x8(reduce_add_float32x8(acc0 + acc2 + (acc1 + acc3)));
-    for (int64_t i3 = 0; i3 < 2; i3++) {
-      int64_t p4 = i3 << 5;
-      float32x8 x45 = load_float32x8(data2 + p4 + 8);
-      float32x8 x46 = load_float32x8(data2 + p4 + 16);
-      float32x8 x47 = load_float32x8(data2 + p4 + 24);
+    float x22 = reduce_add_float32x8(acc0 + acc1) + reduce_add_float32x8(load_float32x8(data2 + 48));
+    float32x8 x23 = select_float32x8(m0, splat_float32x8(0.0f), load_float32x8(data2 + 52));
+    float32x8 x24 = splat_float32x8(x22 + reduce_add_float32x8(x23));
+    for (int64_t i3 = 0; i3 < 4; i3++) {
+      int64_t p4 = i3 < 3 ? i3 << 4 : 44;
+      float32x8 x25 = load_float32x8(data2 + p4 + 8);
       int64_t p5 = p0 + p4;
-      store_float32x8(data0 + p5, load_float32x8(data2 + p4) / x44);
-      store_float32x8(data0 + p5 + 8, x45 / x44);
-      store_float32x8(data0 + p5 + 16, x46 / x44);
-      store_float32x8(data0 + p5 + 24, x47 / x44);
+      store_float32x8(data0 + p5, load_float32x8(data2 + p4) / x24);
+      store_float32x8(data0 + p5 + 8, x25 / x24);
     }
   }
 }

@@ -117,7 +117,7 @@ PASSES = (
     # the form that renderers take
     Pass("bind-workgroups", _bind_workgroups, _optimized),
     Pass("simplify-indices", lambda k, c: graph_rewrite(k, symbolic)),
-    Pass("lower-stages", lambda k, c: lower_stages(k)),
+    Pass("lower-stages", lambda k, c: lower_stages(k, c.target.workgroups is None)),
     Pass(
         "branch-slow-paths",
         lambda k, c: branch_slow_paths(k, c.target.scalar_fma, c.target.workgroups is not None),

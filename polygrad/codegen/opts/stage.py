@@ -32,6 +32,7 @@ from __future__ import annotations
 from polygrad.codegen.lower.reductions import identity_element
 from polygrad.codegen.opts.parallel import memory_thread
 from polygrad.codegen.opts.split import renamed_ranges, substituted
+from polygrad.codegen.opts.stage_places import stage_in_output
 from polygrad.codegen.opts.tile import is_bound, is_tile
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
@@ -211,12 +212,13 @@ def _replace_by_stage(kernel: UOp, nest: UOp, value: UOp, axes: list[UOp], depth
 # --- lowering
 
 
-def lower_stages(kernel: UOp) -> UOp:
+def lower_stages(kernel: UOp, on_processor: bool = True) -> UOp:
     """Each STAGE becomes memory that loops fill, each REDUCE a register that its loops accumulate in.
 
-    Threads have a part of the memory each. Tile ranges open no loop: a register holds one value for each, and
-    a REDUCE over them remains to combine those.
+    Threads have a part of the memory each. On a processor, a row may lie in the output instead. Tile ranges
+    open no loop: a register holds one value for each, and a REDUCE over them remains to combine those.
     """
+    in_output = stage_in_output(kernel) if on_processor else None
     thread = memory_thread(kernel)
     count = 1 if thread is None else thread.arg.hi + 1
     new: dict[UOp, UOp] = {}
@@ -235,6 +237,11 @@ def lower_stages(kernel: UOp) -> UOp:
         elif node.op is Ops.SCAN:
             new[node] = _lower_scan(node, src, around[node.src[0]], registers)
             registers += 1
+        elif in_output is not None and node is in_output[0]:
+            new[node] = _fill_memory(node, src, in_output[1], simplify(src[1] + in_output[2]))
+        elif in_output is not None and node.op is Ops.INDEX and node.src[0] is in_output[0]:
+            position = simplify(src[1] + in_output[2])
+            new[node] = UOp(Ops.INDEX, node.dtype, (src[0], position), node.arg)
         elif node.op is Ops.STAGE:
             new[node] = _fill(node, src, memories, thread, count)
             memories += 1
@@ -247,15 +254,18 @@ def lower_stages(kernel: UOp) -> UOp:
 
 
 def _fill(node: UOp, src: tuple[UOp, ...], slot: int, thread: UOp | None, count: int) -> UOp:
-    """The memory of a STAGE after it was filled.
-
-    STAGE(value, index, *ranges)
-
-    ->  AFTER(PARAM slot, END(STORE(INDEX(PARAM slot, index), value), *ranges))
-    """
+    """The memory of a STAGE of its own after it was filled."""
     size = node.arg.size
     pointer = UOp(Ops.PARAM, node.dtype, (), Param(slot, size * count, node.arg.space))
     index = src[1] if thread is None else simplify(src[1] + thread * size)
+    return _fill_memory(node, src, pointer, index)
+
+
+def _fill_memory(node: UOp, src: tuple[UOp, ...], pointer: UOp, index: UOp) -> UOp:
+    """The memory `pointer` after it was filled.
+
+    STAGE(value, position, *ranges)  ->  AFTER(pointer, END(STORE(INDEX(pointer, index), value), *ranges))
+    """
     store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, node.dtype, (pointer, index)), src[0]))
     loops = tuple(r for r in src[2:] if not is_tile(r))
     end = UOp(Ops.END, dtypes.void, (store, *loops)) if loops else store
