@@ -16,6 +16,7 @@ from polygrad.codegen.lower.decompose import decompose
 from polygrad.codegen.lower.dot_words import form_dot_products
 from polygrad.codegen.lower.guarded_stores import branch_guarded_stores
 from polygrad.codegen.lower.linearize import linearize, order_loads, order_loops, split_ends
+from polygrad.codegen.lower.rare_terms import branch_rare_terms
 from polygrad.codegen.lower.reductions import flatten_reductions, simplify_reductions
 from polygrad.codegen.lower.slow_paths import branch_slow_paths
 from polygrad.codegen.opts.heuristics import optimize
@@ -123,6 +124,7 @@ PASSES = (
         lambda k, c: branch_slow_paths(k, c.target.scalar_fma, c.target.workgroups is not None),
         _optimized,
     ),
+    Pass("branch-rare-terms", lambda k, c: branch_rare_terms(k), _on_processors),
     Pass("branch-guarded-stores", lambda k, c: branch_guarded_stores(k), _on_processors),
     Pass("split-indices", lambda k, c: split_indices(k), _optimized),
     Pass("decompose", lambda k, c: graph_rewrite(k, decompose(c.target, c.optimized))),

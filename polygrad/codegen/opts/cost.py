@@ -41,6 +41,9 @@ INTERLEAVED = 2  # SIMD values of a longer body side by side, with few registers
 SMALL_SUM = 8  # rounds: a sum with no more is unrolled whole
 LONG_EPILOGUE = 6  # a longer one, after a sum, takes the registers of the register tile
 
+# branch-rare-terms
+MIN_SEARCH_ROUNDS = 8  # for each output element of a tile: in one of these rounds the branch is taken
+
 # PARTITION
 MIN_PART, MAX_PARTS = 16, 4  # elements of the smallest part; number of parts
 MIN_WINDOW_ROWS = 4  # rows whose windows lie inside, for those that look beyond to be loops of their own
