@@ -26,7 +26,6 @@ from typing import Any
 
 from polygrad.codegen.target import Target
 from polygrad.errors import DeviceError
-from polygrad.helpers import env_int
 from polygrad.monitor import synchronized
 from polygrad.renderer.builder import Builder
 from polygrad.runtime.interface import Runtime
@@ -236,14 +235,6 @@ class _Devices:
         name = self.DEFAULT if device is None else device if isinstance(device, str) else device[0]
         limits = self.backend(name).target.workgroups
         return limits is not None and not limits.software
-
-    def goes_in_order(self, device: str | Sequence[str] | None) -> bool:
-        """Whether sums over comparisons with all positions become loops that go through these in order: on a
-        processor, of optimised kernels, and of Tensors on one device. `device`: as of `is_gpu`."""
-        if device is not None and not isinstance(device, str):
-            return False
-        backend = self.backend(device or self.DEFAULT)
-        return backend.target.workgroups is None and backend.optimized and not env_int("NOOPT", 0)
 
     def known(self) -> tuple[str, ...]:
         """The names of all devices, built in or of installed packages, whether they open here or not."""
