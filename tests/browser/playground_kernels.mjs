@@ -160,8 +160,9 @@ async function compared(page, act) {
 async function compare(page) {
   await choose(page, "matrix product.js");
   await page.getByLabel("Code", { exact: true }).check({ force: true });
-  const code = await text(page, ".listing");
   const kernel = (await facts(page)).Kernel;
+  await page.locator(".listing", { hasText: kernel }).first().waitFor(WAIT); // not that of another kernel
+  const code = await text(page, ".listing");
   await page.getByLabel("Graph", { exact: true }).check({ force: true });
   const select = (id, value) => () => page.locator(id).selectOption(value);
   const seen = { code, kernel };

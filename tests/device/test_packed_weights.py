@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
+
+pytest.importorskip("numpy", reason="it is not in the Pyodide that these tests run in")
+
+import numpy as np
 from packed_weights import PACKED, numbers, some_packed
 
 from polygrad import Tensor, nn

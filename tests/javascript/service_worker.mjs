@@ -205,7 +205,7 @@ const CASES = {
     await poll(page, () => (globalThis.crossOriginIsolated ? true : null));
     const script = await page.evaluate(() => navigator.serviceWorker.controller.scriptURL);
     const loaded = loads(host);
-    await page.evaluate(() => document.querySelector("form").submit());
+    await page.locator("form").evaluate((form) => form.submit()); // it waits for the form
     await poll(page, () => (performance.getEntriesByType("navigation")[0].type === "navigate" ? true : null));
     await new Promise((resolve) => setTimeout(resolve, 500));
     const isolated = await page.evaluate(() => globalThis.crossOriginIsolated);
