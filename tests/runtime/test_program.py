@@ -188,6 +188,13 @@ def test_a_header_written_anew_is_the_same_program() -> None:
     assert Program.from_bytes(changed(lambda h: None)) == PROGRAM
 
 
+@pytest.mark.parametrize("values", [{}, {"m": 2}, {"n": 0}, {"n": 5}])
+def test_a_variable_has_a_value_within_its_bounds(values: dict[str, int]) -> None:
+    with pytest.raises(ProgramError, match=f"expected variable n from 1 to 4, got {values.get('n')}"):
+        PROGRAM.check_variables(values)
+    assert PROGRAM.check_variables({"n": 1, "m": 9}) == [1] and PROGRAM.check_variables({"n": 4}) == [4]
+
+
 def test_a_kernel_is_parallel_just_if_it_takes_thread_or_threads() -> None:
     for variables, parallel in ((("thread",), False), (("n",), True)):
         with pytest.raises(
