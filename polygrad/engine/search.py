@@ -31,6 +31,7 @@ from polygrad.codegen.lower.passes import (
     run_passes,
     signature,
 )
+from polygrad.codegen.lower.reductions import canonicalize
 from polygrad.codegen.opts.heuristics import optimize
 from polygrad.codegen.opts.opt import Opt, parse_opts, render_opts
 from polygrad.codegen.opts.search_space import neighbours
@@ -40,6 +41,7 @@ from polygrad.engine.timing import time_kernel, time_program
 from polygrad.errors import ArgumentError, CompileError, InternalError, OptError
 from polygrad.helpers import debug_level
 from polygrad.runtime.program import Program
+from polygrad.schedule.kernel_info import rounds
 from polygrad.schedule.schedule import Schedule
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -47,6 +49,7 @@ from polygrad.uop.printer import render
 
 _FASTER = 0.97  # of the time so far: a step that is worth it
 _MAX_STEPS = 12
+_MAX_ROUNDS = 64  # times those of the heuristics' kernels: kernels with more rounds of loops are not timed
 
 Opts = tuple[Opt, ...]
 _T = TypeVar("_T")
@@ -190,12 +193,14 @@ class _GraphBeam:
         self.times: dict[KernelOpts, float] = {}  # seconds
         # for KernelOpts: the choices that led to them, and all choices
         self.made: dict[KernelOpts, tuple[_Choices, _Choices]] = {}
+        self.max_rounds = 0
 
     def search(self, width: int) -> KernelOpts:
         """The fastest KernelOpts that a beam of this width finds."""
         heuristics, chosen, calls = self._decide({})
         if not chosen:
             return ()
+        self.max_rounds = _MAX_ROUNDS * _rounds(calls)
         start = self._time(heuristics, {}, chosen, calls)
         seconds, best = _beam([(start, heuristics)], self._steps, width)
         _report(f"KERNEL_OPTS={render_kernel_opts(best)!r}", start, seconds, len(self.times))
@@ -208,7 +213,7 @@ class _GraphBeam:
                 changed = {**choices, site: other}
                 try:
                     kernel_opts, sites, calls = self._decide(changed)
-                    if kernel_opts not in self.times:
+                    if kernel_opts not in self.times and _rounds(calls) <= self.max_rounds:
                         yield self._time(kernel_opts, changed, sites, calls), kernel_opts
                 except (CompileError, OptError):  # a size that does not fit
                     continue
@@ -231,6 +236,12 @@ class _GraphBeam:
         program = self.build(replace(self.plan, calls=tuple(calls)))
         self.times[opts] = time_program(program, self.backend.open())
         return self.times[opts]
+
+
+def _rounds(calls: Calls) -> int:
+    """How many rounds the innermost loops of kernels have. Without `scatter`, a histogram has one for each
+    pair of an element and a bin."""
+    return sum(max(rounds(n.ranges) for n in canonicalize(call.ast).toposort()) for call in calls)
 
 
 def _others(opt: KernelOpt, chosen: KernelOpt | None) -> list[KernelOpt | None]:

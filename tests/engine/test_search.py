@@ -183,3 +183,17 @@ def test_a_size_that_does_not_fit_is_passed_over(monkeypatch: pytest.MonkeyPatch
     weights = np.exp(q @ q.swapaxes(-1, -2) / 4)
     np.testing.assert_allclose(got, weights / weights.sum(-1, keepdims=True) @ q, atol=1e-4)
     assert len(seen) > 1
+
+
+@pytest.mark.parametrize(("limit", "all_pairs"), [(64, False), (1 << 40, True)])
+def test_kernels_with_far_more_rounds_are_not_timed(
+    limit: int, all_pairs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a histogram without the pass `scatter`, which has a round for each pair of an element and a bin."""
+    timed = []
+    monkeypatch.setattr(module, "_MAX_ROUNDS", limit)
+    monkeypatch.setattr(module, "time_program", lambda program, _: timed.append(program) or 1.0)
+    elements, bins = RNG.integers(0, 2000, 5000).astype(np.int32), 2000
+    hit = Tensor(elements, device="CPU").unsqueeze(0) == Tensor.arange(bins, device="CPU").unsqueeze(1)
+    np.testing.assert_array_equal(hit.sum(1).numpy(), np.bincount(elements, minlength=bins))
+    assert (len(timed) > 1) is all_pairs
