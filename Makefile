@@ -9,6 +9,8 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PORT ?= 8000
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
+# End-to-end tests also wait, for pages and for other processes.
+E2E_JOBS ?= $(shell echo $$(($(JOBS) * 3 / 2)))
 
 BIN := .venv/bin
 STAMPS := .venv/stamps
@@ -39,7 +41,7 @@ test: python javascript chromium ## every test but the slow ones, quick ones fir
 	$(PYTEST) -n $(JOBS) --dist worksteal -m "not slow and not e2e"
 	$(BIN)/python -m tests.parity
 	npm test --silent
-	$(PYTEST) -n $(JOBS) --dist loadfile -m "e2e and not slow"
+	$(PYTEST) -n $(E2E_JOBS) --dist loadfile -m "e2e and not slow"
 
 .PHONY: test-parity
 test-parity: python ## our kernels beside those that tinygrad made of 33 programs, op by op
@@ -58,7 +60,7 @@ test-all: python javascript chromium ## every test, more examples for each, then
 	POLYGRAD_TEST_LEFTOVERS=1 $(PYTEST) -n $(JOBS) --dist worksteal -m "not e2e"
 	$(BIN)/python -m tests.parity
 	npm test --silent
-	$(PYTEST) -n $(JOBS) --dist loadfile -m e2e
+	$(PYTEST) -n $(E2E_JOBS) --dist loadfile -m e2e
 	scripts/pythons.sh $(WHEEL) $(JOBS)
 	$(BIN)/python examples/demo.py
 
