@@ -125,3 +125,25 @@ def test_convolution_with_staged_weights_within_1e_4(device: str) -> None:
     want = torch.nn.functional.conv2d(torch.tensor(x), torch.tensor(w)).numpy()
     got = Tensor(x, device=device).conv2d(Tensor(w, device=device)).numpy()
     np.testing.assert_allclose(got, want, atol=1e-4)
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+@pytest.mark.parametrize("columns", [1001, 1024])
+def test_rows_in_the_output_are_right_where_that_is_read_too(device: str, columns: int) -> None:
+    """Of writes to the operand, to other rows of it, and to columns that overlap those that are read."""
+    start = np.random.default_rng(3).standard_normal((40, columns)).astype(np.float32)
+
+    def softmax(x: np.ndarray) -> np.ndarray:
+        e = np.exp(x - x.max(-1, keepdims=True))
+        return e / e.sum(-1, keepdims=True)
+
+    x, expected = Tensor(start, device=device).realize(), start.copy()
+    view = x.T[7:9]
+    for to, of in (
+        (np.s_[:], np.s_[:]), (np.s_[:], np.s_[::-1]), (np.s_[1:5], np.s_[2:6]),
+        (np.s_[:, 3:803], np.s_[:, 5:805]),
+    ):  # fmt: skip
+        x[to] = x[of].softmax()
+        expected[to] = softmax(expected[of].copy())
+        np.testing.assert_allclose(x.numpy(), expected, rtol=2e-5, atol=1e-7)
+        np.testing.assert_array_equal(view.numpy(), x.numpy().T[7:9])

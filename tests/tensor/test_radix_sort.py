@@ -219,3 +219,19 @@ def test_digits_are_as_large_as_the_row_is_long(n: int, bits: int) -> None:
     count = _pass_count(n, bits)
     assert 1 <= -(-bits // count) <= MAX_DIGIT_BITS
     assert count >= _pass_count(2 * n, bits)
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+def test_sorted_rows_may_be_written_to_what_was_sorted(device: str) -> None:
+    expected = np.random.default_rng(5).integers(-9, 9, 20_000).astype(np.int32)
+    x = Tensor(expected, device=device).realize()
+    view, (values, positions) = x[::3], x.sort()
+    x.assign(x + 1)
+    np.testing.assert_array_equal(values.numpy(), np.sort(expected))
+    np.testing.assert_array_equal(positions.numpy(), np.argsort(expected, kind="stable"))
+    x.assign(x.sort(descending=True)[0])
+    x[5000:15000] = x[:10000].sort()[0]
+    expected = np.sort(expected + 1)[::-1].copy()
+    expected[5000:15000] = np.sort(expected[:10000])
+    np.testing.assert_array_equal(x.numpy(), expected)
+    np.testing.assert_array_equal(view.numpy(), expected[::3])

@@ -237,10 +237,10 @@ def lower_stages(kernel: UOp, on_processor: bool = True) -> UOp:
         elif node.op is Ops.SCAN:
             new[node] = _lower_scan(node, src, around[node.src[0]], registers)
             registers += 1
-        elif in_output is not None and node is in_output[0]:
-            new[node] = _fill_memory(node, src, in_output[1], simplify(src[1] + in_output[2]))
-        elif in_output is not None and node.op is Ops.INDEX and node.src[0] is in_output[0]:
-            position = simplify(src[1] + in_output[2])
+        elif in_output is not None and node is in_output.stage:
+            new[node] = _fill_memory(node, src, in_output.memory, simplify(src[1] + in_output.first))
+        elif in_output is not None and node.op is Ops.INDEX and node.src[0] is in_output.stage:
+            position = simplify(src[1] + in_output.first)
             new[node] = UOp(Ops.INDEX, node.dtype, (src[0], position), node.arg)
         elif node.op is Ops.STAGE:
             new[node] = _fill(node, src, memories, thread, count)

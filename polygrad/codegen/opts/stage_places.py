@@ -12,14 +12,24 @@ would be divided twice.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from polygrad.uop.args import AddrSpace
 from polygrad.uop.linear import Terms, linear_terms, sum_of
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 
-def stage_in_output(kernel: UOp) -> tuple[UOp, UOp, UOp] | None:
-    """A STAGE whose elements can lie in the output, the output, and the place of the first one there."""
+class StagePlace(NamedTuple):
+    """A STAGE, the memory that its elements lie in, and the position of the first one there."""
+
+    stage: UOp
+    memory: UOp
+    first: UOp
+
+
+def stage_in_output(kernel: UOp) -> StagePlace | None:
+    """A STAGE whose elements can lie in the output."""
     if len(kernel.src) != 1 or kernel.src[0].op is not Ops.END:
         return None
     store = kernel.src[0].src[0]
@@ -31,7 +41,7 @@ def stage_in_output(kernel: UOp) -> tuple[UOp, UOp, UOp] | None:
         return None
     for stage in (n for n in order if n.op is Ops.STAGE):
         if (first := _first_place(stage, store, order)) is not None:
-            return stage, output, first
+            return StagePlace(stage, output, first)
     return None
 
 
