@@ -75,7 +75,7 @@ def test_files(tree: Path) -> dict[Path, str]:
 
 
 class _FirstFailure:
-    """Writes down which test runs, and keeps how the first one failed."""
+    """Writes down which test runs, and keeps the first one that failed, with a line that says how."""
 
     def __init__(self, current: Path) -> None:
         self.failed, self._current = "", current
@@ -87,7 +87,7 @@ class _FirstFailure:
         if report.failed and not self.failed:
             crash = getattr(report.longrepr, "reprcrash", None)
             lines = str(crash.message if crash else report.longrepr).strip().splitlines()
-            self.failed = f"{report.nodeid}: {lines[0] if lines else ''}"[:300]
+            self.failed = f"{report.nodeid}\n{lines[0][:300] if lines else ''}"
 
     pytest_runtest_logreport = pytest_collectreport = _see
 
@@ -100,7 +100,7 @@ class Collection:
     current: Path  # a file that says which test runs
 
     def run(self, tests: Iterable[str], seconds: float) -> str:
-        """The first test that fails, and how; nothing where all pass, or the time is over."""
+        """The first test that fails, and how, a line each; nothing where all pass, or the time is over."""
         by_name = {x.nodeid: x for x in self.session.items}
         items = [by_name[x] for x in tests]
         first = _FirstFailure(self.current)
@@ -127,7 +127,7 @@ def collect(tree: Path, paths: Iterable[str], use: Callable[[Collection], object
     first = _FirstFailure(Path(f"{tree}.current"))
     status = pytest.main([*_ARGUMENTS, *paths], plugins=[first, _Use(tree, use)])
     is_good = status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-    return first.failed or ("" if is_good else f"{tree}: pytest ends with {status}")
+    return first.failed or ("" if is_good else f"{tree}\npytest ends with {status}")
 
 
 class _Judge:
@@ -144,7 +144,7 @@ class _Judge:
         if done.status == 0:
             return str(done.answer)
         how = "it does not end" if done.status is None else f"its process ends with {done.status}"
-        return f"{Path(f'{self.tree}.current').read_text()}: {how}"
+        return f"{Path(f'{self.tree}.current').read_text()}\n{how}"
 
     def judge(self, m: Mutant, run: Callable[[Container[str]], str], run_one: Callable[[str], str]) -> str:
         """The test that fails with a change and passes without. `run` runs tests but some, `run_one` one of
@@ -152,11 +152,11 @@ class _Judge:
         while True:
             with changed(self.tree / m.path, m.change):
                 failed = self._fork(lambda: run(self._bad))
-            test = failed.partition(": ")[0]
+            test, _, how = failed.partition("\n")
             if "::" in test and test not in self._good:
                 (self._bad if self._fork(lambda: run_one(test)) else self._good).add(test)  # noqa: B023
             if test not in self._bad:
-                return failed
+                return f"{test}: {how}" if failed else ""
 
 
 def _try_anew(judge: _Judge, m: Mutant, tests: Sequence[str]) -> str:

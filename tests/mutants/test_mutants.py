@@ -84,6 +84,7 @@ def test_a_change_knows_its_function_by_the_line_that_its_code_object_has() -> N
     assert found == {"1": (0, ""), "2": (0, "A"), "3": (0, "A"), "4": (7, "g"), "5": (9, "f")}
 
 
+@pytest.mark.slow
 def test_a_seed_draws_one_sample_which_is_valid() -> None:
     mutants = sample(LANGUAGES["python"], 3, 40)
     assert mutants == sample(LANGUAGES["python"], 3, 40) and mutants[:10] == sample(
@@ -172,6 +173,7 @@ def loops(x):
     return min(x, LIMIT)
 """
 TESTS = """\
+import pytest
 from polygrad import module
 
 def test_one():
@@ -183,8 +185,9 @@ def test_other():
 def test_loops():
     assert module.loops(3) == 0 and module.LIMIT == 7
 
-def test_wrong():
-    assert module.A.double(3) == 7
+@pytest.mark.parametrize("x", [3], ids=["f: x[::2]"])
+def test_wrong(x):
+    assert module.A.double(x) == 7
 """
 PROGRAM = """\
 import json, sys
@@ -204,6 +207,7 @@ Path(sys.argv[2]).write_text(json.dumps(killed))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.e2e
 def test_tests_kill_mutants(tmp_path: Path) -> None:
     tree, answer = tmp_path / "tree", tmp_path / "killed.json"
