@@ -26,6 +26,7 @@ from pathlib import Path
 # numpy would spend the time of other processes waiting for each other. Set before these are imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import guarded_memory
 import hypothesis
 import leftovers
 import numpy as np
@@ -67,6 +68,8 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if leftovers.ENABLED:
         leftovers.use_own_temporary_folder()
+    if guarded_memory.ENABLED:
+        guarded_memory.use()
     if os.environ.get("POLYGRAD_TEST_WHEEL") != "1":
         return
     spec = importlib.util.find_spec("polygrad")
@@ -149,6 +152,14 @@ def _nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if left := leftovers.since(before):
         pytest.fail("the tests of this module leave behind: " + "; ".join(left))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_written_beside_buffers() -> Iterator[None]:
+    """With `POLYGRAD_TEST_GUARDS=1`: of those that are freed until the test ends."""
+    yield
+    if guarded_memory.ENABLED and (written := guarded_memory.violations()):
+        pytest.fail("; ".join(written))
 
 
 @pytest.fixture(autouse=True)

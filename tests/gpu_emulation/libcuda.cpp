@@ -19,6 +19,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <sys/mman.h>
 #include <vector>
 
 using Entry = void (*)(void **, const int64_t *);
@@ -81,6 +82,7 @@ struct CUgraphExec_st {
 
 namespace {
 
+constexpr size_t PAGE = 4096, ALIGNMENT = 256;
 constexpr unsigned MOST[3] = {0x7fffffffu, 65535, 65535}, BLOCK[3] = {1024, 1024, 64};
 int devices = 1, lazy_stream = -1, initialized = 0;
 size_t limit = (size_t)1 << 40, used = 0;
@@ -137,6 +139,21 @@ void execute(const Call &call) {
   std::vector<int64_t> values = call.values;
   values.push_back(0);
   launch(m->entry, pointers.data(), values.data(), call.grid, call.block, m->barriers, 0);
+}
+
+constexpr size_t up(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+// A buffer ends, but for its alignment, before a page that nobody may touch: a kernel that goes further ends the process.
+CUdeviceptr map(size_t nbytes) {
+  size_t size = up(up(nbytes, ALIGNMENT), PAGE);
+  char *pages = (char *)mmap(nullptr, size + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return 0;
+  mprotect(pages + size, PAGE, PROT_NONE);
+  return (CUdeviceptr)(pages + size - up(nbytes, ALIGNMENT));
+}
+
+void unmap(CUdeviceptr p, size_t nbytes) {
+  munmap((void *)(p / PAGE * PAGE), up(up(nbytes, ALIGNMENT), PAGE) + PAGE);
 }
 
 CUresult call_of(CUfunction f, const unsigned *grid, const unsigned *block, void **parameters, Call &out) {
@@ -278,7 +295,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
 CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice) {
   for (auto s : streams) s->work.clear();
   streams.clear();  // what is in it is left behind: nobody may use it
-  for (auto &a : allocations) free((void *)a.first);
+  for (auto &a : allocations) unmap(a.first, a.second);
   allocations.clear();
   used = 0;
   sticky = poison = CUDA_SUCCESS;
@@ -302,11 +319,9 @@ CUresult CUDAAPI cuMemAlloc(CUdeviceptr *out, size_t nbytes) {
   ENTER;
   if (!nbytes) return CUDA_ERROR_INVALID_VALUE;
   if (used + nbytes > limit) return CUDA_ERROR_OUT_OF_MEMORY;
-  size_t size = (nbytes + 255) / 256 * 256;
-  void *memory = aligned_alloc(256, size);
-  if (!memory) return CUDA_ERROR_OUT_OF_MEMORY;
-  memset(memory, 0xff, size < 1 << 20 ? size : 1 << 20);
-  *out = (CUdeviceptr)memory;
+  *out = map(nbytes);
+  if (!*out) return CUDA_ERROR_OUT_OF_MEMORY;
+  memset((void *)*out, 0xff, nbytes < 1 << 20 ? nbytes : 1 << 20);
   allocations[*out] = nbytes;
   used += nbytes;
   return CUDA_SUCCESS;
@@ -317,8 +332,8 @@ CUresult CUDAAPI cuMemFree(CUdeviceptr p) {
   if (found == allocations.end()) return CUDA_ERROR_INVALID_VALUE;
   finish();
   used -= found->second;
+  unmap(p, found->second);
   allocations.erase(found);
-  free((void *)p);
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuMemHostAlloc(void **out, size_t nbytes, unsigned) {
