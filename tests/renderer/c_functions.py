@@ -11,10 +11,11 @@ from renderer.llvm_functions import numpy_type, same
 
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
+from polygrad.engine.backends.native import with_disk_cache
 from polygrad.renderer.builder import Address
 from polygrad.renderer.cstyle.base import FunctionText, module
 from polygrad.renderer.cstyle.c import CBuilder
-from polygrad.renderer.cstyle.c_compile import compile_c
+from polygrad.renderer.cstyle.c_compile import compile_c, compiler_version, host_target
 from polygrad.runtime.cpu.cc import CCRuntime
 from polygrad.runtime.program import Binding, BufferSpec, Kernel, Launch, Program
 from polygrad.uop.ops import Ops
@@ -43,6 +44,9 @@ class Functions:
 
     def builder(self) -> CBuilder:
         return CBuilder(self.target, self.native_half)
+
+    def compile(self, source: str) -> bytes:
+        return with_disk_cache(compile_c, f"{compiler_version()} {host_target().processor}")(source)
 
     @property
     def name(self) -> str:
@@ -81,7 +85,7 @@ class Functions:
             self.add(f"{what}, {lanes} lanes", b.finish(), arrays, want, out, loose_zero)
 
     def check(self) -> None:
-        code = compile_c(module(self._functions))
+        code = self.compile(module(self._functions))
         for i, case in enumerate(self._cases):
             kernel = Kernel(f"k{i}", code, len(case.arrays), language="library", writes=(0,))
             specs = tuple(BufferSpec(a.nbytes, "uint8", "state") for a in case.arrays)

@@ -3,20 +3,23 @@ text needs, without a warning, and under the sanitizer of undefined behaviour.""
 
 from __future__ import annotations
 
+import functools
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from c_programs import STRICT
-from renderer import c_functions, test_c
+from renderer import test_c
 from renderer.c_functions import AVX512, Functions
 from renderer.llvm_functions import FLOATS, INTS
 
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
+from polygrad.engine.backends.native import with_disk_cache
 from polygrad.renderer.cstyle.base import FunctionText
 from polygrad.renderer.cstyle.portable import PRELUDE, PortableCBuilder
 
@@ -52,36 +55,49 @@ class _Wrapped(PortableCBuilder):
 
 
 class _Portable(Functions):
+    option = ""  # of the compiler
+
     def __init__(self, target: Target = AVX512, native_half: bool = False) -> None:
         super().__init__(target)
 
     def builder(self) -> PortableCBuilder:
         return _Wrapped(self.target, (0,))
 
+    def compile(self, source: str) -> bytes:
+        """Compile with every warning an error. What was compiled without one is kept."""
+        options = ["-O1", "-march=native", "-mprefer-vector-width=512", *STRICT, *self.option.split()]
+        if self.option:  # gcc 12 warns of casts that its sanitizer has rewritten
+            options += ["-Wno-conversion"]
+        compiled = with_disk_cache(lambda text: _compile(text, options), f"{_version()} {options}")
+        return compiled(_BEFORE + source)
 
-@pytest.fixture
-def portable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
-    """Tests of CBuilder test PortableCBuilder, compiled with an option."""
-    option = ""
 
-    def compile_strictly(source: str) -> bytes:
-        path = tmp_path / "kernels.so"
-        command = ["gcc", "-O1", "-march=native", "-mprefer-vector-width=512", *STRICT, *option.split()]
-        if option:  # gcc 12 warns of casts that its sanitizer has rewritten
-            command += ["-Wno-conversion"]
-        command += ["-fPIC", "-shared", "-x", "c", "-", "-o", str(path), "-lm"]
-        done = subprocess.run(command, input=_BEFORE + source, capture_output=True, text=True)
+@functools.cache
+def _version() -> str:
+    """Of gcc, and what it takes this processor for."""
+    command = ["gcc", "-v", "-march=native", "-E", "-x", "c", "/dev/null"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stderr
+
+
+def _compile(source: str, options: Sequence[str]) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="polygrad-") as folder:
+        path = Path(folder, "kernels.so")
+        command = ["gcc", *options, "-fPIC", "-shared", "-x", "c", "-", "-o", str(path), "-lm"]
+        done = subprocess.run(command, input=source, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[:3000]
         return path.read_bytes()
 
+
+@pytest.fixture
+def portable(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Any:
+    """Tests of CBuilder test PortableCBuilder, compiled with an option."""
+
     def run(test: Callable[..., None], *arguments: Any, options: str) -> None:
-        nonlocal option
-        option = options
+        monkeypatch.setattr(_Portable, "option", options)
         test(*arguments)
         assert "runtime error" not in capfd.readouterr().err
 
     monkeypatch.setattr(test_c, "Functions", _Portable)
-    monkeypatch.setattr(c_functions, "compile_c", compile_strictly)
     return run
 
 
