@@ -12,6 +12,8 @@ from polygrad import dtypes
 NO_FLOAT64 = ("WEBGPU", "METAL", "EMULATED_MSL", "EMULATED_METAL")
 # The modules that are quick on every device: elsewhere, most of the suite is left to `make test-all`.
 CORE = ("test_dtypes", "test_elementwise", "test_errors", "test_program", "test_reduce")
+# The devices of a test that takes long on each, and has no more to say on the second.
+CPU_FIRST = ("CPU", *(pytest.param(device, marks=pytest.mark.slow) for device in ("WASM", "INTERP")))
 
 
 def skip_float64(items: Iterable[pytest.Item]) -> None:

@@ -21,6 +21,12 @@ NODE = ["node", str(ROOT / "node" / "bin" / "polygrad-node.mjs")]
 CHROMIUM = ["node", str(ROOT / "web" / "run-in-chromium.mjs")]
 HOSTS = {"node": NODE, "chromium": CHROMIUM, "chromium-worker": [*CHROMIUM, "--worker"]}
 
+
+def hosts(*quick: str) -> list[Any]:
+    """All of `HOSTS` as a test's parameters, those slow that are not named."""
+    return [pytest.param(name, marks=[] if name in quick else pytest.mark.slow) for name in HOSTS]
+
+
 # The wheel under test: the one `make wheel` made, or another that is named.
 WHEEL = os.environ.get("POLYGRAD_WHEEL") or max(
     (str(p) for p in ROOT.glob("dist/polygrad-*.whl")), default=None, key=os.path.getmtime
@@ -111,7 +117,7 @@ _NODES = {
 # Where the JavaScript API is tested. A page finds no kernels of earlier runs, and takes three times as long.
 API_HOSTS = [
     host("node direct"),
-    host("node worker"),
+    host("node worker", slow=True),
     host("chromium direct", slow=True),
     host("chromium worker"),
     host("node24 direct", needs=NODE24.exists(), reason="needs Node 24: scripts/node24.sh"),
@@ -123,9 +129,10 @@ API_HOSTS = [
     host("firefox direct", needs=FIREFOX, reason="needs Firefox: apt-get install firefox-esr"),
     host("firefox worker", needs=FIREFOX, reason="needs Firefox: apt-get install firefox-esr"),
 ]
-# For modules with many cases of their own, beside those of `cases.mjs`: each runtime and each mode once.
+# For modules with many cases of their own: `cases.mjs` shows what differs in a page and in a worker.
 FEWER_API_HOSTS = [
-    host("node worker", slow=True) if param.values[0] == "node worker" else param for param in API_HOSTS
+    host("chromium worker", slow=True) if param.values[0] == "chromium worker" else param
+    for param in API_HOSTS
 ]
 
 

@@ -16,6 +16,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "guides" / "without_pyt
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="this machine has no gcc")
 def test_every_program_prints_what_the_guide_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device_suite import CPU_FIRST
 from user_threads import in_threads, switching_often
 
 from polygrad import Tensor, TinyJit, Variable, compile_step, monitor, nn
@@ -404,6 +405,7 @@ assert np.array_equal(product(), whole)
 
 
 @needs_fork
+@pytest.mark.parametrize("device", CPU_FIRST)
 def test_a_fork_waits_for_other_threads_and_the_child_computes(device: str) -> None:
     x = Tensor([1.0, 2.0, 3.0], device=device).realize()
     stop = threading.Event()

@@ -1,4 +1,4 @@
-"""Training programs mean what they mean in torch: 2,000 random ones, 6,000 longer ones in
+"""Training programs mean what they mean in torch: 1,000 random ones, 6,000 longer ones in
 `make test-all`, and as many as one wants by `make soak`."""
 
 from __future__ import annotations
@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from training_programs import run
 
-COUNTS = {"INTERP": 1400, "CPU": 300, "WASM": 300}
+COUNTS = {"INTERP": 400, "CPU": 300, "WASM": 300}
 THOROUGH = {"INTERP": 3_000, "CPU": 1_500, "WASM": 1_500}
 
 

@@ -28,6 +28,7 @@ def check_stored(visit: Any) -> None:
     assert entry["key"].startswith("snapshot-") and entry["whole"]
 
 
+@pytest.mark.slow
 def test_a_page_closed_while_it_trains_trains_again(tmp_path: Path) -> None:
     seen = drive("training", tmp_path)
     accuracy = re.match(r"trained: ([\d.]+)%", seen["note"])
@@ -36,6 +37,7 @@ def test_a_page_closed_while_it_trains_trains_again(tmp_path: Path) -> None:
     check_stored(seen["after"])
 
 
+@pytest.mark.slow
 def test_a_snapshot_that_was_not_written_to_its_end_is_never_used(tmp_path: Path) -> None:
     seen = drive("writing", tmp_path)
     assert [case["leave"] for case in seen] == ["close", "kill", "kill"]

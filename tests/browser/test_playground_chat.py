@@ -15,7 +15,7 @@ import transformers
 from javascript_hosts import ROOT, built
 from playground_driver import seen_by
 
-pytestmark = [pytest.mark.e2e, built]
+pytestmark = [pytest.mark.e2e, built, pytest.mark.slow]
 
 MODEL = ROOT / "examples" / "data" / "chat"
 QUESTION = [{"role": "user", "content": "What is your name?"}]

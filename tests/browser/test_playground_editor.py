@@ -8,7 +8,7 @@ import pytest
 from javascript_hosts import built
 from playground_driver import seen_by
 
-pytestmark = [pytest.mark.e2e, built]
+pytestmark = [pytest.mark.e2e, built, pytest.mark.slow]
 ADDED = 'console.log("é–𝄞", 6 * 7);'
 
 

@@ -9,7 +9,7 @@ import pytest
 from javascript_hosts import built
 from playground_driver import seen_by
 
-pytestmark = [pytest.mark.e2e, built]
+pytestmark = [pytest.mark.e2e, built, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

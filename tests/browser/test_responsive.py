@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from javascript_hosts import ROOT, built
 
-pytestmark = [pytest.mark.e2e, built]
+pytestmark = [pytest.mark.e2e, built, pytest.mark.slow]
 DRIVER = Path(__file__).parent / "responsive.mjs"
 LONGEST = 75.0  # milliseconds: 50, and half as much for what shares a processor's core on a busy machine
 

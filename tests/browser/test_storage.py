@@ -28,6 +28,7 @@ def check(seen: Any, way: str, fetched: int, kept: list[Any] = WHOLE) -> None:
     assert (seen["way"], seen["fetched"], seen["kept"]) == (way, fetched, kept)
 
 
+@pytest.mark.slow
 def test_a_page_whose_storage_refuses_computes() -> None:
     seen = drive("refused")
     assert set(seen) == {"everything", "opening", "writing"}
@@ -53,6 +54,7 @@ def test_two_tabs_that_start_at_once_store_one_snapshot_and_one_file() -> None:
     check(seen["third"], "snapshot", fetched=0)
 
 
+@pytest.mark.slow
 def test_an_upgrade_of_the_database_disturbs_no_tab_that_is_open() -> None:
     seen = drive("upgrade")
     assert seen["blocked"] == [False, False]
@@ -63,6 +65,7 @@ def test_an_upgrade_of_the_database_disturbs_no_tab_that_is_open() -> None:
     check(seen["next"], "snapshot", fetched=0)
 
 
+@pytest.mark.slow
 def test_a_database_that_another_tab_holds_up_delays_a_start_and_does_not_stop_it() -> None:
     seen = drive("held")
     check(seen["seen"], "bytecode", fetched=1)

@@ -21,6 +21,7 @@ def bits_of_passed(done: Any, count: int) -> set[str]:
     return set(re.findall(r"bits [0-9a-f]{64}", done.stdout))
 
 
+@pytest.mark.slow
 @pytest.mark.e2e
 @ranks.needs_mpirun
 def test_two_ranks_under_mpirun() -> None:

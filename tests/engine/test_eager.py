@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 
 import pytest
+from device_suite import CPU_FIRST
 
 from polygrad import Tensor, nn
 from polygrad.engine import compile as kernels
@@ -88,6 +89,7 @@ def test_a_training_loop_is_never_interrupted_for_long(training):
     assert len(held.toposort()) > 20_000
 
 
+@pytest.mark.parametrize("device", CPU_FIRST)
 def test_large_results_that_were_dropped_go_back_at_once(device):
     large = max(1 << 17, Allocation.allocated_bytes // 4)  # elements; beside what other tests left
     x = Tensor.zeros(large, device=device).contiguous().realize()

@@ -39,7 +39,13 @@ NATIVE_AND_INTERP = pytest.mark.parametrize("device", ["CPU", "WASM", "INTERP", 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGINT for one child alone")
 @pytest.mark.parametrize(
     ("device", "threads", "size"),
-    [("CPU", 1, 4096), ("CPU", 2, 6144), ("WASM", 1, 3072), ("INTERP", 1, 192), ("CC", 1, 4096)],
+    [
+        ("CPU", 1, 4096),
+        pytest.param("CPU", 2, 6144, marks=pytest.mark.slow),
+        ("WASM", 1, 3072),
+        ("INTERP", 1, 192),
+        pytest.param("CC", 1, 2048, marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.parametrize("what", ["read", "assign", "replay"])
 def test_ctrl_c_comes_through_within_100_ms_and_nothing_is_half_done(

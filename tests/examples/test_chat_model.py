@@ -88,6 +88,7 @@ def test_the_model_is_small_and_in_no_package(scripts: Any) -> None:
     assert ROOT / "polygrad" not in scripts[0].FOLDER.parents
 
 
+@pytest.mark.slow
 def test_the_model_answers_nine_of_ten_questions_right(scripts: Any, poly: Any) -> None:
     questions, answers = zip(*scripts[1].questions(100, seed=7))
     given = poly.generate([asked(question) for question in questions], max_new_tokens=48, temperature=0)

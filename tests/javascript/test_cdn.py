@@ -45,6 +45,7 @@ def test_a_module_starts_in_the_page_and_in_a_worker(browser: str, package: Path
     assert len(archives) == 3 and all(name.endswith(".zip.gz") for name in archives)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("browser", BROWSERS)
 def test_a_script_tag_starts_by_every_address_of_the_script(browser: str, package: Path) -> None:
     found = drive(browser, package, "tag")
@@ -67,6 +68,7 @@ def test_an_isolated_page_has_threads(browser: str, package: Path) -> None:
     assert seen["complaints"] == [] and not any("fewer threads" in line for line in seen["lines"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("browser", BROWSERS)
 def test_a_policy_that_forbids_the_worker_is_named(browser: str, package: Path) -> None:
     seen = drive(browser, package, "policy")["seen"]

@@ -94,7 +94,8 @@ def test_every_comment_has_an_example_or_a_reason_for_none() -> None:
     assert set(WITHOUT) <= set(missing), "listed in WITHOUT, and not needed"
 
 
-@pytest.mark.parametrize("mode", ["direct", pytest.param("worker", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["direct", "worker"])
 def test_examples_give_what_they_say(mode: str, package: Path) -> None:
     examples = list(dict.fromkeys(entry.example for entry in ALL if entry.example))
     command = ["node", str(Path(__file__).parent / "run_examples.mjs"), str(package), mode]

@@ -40,8 +40,8 @@ def test_commonjs_and_es_modules_get_the_same(package: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("consumer.cts", ["--module", "nodenext"]),
-        ("consumer.mts", ["--module", "nodenext"]),
+        pytest.param("consumer.cts", ["--module", "nodenext"], marks=pytest.mark.slow),
+        pytest.param("consumer.mts", ["--module", "nodenext"], marks=pytest.mark.slow),
         ("consumer.ts", ["--module", "esnext", "--moduleResolution", "bundler"]),
     ],
 )
@@ -53,7 +53,7 @@ def test_a_typescript_program_compiles_under_strict(package: Path, name: str, op
     run("node", NODE_MODULES / "typescript/bin/tsc", *strict, *types, *options, name, cwd=package)
 
 
-@pytest.mark.parametrize("bundler", ["esbuild", "vite", "webpack"])
+@pytest.mark.parametrize("bundler", ["esbuild", "vite", pytest.param("webpack", marks=pytest.mark.slow)])
 def test_a_bundler_makes_a_page_of_it_that_runs(bundler: str, package: Path, model: Path) -> None:
     """On the page's thread, in a worker, and an exported model."""
     (package / "use_polygrad.mjs").write_text((HERE / "apps" / "use_polygrad.mjs").read_text())

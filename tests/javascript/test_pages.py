@@ -75,14 +75,8 @@ def test_images_are_tensors_of_their_pixels(package: Path) -> None:
     assert "expected an image with pixels, got one of 0 x 0" in seen["video"]
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "node direct",
-        pytest.param("node worker", marks=pytest.mark.slow),
-        pytest.param("chromium", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("host", ["node direct", "node worker", "chromium"])
 def test_10_000_operations_and_1_000_steps_leave_nothing(host: str, package: Path) -> None:
     if host == "chromium":
         seen = drive("growth", package)

@@ -60,6 +60,7 @@ def test_a_page_without_headers_has_threads_after_one_reload(browser: str, whole
     assert not any("polygrad-service-worker" in line for line in found["lines"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("browser", BROWSERS)
 def test_a_page_works_when_its_server_has_ended(browser: str, whole_site: Path) -> None:
     found = drive(browser, whole_site, "offline")
@@ -67,6 +68,7 @@ def test_a_page_works_when_its_server_has_ended(browser: str, whole_site: Path) 
     check(found["later"])
 
 
+@pytest.mark.slow
 def test_a_page_works_when_the_cdn_has_ended(package: Path, site: Path) -> None:
     found = drive("chromium", site, "cdn", package)
     check(found["seen"])
@@ -111,6 +113,7 @@ def test_a_tag_that_asks_for_nothing_is_told(site: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_pages_of_the_guide_write_what_they_say(whole_site: Path) -> None:
     found = snippets("static host")
     assert len(found) == 2

@@ -13,8 +13,9 @@ from javascript_hosts import ROOT, built, run_cases
 pytestmark = [pytest.mark.e2e, built]
 
 NAMES = ("stepStops", "callsInTurn", "fitStops")
-WORKERS = pytest.mark.parametrize("host", ["node worker", "chromium worker"])
-HOSTS = pytest.mark.parametrize("host", ["node worker", "node direct", "chromium worker"])
+NODE_WORKER = pytest.param("node worker", marks=pytest.mark.slow)
+WORKERS = pytest.mark.parametrize("host", [NODE_WORKER, "chromium worker"])
+HOSTS = pytest.mark.parametrize("host", [NODE_WORKER, "node direct", "chromium worker"])
 
 
 def found_on(host: str, package: Path, case: str) -> Any:
@@ -35,6 +36,7 @@ def test_a_step_stops_in_its_middle_and_is_whole_or_has_done_nothing(host: str, 
     assert found["early"] == ["RangeError", "mine"] and found["same"]
 
 
+@pytest.mark.slow
 def test_on_the_same_thread_a_step_is_refused_or_whole(package: Path) -> None:
     found = found_on("node direct", package, "stepStops")
     assert found["early"] == ["RangeError", "mine"] and found["same"]
@@ -60,7 +62,7 @@ def test_fit_stops_with_a_checkpoint_and_goes_on_to_the_same_end(host: str, pack
         assert found["left"] == 2 and found["seconds"] < max(1.0, 0.6 * found["whole"])
 
 
-@pytest.mark.parametrize("kind", ["closedSession", "closedPage"])
+@pytest.mark.parametrize("kind", [pytest.param("closedSession", marks=pytest.mark.slow), "closedPage"])
 def test_what_is_closed_during_a_step_leaves_nothing(kind: str, package: Path) -> None:
     command = ["node", str(ROOT / "tests" / "javascript" / "closed.mjs"), kind, str(package)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)

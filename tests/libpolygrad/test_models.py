@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_compiler import CC, needs_c_compiler
+from c_compiler import CC, SLOW_CC, needs_c_compiler
 from c_library import (
     INPUT,
     OUTPUT,
@@ -410,7 +410,7 @@ def test_code_that_starts_by_itself_is_ended_too() -> None:
         assert model.read("s", VALUE).tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("device", ["CPU", CC])
+@pytest.mark.parametrize("device", ["CPU", SLOW_CC])
 def test_native_kernels_end_at_their_safepoints(device: str, tmp_path: Path) -> None:
     path = tmp_path / "long.pgrd"
     w = Tensor.rand(800, 800).realize()

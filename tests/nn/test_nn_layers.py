@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from device_suite import CPU_FIRST
 
 from polygrad import Tensor, compile_step, nn
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
@@ -348,6 +349,7 @@ class Everything:
         return self.last(x[:, 0], x[:, 1])
 
 
+@pytest.mark.parametrize("device", CPU_FIRST)
 def test_captured_steps_of_all_layers_are_bit_identical_to_the_eager_loop(device):
     x, y = Tensor([[0, 1, 2, 3, 4, 5], [6, 5, 4, 3, 2, 1]]), Tensor([0, 2])
     losses = []

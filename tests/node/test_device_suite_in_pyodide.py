@@ -65,6 +65,7 @@ def test_every_device_without_a_gpu_passes_in_node(
     assert run_suite("node", "WASM,INTERP", tests, tmp_path)["passed"] > least
 
 
+@pytest.mark.slow
 @needs_adapter
 @pytest.mark.parametrize("host", [NODE, "chromium"])
 def test_a_part_passes_on_webgpu(host: str, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from javascript_hosts import HOSTS, built, run, under_cpython
+from javascript_hosts import HOSTS, built, hosts, run, under_cpython
 
 pytestmark = [pytest.mark.e2e, built]
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -20,7 +20,7 @@ def test_every_host_computes_the_same_bits_as_wasmtime(host: str) -> None:
     assert [name for name in expected if got[name] != expected[name]] == []
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", hosts("node"))
 def test_a_graph_20000_deep_lives_and_dies(host: str) -> None:
     result = run(host, SCRIPTS / "deep.py").json()
     assert result["gradient"] == pytest.approx([0.9999**10_000] * 2, rel=1e-3)

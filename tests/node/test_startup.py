@@ -130,7 +130,14 @@ def test_variables_that_python_reads_as_it_starts_are_honoured_without_a_snapsho
     assert (seen["origin"], seen["value"]) == ("bytecode", 1)
 
 
-@pytest.mark.parametrize("damage", ["flipped bit", "cut short", "empty file"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "flipped bit",
+        pytest.param("cut short", marks=pytest.mark.slow),
+        pytest.param("empty file", marks=pytest.mark.slow),
+    ],
+)
 def test_a_damaged_snapshot_is_never_used_and_is_made_anew(cache: Path, damage: str) -> None:
     path = snapshot(cache)
     good = path.read_bytes()
@@ -180,6 +187,7 @@ def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:
         assert (seen["origin"], seen["value"]) == ("bytecode", 6)
 
 
+@pytest.mark.slow
 def test_a_wheel_of_the_callers_is_compiled_once_and_gets_a_snapshot_of_its_own(tmp_path: Path) -> None:
     wheel = tmp_path / "polygrad-0.1.0-py3-none-any.whl"
     with zipfile.ZipFile(str(WHEEL)) as built_wheel, zipfile.ZipFile(wheel, "w") as changed:

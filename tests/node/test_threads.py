@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from javascript_hosts import HOSTS, built, run, under_cpython
+from javascript_hosts import built, hosts, run, under_cpython
 
 pytestmark = [pytest.mark.e2e, built]
 SCRIPT = Path(__file__).parent / "scripts" / "threads.py"
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", hosts("node", "chromium-worker"))
 def test_two_threads_compute_what_one_does_and_what_wasmtime_does(host: str) -> None:
     expected = under_cpython(SCRIPT)
     got = run(host, SCRIPT).json()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from adapter import needs_adapter
-from javascript_hosts import HOSTS, ROOT, built, run
+from javascript_hosts import ROOT, built, hosts, run
 from webgpu_features import GROUPED, NOT_EXCHANGED
 
 pytestmark = [pytest.mark.e2e, built, needs_adapter, pytest.mark.timeout(400)]
@@ -16,10 +16,10 @@ SUBGROUPS = Path(__file__).parent / "scripts" / "subgroups.py"
 needs_package = pytest.mark.skipif(
     not (ROOT / "node_modules" / "webgpu").exists(), reason="there is no npm package webgpu"
 )
-PLACES = [pytest.param(host, marks=needs_package) if host == "node" else host for host in HOSTS]
 
 
-@pytest.mark.parametrize("host", PLACES)
+@needs_package
+@pytest.mark.parametrize("host", hosts("chromium-worker"))
 def test_results_are_those_of_interp_within_1e_5_and_errors_are_typed(host: str, tmp_path: Path) -> None:
     seen = run(host, SCRIPT, cwd=tmp_path, timeout=390).json()
     assert seen["adapter"]["storage_buffers"] >= 8
@@ -41,7 +41,8 @@ def test_results_are_those_of_interp_within_1e_5_and_errors_are_typed(host: str,
     assert (seen["again"], seen["anew"]) == ([2.0], True)
 
 
-@pytest.mark.parametrize("host", PLACES)
+@needs_package
+@pytest.mark.parametrize("host", hosts("node"))
 def test_subgroups_give_the_same_bits(host: str, tmp_path: Path) -> None:
     shared = Path(shutil.copy(Path(__file__).parents[1] / "webgpu_features.py", tmp_path))
     seen = run(host, SUBGROUPS, files=(shared,), cwd=tmp_path, timeout=390).json()

@@ -24,7 +24,7 @@ from polygrad.cli.main import main
 pytestmark = [pytest.mark.e2e, built]
 HERE = Path(__file__).parent
 Inputs = dict[str, np.ndarray]
-HOSTS = ["node", "node-worker", "chromium"]
+HOSTS = [*(pytest.param(host, marks=pytest.mark.slow) for host in ("node", "node-worker")), "chromium"]
 
 
 def judge(path: Path) -> Any:

@@ -34,6 +34,7 @@ def test_changed_files_raise_nothing_but_our_errors():
     assert min(found[end] for end in ("refused", "loaded", "ran")) > 30
 
 
+@pytest.mark.slow
 def test_the_memory_of_changed_files_is_bounded_by_their_size():
     assert sum(fuzzed(300, seed=1, measured=True).values()) == 300
 

@@ -238,6 +238,7 @@ class LosingHost:
         return call
 
 
+@pytest.mark.slow
 def test_a_device_lost_at_any_call_is_an_error_and_the_next_one_is_right(monkeypatch: pytest.MonkeyPatch):
     def work() -> list[Any]:
         x = Tensor([[1.0, 2.0], [3.0, 4.0]], device="WEBGPU", requires_grad=True)

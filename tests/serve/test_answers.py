@@ -190,6 +190,7 @@ def test_without_a_seed_answers_differ(server):
     assert len(answers) > 1
 
 
+@pytest.mark.slow
 def test_64_clients_at_once_get_what_each_would_get_alone(server, model):
     """Some stream, some do not; prompts are of all lengths, and all sample in their own way."""
 

@@ -38,6 +38,7 @@ def test_vectors_are_those_of_embed_within_1e_6(server, encoding):
     assert [d.index for d in answer.data] == [0, 1, 2] and answer.usage.prompt_tokens == 5 + 10 + 3
 
 
+@pytest.mark.slow
 def test_many_clients_get_their_own_vectors(server):
     def ask(i: int) -> list[float]:
         text = " ".join(["the", "cat", "dog", "mat"][j % 4] for j in range(1 + i % 9))

@@ -90,6 +90,7 @@ def test_a_client_that_leaves_in_the_midst_of_its_body_is_forgotten(server):
     assert soon(lambda: server.metric("active_requests") == 0)
 
 
+@pytest.mark.slow
 def test_slow_readers_hold_nobody_up_and_get_all(server):
     # log-probabilities make streams longer than the buffers of sockets
     long = {**ENDLESS, "n": 8, "stream": True, "logprobs": True, "top_logprobs": 20}
