@@ -9,6 +9,10 @@ import pytest
 import torch
 
 from polygrad import Context, Tensor
+from polygrad.codegen.kernels.passes import schedule_graph, steps
+from polygrad.engine.normalize import normalize
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
 from tests.codegen.grid_kernels import data
 from tests.codegen.test_kernel_passes import CPU, changes
 
@@ -75,3 +79,11 @@ def test_channels_last_pay_with_a_small_step_alone() -> None:
 
     assert "separate-windows" in changes(lambda: last(1).contiguous(), CPU)
     assert "separate-windows" not in changes(lambda: last(2).contiguous(), CPU)
+
+
+@pytest.mark.parametrize("shape", [(8, 16, 80, 80), (1, 64, 112, 112)])
+def test_rows_of_parts_stay_in_the_first_cache(shape: tuple[int, ...]) -> None:
+    sink = normalize(UOp.sink(data(*shape).max_pool2d((3, 3), 2, padding=1).uop.base)).sink
+    plan, context = schedule_graph(sink, CPU, True)
+    (kernel,) = list(steps(plan.calls, context))[-1].calls
+    assert sum(n.op is Ops.STAGE for n in kernel.ast.toposort()) == 1

@@ -87,11 +87,14 @@ def propose_copy_at(producer: KernelCall, reader: KernelCall, context: KernelCon
     cache."""
     if not is_temporary(producer.args[0]) or kernel_info(producer.ast).has(Ops.REDUCE):
         return None
-    return propose_temporary_at(producer, reader, context)
+    return propose_temporary_at(producer, reader, context, cost.worth_staging(context.target))
 
 
-def propose_temporary_at(producer: KernelCall, reader: KernelCall, context: KernelContext) -> Proposal | None:
-    """The loop of the reader at which what the producer stores for it alone can be a STAGE."""
+def propose_temporary_at(
+    producer: KernelCall, reader: KernelCall, context: KernelContext, least: int
+) -> Proposal | None:
+    """The loop of the reader at which what the producer stores for it alone can be a STAGE. That pays from
+    `least` bytes on."""
     target = context.target
     if not _is_in_order(producer) or not _can_hold_stages(reader):
         return None
@@ -101,7 +104,7 @@ def propose_temporary_at(producer: KernelCall, reader: KernelCall, context: Kern
         return None
     slot = reader.args.index(producer.args[0])
     others = sum(n.nbytes(loops) for n in kernel_info(reader.ast).loads if n.slot != slot)
-    pays = nbytes >= cost.worth_staging(target) and others * count <= cost.MAX_REREAD * nbytes
+    pays = nbytes >= least and others * count <= cost.MAX_REREAD * nbytes
     pays = pays and (count % target.threads == 0 or count >= cost.MIN_SHARES * target.threads)
     return Proposal(KernelOpt(Kind.COMPUTE_AT, (), (loops[-1].arg.id,)), pays)
 

@@ -54,13 +54,14 @@ def propose_separation(call: KernelCall, context: KernelContext) -> Iterator[Pro
 
 
 def propose_part_at(producer: KernelCall, reader: KernelCall, context: KernelContext) -> Proposal | None:
-    """The loop of a reduction over windows at which a part of it can be a STAGE."""
+    """The loop of a reduction over windows at which a part of it can be a STAGE: rows that were written last
+    are read from the first cache."""
     nest = kernel_info(reader.ast).only_nest
     if not is_temporary(producer.args[0]) or nest is None or nest.only_sum is None:
         return None
     if not kernel_info(producer.ast).has(Ops.REDUCE) or not _window_axes(nest.only_sum):
         return None
-    return propose_temporary_at(producer, reader, context)
+    return propose_temporary_at(producer, reader, context, context.target.cache[0])
 
 
 def _window_axes(only: Sum) -> list[BoxAxis]:

@@ -16,6 +16,7 @@ from polygrad.codegen.lower.decompose import decompose
 from polygrad.codegen.lower.dot_words import form_dot_products
 from polygrad.codegen.lower.guarded_stores import branch_guarded_stores
 from polygrad.codegen.lower.linearize import linearize, order_loads, order_loops, split_ends
+from polygrad.codegen.lower.peeling import peel_fills
 from polygrad.codegen.lower.rare_terms import branch_rare_terms
 from polygrad.codegen.lower.reductions import flatten_reductions, simplify_reductions
 from polygrad.codegen.lower.slow_paths import branch_slow_paths
@@ -119,6 +120,7 @@ PASSES = (
     Pass("bind-workgroups", _bind_workgroups, _optimized),
     Pass("simplify-indices", lambda k, c: graph_rewrite(k, symbolic)),
     Pass("lower-stages", lambda k, c: lower_stages(k, c.target.workgroups is None)),
+    Pass("peel-fills", lambda k, c: peel_fills(k), _on_processors),
     Pass(
         "branch-slow-paths",
         lambda k, c: branch_slow_paths(k, c.target.scalar_fma, c.target.workgroups is not None),
