@@ -118,7 +118,7 @@ class TrigonometricMixin(ExponentialMixin):
         top = large.where(-1.0, middle.where(a - 1.0, a))
         s = top / large.where(a, middle.where(a + 1.0, 1.0))
         z = s * s
-        turn = large.where(math.pi / 2, middle.where(math.pi / 4, 0.0))
+        turn = large.where(math.pi / 2, middle.where(x.const_like(math.pi / 4), 0.0))
         out = turn + (s + s * z * polynomial(z, _ATAN[x.dtype is dtypes.float64]))
         out = with_sign(out, x)._with_backward([x], lambda g, _, x: g / (x * x + 1.0))
         return out._with(out.uop.cast(promote_float(self.dtype)))

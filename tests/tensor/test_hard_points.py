@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from scipy import special
 
 from polygrad import Tensor
 
@@ -118,6 +119,39 @@ def test_tanh_within_4_ulp_and_at_most_1(device: str, dtype: Any) -> None:
         got = sign * Tensor(x * dtype(sign), device=device).tanh().numpy()
         errors = np.abs(got - expected) / np.spacing(expected.astype(dtype))
         assert errors.max() <= 4 and got.max() <= 1, f"{errors.max()} ulp at {x[errors.argmax()]!r}"
+
+
+# name: scipy's function, or numpy's, and the error beside the value, or 1 where that is less
+FLOAT64: dict[str, tuple[Callable[[Any], Any], float]] = {
+    **{n: (getattr(np, n), 1e-15) for n in "exp exp2 log log2 log10 expm1 log1p sin cos tanh".split()},
+    **{n: (getattr(np, f"arc{n[1:]}"), 1e-15) for n in "asin acos atan asinh acosh atanh".split()},
+    **{n: (getattr(special, n), 1e-15) for n in ("erf", "erfinv")},
+    "sinh": (np.sinh, 5e-15), "cosh": (np.cosh, 5e-15), "tan": (np.tan, 1e-12),
+    "sigmoid": (special.expit, 1e-15), "softplus": (lambda x: np.logaddexp(0, x), 1e-15),
+    "erfc": (special.erfc, 2e-15), "i0": (special.i0, 5e-15),
+    "lgamma": (special.gammaln, 4e-14), "digamma": (special.digamma, 5e-13),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FLOAT64)
+def test_functions_of_float64_are_as_exact_as_float64_allows(name: str) -> None:
+    judge, bound = FLOAT64[name]
+    x = np.concatenate(
+        [np.geomspace(1e-8, 300, 997), np.linspace(0.001, 24, 4999), np.linspace(0.01, 1, 997)]
+    )
+    if name == "digamma":  # near its poles the reflected part has few digits
+        x = x[np.abs(x - x.round()) > 0.01]
+    x = np.concatenate([x, -x])
+    got, want = getattr(Tensor(x), name)().numpy(), judge(x)
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+    errors = np.abs(got - want) / np.maximum(np.abs(want), 1)
+    errors = errors[np.isfinite(want)]
+    assert errors.max() <= bound, f"{errors.max()} at {x[np.isfinite(want)][errors.argmax()]!r}"
+
+
+def test_the_complementary_error_function_of_float64_has_14_digits_where_it_is_tiny() -> None:
+    x = np.linspace(0.4, 26, 4999)
+    np.testing.assert_allclose(Tensor(x).erfc().numpy(), special.erfc(x), rtol=1e-13)
 
 
 @pytest.mark.parametrize("n", [0, 2, 3, 4, 5])  # torch's trigamma, n = 1, has nine digits
