@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from scipy import special
 
 from polygrad import Tensor
+from polygrad.uop.ops import Ops
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 DEVICES = ["CPU", "WASM", "INTERP"]
@@ -119,6 +120,12 @@ def test_tanh_within_4_ulp_and_at_most_1(device: str, dtype: Any) -> None:
         got = sign * Tensor(x * dtype(sign), device=device).tanh().numpy()
         errors = np.abs(got - expected) / np.spacing(expected.astype(dtype))
         assert errors.max() <= 4 and got.max() <= 1, f"{errors.max()} ulp at {x[errors.argmax()]!r}"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_tanh_rounds_to_a_whole_number_without_a_conversion(dtype: str) -> None:
+    ops = {n.op for n in Tensor.empty(4, dtype=dtype).tanh().uop.toposort()}
+    assert ops.isdisjoint({Ops.TRUNC, Ops.CAST})
 
 
 # name: scipy's function, or numpy's, and the error beside the value, or 1 where that is less
