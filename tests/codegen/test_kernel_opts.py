@@ -45,6 +45,17 @@ def values(*shape: int) -> np.ndarray:
     return RNG.standard_normal(shape).astype(np.float32)
 
 
+def centred(x: Tensor, y: Tensor) -> Tensor:
+    """x without the mean of each four rows, times y."""
+    rows = x.reshape(x.shape[0] // 4, -1)
+    return (rows - rows.mean(1, keepdim=True)).reshape(x.shape) * y
+
+
+def centred_array(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    rows = x.reshape(x.shape[0] // 4, -1)
+    return (rows - rows.mean(1, keepdims=True)).reshape(x.shape) * y
+
+
 TEXT = "COMPUTE_AT k2 k3 r1 16, SPLIT_REDUCE k4 r2.0 r3 8 4, INTERCHANGE k5 r0 r2 r1 8, POLYPHASE k12"
 
 
@@ -95,6 +106,8 @@ PRODUCT: Callable[[], Tensor] = lambda: data(64, 512) @ data(512, 64)
 
 WINDOWS: Callable[[], Tensor] = lambda: data(4, 20, 20).max_pool2d((3, 3), stride=1)
 
+GROUPS: Callable[[], Tensor] = lambda: centred(data(64, 32), data(64, 32))
+
 CHAIN: Callable[[], Tensor] = lambda: (data(512, 64) @ data(64, 512)).exp().sum(1)
 
 
@@ -111,6 +124,8 @@ CHAIN: Callable[[], Tensor] = lambda: (data(512, 64) @ data(64, 512)).exp().sum(
         (PRODUCT, "SCATTER k0 3", "expected 1 kernels, 0 axes and 0 numbers, got 1, 0, 1"),
         (lambda: data(64, 512).softmax(), "FUSE k0 k2", "expected a kernel whose output one kernel reads"),
         (CHAIN, "FUSE k0 k1", "expected a kernel with a reduction, of rows that the outermost loops"),
+        (GROUPS, "FUSE k0 k1", "expected a kernel with a reduction, of rows that the outermost loops"),
+        (GROUPS, "FUSE k0 k1 r0 7", "expected a loop, and sizes that divide each other and its rounds"),
         (PRODUCT, "COMPUTE_AT k0", "expected 2 kernels, 0 to 1 axes and 0 to 1 numbers, got 1, 0, 0"),
         (PRODUCT, "COMPUTE_AT k0 k0 r0", "expected a kernel whose output one kernel reads, behind it"),
         (PRODUCT, "INDEX_PUT k0", "expected a kernel that writes values at positions"),
@@ -186,6 +201,7 @@ BY_HAND: list[tuple[str, Callable[[Tensor, Tensor], Tensor], Callable[..., np.nd
     ("SEPARATE k0 r3", pooled, means, 2),
     ("SEPARATE k0 r2, COMPUTE_AT k0 k1", pooled, means, 1),
     ("SEPARATE k0 r3, COMPUTE_AT k0 k1 r0", pooled, means, 1),
+    ("FUSE k0 k1 r0 4", centred, centred_array, 1),
     ("FUSE k1 k2, FUSE k0 k1", lambda x, y: x.softmax(1), softmax, 1),
     ("FUSE k1 k2, FUSE k0 k1, COMPUTE_ROOT k0 0", lambda x, y: x.softmax(1), softmax, 2),
 ]  # fmt: skip

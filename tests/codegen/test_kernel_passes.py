@@ -130,6 +130,20 @@ def test_a_loop_that_looks_up_rows_is_not_split() -> None:
     assert "split-ranges" in changes(lambda: panels.T @ data(16000, 3), CPU)
 
 
+def test_statistics_of_groups_of_channels_are_computed_where_they_are_used() -> None:
+    def normalised(groups: int) -> Tensor:
+        x = data(2, 32, 7, 9)
+        y = x.reshape(2, groups, -1).layernorm().reshape(x.shape)
+        return y * data(1, 32, 1, 1)
+
+    def kernels(graph: Tensor) -> int:
+        sink = normalize(UOp.sink(graph.uop.base)).sink
+        return len(kernels_of(sink, CPU, True).calls)
+
+    assert kernels(normalised(4)) == 1
+    assert kernels(normalised(2)) == 3  # few rows
+
+
 def test_columns_that_lie_side_by_side_by_head_become_a_product_on_grids() -> None:
     def heads(width: int) -> Tensor:
         weights, values = data(8, 64, 64), data(64, 8 * width)

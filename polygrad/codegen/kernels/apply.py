@@ -46,7 +46,7 @@ _REWRITE: dict[Kind, Callable[[Calls, KernelOpt, KernelContext], Calls]] = {  # 
     Kind.NARROW_STORAGE: narrow_storage,
 }
 _ARITY = {  # the counts of kernels, axes and numbers
-    Kind.FUSE: ("2", "0", "0"),
+    Kind.FUSE: ("2", "0 to 1", "0 to 1"),
     Kind.COMPUTE_AT: ("2", "0 to 1", "0 to 1"),
     Kind.KEYED_SCAN: ("1", "0", "0"),
     Kind.INDEX_PUT: ("1", "0", "0"),

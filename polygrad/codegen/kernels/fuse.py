@@ -7,7 +7,8 @@
 
 Fusion costs nothing if the reader's outermost loops are exactly the loops over the reduction's results: each
 result is still computed once. A reader that reduces along its inner loops (a matrix product) is left alone,
-because its loops get reordered.
+because its loops get reordered. A reader whose loop goes through several results' elements (the channels of
+all groups of a group normalisation) is split into blocks first, one for each result.
 
 Positions that keyed_scan.py computes move into the kernel that writes at them, if both go through the same
 loops in the same order.
@@ -19,10 +20,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import NamedTuple
 
 from polygrad.codegen.kernels.division import is_temporary
 from polygrad.codegen.kernels.kernel_opt import (
+    AxisId,
     Calls,
     Decide,
     Decisions,
@@ -31,6 +34,7 @@ from polygrad.codegen.kernels.kernel_opt import (
     Kind,
     Proposal,
 )
+from polygrad.codegen.kernels.split_ranges import loop_and_divisor, split_range
 from polygrad.errors import OptError
 from polygrad.schedule import cost
 from polygrad.schedule.kernel_info import Access, NestInfo, kernel_info, key_of, rounds
@@ -113,10 +117,11 @@ def propose_fuse(producer: KernelCall, reader: KernelCall, context: KernelContex
         return None
     if max_buffers and len(join_args(producer, reader)) > max_buffers:
         return None
-    rows = _shared_rows(producer, reader)
-    return (
-        None if rows is None else Proposal(KernelOpt(Kind.FUSE), rounds(rows.loops.values()) >= cost.MIN_ROWS)
-    )
+    axes, numbers = _blocks_of_results(producer, reader)
+    rows = _shared_rows(producer, _in_blocks(reader, axes, numbers))
+    if rows is None:
+        return None
+    return Proposal(KernelOpt(Kind.FUSE, (), axes, numbers), rounds(rows.loops.values()) >= cost.MIN_ROWS)
 
 
 def propose_fuse_positions(
@@ -132,8 +137,8 @@ def propose_fuse_positions(
 def fuse(calls: Calls, opt: KernelOpt, context: KernelContext) -> Calls:
     """The kernels, in which the only reader of a reduction computes it instead of loading it."""
     i, j = opt.kernels
-    producer, reader = calls[i], calls[j]
     require_only_reader(calls, i, j, context.results)
+    producer, reader = calls[i], _in_blocks(calls[j], opt.axes, opt.numbers)
     if (rows := _shared_rows(producer, reader)) is None:
         raise OptError(
             "expected a kernel with a reduction, of rows that the outermost loops of the other have"
@@ -143,6 +148,26 @@ def fuse(calls: Calls, opt: KernelOpt, context: KernelContext) -> Calls:
     ast = renumber(reader.ast.substitute({rows.load: value}), reader, args)
     joined = KernelCall(ast, tuple(args), places=join_places(reader, producer))
     return [*calls[:i], *calls[i + 1 : j], joined, *calls[j + 1 :]]
+
+
+def _blocks_of_results(
+    producer: KernelCall, reader: KernelCall
+) -> tuple[tuple[AxisId, ...], tuple[int, ...]]:
+    """The loop of a reader whose rounds read the same result `size` times in a row, and that size; nothing
+    where each round reads another."""
+    slot = reader.args.index(producer.args[0])
+    for load in kernel_info(reader.ast).loads:
+        for position in load.terms if load.slot == slot else ():
+            blocks = loop_and_divisor(position) if position.op is Ops.IDIV else None
+            if blocks is None or blocks[0].arg.kind is not AxisKind.LOOP:
+                continue
+            if blocks[0].src[0].arg % blocks[1] == 0:
+                return (blocks[0].arg.id,), blocks[1:]
+    return (), ()
+
+
+def _in_blocks(reader: KernelCall, axes: tuple[AxisId, ...], sizes: tuple[int, ...]) -> KernelCall:
+    return replace(reader, ast=split_range(reader.ast, axes, sizes)) if axes else reader
 
 
 def join_args(producer: KernelCall, reader: KernelCall) -> list[UOp]:

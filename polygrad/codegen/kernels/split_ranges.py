@@ -66,9 +66,9 @@ def _blocks(ast: UOp) -> dict[UOp, list[int]]:
     divisors: dict[UOp, set[int]] = {}
     for index in (n for n in ast.toposort() if n.op is Ops.INDEX):
         for node in index.src[1].toposort():
-            loop_and_divisor = _divisor(node)
-            if loop_and_divisor is not None:
-                divisors.setdefault(loop_and_divisor[0], set()).add(loop_and_divisor[1])
+            found = loop_and_divisor(node)
+            if found is not None:
+                divisors.setdefault(found[0], set()).add(found[1])
     chains = {r: sorted(sizes) for r, sizes in divisors.items()}
     chains = {r: sizes for r, sizes in chains.items() if _is_chain(r.src[0].arg, sizes)}
     removed = _loops_of_one_hots(ast) if chains else frozenset()
@@ -87,7 +87,7 @@ def _loops_of_one_hots(ast: UOp) -> frozenset[UOp]:
     )
 
 
-def _divisor(node: UOp) -> tuple[UOp, int] | None:
+def loop_and_divisor(node: UOp) -> tuple[UOp, int] | None:
     """(r, c) of r // c, r % c, and of quotients of quotients."""
     if node.op not in (Ops.IDIV, Ops.MOD) or not node.src[1].is_const:
         return None
