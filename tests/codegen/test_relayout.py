@@ -81,6 +81,13 @@ def test_a_left_operand_that_is_summed_over_its_rows_is_transposed():
     assert [len(kernels(x)) for x in (a @ b, a.T @ b, a @ b.T)] == [1, 2, 1]
 
 
+def test_a_product_of_transposes_goes_along_rows_where_columns_of_the_output_evict_each_other():
+    def count(m, k, n):
+        return len(kernels(empty(k, m).T @ empty(n, k).T))
+
+    assert [count(512, 512, 512), count(512, 1024, 512), count(512, 512, 500)] == [2, 1, 1]
+
+
 def test_small_products_are_left_alone():
     assert len(kernels(empty(1, 2, 8, 8).conv2d(empty(2, 2, 3, 3), padding=1))) == 1
 

@@ -2,12 +2,13 @@
 
     sum(ok(y, ky) ? x[y - ky] : 0) * w[ky]  ->  copy[u] = ok(u) ? x[u - 1] : 0; sum(copy[y - ky + 1] * w[ky])
 
-Three kinds of operands are copied. The first is read under conditions (the padding of a convolution, the
+Four kinds of operands are copied. The first is read under conditions (the padding of a convolution, the
 zeros between a transposed convolution's elements): the copy evaluates them once for each element instead of
 in each term. The second is read in long steps along the summed axis (`a.T @ b`): the copy is its transpose.
 The third is computed (float16 converted to float32) and read as scalars, so each vector of the output would
-compute it again. The copy is a separate kernel, tiled and divided between threads as any other. oneDNN calls
-it a reorder, TVM a layout rewrite. The padding of a pooling is copied, too.
+compute it again. The fourth has rows that go along columns of the output (`a.T @ b.T`): after it is
+transposed, SIMD values go along rows. The copy is a separate kernel, tiled and divided between threads as any
+other. oneDNN calls it a reorder, TVM a layout rewrite. The padding of a pooling is copied, too.
 
 Where the operand depends on loops only through sums (y - ky: the windows of a convolution), the copy has an
 axis for each sum and holds each element once: it is the bounding box of the elements that are read.
@@ -30,7 +31,7 @@ from polygrad.codegen.target import Target
 from polygrad.errors import OptError
 from polygrad.helpers import dedup, prod
 from polygrad.schedule.index_maps import flat_index
-from polygrad.schedule.kernel_info import KernelInfo, Sum, kernel_info
+from polygrad.schedule.kernel_info import KernelInfo, NestInfo, Sum, kernel_info, rounds
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.args import Param
 from polygrad.uop.node import UOp
@@ -64,6 +65,8 @@ def propose_copies(call: KernelCall, context: KernelContext) -> Iterator[Proposa
         if not is_product and not box.guarded:
             continue
         axes = _axes_in_order(box, only.node, lanes, tile, target)
+        if lanes is not None and _conflicts_in_output(box, info.nests[0], lanes, tile, target):
+            axes = sorted(box.axes, key=lambda a: a.ranges.issubset(only.loops))
         pays = axes != box.axes or box.guarded or _is_computed(factor, box, lanes)
         if not pays and not context.searching:
             continue
@@ -174,6 +177,19 @@ def _axes_in_order(box: Box, total: UOp, lanes: UOp | None, tile: int, target: T
     if not inner or not cost.is_far(min(a.step for a in inner), nbytes, target):
         return box.axes
     return [*(a for a in box.axes if a not in inner), *inner]
+
+
+def _conflicts_in_output(box: Box, nest: NestInfo, lanes: UOp, tile: int, target: Target) -> bool:
+    """Whether SIMD values along the rows of an operand, a matrix, are stored in columns of the output whose
+    elements evict each other, and could go along rows of the output instead. The operand has no more elements
+    than the output."""
+    step_of, operand = nest.write.stride, {r for a in box.axes for r in a.ranges}
+    if rounds(nest.loops) < box.size or any(len(a.form) > 1 for a in box.axes):
+        return False
+    if not cost.conflicts(abs(step_of(lanes)) * nest.value.dtype.itemsize, tile, target.cache[0]):
+        return False
+    is_row = any(a.step == 1 and lanes in a.ranges for a in box.axes)
+    return is_row and any(step_of(r) == 1 and r not in operand and rounds([r]) >= tile for r in nest.loops)
 
 
 def _is_computed(factor: UOp, box: Box, lanes: UOp | None) -> bool:

@@ -182,10 +182,10 @@ def is_far(step: int, nbytes: int, target: Target) -> bool:
     return step * nbytes >= target.cache[1] // 8
 
 
-def conflicts(step: int, count: int, target: Target) -> bool:
-    """Whether so many elements, so many bytes apart, push each other out of the second cache: addresses that
-    are multiples of a high power of 2 share few of its places."""
-    return step > 0 and count >= target.cache[1] // (step & -step)
+def conflicts(step: int, count: int, cache: int) -> bool:
+    """Whether so many elements, so many bytes apart, push each other out of a cache of so many bytes:
+    addresses that are multiples of a high power of 2 share few of its places."""
+    return step > 0 and count >= cache // (step & -step)
 
 
 def is_streamed(nbytes: int, target: Target) -> bool:

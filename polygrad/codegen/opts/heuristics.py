@@ -314,9 +314,8 @@ def _operand(nest: UOp, total: Sum, target: Target) -> tuple[_Panel, list[UOp]] 
                 return panel, rows
             continue
         step = abs(load.stride(ks[-1])) * panel.itemsize
-        min_row_tiles = (
-            cost.MIN_CONFLICTING_ROW_TILES if cost.conflicts(step, rounds(ks), target) else cost.MIN_ROW_TILES
-        )
+        conflict = cost.conflicts(step, rounds(ks), target.cache[1])
+        min_row_tiles = cost.MIN_CONFLICTING_ROW_TILES if conflict else cost.MIN_ROW_TILES
         if row_tiles >= min_row_tiles and cost.is_far(step, rounds(ks), target):
             return panel, rows
     return None
