@@ -73,6 +73,15 @@ def info(name=b"t", shape=(2,), kind=0, offset=0):
     return text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, offset)
 
 
+@pytest.mark.parametrize("kind", [k for k, e in ENCODINGS.items() if e.dtype is not None])
+def test_numbers_of_every_dtype_are_read(kind):
+    dtype = ENCODINGS[kind].dtype
+    want = Tensor([[1, -2, 3], [4, 5, -60]]).cast(dtype).realize()
+    data = bytes(want.bitcast("uint8").data()) if dtype.itemsize > 1 else bytes(want.data())
+    _, tensors = gguf_load(gguf(infos=info(shape=(3, 2), kind=kind), n_infos=1, data=data))
+    assert tensors["t"].dtype == dtype and tensors["t"].tolist() == want.tolist()
+
+
 NESTED = struct.pack("<IQ", 9, 1) * 1000
 DAMAGED = {
     "nothing": b"",

@@ -56,6 +56,14 @@ def test_shifts_are_numpys(dtype: DType, op: Ops, data: st.DataObject) -> None:
     assert evaluate(op, dtype, (a, b)) == function(np.array([a], dtype), np.array([b], dtype))[0].item()
 
 
+@pytest.mark.parametrize("base", [0.0, -0.0, 1e200, -1e200, -2.5, math.inf, -math.inf, math.nan])
+@pytest.mark.parametrize("exponent", [2.0, 3.0, -2.0, -3.0, 1.5, 0.0, math.inf, math.nan])
+def test_powers_are_numpys(base: float, exponent: float) -> None:
+    with np.errstate(all="ignore"):
+        want = np.power(np.float64(base), np.float64(exponent)).item()
+    assert same(evaluate(Ops.POW, dtypes.float64, (base, exponent)), want)
+
+
 def test_shifts_out_of_range_and_ops_of_other_dtypes_have_no_value() -> None:
     assert evaluate(Ops.SHL, dtypes.int32, (1, 32)) is None
     assert evaluate(Ops.SHR, dtypes.int32, (1, -1)) is None
