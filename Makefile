@@ -57,7 +57,8 @@ test-all: python javascript chromium ## every test, more examples for each, then
 	scripts/ecosystem.sh
 	scripts/languages.sh
 	scripts/ray.sh
-	POLYGRAD_TEST_LEFTOVERS=1 $(PYTEST) -n $(JOBS) --dist worksteal -m "not e2e"
+	POLYGRAD_TEST_LEFTOVERS=1 POLYGRAD_TEST_GUARDS=1 $(PYTEST) -n $(JOBS) --dist worksteal -m "not e2e" tests/device
+	POLYGRAD_TEST_LEFTOVERS=1 $(PYTEST) -n $(JOBS) --dist worksteal -m "not e2e" --ignore=tests/device
 	$(BIN)/python -m tests.parity
 	npm test --silent
 	$(PYTEST) -n $(E2E_JOBS) --dist loadfile -m e2e
