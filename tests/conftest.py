@@ -6,8 +6,8 @@
   of case and device.
 - `HYPOTHESIS_PROFILE=thorough` (set by `make test-all`): four times the examples, others in each run. Without
   it every run has the same ones: a test that passes does so again.
-- `POLYGRAD_TEST_GUARDS=1`, `POLYGRAD_TEST_LEFTOVERS=1` (set by `make test-all`): look at what kernels write beside
-  buffers (`guarded_memory.py`), and at what a module leaves behind (`leftovers.py`).
+- `POLYGRAD_TEST_GUARDS=1`, `POLYGRAD_TEST_LEFTOVERS=1` (set by `make test-all`): look at what kernels write
+  beside buffers (`guarded_memory.py`), and at what a module leaves behind (`leftovers.py`).
 - `--bless`: rewrite the golden files instead of comparing with them.
 """
 
