@@ -6,10 +6,13 @@ it costs what a gather costs, its gradient is a scatter, and nothing leaves the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 from polygrad.dtype import dtypes
+from polygrad.engine.devices import Device
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
+from polygrad.helpers import env_int
 from polygrad.tensor.core.base import TensorBase, TensorLike, broadcast_constant, broadcast_to
 from polygrad.tensor.core.index_checks import check_index
 from polygrad.tensor.core.sizes import fits, fixed_size
@@ -259,6 +262,15 @@ def last_writer(hit: Any, values: Any) -> tuple[Any, Any]:
     else:
         out = wins.where(values, 0)._reduce(Ops.ADD, -1, False, values.dtype, values.dtype)
     return last.squeeze(-1) > 0, out
+
+
+def goes_in_order(device: str | Sequence[str] | None) -> bool:
+    """Whether sums over comparisons with all positions become loops that go through these in order: on a
+    processor, with optimised kernels, and for Tensors on one device."""
+    if device is not None and not isinstance(device, str):
+        return False
+    backend = Device.backend(device or Device.DEFAULT)
+    return backend.target.workgroups is None and backend.optimized and not env_int("NOOPT", 0)
 
 
 def _as_source(x: Any, index: Any, src: TensorLike) -> Any:

@@ -21,7 +21,8 @@ from polygrad.tensor.core.convert import unpack
 from polygrad.tensor.core.index_checks import check_index
 from polygrad.tensor.core.modes import modes
 from polygrad.tensor.core.sizes import fits, fixed_size, is_negative, is_size, larger, same_size, smaller
-from polygrad.tensor.gather_scatter import GatherScatterMixin, as_positions, last_writer
+from polygrad.tensor.gather_scatter import GatherScatterMixin, as_positions, goes_in_order, last_writer
+from polygrad.uop.axes import arange_axis
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.shapes import broadcast_shape
@@ -275,9 +276,12 @@ class IndexingMixin(GatherScatterMixin):
             places, is_there = flat._first_positions(size)
             count = size
         columns: list[Self] = []
-        for n in reversed(self.shape):
-            columns.append(places.mod(n) if not same_size(n, 0) else places)
-            places = places.div(n, rounding_mode="floor") if not same_size(n, 0) else places
+        for axis, n in reversed(list(enumerate(self.shape))):
+            if axis == 0 or same_size(n, 0):
+                columns.append(places)
+            else:
+                columns.append(places.mod(n))
+                places = places.div(n, rounding_mode="floor")
         if not columns:
             return self._of(broadcast_constant(dtypes.int32, 0, (count, 0)), self._device)
         out = columns[-1].stack(*columns[-2::-1], dim=1)
@@ -299,6 +303,11 @@ class IndexingMixin(GatherScatterMixin):
         n = self.shape[0]
         if same_size(n, 0):
             return self._of(broadcast_constant(dtypes.int32, 0, (0,)), self._device), 0
+        if isinstance(n, int) and goes_in_order(self._device):
+            mask = self._with(self.uop.contiguous())
+            realize([mask.uop], self._device)
+            (count,) = mask._reduce(Ops.ADD, 0, True, dtypes.int32, dtypes.int32)._read()
+            return mask._positions_in_order(_padded_count(count, n)), count
         ranks = self._ranks()
         realize([ranks.uop], ranks._device)
         (count,) = ranks.shrink([(n - 1, n)])._read()
@@ -331,7 +340,20 @@ class IndexingMixin(GatherScatterMixin):
             number = UOp(Ops.ARANGE, dtypes.int32, (), size) + 1
             at = self._of(binary_search.places(ranks.uop, number, right=False), self._device)
             return at._with((at < self.shape[0]).where(at, 0).uop.contiguous())
-        hit = (ranks - self._with(self.uop.cast(dtypes.int32))).is_class(size, 0)
+        return self._write_positions(ranks - self._with(self.uop.cast(dtypes.int32)), size)
+
+    def _positions_in_order(self, size: int) -> Self:
+        """As `_positions_of_ranks`, in one pass through the elements: the count of earlier True elements is a
+        sum over comparisons, which becomes a running value of the loop that writes (`keyed-scan`)."""
+        pairs = (self.shape[0], self.shape[0])
+        is_earlier = arange_axis(pairs, 1) < arange_axis(pairs, 0)
+        other = broadcast_to(self.uop.reshape((1, self.shape[0])), pairs)
+        count = (is_earlier & other).cast(dtypes.int32).reduce_axis(Ops.ADD, (1,))
+        return self._write_positions(self._with(count.reshape(self.shape)), size)
+
+    def _write_positions(self, places: Self, size: int) -> Self:
+        """For each of `size` places the last of the positions that have it."""
+        hit = places.is_class(size, 0)
         positions = broadcast_to(UOp(Ops.ARANGE, dtypes.int32, (), self.shape[0]), hit.shape)
         is_written, last = last_writer(hit, hit._with(positions))
         return last._with(is_written.where(last, 0).uop.contiguous())

@@ -10,11 +10,11 @@ from polygrad.dtype import dtypes, promote
 from polygrad.engine.devices import Device
 from polygrad.engine.realize import realize
 from polygrad.errors import ArgumentError, ShapeError
-from polygrad.helpers import env_int
 from polygrad.tensor.core.base import TensorLike, broadcast_constant
 from polygrad.tensor.core.binary_search import places
 from polygrad.tensor.core.sizes import fits, fixed_size, is_negative, same_size
 from polygrad.tensor.core.sorting_network import argsort, greatest
+from polygrad.tensor.gather_scatter import goes_in_order
 from polygrad.tensor.indexing import IndexingMixin
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -38,7 +38,7 @@ class SortingMixin(IndexingMixin):
         axis = self._axis(dim)
         if not self.shape or fits(self.shape[axis], 1):
             return self._with(self.uop), self._with(broadcast_constant(dtypes.int32, 0, self.shape))
-        in_order = _goes_in_order(self._device)
+        in_order = goes_in_order(self._device)
         order = argsort(self.transpose(axis, -1).uop, descending, in_order).contiguous()
         positions = self._of(order).transpose(axis, -1)
         return self.gather(axis, positions), positions
@@ -340,7 +340,7 @@ class SortingMixin(IndexingMixin):
         if fits(k, 0):
             empty = self.shrink([(0, k) if i == axis else None for i in range(self.ndim)])
             return empty, self._with(broadcast_constant(dtypes.int32, 0, empty.shape))
-        in_order = _goes_in_order(self._device)
+        in_order = goes_in_order(self._device)
         order = greatest(self.transpose(axis, -1).uop, k, largest, in_order).contiguous()
         positions = self._of(order).transpose(axis, -1)
         return self.gather(axis, positions), positions
@@ -353,12 +353,3 @@ class SortingMixin(IndexingMixin):
         """
         among = self._tensor(elements)
         return self.unsqueeze(-1).eq(among.flatten()).any(-1)
-
-
-def _goes_in_order(device: str | Sequence[str] | None) -> bool:
-    """Whether sums over comparisons with all positions become loops that go through these in order: on a
-    processor, with optimised kernels, and for Tensors on one device."""
-    if device is not None and not isinstance(device, str):
-        return False
-    backend = Device.backend(device or Device.DEFAULT)
-    return backend.target.workgroups is None and backend.optimized and not env_int("NOOPT", 0)

@@ -22,6 +22,7 @@ from polygrad.schedule.kernel_info import kernel_info, key_of
 from polygrad.schedule.kernels import KernelCall
 from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
 from tests.codegen.grid_kernels import data, decided
 from tests.schedules import schedule
 
@@ -79,6 +80,15 @@ def test_the_elements_go_in_order_inside_of_their_rows() -> None:
     assert not nest.sums and [key.vmax + 1 for n in nest.order if (key := key_of(n)) is not None] == [KEYS]
 
 
+def test_without_a_key_it_is_a_register() -> None:
+    mask = integers(ROWS, N) > 3
+    here, there = pairs(Tensor.arange(N))
+    (call,) = carried_out(((there < here) & mask.unsqueeze(-2)).sum(-1))
+    (nest,) = kernel_info(call.ast).nests
+    assert [r.arg.kind for r in nest.loops] == [AxisKind.LOOP, AxisKind.SCAN]
+    assert not nest.sums and [key_of(n) for n in nest.order if n.op is Ops.SCAN] == [None]
+
+
 def test_the_loop_over_the_elements_becomes_the_innermost() -> None:
     (call,) = carried_out(ranks(integers(ROWS, N)).T.contiguous())
     assert [r.src[0].arg for r in call.ast.src[0].src[1:]] == [ROWS, N]
@@ -116,7 +126,7 @@ def pairs_with(condition: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     [
         pytest.param(lambda: pairs_with(lambda j, i: i < j), id="later elements"),
         pytest.param(lambda: pairs_with(lambda j, i: j < i + 1), id="itself, too"),
-        pytest.param(lambda: pairs_with(lambda j, i: (j < i) & (j > 3)), id="another condition"),
+        pytest.param(lambda: pairs_with(lambda j, i: (j < i) & (j + 3 > i)), id="another condition"),
         pytest.param(lambda: pairs_with(lambda j, i: j.eq(j)), id="all elements"),
         pytest.param(lambda: data(N).sum(), id="a sum"),
     ],
@@ -169,6 +179,16 @@ def test_ranks(device: str, shape: tuple[int, ...], mask: int) -> None:
     with Context(SPEC=1):
         got = ranks(Tensor(keys, device=device), mask).numpy()
     assert np.array_equal(got, expected(keys & mask, np.ones(shape, int)))
+
+
+@pytest.mark.parametrize("shape", [(N,), (ROWS, N)])
+def test_counts_of_earlier_elements_with_a_condition(device: str, shape: tuple[int, ...]) -> None:
+    x = RNG.integers(0, 9, shape).astype(np.int32)
+    here, there = pairs(Tensor.arange(N, device=device))
+    mask = Tensor(x, device=device) > 3
+    got = ((there < here) & (there > 5) & mask.unsqueeze(-2)).sum(-1).numpy()
+    hits = (x > 3) & (np.arange(N) > 5)
+    assert np.array_equal(got, hits.cumsum(-1) - hits)
 
 
 @pytest.mark.parametrize("dtype", [dtypes.int32, dtypes.int64, dtypes.uint8])

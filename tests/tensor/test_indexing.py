@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tensor.differential import agree, sample
 
 from polygrad import Tensor
+from polygrad.engine.stats import stats
 from polygrad.errors import ArgumentError, AxisError, DTypeError, GradientError, ShapeError
 
 BASIC = [
@@ -360,3 +361,15 @@ def test_narrow_classes_have_one_column_each(dtype):
         logits = Tensor.zeros(2, 300, requires_grad=True)
         logits.cross_entropy(Tensor(classes)).backward()
         assert np.argwhere(logits.grad.numpy() < 0).tolist() == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+@pytest.mark.parametrize("shape", [(5000,), (20, 300)])
+def test_positions_are_counted_and_written_by_one_kernel(device, shape):
+    a = (np.arange(np.prod(shape)) % 3).astype(np.int32).reshape(shape)
+    x = Tensor(a, device=device).realize()
+    before = stats.launches
+    found = x.nonzero()
+    assert stats.launches - before <= 3 + 2 * len(shape)
+    np.testing.assert_array_equal(found.numpy(), np.argwhere(a))
+    np.testing.assert_array_equal(x.masked_select(x > 1).numpy(), a[a > 1])

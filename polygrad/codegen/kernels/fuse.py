@@ -37,7 +37,7 @@ from polygrad.codegen.kernels.kernel_opt import (
 from polygrad.codegen.kernels.split_ranges import loop_and_divisor, split_range
 from polygrad.errors import OptError
 from polygrad.schedule import cost
-from polygrad.schedule.kernel_info import Access, NestInfo, kernel_info, key_of, rounds
+from polygrad.schedule.kernel_info import Access, NestInfo, kernel_info, rounds
 from polygrad.schedule.kernels import KernelCall, join_places
 from polygrad.schedule.operation_limit import exceeds_limit
 from polygrad.uop.args import AxisKind
@@ -191,7 +191,7 @@ def _shared_rows(producer: KernelCall, reader: KernelCall) -> _Rows | None:
     if source is None or not source.loops or len(info.nests) != 1:
         return None
     scans = [n for n in source.order if n.op is Ops.SCAN]
-    if not (all(key_of(n) is not None for n in scans) if scans else source.sums):
+    if not (all(n.dtype.is_int for n in scans) if scans else source.sums):
         return None
     slot = reader.args.index(producer.args[0])
     loads = [n for n in info.loads if n.slot == slot]

@@ -2,7 +2,7 @@
 
     FUSE k2 k3 r1 8           kernel 2, a reduction, computed in each row of kernel 3, here 8 rounds of r1
     COMPUTE_AT k2 k3 r1 16    kernel 2 computed in kernel 3, for 16 rounds of its loop r1 at a time
-    KEYED_SCAN k3             a sum over earlier elements with the same key as running values in order
+    KEYED_SCAN k3             a sum over earlier elements (with the same key) as running values in order
     INDEX_PUT k3              a loop over writers instead of all elements (possibly after a copy of these)
     SCATTER k3                a sum over one-hots as additions at positions
     PARTITION k2 r1 8 16      a loop over output elements as kernels up to 8, up to 16, and from there

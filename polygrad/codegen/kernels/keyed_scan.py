@@ -1,12 +1,13 @@
-"""Keyed scan: a sum over the earlier elements that have the same key becomes a running value for each key.
+"""Keyed scan: a sum over the earlier elements that have the same key becomes a running value for each key, a
+sum over all earlier elements one running value.
 
     for i: out[i] = sum(j < i and key[j] == key[i] ? x[j] : 0 for j)
 
     ->  for v: running[v] = 0;   for i, in order: out[i] = running[key[i]], running[key[i]] += x[i]
 
 With x = 1 it is the rank of an element among its equals, which a counting sort needs (Knuth, The Art of
-Computer Programming, volume 3, 5.2). The running values are memory of the kernel's own. So the bounds of the
-key have to show that it has few values.
+Computer Programming, volume 3, 5.2). The running values are memory of the kernel's own, that without a key is
+a register. The bounds of a key have to show that it has few values.
 """
 
 from __future__ import annotations
@@ -31,19 +32,19 @@ from polygrad.uop.symbolic import symbolic
 def propose_keyed_scan(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:
     """A kernel with a sum over the earlier elements that have the same key."""
     if (found := _find(call.ast)) is not None:
-        keys, terms = found.key.vmax + 1, found.total.terms
+        keys, terms = 1 if found.key is None else found.key.vmax + 1, found.total.terms
         pays = keys <= cost.MAX_KEYS and max(keys, cost.MIN_SCATTERED * terms) <= terms * terms
         yield Proposal(KernelOpt(Kind.KEYED_SCAN), pays)
 
 
 class _KeyedSum(NamedTuple):
-    """`total`: the sum over j < i of `value` where `key` is that of i; both are of element i. `nest`: the
-    kernel's, in canonical form."""
+    """`total`: the sum over j < i of `value` where `key` is that of i, or of all; both are of element i.
+    `nest`: the kernel's, in canonical form."""
 
     nest: UOp
     total: Sum
     loop: UOp
-    key: UOp
+    key: UOp | None
     value: UOp
 
 
@@ -51,7 +52,7 @@ def _find(ast: UOp) -> _KeyedSum | None:
     info = kernel_info(ast)
     if info.only_nest is None or info.only_nest.is_ordered or not info.is_static:
         return None
-    if not (info.has(Ops.CMPLT) and info.has(Ops.CMPEQ) and info.has(Ops.REDUCE)):
+    if not (info.has(Ops.CMPLT) and info.has(Ops.REDUCE)):
         return None
     nest = kernel_info(graph_rewrite(ast, symbolic)).nests[0]
     for total in nest.sums:
@@ -63,21 +64,40 @@ def _find(ast: UOp) -> _KeyedSum | None:
 
 
 def _match(nest: UOp, total: Sum, i: UOp) -> _KeyedSum | None:
-    """sum(j < i and key(j) == key(i) ? value(j) : 0 for j)"""
+    """sum(j < i and key(j) == key(i) ? value(j) : 0 for j), or without a key"""
     (j,) = total.loops
     terms, conditions = factors(total.value)
-    if len(conditions) != 2 or i.src[0] is not j.src[0]:
+    before = next((c for c in conditions if _is_before(c, j, i)), None)
+    if before is None or i.src[0] is not j.src[0] or any(i in t.ranges for t in terms):
         return None
-    equal, before = sorted(conditions, key=lambda c: c.op is not Ops.CMPEQ)
-    if equal.op is not Ops.CMPEQ or before.op is not Ops.CMPLT or list(map(_position, before.src)) != [j, i]:
+    one, zero = UOp.const(total.node.dtype, 1), UOp.const(total.node.dtype, 0)
+    value = terms[0] if terms else one
+    for t in terms[1:]:
+        value = value * t
+    key: UOp | None = None
+    for condition in conditions:
+        if condition is before:
+            continue
+        if i not in condition.ranges:
+            value = condition.where(value, zero)
+        elif key is not None or (key := _key(condition, i, j)) is None:
+            return None
+    return _KeyedSum(nest, total, i, key, value.substitute({j: i}))
+
+
+def _is_before(condition: UOp, j: UOp, i: UOp) -> bool:
+    """Whether a condition is j < i."""
+    return condition.op is Ops.CMPLT and list(map(_position, condition.src)) == [j, i]
+
+
+def _key(condition: UOp, i: UOp, j: UOp) -> UOp | None:
+    """key(i) of key(j) == key(i), if its bounds show that it is a number of few."""
+    if condition.op is not Ops.CMPEQ:
         return None
-    for own, other in (equal.src, equal.src[::-1]):
+    for own, other in (condition.src, condition.src[::-1]):
         is_key = j not in own.ranges and i not in other.ranges and other.substitute({j: i}) is own
-        if is_key and own.dtype.is_int and own.vmin >= 0 and not any(i in t.ranges for t in terms):
-            value = UOp.const(total.node.dtype, 1) if not terms else terms[0]
-            for t in terms[1:]:
-                value = value * t
-            return _KeyedSum(nest, total, i, own, value.substitute({j: i}))
+        if is_key and own.dtype.is_int and own.vmin >= 0:
+            return own
     return None
 
 
@@ -97,7 +117,8 @@ def keyed_scan(ast: UOp) -> tuple[UOp, ...]:
     if (found := _find(ast)) is None:
         raise OptError("expected a kernel with a sum over the earlier elements that have the same key")
     i, zero = found.loop, UOp.const(found.value.dtype, 0)
-    running = UOp(Ops.SCAN, zero.dtype, (i, found.value, zero, found.key), Ops.ADD)
+    key = () if found.key is None else (found.key,)
+    running = UOp(Ops.SCAN, zero.dtype, (i, found.value, zero, *key), Ops.ADD)
     place, value = found.nest.src[0].src
     value = value.substitute({found.total.node: running + found.value * -1})
     loops = [*(r for r in found.nest.src[1:] if r is not i), i]
