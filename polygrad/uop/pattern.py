@@ -1,8 +1,9 @@
 """Patterns over UOps, and tables of them compiled to Python.
 
 A `UPat` describes a node and its sources; a `PatternMatcher` is a table of (pattern, function) rows. Rows are
-grouped by the op that they can match. On its first use, each group is compiled to one Python function: plain
-`if`s over the node, which test the ops of the sources first.
+grouped by the op that they can match. A group is compiled to one Python function: plain `if`s over the node,
+which test the ops of the sources first. Until a group has been used some times it is interpreted, because
+compiling it takes longer than that.
 
 Knows nodes, not their meaning. The vocabulary (`UPat`, `PatternMatcher`) and the compilation are tinygrad's.
 """
@@ -10,7 +11,7 @@ Knows nodes, not their meaning. The vocabulary (`UPat`, `PatternMatcher`) and th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from polygrad.dtype import DType
 from polygrad.errors import InternalError
@@ -19,8 +20,10 @@ from polygrad.uop.ops import GroupOp, Ops
 
 Rewriter = Callable[..., "UOp | None"]
 Row = tuple["UPat", Rewriter]
+Value = TypeVar("Value")
 
 _ANY: Any = object()  # `arg` left out: any argument
+INTERPRETED = 16  # uses of an op's rows after which they are compiled
 
 
 class UPat:
@@ -69,15 +72,15 @@ class PatternMatcher:
     """Rows (pattern, function), tried in order.
 
     The parameters of a function are names of nodes in its pattern. It returns the replacement, or None if its
-    row does not apply after all. The first use of an op's rows raises InternalError for a parameter that no
-    node in the pattern has as its name.
+    row does not apply after all. The use of a row with a parameter that no node in the pattern has as its
+    name raises InternalError.
     """
 
-    __slots__ = ("compiled", "rows")
+    __slots__ = ("matchers", "rows")
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.rows: list[Row] = list(rows)
-        self.compiled: dict[Ops, Rewriter | None] = {}  # by op; None: no row can match it
+        self.matchers: dict[Ops, Rewriter | None] = {}  # by op; None: no row can match it
 
     def __add__(self, other: PatternMatcher) -> PatternMatcher:
         return PatternMatcher(self.rows + other.rows)
@@ -85,24 +88,76 @@ class PatternMatcher:
     def rewrite(self, node: UOp) -> UOp | None:
         """The replacement of `node` by the first row that applies; None if none does or nothing changes."""
         op = node.op
-        match = self.compiled[op] if op in self.compiled else self.compile(op)
+        match = self.matchers[op] if op in self.matchers else self.prepare(op)
         return None if match is None else match(node)
 
+    def prepare(self, op: Ops) -> Rewriter | None:
+        """The function for nodes of `op`, to be kept in `matchers`: it interprets the rows, and has them
+        compiled when it has been used INTERPRETED times. None when no row can match."""
+        rows = self._rows(op)
+        uses = 0
+
+        def match(node: UOp) -> UOp | None:
+            nonlocal uses
+            uses += 1
+            if uses == INTERPRETED:
+                self.compile(op)
+            for pattern, function in rows:
+                bound: dict[str, UOp] = {}
+                if _matches(pattern, node, bound):
+                    new = function(*[_argument(p, bound, op, function) for p in _parameters(function)])
+                    if new is not None and new is not node:
+                        return new
+            return None
+
+        self.matchers[op] = match if rows else None
+        return self.matchers[op]
+
     def compile(self, op: Ops) -> Rewriter | None:
-        """The compiled function for nodes of `op`, from the cache if it is there; None when no row can
-        match."""
-        rows = [row for row in self.rows if row[0].op is None or op in row[0].op]
+        """The compiled function for nodes of `op`, from now on in `matchers`; None when no row can match."""
         match = None
-        if rows:
+        if rows := self._rows(op):
             source, names = _Writer(op).write(rows)
             exec(compile(source, f"<patterns of {op}>", "exec"), names)
             match = names["match"]
-        self.compiled[op] = match
+        self.matchers[op] = match
         return match
 
     def source(self, op: Ops) -> str:
         """The Python text that `compile(op)` runs, for debugging."""
-        return _Writer(op).write([row for row in self.rows if row[0].op is None or op in row[0].op])[0]
+        return _Writer(op).write(self._rows(op))[0]
+
+    def _rows(self, op: Ops) -> list[Row]:
+        return [row for row in self.rows if row[0].op is None or op in row[0].op]
+
+
+def _matches(pattern: UPat, node: UOp, bound: dict[str, UOp]) -> bool:
+    """Whether a node whose op is one of `pattern` matches it. `bound` gets the nodes by name."""
+    if pattern.src is not None:
+        if len(pattern.src) != len(node.src):
+            return False
+        for sub, source in zip(pattern.src, node.src, strict=True):
+            if sub.op is not None and source.op not in sub.op:
+                return False
+    if pattern.dtype is not None and node.dtype not in pattern.dtype:
+        return False
+    if pattern.arg is not _ANY and node.arg != pattern.arg:
+        return False
+    if pattern.name is not None and bound.setdefault(pattern.name, node) is not node:
+        return False
+    if pattern.src is not None:
+        for sub, source in zip(pattern.src, node.src, strict=True):
+            if not _matches(sub, source, bound):
+                return False
+    return True
+
+
+def _argument(parameter: str, bound: dict[str, Value], op: Ops, function: Rewriter) -> Value:
+    """What is passed as a parameter. Raises InternalError for one that is no name of the pattern."""
+    if parameter not in bound:
+        where = f"{function.__module__}.{function.__qualname__}"
+        raise InternalError(f"pattern for {op}: {where} takes {parameter!r}, expected one of {sorted(bound)}")
+    return bound[parameter]
 
 
 class _Writer:
@@ -130,7 +185,7 @@ class _Writer:
             for line in row.lines:
                 body.append(indent + line)
                 indent += " " if line.endswith(":") else ""
-            values = [self._argument(p, row.bound, function) for p in parameters]
+            values = [_argument(p, row.bound, self.op, function) for p in parameters]
             body.append(f"{indent}r = {self.name('f', function, i)}({', '.join(values)})")
             body.append(f"{indent}if r is not None and r is not u: return r")
         head = ["def match(u):"]
@@ -145,14 +200,6 @@ class _Writer:
                 if k in ops_read:
                     head.append(f" o{k} = s{k}.op if n > {k} else None")
         return "\n".join([*head, *body, " return None"]) + "\n", self.names
-
-    def _argument(self, parameter: str, bound: dict[str, str], function: Rewriter) -> str:
-        if parameter not in bound:
-            where = f"{function.__module__}.{function.__qualname__}"
-            raise InternalError(
-                f"pattern for {self.op}: {where} takes {parameter!r}, expected one of {sorted(bound)}"
-            )
-        return bound[parameter]
 
     def name(self, prefix: str, value: Any, key: Any) -> str:
         """The name of a global with `value` in the written function."""

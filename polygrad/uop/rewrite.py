@@ -30,7 +30,7 @@ def rewrite_into(done: dict[UOp, UOp], root: UOp, pm: PatternMatcher) -> UOp:
     """`graph_rewrite` with a memo: `done` has the results of nodes, and gets the new ones."""
     becomes: dict[UOp, UOp] = {}  # by node: its replacement, or the node itself over its rewritten sources
     opened: set[UOp] = set()  # nodes that wait for their sources
-    compiled = pm.compiled
+    matchers = pm.matchers
     stack = [root]
     while stack:
         node = stack[-1]
@@ -63,9 +63,9 @@ def rewrite_into(done: dict[UOp, UOp], root: UOp, pm: PatternMatcher) -> UOp:
             if changed:
                 new = UOp(node.op, node.dtype, tuple([done[s] for s in src]), node.arg)
         if new is None:
-            match = compiled.get(node.op, _NO_ROW)
+            match = matchers.get(node.op, _NO_ROW)
             if match is _NO_ROW:
-                match = pm.compile(node.op)
+                match = pm.prepare(node.op)
             if match is None or (new := match(node)) is None:
                 done[node] = node
                 stack.pop()

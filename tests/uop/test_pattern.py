@@ -1,16 +1,25 @@
-"""UPat and the functions that tables of them are compiled to."""
+"""UPat, tables of them interpreted, and the functions that these are compiled to."""
 
 from __future__ import annotations
 
 import pytest
 
+from polygrad import Tensor
+from polygrad.codegen.lower.decompose import decompose
+from polygrad.codegen.lower.passes import lower
+from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
+from polygrad.engine.normalize import normalize
 from polygrad.errors import InternalError
 from polygrad.uop.args import Param
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
-from polygrad.uop.pattern import PatternMatcher, UPat
+from polygrad.uop.pattern import INTERPRETED, PatternMatcher, Rewriter, UPat
 from polygrad.uop.pattern_names import c, const, not_, op, x, y
+from polygrad.uop.symbolic import symbolic
+from tests.schedules import schedule
+
+TARGET = Target("test", simd_bytes=16, registers=15)
 
 r0, r1 = UOp.range(4, 0), UOp.range(5, 1)
 one = UOp.index(1)
@@ -24,7 +33,11 @@ def matched(pattern: UPat, node: UOp) -> dict[str, UOp] | None:
         f"lambda {', '.join(names)}: record(dict({', '.join(f'{n}={n}' for n in names)}))",
         {"record": seen.append},
     )
-    PatternMatcher([(pattern, function)]).rewrite(node)
+    table = PatternMatcher([(pattern, function)])
+    table.rewrite(node)
+    if compiled := table.compile(node.op):
+        compiled(node)
+    assert len(seen) in (0, 2) and seen[:1] == seen[1:]  # interpreted and compiled, they are the same
     return seen[0] if seen else None
 
 
@@ -127,7 +140,7 @@ def test_tables_add_up_in_order() -> None:
 def test_an_op_without_rows_is_refused_at_once() -> None:
     table = PatternMatcher([(op(Ops.ADD, x, y), lambda x: x)])
     assert table.rewrite(r0 * r1) is None
-    assert table.compiled[Ops.MUL] is None
+    assert table.matchers[Ops.MUL] is None and table.compile(Ops.MUL) is None
 
 
 def test_a_function_that_asks_for_an_unknown_name_is_an_internal_error() -> None:
@@ -135,6 +148,49 @@ def test_a_function_that_asks_for_an_unknown_name_is_an_internal_error() -> None
         InternalError, match=r"internal: pattern for ADD: .* takes 'z', expected one of \['x', 'y'\]"
     ):
         PatternMatcher([(op(Ops.ADD, x, y), lambda z: z)]).rewrite(r0 + r1)
+    with pytest.raises(InternalError, match="takes 'z'"):
+        PatternMatcher([(op(Ops.ADD, x, y), lambda z: z)]).compile(Ops.ADD)
+
+
+def test_rows_are_compiled_when_they_have_been_used_some_times() -> None:
+    table = PatternMatcher([(op(Ops.ADD, x, c), lambda x: x)])
+    interpreted = table.prepare(Ops.ADD)
+    for _ in range(INTERPRETED - 1):
+        assert table.rewrite(r0 + 1) is r0 and table.matchers[Ops.ADD] is interpreted
+    assert table.rewrite(r1 + 1) is r1 and table.matchers[Ops.ADD] is not interpreted
+    assert table.rewrite(r0 + 1) is r0 and table.rewrite(r0 + r1) is None
+
+
+def test_both_ways_make_the_same_of_the_nodes_of_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of the algebra and of a target's forms, on all nodes that lowering asks them about."""
+    asked: list[tuple[PatternMatcher, UOp]] = []
+    prepare = PatternMatcher.prepare
+
+    def noted(table: PatternMatcher, of: Ops) -> Rewriter:
+        match = prepare(table, of)
+
+        def note(node: UOp) -> UOp | None:
+            asked.append((table, node))
+            return match and match(node)
+
+        table.matchers[of] = note
+        return note
+
+    t = Tensor.empty(30, 50)
+    for table in (symbolic, decompose(TARGET, True)):
+        monkeypatch.setattr(table, "matchers", {})
+    with monkeypatch.context() as patch:
+        patch.setattr(PatternMatcher, "prepare", noted)
+        for out in (t.softmax(-1), t.pad((1, 2)).sin() // 3, t.int() % 7 << 2, t.log().argmax(1)):
+            for call in schedule(normalize(UOp.sink(out.uop.base)).sink, optimized=True).calls:
+                lower(call.ast, TARGET)
+    assert len({node.op for _, node in asked}) > 20
+    for table, node in dict.fromkeys(asked):
+        interpreted, compiled = prepare(table, node.op), table.compile(node.op)
+        if interpreted is None or compiled is None:
+            assert interpreted is compiled
+        else:
+            assert interpreted(node) is compiled(node)
 
 
 def test_the_ops_of_sources_are_asked_before_anything_else() -> None:
