@@ -48,7 +48,8 @@ class Target:
     fused multiply-add of SIMD values is as fast as a multiply; `scalar_fma`: and so is one of scalars, with
     the same result. `cache`: bytes of the nearest data cache and of the second. `index_bits`: the width of
     `dtypes.index`. `dots`: the kinds of Ops.DOT that it has, in SIMD values of 4 lanes and more, and in
-    scalars; `adding_dots`: they add to their sums in the same instruction. `workgroups`: what it has for
+    scalars; `adding_dots`: they add to their sums in the same instruction. `matrices`: the kinds of
+    Ops.MATMUL that it has. `workgroups`: what it has for
     grids of workgroups; None where a kernel is one thread of control. `max_buffers`: the most pointers of a
     kernel (0: any number). `alignment`: of buffers, in bytes. `float64`: it computes with them. `packed`:
     dtypes whose elements lie in words of 32 bits, which are loaded and stored whole. `tensor_cores`: those
@@ -66,6 +67,7 @@ class Target:
     index_bits: int = 64
     dots: frozenset[Dot] = frozenset()
     adding_dots: bool = True
+    matrices: frozenset[Dot] = frozenset()
     workgroups: Workgroups | None = None
     max_buffers: int = 0
     alignment: int = 64
@@ -81,6 +83,7 @@ class Target:
         host = f"-{self.processor}" if self.processor else ""
         dots = "".join(sorted(f"+dot_{d.a.name}{d.bits or ''}_{d.b.name}" for d in self.dots))
         dots += "" if self.adding_dots else "-apart"
+        dots += "".join(sorted(f"+matmul_{d.a.name}_{d.b.name}" for d in self.matrices))
         simd = f"simd{self.simd_bytes}x{self.registers}{fma}{dots}"
         grid = f"-{self.workgroups.key}-b{self.max_buffers}-a{self.alignment}" if self.workgroups else ""
         packed = "-packed" + "".join(f"+{d.name}" for d in self.packed) if self.packed else ""

@@ -54,6 +54,14 @@ class Operand(NamedTuple):
     step: int
 
 
+class Matrix(NamedTuple):
+    """A matrix of words in memory: where it begins, and the words from one row to the next. The words of a
+    row are neighbours."""
+
+    start: Address
+    step: int
+
+
 class Builder(ABC):
     """One function being written: `begin`, then values and stores in order, then `finish`."""
 
@@ -103,6 +111,12 @@ class Builder(ABC):
         is one of the target's `dots`. `lanes` is 1, or at least 4. Floats are added in any order, and
         subnormal numbers may count as 0."""
         raise self._missing("dot", "the Target names no DOT")
+
+    def matmul(self, kinds: Dot, c: Matrix, a: Matrix, b: Matrix, size: tuple[int, int, int]) -> None:
+        """Set c to the products of a's rows and b's columns, as `dot` adds them up. `kinds`: of the elements
+        in a's words and in b's, one of the target's `matrices` in either order. `size`: rows, columns and
+        words: whole tiles of 16, or fewer than 16 rows; at most four tiles of c."""
+        raise self._missing("matmul", "the Target names no products of matrices")
 
     def cast(self, value: Value, src: DType, dst: DType, lanes: int) -> Value:
         """Convert numerically. float to int truncates and saturates, NaN gives 0; to bool is != 0; to

@@ -1,7 +1,8 @@
 """The emitter: walks a linear kernel and drives a Builder.
 
 Each node stands for a tile of values (`tile_axes.py`, `tiles.py`). Here are the walk, loops, constants and
-registers. `arithmetic.py` and `wmma.py` compute, `loads.py`, `stores.py` and `copies.py` go to memory.
+registers. `arithmetic.py`, `matmul.py` and `wmma.py` compute, `loads.py`, `stores.py` and `copies.py` go to
+memory.
 
 Knows axes; knows no instruction set.
 """
@@ -18,6 +19,7 @@ from polygrad.renderer.access_plan import access_plan
 from polygrad.renderer.arithmetic import emit_elementwise, emit_reduce
 from polygrad.renderer.builder import Builder
 from polygrad.renderer.loads import emit_load
+from polygrad.renderer.matmul import emit_matmul
 from polygrad.renderer.safepoints import safepoints
 from polygrad.renderer.stores import emit_store
 from polygrad.renderer.tile_values import coordinates
@@ -27,7 +29,8 @@ from polygrad.uop.args import AddrSpace, AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
-_SILENT = frozenset({Ops.AFTER, Ops.INDEX, Ops.SINK, Ops.PARAM, Ops.DEFINE_VAR})  # write nothing themselves
+# write nothing themselves
+_SILENT = frozenset({Ops.AFTER, Ops.INDEX, Ops.SINK, Ops.PARAM, Ops.DEFINE_VAR, Ops.MATMUL})
 _OF_WORKGROUPS = frozenset({Ops.SHUFFLE_XOR, Ops.SPECIAL, Ops.BARRIER, Ops.COMMIT})
 _SPECIALS = {AxisKind.GLOBAL: "workgroup", AxisKind.LOCAL: "invocation"}
 
@@ -71,6 +74,8 @@ class _Emitter:
             emit_elementwise(tiles, node)
         elif op is Ops.LOAD:
             emit_load(tiles, self.plan, node)
+        elif op is Ops.STORE and node.src[1].op is Ops.MATMUL:
+            emit_matmul(tiles, node)
         elif op is Ops.STORE:
             emit_store(tiles, self.plan, node)
         elif op is Ops.RANGE:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import os
+import platform
+import sys
 
 from polygrad.codegen.target import Target
 
@@ -12,6 +16,16 @@ _MIN_THREADS = 4  # so that code does not depend on how few threads a small mach
 def code_threads() -> int:
     """The number of threads that code for this machine is made for."""
     return max(_MIN_THREADS, os.cpu_count() or 1)
+
+
+@functools.cache
+def may_use_tiles() -> bool:
+    """Whether threads of this process may use AMX's tile registers. Linux saves them for a process that has
+    asked, which this function does."""
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        return False
+    arch_prctl, request, tile_data = 158, 0x1023, 18  # ARCH_REQ_XCOMP_PERM of XFEATURE_XTILEDATA
+    return int(ctypes.CDLL(None).syscall(arch_prctl, request, tile_data)) == 0
 
 
 def cache_sizes() -> tuple[int, int]:

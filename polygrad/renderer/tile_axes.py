@@ -85,6 +85,8 @@ class TileAxes:
             simd = simd and not any(r.arg.kind is AxisKind.LANE for r in node.src[1:])
         elif node.op is Ops.WMMA:
             axes.difference_update(node.src[3 + len(node.arg.c.elements) :])
+        elif node.op is Ops.MATMUL:
+            axes.remove(node.src[2])
         elif node.op is Ops.INDEX and node.arg is not None:
             ranges = [r for r, _ in node.arg.steps]
             axes.update(r for r in ranges if r.arg.kind is not AxisKind.LANE)
@@ -93,6 +95,8 @@ class TileAxes:
 
     def count_values(self, node: UOp) -> int:
         """The number of values, scalars or SIMD values, that are written for a node."""
+        if node.op is Ops.MATMUL:  # a row of a tile at a time
+            return prod(r.src[0].arg for r in (*self.axes[node], node.src[2])) // self.lanes
         operand = node.src[0] if node.op is Ops.REDUCE else node
         return prod(r.src[0].arg for r in self.axes[operand]) if node.op in _COMPUTING else 0
 

@@ -143,6 +143,9 @@ class Dot(NamedTuple):
         return dtypes.float32 if self.a.is_float else dtypes.int32
 
 
+MATRIX_SIDE = 16  # MATMUL: the rows of a matrix register, and the words of a row
+
+
 class Reg(NamedTuple):
     """DEFINE_REG: a mutable register, identified by `id`."""
 

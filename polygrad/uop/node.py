@@ -97,7 +97,9 @@ class UOp:
     SINK(*stores, arg=opts or None). STAGE(value, index, *ranges, arg=Memory) is a pointer to memory that
     holds `value` at `index` for all values of the ranges; it is written within the other loops that the value
     depends on. END and REDUCE list their ranges outermost first. DOT(a: uint32, b: uint32, c, arg=Dot) is c
-    plus the dot product of the elements packed in a and b. SHUFFLE_XOR(value, arg=mask) is the value of the
+    plus the dot product of the elements packed in a and b. MATMUL(INDEX, INDEX, range, arg=Dot) is the sum
+    over a range that opens no loop of the dot products of the words at two places: only STORE takes it, for a
+    tile of rows and lanes. SHUFFLE_XOR(value, arg=mask) is the value of the
     subgroup lane whose number differs in the bits of the mask. SPECIAL(size, arg=Special) is the number of a
     workgroup or of an invocation. BARRIER(*effects): all invocations of a workgroup wait for each other after
     the effects; arg=Pending: after groups of copies, too. COMMIT(*copies) makes a group of them. WMMA(a, b,
@@ -661,7 +663,12 @@ class UOp:
 
 
 _NO_RANGES: frozenset[UOp] = frozenset()
-_FIRST_ENDED = {Ops.END: 1, Ops.REDUCE: 1, Ops.STAGE: 2}  # the first source that is a RANGE it ends
+_FIRST_ENDED = {
+    Ops.END: 1,
+    Ops.REDUCE: 1,
+    Ops.STAGE: 2,
+    Ops.MATMUL: 2,
+}  # the first source that is a RANGE it ends
 
 
 def _ranges_of(node: UOp) -> frozenset[UOp]:

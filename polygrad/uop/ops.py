@@ -82,6 +82,8 @@ class Ops(IntEnum):
     STAGE = auto()
     # ternary, of words that hold several numbers
     DOT = auto()
+    # a product of matrices of such words
+    MATMUL = auto()
     # workgroups
     SPECIAL = auto()
     BARRIER = auto()

@@ -16,6 +16,7 @@ from polygrad.uop.args import (
     AddrSpace,
     Axis,
     AxisKind,
+    Dot,
     Exponent,
     Magnitude,
     Memory,
@@ -38,7 +39,7 @@ _ARITY = {
 }
 _AT_LEAST = {Ops.RANGE: 1, Ops.LOAD: 1, Ops.INDEX: 2, Ops.REDUCE: 2, Ops.END: 2, Ops.AFTER: 2, Ops.SINK: 0,
              Ops.STAGE: 2, Ops.SCAN: 3, Ops.SPECIAL: 1, Ops.BARRIER: 1, Ops.COMMIT: 1,
-             Ops.WMMA: 3}  # fmt: skip
+             Ops.WMMA: 3, Ops.MATMUL: 3}  # fmt: skip
 _DTYPES = {d.name: d for d in (*dtypes.all, *dtypes.fp8s, dtypes.index, dtypes.void)}
 _KINDS = {kind.name: kind for kind in AxisKind}
 _SPACES = {space.name: space for space in AddrSpace}
@@ -246,6 +247,11 @@ def _mask(line: _Line, dtype: DType) -> int:
     return line.integer("the bits that two lanes' numbers differ by")
 
 
+def _dot(line: _Line, dtype: DType) -> Dot:
+    a, b = (line.choice(_DTYPES, "the dtype of a word's numbers") for _ in range(2))
+    return Dot(a, b, line.integer("their bits"))
+
+
 def _tensor_core(line: _Line, dtype: DType) -> TensorCore:
     return line.choice(BY_NAME, "a tensor core")
 
@@ -267,4 +273,6 @@ _ARGUMENTS: dict[Ops, Callable[[_Line, DType], Any]] = {
     Ops.EXP2: _exponent,
     Ops.SPECIAL: _special,
     Ops.WMMA: _tensor_core,
+    Ops.DOT: _dot,
+    Ops.MATMUL: _dot,
 }

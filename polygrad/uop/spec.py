@@ -348,6 +348,14 @@ _STRUCTURE = _table(
          == [u.arg.operands, u.arg.operands, u.arg.total] and u.dtype is u.arg.total),
         ("it has the tile ranges of c's, a's and b's elements", _has_elements),
     )),
+    ((Ops.MATMUL,), (
+        _sources(3),
+        _arg(Dot),
+        ("it adds products of what two places in memory hold, of words",
+         lambda u: all(s.op is Ops.INDEX and s.dtype is dtypes.uint32 for s in u.src[:2])),
+        ("its dtype is that of the sums", lambda u: u.dtype is u.arg.total),
+        ("it goes along a range that opens no loop", lambda u: u.src[2].op is Ops.RANGE and not _opens_loop(u.src[2])),
+    )),
     ((Ops.INDEX,), (
         ("has 2 or 3 sources", lambda u: 2 <= len(u.src) <= 3),
         _FIRST_ALIKE,

@@ -315,6 +315,7 @@ def test_actions_apply_or_say_why_not():
         OptKind.GLOBAL,
         OptKind.LOCAL,
         OptKind.GROUP,
+        OptKind.MATMUL,
         OptKind.TENSOR_CORE,
     }
 

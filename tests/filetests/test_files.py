@@ -44,6 +44,15 @@ TARGETS = {
     "wasm": Target("WASM", simd_bytes=16, registers=15, fma=True, scalar_fma=True, threads=4, index_bits=32),
     "cpu": Target("CPU", simd_bytes=64, registers=32, fma=True, scalar_fma=True, threads=4),
     "vnni": Target("CPU", simd_bytes=64, registers=32, fma=True, dots=frozenset({BYTE_DOT}), threads=4),
+    "amx": Target(
+        "CPU",
+        simd_bytes=64,
+        registers=32,
+        fma=True,
+        dots=frozenset({BYTE_DOT}),
+        matrices=frozenset({BYTE_DOT}),
+        threads=4,
+    ),
     "plain": Target("PLAIN"),
     "gpu": Target("GPU", simd_bytes=16, index_bits=32, workgroups=Workgroups()),
     "cuda": Target(

@@ -11,6 +11,9 @@ signed a becomes the unsigned a' = a + 128, and 128 times the sums of b are subt
 Integers are exact modulo 2^32. Products of bfloat16 are exact in float32, so only the order of the sum
 differs; but AVX512_BF16 takes subnormal numbers for 0.
 
+For matrix registers (`Target.matrices`) the sums end in whole tiles of words, and the product's kernel makes
+the words of the columns itself, as it copies them to panels.
+
 An operand whose words lie in memory already, as the channels of a pixel do with channels last, is not copied.
 """
 
@@ -19,12 +22,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
+from polygrad.codegen.opts import cost
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.helpers import ceildiv, prod
 from polygrad.schedule.index_maps import flat_index
 from polygrad.schedule.kernel_info import Access, Sum
-from polygrad.uop.args import Axis, AxisKind, Dot, Param
+from polygrad.uop.args import MATRIX_SIDE, Axis, AxisKind, Dot, Param
 from polygrad.uop.linear import linear_terms, sum_of
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -87,13 +91,18 @@ def find_dot_form(
         return None
     if kinds is MIXED and not a.dtype.is_unsigned and b.dtype.is_unsigned:
         a, b = b, a
-    words = UOp.range(ceildiv(k.src[0].arg, kinds.elements), k.arg)
+    words = UOp.range(_word_count(a, b, k, kinds, target), k.arg)
+    panels = _find_panels(a, b, lanes, k, words, kinds, target)
     sides = []
     packed: list[Packed] = []
     for x, kind in ((a, kinds.a), (b, kinds.b)):
         stored = _load_stored_words(x, k, words, kind, kinds.elements)
         if stored is not None and x.load.src[0].src[0].arg.slot not in bytewise:
             sides.append(stored)
+            continue
+        if lanes in x.outer and x.step != 1 and x is panels:
+            at = {r: r for r in (*x.outer, words)}
+            sides.append(_interleave(x, k, at, words, kind, kinds.elements))
             continue
         if lanes in x.outer and x.step != 1:
             outer = (*(r for r in x.outer if r is not lanes), words, lanes)
@@ -120,6 +129,33 @@ def dot_of(a: DType, b: DType, target: Target) -> Dot | None:
     return _HALVES if a is b is dtypes.bfloat16 and _HALVES in target.dots else None
 
 
+def _word_count(a: _Operand, b: _Operand, k: UOp, kinds: Dot, target: Target) -> int:
+    """The words of a sum: whole tiles, where matrix registers may compute the product."""
+    count = ceildiv(k.src[0].arg, kinds.elements)
+    sides = [
+        max(_sizes(tuple(r for r in x.outer if r not in y.outer)), default=1) for x, y in ((a, b), (b, a))
+    ]
+    tiles = kinds in target.matrices and min(*sides, 2 * count) >= MATRIX_SIDE
+    return ceildiv(count, MATRIX_SIDE) * MATRIX_SIDE if tiles else count
+
+
+def _find_panels(
+    a: _Operand, b: _Operand, lanes: UOp, k: UOp, words: UOp, kinds: Dot, target: Target
+) -> _Operand | None:
+    """The operand of the columns, if matrix registers compute the product: its own kernel copies
+    that to panels, and makes words of it there."""
+    columns, other = (a, b) if lanes in a.outer else (b, a)
+    own = [r.src[0].arg for r in other.outer if r not in columns.outer]
+    size = words.src[0].arg
+    if kinds not in target.matrices or lanes in other.outer or not own or size % MATRIX_SIDE:
+        return None
+    if size * kinds.elements != k.src[0].arg:
+        return None
+    around = int(prod(own)) // max(own)
+    is_large = cost.has_matrix_panels(max(own), lanes.src[0].arg, size, around, target)
+    return columns if is_large else None
+
+
 def _operand(factor: UOp, k: UOp) -> _Operand | None:
     load = factor.src[0] if factor.op is Ops.CAST else factor
     if load.op is not Ops.LOAD or len(load.src[0].src) != 2 or load.dtype not in NARROW:
@@ -133,12 +169,17 @@ def _operand(factor: UOp, k: UOp) -> _Operand | None:
 
 def _load_stored_words(x: _Operand, k: UOp, words: UOp, kind: DType, count: int) -> UOp | None:
     """The word of an operand in its own memory; None if that has no such words, because the elements of a
-    word are no neighbours or have another dtype.
+    word are no neighbours or have another dtype, or because it has fewer words.
 
     x[64*r + k]  ->  x'[16*r + k'],  where x' is the memory as uint32
     """
     pointer, (terms, offset) = x.load.src[0].src[0], linear_terms(x.load.src[0].src[1])
-    if x.dtype is not kind or x.step != 1 or k.src[0].arg % count or pointer.op is not Ops.PARAM:
+    if (
+        x.dtype is not kind
+        or x.step != 1
+        or k.src[0].arg != words.src[0].arg * count
+        or pointer.op is not Ops.PARAM
+    ):
         return None
     if pointer.arg.size % count or offset % count or any(terms[r] % count for r in x.outer):
         return None
@@ -176,13 +217,19 @@ def _pack_interleaved(x: _Operand, k: UOp, words: UOp, lanes: UOp, kind: DType, 
     others = tuple(r for r in x.outer if r is not lanes)
     loops = _loops([*_sizes(others), words.src[0].arg, lanes.src[0].arg])
     at = dict(zip((*others, words, lanes), loops, strict=True))
+    value = _interleave(x, k, at, words, kind, count)
+    return Packed(value, tuple(loops), dtypes.uint32, int(prod(_sizes((*x.outer, words)))))
+
+
+def _interleave(x: _Operand, k: UOp, at: dict[UOp, UOp], words: UOp, kind: DType, count: int) -> UOp:
+    """The word of elements that are neighbours on the summed axis, at these places on the axes."""
     value: UOp | None = None
     for i in range(count):
         ranges = {**at, k: at[words] * count + i}
         part = _load_element(x, ranges, k, words.src[0].arg * count, kind).cast(dtypes.uint32)
         value = part if value is None else value | (part << (i * kind.bits))
     assert value is not None
-    return Packed(value, tuple(loops), dtypes.uint32, int(prod(_sizes((*x.outer, words)))))
+    return value
 
 
 def _load_element(x: _Operand, ranges: dict[UOp, UOp], k: UOp, length: int, kind: DType) -> UOp:

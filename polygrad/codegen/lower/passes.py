@@ -21,6 +21,7 @@ from polygrad.codegen.lower.rare_terms import branch_rare_terms
 from polygrad.codegen.lower.reductions import flatten_reductions, simplify_reductions
 from polygrad.codegen.lower.slow_paths import branch_slow_paths
 from polygrad.codegen.opts.heuristics import optimize
+from polygrad.codegen.opts.matmul import require_matrices
 from polygrad.codegen.opts.opt import Opt, apply_opts, render_opts
 from polygrad.codegen.opts.parallel import threads_of
 from polygrad.codegen.opts.stage import lower_stages
@@ -87,6 +88,7 @@ def opt_steps(kernel: UOp, context: LoweringContext) -> list[tuple[Opt, UOp]]:
 
 def _bind_workgroups(kernel: UOp, context: LoweringContext) -> UOp:
     require_tensor_cores(kernel, context.target)
+    require_matrices(kernel, context.target)
     limits = context.target.workgroups
     if limits is not None:
         return bind_workgroups(kernel, limits)
@@ -215,7 +217,10 @@ _SIZED = (Ops.RANGE, Ops.SPECIAL)
 def kernel_name(linear: list[UOp], text: str) -> str:
     """A readable, unique name: `r` for a reduction or `e`, the loop sizes, a digest of the signature."""
     sizes = [str(n.src[0].arg) if n.src[0].is_const else "n" for n in linear if n.op in _SIZED]
-    reduces = any(n.op is Ops.REDUCE or (n.op is Ops.RANGE and n.arg.kind is AxisKind.REDUCE) for n in linear)
+    reduces = any(
+        n.op in (Ops.REDUCE, Ops.MATMUL) or (n.op is Ops.RANGE and n.arg.kind is AxisKind.REDUCE)
+        for n in linear
+    )
     kind = "r" if reduces else "e"
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     return "_".join([kind, *sizes[:6], digest])

@@ -9,6 +9,7 @@ decide, with the numbers of `cost.py`; `search_space.py` says what a search trie
 | MERGE, SPLIT, REORDER | two loops as one, one loop as blocks, another order | `loops.py` |
 | PARTITION | a loop divided where a condition on it is decided | `partition.py` |
 | STAGE | a value in memory of the kernel's own | `stage.py` |
+| MATMUL | a register tile of dot products on matrix registers | `matmul.py` |
 | PARALLEL | a loop divided between threads | `parallel.py` |
 | GLOBAL, LOCAL, GROUP | workgroups, invocations, a reduction shared by invocations | `workgroups.py` |
 | TENSOR_CORE | a product on a matrix instruction | `tensor_core.py` |
@@ -30,6 +31,14 @@ for each thread.
 loads of a tile are; `cost.tile_speed` says what they cost. AVX-512 reads a scalar operand from memory, so
 many rows and few vectors cost nothing; elsewhere each is a load of its own, and tiles are squarer. SIMD
 values have as many lanes as a register holds of the elements that most of the work is on.
+
+**Matrix registers** (x86's AMX) compute a register tile of sums of DOTs in memory of the kernel's own. The
+operand of the columns is copied to a panel, in which neighbours on the summed axis become words:
+
+    SIMD r1 16 2, UPCAST r0 32    tiles of 32 x 32 sums: `cost.matrix_tile`
+    STAGE r2 OR 0                 a panel of words of the columns
+    REORDER r1.0 r0.0             which all rows read
+    MATMUL r0.1                   the sums in memory, and a loop over their rows
 
 **Threads** divide output elements, never sums. A kernel is called for parts of its work, four to a thread;
 a thread that has finished its own takes parts that others have not begun, by an atomic counter. Where each

@@ -14,6 +14,7 @@ from polygrad.codegen.target import Target, Workgroups
 from polygrad.dtype import dtypes
 from polygrad.helpers import ceildiv
 from polygrad.schedule.cost import run_cost as run_cost
+from polygrad.uop.args import MATRIX_SIDE
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -68,6 +69,7 @@ MIN_GATHERED_ROW_TILES = 4  # ... if its lanes are not neighbours in memory
 STAGED_READS = 24  # reads of an element from which on the tiling expects its operand to be copied
 
 # SPLIT and REORDER
+MIN_MATRIX_ROW_TILES = 2  # ... if matrix registers compute the product
 MIN_BLOCKS, MAX_BLOCK = 16, 8  # blocks of column tiles, for threads to divide; column tiles of a block
 MAX_REORDERED = 4  # loops of a nest whose orders are all compared
 MIN_LESS_TRAFFIC = 2  # factor by which another order has to reduce the memory traffic
@@ -250,6 +252,33 @@ def _takes_scalars(target: Target) -> bool:
 def used(size: int, tile: int) -> float:
     """The part of the tiles' elements that are no repetition."""
     return size / (ceildiv(size, tile) * tile)
+
+
+def matrix_tile(rows: int, columns: int) -> tuple[int, int]:
+    """The rows and the SIMD values of a product's tile on matrix registers, of which up to four hold sums:
+    that with the most useful sums per time. (0, 0): a product is too small for one.
+
+    To multiply two registers takes a cycle for each row, to load one about as long."""
+    best, best_speed = (0, 0), 0.0
+    for down, vectors in ((2, 2), (1, 4), (4, 1), (1, 3), (3, 1), (1, 2), (2, 1), (1, 1)):
+        height = min(down * MATRIX_SIDE, rows)
+        if vectors * MATRIX_SIDE > columns or (height > MATRIX_SIDE and height % MATRIX_SIDE):
+            continue
+        useful = used(rows, height) * used(columns, vectors * MATRIX_SIDE)
+        products = height * vectors
+        speed = useful * products / max(products, MATRIX_SIDE * (down + vectors))
+        if speed > best_speed:
+            best, best_speed = (height, vectors), speed
+    return best
+
+
+def has_matrix_panels(rows: int, columns: int, words: int, around: int, target: Target) -> bool:
+    """Whether the columns of a product on matrix registers are copied to panels, which `around` loops read
+    for all tiles of rows."""
+    height, vectors = matrix_tile(rows, columns)
+    if not vectors or ceildiv(rows, height) * around < MIN_MATRIX_ROW_TILES:
+        return False
+    return vectors * MATRIX_SIDE * words * 4 <= panel_bytes(target)
 
 
 # --- workgroups. `software`: a processor that does a GPU's work, on which barriers take long

@@ -16,6 +16,7 @@ from polygrad.codegen.opts.decisions import opt_of as _opt
 from polygrad.codegen.opts.decisions import stage_of as _stage
 from polygrad.codegen.opts.gpu_heuristics import WORKGROUP_DECISIONS
 from polygrad.codegen.opts.loops import mergeable, stage_filled_over
+from polygrad.codegen.opts.matmul import WordProduct, fits_beside, has_matrices, product_of, row_axis_of
 from polygrad.codegen.opts.opt import Opt, OptKind, apply
 from polygrad.codegen.opts.partition import divisions
 from polygrad.codegen.opts.split import substituted
@@ -268,14 +269,14 @@ def _transpose_panel(kernel: UOp, panel: _Panel, axes: list[Axis]) -> Generator[
 
 
 class _Panel(NamedTuple):
-    """A copied operand of a product: its value, which depends on one load alone, and its ranges."""
+    """A copied operand of a product: its value, which depends on the ranges of one load, and its ranges."""
 
     value: UOp
     reduced: list[UOp]  # loops of the sum, outermost first
     tile: list[UOp]
     lanes: UOp  # the range of `tile` that is lanes
     step: int  # the distance of neighbouring lanes in memory, in elements
-    itemsize: int
+    itemsize: int  # bytes that are read for an element
 
     @property
     def nbytes(self) -> int:
@@ -305,20 +306,31 @@ def _operand(nest: UOp, total: Sum, target: Target) -> tuple[_Panel, list[UOp]] 
                 value = node
         if any(not a.ranges.isdisjoint(tile) and a not in tile for a in load.terms):
             continue
-        panel = _Panel(value, ks, tile, lanes, load.stride(lanes), load.itemsize)
+        itemsize = sum(n.dtype.itemsize for n in value.toposort() if n.op is Ops.LOAD)
+        panel = _Panel(value, ks, tile, lanes, load.stride(lanes), itemsize)
         if panel.nbytes > cost.panel_bytes(target):
             continue
         row_tiles = rounds(rows)
+        product = _matrix_product(nest, total, target)
+        if product is not None and product.needs_panel(lanes):
+            return panel, rows
         if panel.step != 1:
             if row_tiles >= cost.MIN_GATHERED_ROW_TILES:
                 return panel, rows
             continue
-        step = abs(load.stride(ks[-1])) * panel.itemsize
+        step = abs(load.stride(ks[-1])) * load.itemsize
         conflict = cost.conflicts(step, rounds(ks), target.cache[1])
         min_row_tiles = cost.MIN_CONFLICTING_ROW_TILES if conflict else cost.MIN_ROW_TILES
         if row_tiles >= min_row_tiles and cost.is_far(step, rounds(ks), target):
             return panel, rows
     return None
+
+
+def _matrix_product(nest: UOp, total: Sum, target: Target) -> WordProduct | None:
+    """The product of a nest that matrix registers are going to compute; None for another."""
+    lanes = next((r for r in nest.src[0].ranges if r.arg.kind is AxisKind.LANE), None)
+    product = product_of(total.node, lanes) if target.matrices and lanes is not None else None
+    return product if product is not None and has_matrices(product.kinds, target) else None
 
 
 def _column_block(
@@ -334,11 +346,13 @@ def _column_block(
     ]
     unrolled_rows = [r for r in nest.src[0].src[0].ranges if is_tile(r) and r not in panel.tile]
     rows_bytes = rounds([*rows, *unrolled_rows, *panel.reduced]) * panel.itemsize
-    if not columns or rows_bytes < target.cache[1]:
+    is_matrix = _matrix_product(nest, total, target) is not None
+    if not columns or (rows_bytes < target.cache[1] and not is_matrix):
         return None, 1
     column = columns[-1]
     size = column.src[0].arg
-    max_tiles = min(cost.MAX_BLOCK, target.cache[1] // 4 // panel.nbytes, size // cost.MIN_BLOCKS)
+    min_blocks = target.threads if is_matrix else cost.MIN_BLOCKS
+    max_tiles = min(cost.MAX_BLOCK, target.cache[1] // 4 // panel.nbytes, size // min_blocks)
     fits = [d for d in range(2, max_tiles + 1) if size % d == 0]
     return (column, fits[-1]) if fits else (None, 1)
 
@@ -376,6 +390,17 @@ def _traffic(load: Access, order: Sequence[UOp], inner_loops: frozenset[UOp], ta
         elif touched > target.cache[1] // 2:
             fetched *= r.src[0].arg
     return fetched
+
+
+def _matrices(kernel: UOp, target: Target) -> Decisions:
+    """In each output nest, a register tile of sums that matrix registers compute."""
+    for i in range(len(kernel.src)):
+        total = _only_sum(kernel.src[i]) if target.matrices else None
+        rows = None if total is None else row_axis_of(total.node)
+        if total is None or rows is None or not has_matrices(total.value.arg, target):
+            continue
+        if fits_beside(kernel, rows):
+            kernel = yield _opt(OptKind.MATMUL, rows)
 
 
 def _epilogues(kernel: UOp, target: Target) -> Decisions:
@@ -432,4 +457,4 @@ def _work(kernel: UOp) -> int:
 
 
 _LOOP_DECISIONS: tuple[Decide, ...] = (merges, _merged_sums, _partitions, _periods, _rows)
-_DECISIONS = (*_LOOP_DECISIONS, _tiles, _operands, _orders, _epilogues, _parallel)
+_DECISIONS = (*_LOOP_DECISIONS, _tiles, _operands, _orders, _matrices, _epilogues, _parallel)

@@ -12,6 +12,7 @@
     PARALLEL r0 4       a loop divided between 4 threads
     GLOBAL r0           a loop over output elements as a dimension of the grid of workgroups
     LOCAL r0 32         a loop as one over blocks (r0.0), and the 32 invocations of a workgroup (r0.1)
+    MATMUL r0.1         a register tile of sums of DOTs, whose rows are r0.1, on matrix registers (matmul.py)
     TENSOR_CORE r0 r1 r2 0    rows, columns and terms of a product on core 0 (uop/tensor_cores.py)
     GROUP r2 64         a reduction shared by 64 invocations (r2.1), each of which has every 64th element
 
@@ -29,6 +30,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from polygrad.codegen.opts.loops import merge, reorder, split_loop, split_sum
+from polygrad.codegen.opts.matmul import use_matrices
 from polygrad.codegen.opts.parallel import parallelize
 from polygrad.codegen.opts.partition import partition
 from polygrad.codegen.opts.split import Tile, tile_range
@@ -56,6 +58,7 @@ class OptKind(StrEnum):
     MERGE = "MERGE"
     PARTITION = "PARTITION"
     STAGE = "STAGE"
+    MATMUL = "MATMUL"
     PARALLEL = "PARALLEL"
     GLOBAL = "GLOBAL"
     LOCAL = "LOCAL"
@@ -183,6 +186,7 @@ _APPLY: dict[OptKind, _Mechanism] = {
     OptKind.MERGE: lambda k, o, outer, inner: merge(k, outer, inner),
     OptKind.PARTITION: lambda k, o, r: partition(k, r, o.numbers),
     OptKind.STAGE: lambda k, o, *ranges: stage(k, list(ranges), o.op, *o.numbers),
+    OptKind.MATMUL: lambda k, o, r: use_matrices(k, r),
     OptKind.PARALLEL: lambda k, o, *ranges: parallelize(k, list(ranges), *o.numbers),
     OptKind.GLOBAL: lambda k, o, r: bind_grid(k, r),
     OptKind.LOCAL: lambda k, o, r: split_local(k, r, *o.numbers),
@@ -199,6 +203,7 @@ _ARITY = {  # how many axes and numbers
     OptKind.MERGE: ("2", "0"),
     OptKind.PARTITION: ("1", "1+"),
     OptKind.STAGE: ("0+", "1 to 2"),
+    OptKind.MATMUL: ("1", "0"),
     OptKind.PARALLEL: ("1+", "1"),
     OptKind.GLOBAL: ("1", "0"),
     OptKind.LOCAL: ("1", "1"),

@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Iterator
 
 from polygrad.codegen.opts import cost
+from polygrad.codegen.opts.matmul import row_axis_of
 from polygrad.codegen.opts.opt import Opt, OptKind, apply
 from polygrad.codegen.opts.partition import changes
 from polygrad.codegen.opts.stage import values_of
@@ -37,6 +38,7 @@ _PLACE = {
     OptKind.SPLIT: 4,
     OptKind.STAGE: 5,
     OptKind.REORDER: 6,
+    OptKind.MATMUL: 6,
     OptKind.PARALLEL: 7,
 }
 _UNROLLS = (2, 3, 4, 6, 8, 12)
@@ -97,6 +99,9 @@ def actions(kernel: UOp, target: Target) -> list[Opt]:
             out += _workgroups(nest, target.workgroups.invocations)
             out += _tensor_cores(nest, target)
     out += _stages(kernel)
+    if target.matrices:
+        rows = dict.fromkeys(row_axis_of(total) for total in values_of(kernel, Ops.REDUCE))
+        out += [Opt(OptKind.MATMUL, (r.arg.id,)) for r in rows if r is not None]
     if target.threads > 1 and all(n.op is Ops.END for n in kernel.src):
         choices = [[r for r in n.src[1:] if r.src[0].is_const][:2] for n in kernel.src]
         for ranges in itertools.islice(itertools.product(*choices), 4):

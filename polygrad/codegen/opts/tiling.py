@@ -10,13 +10,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from polygrad.codegen.opts import cost
+from polygrad.codegen.opts.matmul import has_matrices, product_of
 from polygrad.codegen.opts.split import Tile
 from polygrad.codegen.opts.stage import loops_around, nodes_of
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
 from polygrad.schedule.kernel_info import Access, rounds
-from polygrad.uop.args import AxisKind
+from polygrad.uop.args import MATRIX_SIDE, AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -140,6 +141,8 @@ class Tiling:
         """The ranges to tile, and how."""
         if not self.reduced and not self.scanned and (block := self.transposition()) is not None:
             return block
+        if self.target.matrices and (matrix := self.matrix_tile()):
+            return matrix
         chosen, lanes = self.simd_axes()
         if not chosen:
             return self.running_values()
@@ -274,6 +277,31 @@ class Tiling:
                 tiles[reused[1]] = Tile(1, min(4, reused[1].src[0].arg))
             return tiles
         return self.register_tile(lane, lanes, summed, reused)
+
+    def matrix_tile(self) -> dict[UOp, Tile]:
+        """The tile of a product that matrix registers compute (matmul.py); empty for other sums."""
+        sums = [n for n in self.order if n.op is Ops.REDUCE]
+        if len(sums) != 1 or cost.native_lanes(self.target) != MATRIX_SIDE:
+            return {}
+        (store,) = (i for i in self.items if i.op is Ops.STORE)
+        lane = next((r for r, step in store.strides.items() if step == 1 and r not in self.fixed), None)
+        product = None if lane is None else product_of(sums[0], lane)
+        if lane is None or product is None or not has_matrices(product.kinds, self.target):
+            return {}
+        loads = [Access(n) for n in sums[0].toposort() if n.op is Ops.LOAD]
+        if any(a.op is not Ops.RANGE or not a.src[0].is_const for x in loads for a in x.terms):
+            return {}
+        own = [r for r in product.rows.ranges if r not in product.columns.ranges and r not in self.fixed]
+        rows = max(own, key=lambda r: (r.src[0].arg, r.arg), default=None)
+        if rows is None or rows.src[0].arg < 2:
+            return {}
+        sizes = (rows.src[0].arg, lane.src[0].arg)
+        around = rounds([r for r in own if r is not rows])
+        words = product.words.src[0].arg
+        if product.needs_panel(lane) and not cost.has_matrix_panels(*sizes, words, around, self.target):
+            return {}
+        height, vectors = cost.matrix_tile(*sizes)
+        return {lane: Tile(MATRIX_SIDE, vectors), rows: Tile(1, height)} if vectors else {}
 
     def _is_read_once(self, loads: list[_CostItem], lane: UOp, reused: list[UOp]) -> bool:
         """Whether a product has one row: no tile would use a vector of the matrix twice."""

@@ -22,9 +22,9 @@ from polygrad.dtype import DType, dtypes, float_to_bits, rounded
 from polygrad.errors import InternalError
 from polygrad.helpers import is_pow2
 from polygrad.renderer import convert
-from polygrad.renderer.builder import HALF_DTYPES, Address, Builder
+from polygrad.renderer.builder import HALF_DTYPES, Address, Builder, Matrix
 from polygrad.shared_words import STOP_SYMBOL
-from polygrad.uop.args import Dot
+from polygrad.uop.args import MATRIX_SIDE, Dot
 from polygrad.uop.ops import Ops
 
 _TYPE: dict[DType, str] = {
@@ -75,6 +75,28 @@ X86_DOTS = {
     Dot(dtypes.bfloat16, dtypes.bfloat16): X86Dot(
         "llvm.x86.avx512bf16.dpbf16ps", "avx512bf16", "float", "bfloat", 2
     ),
+}
+
+
+class X86Matmul(NamedTuple):
+    """A product of matrices in AMX's tile registers: LLVM's name for it, and the feature that has it."""
+
+    name: str
+    feature: str
+
+
+X86_MATMULS = {
+    Dot(dtypes.uint8, dtypes.int8): X86Matmul("llvm.x86.tdpbusd.internal", "amx-int8"),
+    Dot(dtypes.int8, dtypes.uint8): X86Matmul("llvm.x86.tdpbsud.internal", "amx-int8"),
+    Dot(dtypes.bfloat16, dtypes.bfloat16): X86Matmul("llvm.x86.tdpbf16ps.internal", "amx-bf16"),
+}
+_TILE = "x86_amx"
+# What matmul calls. The first operands are the numbers of rows and of bytes in a row.
+TILE_FUNCTIONS = {
+    "llvm.x86.tilezero.internal": "x86_amx (i16, i16)",
+    "llvm.x86.tileloadd64.internal": "x86_amx (i16, i16, ptr, i64)",
+    "llvm.x86.tilestored64.internal": "void (i16, i16, ptr, i64, x86_amx)",
+    **{m.name: "x86_amx (i16, i16, i16, x86_amx, x86_amx, x86_amx)" for m in X86_MATMULS.values()},
 }
 
 
@@ -263,6 +285,43 @@ class LLVMBuilder(Builder):
             words = vector("i32", lanes)
             a, b = (self._emit(f"bitcast {words} {value} to {operand}") for value in (a, b))
         return self._emit(f"call {total} @{dot.name}.{32 * lanes}({total} {c}, {operand} {a}, {operand} {b})")
+
+    def matmul(self, kinds: Dot, c: Matrix, a: Matrix, b: Matrix, size: tuple[int, int, int]) -> None:
+        """LLVM allocates the tile registers, and configures them once for the function."""
+        rows, columns, words = size
+        side, width = MATRIX_SIDE, 4 * MATRIX_SIDE  # bytes of a row
+        height = min(rows, side)
+        places = [(i, j) for i in range(0, rows, side) for j in range(0, columns, side)]
+        steps = (4 * c.step, 4 * a.step, 4 * b.step)
+        c_step, a_step, b_step = (self.const(dtypes.index, step, 1) for step in steps)
+
+        def load(count: int, address: str, step: str) -> str:
+            name = "@llvm.x86.tileloadd64.internal"
+            return self._emit(f"call {_TILE} {name}(i16 {count}, i16 {width}, ptr {address}, i64 {step})")
+
+        sums = {place: Register(_TILE) for place in places}
+        for total in sums.values():
+            zero = f"call {_TILE} @llvm.x86.tilezero.internal(i16 {height}, i16 {width})"
+            self.set(total, self._emit(zero))
+        left = {i: self._address(a.start.plus(i * a.step)) for i, _ in places}
+        right = {j: self._address(b.start.plus(j)) for _, j in places}
+        counter = self.loop(self.const(dtypes.index, words // side, 1))
+        tiles: dict[int, str] = {}
+        for i, j in places:
+            if j == 0:
+                at = self._emit(f"getelementptr [{width} x i8], ptr {left[i]}, i64 {counter}")
+                row_tile = load(height, at, a_step)
+            if i == 0:
+                at = self._emit(f"getelementptr [{side * 4 * b.step} x i8], ptr {right[j]}, i64 {counter}")
+                tiles[j] = load(side, at, b_step)
+            shape = f"i16 {height}, i16 {width}, i16 {width}"
+            operands = ", ".join(f"{_TILE} {x}" for x in (self.get(sums[i, j]), row_tile, tiles[j]))
+            self.set(sums[i, j], self._emit(f"call {_TILE} @{X86_MATMULS[kinds].name}({shape}, {operands})"))
+        self.end_loop()
+        for (i, j), total in sums.items():
+            to = f"ptr {self._address(c.start.plus(i * c.step + j))}, i64 {c_step}, {_TILE} {self.get(total)}"
+            name = "@llvm.x86.tilestored64.internal"
+            self._lines.append(f"  call void {name}(i16 {height}, i16 {width}, {to})")
 
     def _max(self, dtype: DType, a: str, b: str, lanes: int) -> str:
         t, mask = vector(_TYPE[dtype], lanes), vector("i1", lanes)

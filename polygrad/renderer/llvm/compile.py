@@ -26,8 +26,8 @@ from polygrad.background import compilers
 from polygrad.codegen.target import Target
 from polygrad.errors import CompileError
 from polygrad.helpers import env_int
-from polygrad.renderer.host import cache_sizes, code_threads
-from polygrad.renderer.llvm.builder import X86_DOTS
+from polygrad.renderer.host import cache_sizes, code_threads, may_use_tiles
+from polygrad.renderer.llvm.builder import TILE_FUNCTIONS, X86_DOTS, X86_MATMULS
 
 _OPT_LEVEL = 2
 _ASSEMBLY, _OBJECT = 0, 1  # LLVMCodeGenFileType
@@ -86,6 +86,11 @@ def host_target() -> Target:
         scalar_fma=fma,
         dots=frozenset(
             kinds for kinds, dot in X86_DOTS.items() if simd == 64 and dot.feature in host_features()
+        ),
+        matrices=frozenset(
+            kinds
+            for kinds, matmul in X86_MATMULS.items()
+            if simd == 64 and {"amx-tile", matmul.feature} <= host_features() and may_use_tiles()
         ),
         threads=code_threads(),
         cache=cache_sizes(),
@@ -161,8 +166,12 @@ def _emit(text: str, kind: int) -> bytes:
 
 
 def _declare(text: str) -> str:
-    """`text` with declarations of the dot products that it calls. The integers' operands are those of older
-    versions of LLVM; newer versions convert such declarations."""
+    """`text` with declarations of the products that it calls. The operands of dot products of integers are
+    those of older versions of LLVM; newer versions convert such declarations."""
+    for name, type_ in TILE_FUNCTIONS.items():
+        if name in text:
+            result, operands = type_.split(" ", 1)
+            text += f"declare {result} @{name}{operands}\n"
     called = {
         dot: set(re.findall(rf"@{re.escape(dot.name)}\.(\d+)", text))
         for dot in X86_DOTS.values()
