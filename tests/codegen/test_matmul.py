@@ -18,6 +18,8 @@ from polygrad import Device, Tensor  # noqa: E402
 from polygrad.codegen.lower.passes import UNOPTIMIZED, LoweringContext, lower, opt_steps, run_passes  # noqa: E402
 from polygrad.codegen.opts import cost  # noqa: E402
 from polygrad.codegen.opts.opt import OptKind, parse_opts  # noqa: E402
+from polygrad.codegen.opts.split import Tile  # noqa: E402
+from polygrad.codegen.opts.tiling import Tiling  # noqa: E402
 from polygrad.codegen.target import Target  # noqa: E402
 from polygrad.dtype import dtypes  # noqa: E402
 from polygrad.engine.normalize import normalize  # noqa: E402
@@ -120,6 +122,16 @@ def test_the_row_operand_decides_which_bytes_have_a_sign() -> None:
     assert [n.arg for n in matmuls(linear)] in ([BYTES], [Dot(dtypes.int8, dtypes.uint8)])
 
 
+def test_memory_of_a_kernel_is_filled_without_them() -> None:
+    context = LoweringContext(AMX)
+    kernel = run_passes(kernels(product(256, 256, 256))[-1].ast, context, through=UNOPTIMIZED)
+    assert isinstance(kernel, UOp)
+    (nest,) = kernel.src
+    assert sorted(Tiling(nest, AMX).choose().values(), key=str) == [Tile(1, 32), Tile(16, 2)]
+    filled = Tiling(nest, AMX, is_output=False).choose()
+    assert filled == Tiling(nest, DOTS_ALONE).choose()
+
+
 # --- by hand
 
 
@@ -212,6 +224,16 @@ def test_products_of_bfloat16_are_within_float32_sums(rows, columns, terms, tran
     expected = x.float().numpy().astype(np.float64) @ w.float().numpy().astype(np.float64)
     np.testing.assert_allclose(x.dot(w, dtype="float32").numpy(), expected, atol=1e-5 * terms)
     np.testing.assert_allclose(x.dot(w).float().numpy(), expected, rtol=2**-8, atol=1e-5 * terms)
+
+
+def test_a_product_is_added_to_memory_of_odd_sizes_in_place() -> None:
+    needs(HALVES)
+    rng = np.random.default_rng(0)
+    x, w = (rng.integers(-4, 5, size=shape).astype(np.float32) for shape in ((65, 256), (256, 70)))
+    out = Tensor.ones(65, 70, device="CPU").contiguous().realize()
+    factors = (Tensor(m, device="CPU").cast("bfloat16").realize() for m in (x, w))
+    out += next(factors).dot(next(factors), dtype="float32")
+    assert out.numpy().tolist() == (x @ w + 1).tolist()
 
 
 def test_specials_of_bfloat16_and_subnormals_that_count_as_0() -> None:

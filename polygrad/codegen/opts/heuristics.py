@@ -174,7 +174,8 @@ def _tiles(kernel: UOp, target: Target) -> Decisions:
     lanes: int | None = None
     while True:
         nests = nests_of(kernel)
-        chosen = {r: tile for nest in nests for r, tile in Tiling(nest, target, lanes).choose().items()}
+        tilings = (Tiling(nest, target, lanes, nest in kernel.src) for nest in nests)
+        chosen = {r: tile for tiling in tilings for r, tile in tiling.choose().items()}
         widths = {tile.lanes for tile in chosen.values() if tile.lanes > 1}
         if len(widths) < 2:
             break
@@ -216,12 +217,15 @@ def _operands(kernel: UOp, target: Target) -> Decisions:
         if nest is None or total is None:
             return
         done.add(total.loops[0].arg)
-        operand = _operand(nest, total, target)
+        product = _matrix_product(nest, total, target) if nest in kernel.src else None
+        operand = _operand(nest, total, product, target)
         if operand is None:
             continue
         panel, rows = operand
         extent, innermost = list(panel.reduced), list(rows)
-        column, count = _column_block(nest, total, panel, rows, target) if nest in kernel.src else (None, 1)
+        column, count = None, 1
+        if nest in kernel.src:
+            column, count = _column_block(nest, total, panel, rows, product is not None, target)
         value = panel.value
         around = loops_around(nest)
         if around - panel.value.ranges:
@@ -284,8 +288,11 @@ class _Panel(NamedTuple):
         return int(prod(r.src[0].arg for r in (*self.tile, *self.reduced))) * self.itemsize
 
 
-def _operand(nest: UOp, total: Sum, target: Target) -> tuple[_Panel, list[UOp]] | None:
-    """An operand that is worth copying, and the loops that read it again."""
+def _operand(
+    nest: UOp, total: Sum, product: WordProduct | None, target: Target
+) -> tuple[_Panel, list[UOp]] | None:
+    """An operand that is worth copying, and the loops that read it again. `product`: what matrix registers
+    are going to compute."""
     ks = sorted(total.loops, key=lambda r: r.arg)
     if any(is_tile(k) or not k.src[0].is_const for k in ks):
         return None
@@ -311,7 +318,6 @@ def _operand(nest: UOp, total: Sum, target: Target) -> tuple[_Panel, list[UOp]] 
         if panel.nbytes > cost.panel_bytes(target):
             continue
         row_tiles = rounds(rows)
-        product = _matrix_product(nest, total, target)
         if product is not None and product.needs_panel(lanes):
             return panel, rows
         if panel.step != 1:
@@ -334,9 +340,10 @@ def _matrix_product(nest: UOp, total: Sum, target: Target) -> WordProduct | None
 
 
 def _column_block(
-    nest: UOp, total: Sum, panel: _Panel, rows: list[UOp], target: Target
+    nest: UOp, total: Sum, panel: _Panel, rows: list[UOp], is_matrix: bool, target: Target
 ) -> tuple[UOp | None, int]:
-    """A loop over column tiles that only the panel depends on, and the number of tiles of a block."""
+    """A loop over column tiles that only the panel depends on, and the number of tiles of a block.
+    `is_matrix`: matrix registers compute the product, so fast that they wait for memory sooner."""
     in_panel = set(panel.value.toposort())
     others = [n.ranges for n in total.loads if n.node not in in_panel]
     columns = [
@@ -346,7 +353,6 @@ def _column_block(
     ]
     unrolled_rows = [r for r in nest.src[0].src[0].ranges if is_tile(r) and r not in panel.tile]
     rows_bytes = rounds([*rows, *unrolled_rows, *panel.reduced]) * panel.itemsize
-    is_matrix = _matrix_product(nest, total, target) is not None
     if not columns or (rows_bytes < target.cache[1] and not is_matrix):
         return None, 1
     column = columns[-1]

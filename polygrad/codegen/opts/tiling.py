@@ -38,10 +38,13 @@ class _CostItem(NamedTuple):
 
 
 class Tiling:
-    """The choice of an output nest's tiles."""
+    """The choice of an output nest's tiles, or of one that fills memory (`is_output`: False)."""
 
-    def __init__(self, nest: UOp, target: Target, most_lanes: int | None = None) -> None:
+    def __init__(
+        self, nest: UOp, target: Target, most_lanes: int | None = None, is_output: bool = True
+    ) -> None:
         self.target = target
+        self.is_output = is_output
         self.order = nodes_of(nest)
         self.ranges = [n for n in self.order if n.op is Ops.RANGE]
         self.reduced = {r for n in self.order if n.op is Ops.REDUCE for r in n.src[1:]}
@@ -281,7 +284,12 @@ class Tiling:
     def matrix_tile(self) -> dict[UOp, Tile]:
         """The tile of a product that matrix registers compute (matmul.py); empty for other sums."""
         sums = [n for n in self.order if n.op is Ops.REDUCE]
-        if len(sums) != 1 or cost.native_lanes(self.target) != MATRIX_SIDE:
+        if (
+            not self.is_output
+            or self.fixed
+            or len(sums) != 1
+            or cost.native_lanes(self.target) != MATRIX_SIDE
+        ):
             return {}
         (store,) = (i for i in self.items if i.op is Ops.STORE)
         lane = next((r for r, step in store.strides.items() if step == 1 and r not in self.fixed), None)
