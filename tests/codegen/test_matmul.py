@@ -26,6 +26,7 @@ from polygrad.engine.normalize import normalize  # noqa: E402
 from polygrad.errors import OptError  # noqa: E402
 from polygrad.renderer.emit import emit  # noqa: E402
 from polygrad.renderer.llvm.builder import LLVMBuilder  # noqa: E402
+from polygrad.renderer.llvm.compile import compile_ir  # noqa: E402
 from polygrad.schedule.kernels import KernelCall  # noqa: E402
 from polygrad.uop.args import MATRIX_SIDE, Dot  # noqa: E402
 from polygrad.uop.node import UOp  # noqa: E402
@@ -190,6 +191,19 @@ def test_the_linear_form_is_legal_and_llvm_multiplies_tiles() -> None:
 def needs(kinds: Dot) -> None:
     if kinds not in Device.backend("CPU").target.matrices:
         pytest.skip("this processor has no matrix registers, or this process may not use them")
+
+
+@pytest.mark.parametrize("rows", [2, 15, 16, 32, 48, 64])
+@pytest.mark.parametrize("vectors", [1, 2, 3, 4])
+def test_llvm_finds_registers_for_every_tile(rows: int, vectors: int) -> None:
+    needs(HALVES)
+    opts = parse_opts(f"SIMD r1 16 {vectors}, UPCAST r0 {rows}, MATMUL r0.1")
+    ast = kernels(product(128, 128, 90))[-1].ast
+    if rows // MATRIX_SIDE * vectors > 4:
+        with pytest.raises(OptError, match="opt 'MATMUL"):
+            lower(ast, AMX, opts=opts)
+        return
+    assert compile_ir(str(emit("kernel", lower(ast, AMX, opts=opts), LLVMBuilder(AMX))))
 
 
 SIZES = st.sampled_from([16, 17, 32, 33, 48, 64, 96, 100, 130])
