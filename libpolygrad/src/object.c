@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { MOST_SECTIONS = 64 };
@@ -133,6 +134,12 @@ static void *find_function(const struct file *f, uint8_t *memory, struct text na
   return NULL;
 }
 
+/* Linux saves AMX's tile registers, which kernels may use, for processes that have asked. */
+static void request_tiles(void) {
+  const long request = 0x1023, tile_data = 18; /* ARCH_REQ_XCOMP_PERM of XFEATURE_XTILEDATA */
+  syscall(SYS_arch_prctl, request, tile_data);
+}
+
 pg_status object_load(struct bytes code, struct text name, int64_t *stop, struct object *made,
                       pg_error *error) {
   struct file f = {.code = code};
@@ -143,6 +150,7 @@ pg_status object_load(struct bytes code, struct text name, int64_t *stop, struct
   void *memory = mmap(NULL, size + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
     return out_of_memory(error);
+  request_tiles();
   *made = (struct object){memory, size + 1, find_function(&f, memory, name)};
   bool good = made->function && fill(&f, memory, stop) && !mprotect(memory, code_size, PROT_READ | PROT_EXEC);
   if (!good)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -408,6 +410,31 @@ def test_code_that_starts_by_itself_is_ended_too() -> None:
         with pytest.raises(PgError, match="PG_TIMEOUT"):
             model.run(timeout=0.1)
         assert model.read("s", VALUE).tolist() == [1, 2]
+
+
+RUN_IN_A_NEW_PROCESS = """\
+import sys
+import numpy as np
+from c_library import TRUST_NATIVE, Model
+with Model(sys.argv[1], TRUST_NATIVE) as model:
+    np.save(sys.argv[3], model.run(x=np.load(sys.argv[2]))["output"])
+"""
+
+
+@pytest.mark.skipif(not Device.backend("CPU").target.matrices, reason="the processor has no matrix registers")
+def test_matrix_registers_are_asked_for(tmp_path: Path) -> None:
+    """Linux ends a process that uses AMX's and has not asked for them, as importing polygrad does."""
+    w = Tensor.rand(128, 128, device="CPU").cast("bfloat16").realize()
+    x = Tensor.rand(128, 128, device="CPU").cast("bfloat16").realize()
+    step = TinyJit(lambda x: {"output": (x @ w).float()})
+    expected = [step(x)["output"].numpy() for _ in range(3)][-1]
+    step.save(tmp_path / "product.pgrd")
+    np.save(tmp_path / "x.npy", x.bitcast("uint16").numpy())
+    files = [str(tmp_path / name) for name in ("product.pgrd", "x.npy", "output.npy")]
+    path = os.pathsep.join(sys.path)
+    command = [sys.executable, "-c", RUN_IN_A_NEW_PROCESS, *files]
+    subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, check=True, timeout=120)
+    np.testing.assert_array_equal(np.load(files[2]), expected)
 
 
 @pytest.mark.parametrize("device", ["CPU", SLOW_CC])
