@@ -16,6 +16,7 @@ from polygrad.codegen.opts.opt import OptKind, apply_opts  # noqa: E402
 from polygrad.engine import compile  # noqa: E402
 from polygrad.engine.programs import clear_caches  # noqa: E402
 from polygrad.helpers import LRU  # noqa: E402
+from polygrad.schedule.kernel_info import kernel_info  # noqa: E402
 from polygrad.uop.args import AxisKind  # noqa: E402
 from tests.codegen.grid_kernels import decided  # noqa: E402
 from tests.codegen.test_relayout import TARGET, empty, scheduled  # noqa: E402
@@ -97,6 +98,8 @@ def test_few_rows_are_multiplied_with_a_few_rows_of_a_large_matrix_at_a_time(row
 def test_what_is_computed_of_a_product_of_few_rows_reads_it():
     *_, add, rest = decided("interchange", scheduled((empty(8, 4096) @ empty(4096, 1000)).relu()), NARROW)
     assert AxisKind.SCAN in [kind for kind, _ in nest(add)] and rest.args[-1] is add.args[0]
+    columns = next(r for r in add.ast.src[0].src[1:] if r.src[0].arg == 1000)
+    assert kernel_info(add.ast).nests[0].write.terms[columns] == 1  # as the reader goes through it
 
 
 @pytest.mark.parametrize(

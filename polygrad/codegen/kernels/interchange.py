@@ -153,7 +153,8 @@ def interchange(ast: UOp, slots: int, order: Sequence[AxisId], rows_at_a_time: i
     if not rows_at_a_time or not count:
         raise OptError(f"expected 1 to {k.src[0].arg} terms at a time, got {rows_at_a_time}")
     outer_loops, row_loops = axes[: axes.index(k)], axes[axes.index(k) + 1 :]
-    place, read = make_accumulator(info.ast, total, [*outer_loops, *row_loops], slots)
+    in_order = sorted([*outer_loops, *row_loops], key=lambda r: r.arg)  # as its reader goes through it
+    place, read = make_accumulator(info.ast, total, in_order, slots)
     first = identity_element(total.arg, total.dtype)
     if remainder:  # the rows beyond the last block
         row = UOp.range(remainder, k.arg)
