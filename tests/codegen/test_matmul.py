@@ -91,6 +91,19 @@ def test_products_without_a_tile_of_their_own_stay_sums(rows, columns, terms, dt
         assert not matmuls(lower(call.ast, AMX))
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "tiles"),
+    [
+        (32, 32, ["SIMD r1 16 2", "UPCAST r0 16"]),
+        (48, 16, ["SIMD r1 16 1", "UPCAST r0 16"]),
+        (16, 64, ["SIMD r1 16 2", "UPCAST r0 16"]),
+    ],
+)
+def test_a_product_of_one_tile_is_made_in_two_inside_of_a_loop(rows, columns, tiles) -> None:
+    opts = chosen(product(rows, columns, 1000))
+    assert opts[:2] == tiles and opts[-1] == "MATMUL r0.1"
+
+
 def test_a_target_without_matrices_has_none() -> None:
     out = product(256, 256, 256)
     assert not any(opt.startswith("MATMUL") for opt in chosen(out, DOTS_ALONE))

@@ -309,6 +309,13 @@ class Tiling:
         if product.needs_panel(lane) and not cost.has_matrix_panels(*sizes, words, around, self.target):
             return {}
         height, vectors = cost.matrix_tile(*sizes)
+        tile = {lane: vectors * MATRIX_SIDE, rows: height}
+        if all(r in tile and r.src[0].arg <= tile[r] for r in store.loops):
+            # one tile, but memory for its sums has to be filled inside of a loop
+            if height > MATRIX_SIDE:
+                height = height // 2 // MATRIX_SIDE * MATRIX_SIDE
+            else:
+                vectors //= 2
         return {lane: Tile(MATRIX_SIDE, vectors), rows: Tile(1, height)} if vectors else {}
 
     def _is_read_once(self, loads: list[_CostItem], lane: UOp, reused: list[UOp]) -> bool:
