@@ -425,7 +425,7 @@ class LossesMixin(IndexingMixin, ActivationsMixin):
         if self.shape[0] != (ends[-1] if ends else 0):
             raise ShapeError(f"ctc_loss: expected targets of all lengths {sizes}, got shape {self.shape}")
         rows = [self.shrink([(e - n, e)]).pad([(0, width - n)]) for e, n in zip(ends, sizes, strict=True)]
-        return rows[0].stack(*rows[1:])
+        return rows[0].stack(*rows[1:]) if rows else self.reshape(0, 0)
 
     def _ctc(self, targets: Self, ins: Self, outs: Self, blank: int) -> Self:
         """The losses by the forward algorithm, their gradients by the forward-backward algorithm.

@@ -25,6 +25,11 @@ CALLS: list[tuple[str, type[PolygradError], str]] = [
     ("x.realize(3)", DTypeError, "expected a Tensor, got int"),
     ("x.gather(1, [[0], [1]])", DTypeError, "index: expected a Tensor, got list"),
     ("x.ctc_loss(3, [1], [1])", DTypeError, "targets: expected a Tensor, got int"),
+    (
+        "Tensor.ones(3, 2, 4).ctc_loss(i, [3, 3], [2, 1])",
+        ShapeError,
+        r"all lengths \[2, 1\], got shape \(2,\)",
+    ),
     ("x + None", DTypeError, "got None"),
     ("x @ None", DTypeError, "got None"),
     ("x.affine_grid((2, 1, 3, 4))", ShapeError, r"expected maps \(n, d, d \+ 1\) for a size"),

@@ -37,6 +37,22 @@ def test_attention_to_nothing_is_0_and_so_is_its_gradient(mask: list[list[float]
         np.testing.assert_allclose(a.grad.numpy(), b.grad.numpy(), atol=1e-5)
 
 
+def test_ctc_loss_of_targets_one_after_the_other_is_torchs() -> None:
+    logs = np.random.default_rng(0).normal(size=(5, 3, 4)).astype(np.float32)
+    targets, ins, outs = np.array([1, 2, 3, 3]), [5, 4, 5], [1, 0, 3]
+    got = Tensor(logs).log_softmax(-1).ctc_loss(Tensor(targets), ins, outs, reduction="none")
+    theirs = torch.tensor(logs).log_softmax(-1)
+    want = F.ctc_loss(theirs, torch.tensor(targets), ins, outs, reduction="none")
+    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-5)
+
+
+def test_ctc_loss_of_no_targets_is_empty() -> None:
+    logs, none = Tensor.zeros(5, 0, 4), Tensor.zeros(0, dtype="int32")
+    for targets in (none, none.reshape(0, 2)):
+        assert logs.ctc_loss(targets, none, none, reduction="none").tolist() == []
+        assert logs.ctc_loss(targets, none, none, reduction="sum").item() == 0
+
+
 def test_the_gradient_of_a_wide_qr_is_torchs() -> None:
     a = np.random.default_rng(0).normal(size=(2, 4)).astype(np.float32)
     ours, theirs = Tensor(a, requires_grad=True), torch.tensor(a, requires_grad=True)
