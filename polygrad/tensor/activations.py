@@ -238,7 +238,7 @@ class ActivationsMixin(ReduceMixin):
         channels = self.shape[1] if self.ndim > 1 else 1
         if weight.numel() not in (1, channels):
             raise ShapeError(f"prelu: expected a weight of 1 or {channels} elements, got {weight.shape}")
-        column = [-1 if i == 1 else 1 for i in range(self.ndim)] if weight.numel() != 1 else [1] * self.ndim
+        column = [-1 if i == 1 else 1 for i in range(self.ndim)]
         return (self < 0).where(self * weight.reshape(column), self)
 
     # --- of rows

@@ -183,8 +183,6 @@ def with_sums_over(kernel: UOp, r: UOp, ranges: tuple[UOp, ...], value: UOp) -> 
             src = (src[0], *loops)
         elif node.op is Ops.INDEX and src != node.src:
             src = (src[0], *(simplify(s) for s in src[1:]))
-        elif node.op is Ops.STAGE and r in node.src[2:]:
-            raise OptError(f"expected an axis that no memory is filled over, got {axis_name(r.arg.id)}")
         new[node] = node.over(src)
     return new[kernel]
 
