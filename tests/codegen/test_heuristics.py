@@ -242,3 +242,18 @@ def test_rows_that_share_a_matrix_are_a_tile() -> None:
     product = empty(8, 768).linear(empty(3000, 768).transpose())
     opts = choose(ast_of(product), TARGET)
     assert [o for o in opts if o.kind is OptKind.UPCAST]
+
+
+@pytest.mark.parametrize(("terms", "vectors"), [(300, 8), (30, 4)])
+def test_sums_over_many_rows_read_two_cache_lines_of_each(terms: int, vectors: int) -> None:
+    target = replace(TARGET, simd_bytes=16, registers=15)
+    assert 8 * target.simd_bytes == cost.FAR_BYTES
+    assert choose(ast_of(empty(terms, 300).sum(0)), target) == (Opt(OptKind.SIMD, ((0,),), (4, vectors)),)
+
+
+@pytest.mark.parametrize(("terms", "lanes"), [(300, 0), (30, 1)])
+def test_lanes_go_along_the_longer_of_many_rows(terms: int, lanes: int) -> None:
+    """Scalars that lie so far apart would first be copied to a panel."""
+    target = replace(TARGET, simd_bytes=16, registers=15)
+    opts = choose(ast_of(empty(terms, 300).T @ empty(terms, 16)), target)
+    assert [o.axes for o in opts if o.kind is OptKind.SIMD] == [((lanes,),)]

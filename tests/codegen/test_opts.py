@@ -269,6 +269,15 @@ def test_an_opt_that_does_not_apply_says_why(text, message):
     assert message in str(raised.value) and str(raised.value).startswith("opt '")
 
 
+def test_a_quotient_by_the_block_size_of_a_split_sum_is_the_block():
+    """A load at the quotient does not depend on the loop in a block, and memory for that loop is refused."""
+    repeated = empty(4, 6).unsqueeze(2).expand(4, 6, 8).reshape(4, 48)
+    ast = kernel((repeated * empty(4, 48)).sum(1))
+    apply_opts(ast, parse_opts("SPLIT r1 8, STAGE r1.1 LOAD 1"))
+    with pytest.raises(OptError, match=r"expected loops and unrolled axes of the value, got r1\.1"):
+        apply_opts(ast, parse_opts("SPLIT r1 8, STAGE r1.1 LOAD 0"))
+
+
 def test_a_loop_is_divided_between_no_fewer_threads_than_have_memory():
     ast = kernel(empty(40, 20) @ empty(20, 24))
     with pytest.raises(OptError, match="the target's 4 threads, each of which has memory of its own, got 2"):
@@ -335,6 +344,19 @@ def test_actions_for_workgroups_apply_or_say_why_not():
         k = after
     assert kinds >= {OptKind.GLOBAL, OptKind.LOCAL, OptKind.GROUP, OptKind.STAGE, OptKind.SIMD}
     assert OptKind.PARALLEL not in kinds
+
+
+def test_a_search_begins_with_any_action_that_applies():
+    k = kernel(empty(5, 6, 7).sum((1, 2)))
+    applicable = []
+    for action in actions(k, TARGET):
+        try:
+            apply(k, action)
+        except OptError:
+            continue
+        applicable.append((action,))
+    assert any(action.kind is OptKind.MERGE for (action,) in applicable)
+    assert [opts for opts, _ in neighbours(k, (), TARGET)] == applicable
 
 
 def test_neighbours_are_what_their_opts_make():

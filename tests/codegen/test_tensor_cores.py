@@ -158,6 +158,16 @@ def test_a_search_tries_other_numbers_of_buffers():
             "expected one sum of products",
         ),
         (
+            lambda: (data(16, 16, 16).float() * data(1, 16, 16).float()).sum(2),  # both depend on the columns
+            "TENSOR_CORE r0 r1 r2 0",
+            "expected one sum of products",
+        ),
+        (
+            lambda: (data(16, 16, 16).float() * data(16, 1, 16).float()).sum(2),  # both depend on the rows
+            "TENSOR_CORE r0 r1 r2 0",
+            "expected one sum of products",
+        ),
+        (
             lambda: data(16, 16) @ data(16, 16),
             "LOCAL r0 16, LOCAL r1 16, STAGE r2 LOAD 0, TENSOR_CORE r0.1 r1.1 r2 0",
             "expected",

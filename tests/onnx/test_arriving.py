@@ -222,6 +222,17 @@ def test_changed_bytes_are_an_error_where_they_are_one_in_the_whole_file() -> No
     assert kinds >= {"", "OnnxError"}
 
 
+@pytest.mark.parametrize("tag", [0x00, 0x05, 0xFB, 0xFC, 0xFE, 0xFF])  # no number, or a kind that is none
+def test_a_tag_that_is_none_is_the_error_of_the_whole_file(tag: int) -> None:
+    bad = varint(tag) + bytes(4)
+    for data in (weighted(X) + bad, bad + weighted(X), with_tensor(bad)):
+        with pytest.raises(OnnxError, match=f"tag {tag} is not a field of a message") as whole:
+            polygrad.onnx.load(data)
+        with pytest.raises(OnnxError) as found:
+            arrived(data, 3)
+        assert str(found.value) == str(whole.value)
+
+
 def test_more_or_fewer_bytes_than_were_said_are_an_error() -> None:
     data = weighted(X)
     for size in (len(data) - 1, len(data) + 1):

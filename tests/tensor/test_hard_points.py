@@ -156,6 +156,13 @@ def test_functions_of_float64_are_as_exact_as_float64_allows(name: str) -> None:
     assert errors.max() <= bound, f"{errors.max()} at {x[np.isfinite(want)][errors.argmax()]!r}"
 
 
+def test_digamma_of_positive_float64_within_2e_15() -> None:
+    x = np.concatenate([np.geomspace(1e-8, 300, 997), np.linspace(0.001, 24, 4999)])
+    want = special.digamma(x)
+    errors = np.abs(Tensor(x).digamma().numpy() - want) / np.maximum(np.abs(want), 1)
+    assert errors.max() <= 2e-15, f"{errors.max()} at {x[errors.argmax()]!r}"
+
+
 def test_the_complementary_error_function_of_float64_has_14_digits_where_it_is_tiny() -> None:
     x = np.linspace(0.4, 26, 4999)
     np.testing.assert_allclose(Tensor(x).erfc().numpy(), special.erfc(x), rtol=1e-13)
