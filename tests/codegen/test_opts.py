@@ -25,6 +25,7 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.wasm.wat import print_module
 from tests.schedules import schedule
+from tests.uop.evaluation import value_of
 
 RNG = np.random.default_rng(5)
 TARGET = Target("test", simd_bytes=16, registers=15, fma=True, threads=4)
@@ -298,6 +299,27 @@ def test_what_each_part_would_do_again_is_divided_into_one_part_for_each_thread(
         ast, TARGET, opts=parse_opts("SIMD r1 4 2, STAGE r2 LOAD 1, REORDER r1.0 r0, PARALLEL r0 4")
     )
     assert {n.arg.name for n in linear if n.op is Ops.DEFINE_VAR} == {"thread", "threads"}
+
+
+@pytest.mark.parametrize("rounds", [1000, (1 << 28) + 5, (1 << 31) - 1])
+@pytest.mark.parametrize(
+    ("opts", "count"), [("PARALLEL r0 8", 32), ("STAGE r2 LOAD 1, REORDER r1 r0, PARALLEL r0 8", 8)]
+)
+def test_parts_have_all_rounds_of_a_loop_and_count_them_in_32_bits(opts, count, rounds):
+    ast = kernel(empty(40, 20) @ empty(20, 24))
+    rows = next(n for n in ast.toposort() if n.op is Ops.RANGE and n.arg.id == (0,))
+    ast = ast.substitute({rows: UOp.range(rounds, rows.arg)})
+    linear = lowering.lower(ast, TARGET, opts=parse_opts(opts))
+    rows = next(n for n in linear if n.op is Ops.RANGE and n.arg.id == (0,))
+    place = next(n for n in reversed(linear) if n.op is Ops.STORE).src[0].src[1]
+    variables = [n for n in linear if n.op is Ops.DEFINE_VAR]
+    first = 0
+    for part in range(count):
+        values = dict.fromkeys(place.ranges, 0) | {v: part if v.arg.lo == 0 else count for v in variables}
+        counted = [value_of(n, values) for n in rows.src[0].toposort()]
+        assert max(counted) < 1 << 31 and value_of(place, values) == 24 * first
+        first += counted[-1]
+    assert first == rounds
 
 
 def test_a_kernel_whose_opts_do_not_apply_is_not_made_and_the_next_one_is():

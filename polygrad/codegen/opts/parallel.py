@@ -21,7 +21,7 @@ from polygrad.helpers import PART, PARTS, PARTS_PER_THREAD, THREAD, THREAD_VARIA
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
-_INDEX_LIMIT = 1 << 31  # of every target's indices: no product of a part's number and a size may reach it
+_INDEX_LIMIT = 1 << 31  # an index of every target is below it
 
 
 def parallelize(kernel: UOp, ranges: list[UOp], count: int) -> UOp:
@@ -36,8 +36,8 @@ def parallelize(kernel: UOp, ranges: list[UOp], count: int) -> UOp:
         raise OptError("expected loops of different output nests, one at least, and at least 2 threads")
     if any(v.arg.name in THREAD_VARIABLES for v in kernel.variables()):
         raise OptError("expected a kernel whose loops are not divided yet")
-    max_parts = PARTS_PER_THREAD * count
-    if all(_is_outermost(nest, r) and max_parts * r.src[0].arg < _INDEX_LIMIT for nest, r in by_nest.items()):
+    if all(_is_outermost(nest, r) for nest, r in by_nest.items()):
+        max_parts = PARTS_PER_THREAD * count
         part, parts = UOp.variable(PART, 0, max_parts - 1), UOp.variable(PARTS, 1, max_parts)
     else:
         part, parts = UOp.variable(THREAD, 0, count - 1), UOp.variable(THREADS, 1, count)
@@ -50,13 +50,20 @@ def parallelize(kernel: UOp, ranges: list[UOp], count: int) -> UOp:
             share = UOp.range(r.src[0] * is_first, r.arg)
             at = share
         else:
-            size = r.src[0].arg
-            first = (part * size) // parts
-            share = UOp.range(((part + 1) * size) // parts - first, r.arg)
+            first = _first_round(part, parts, r.src[0].arg)
+            share = UOp.range(_first_round(part + 1, parts, r.src[0].arg) - first, r.arg)
             at = share + first
         loops = tuple(share if q is r else q for q in nest.src[1:])
         nests.append(UOp(Ops.END, dtypes.void, (nest.src[0].substitute({r: at}), *loops)))
     return UOp.sink(*nests)
+
+
+def _first_round(part: UOp, parts: UOp, size: int) -> UOp:
+    """part * size // parts, without a product that reaches _INDEX_LIMIT."""
+    if parts.arg.hi * size < _INDEX_LIMIT:
+        return (part * size) // parts
+    whole, rest = UOp.index(size) // parts, UOp.index(size) % parts
+    return part * whole + (part * rest) // parts
 
 
 def _is_outermost(nest: UOp, r: UOp) -> bool:
