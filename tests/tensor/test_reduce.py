@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 import numpy as np
 import pytest
 import torch
@@ -9,9 +11,24 @@ import torch.nn.functional as F
 from tensor.differential import agree, sample
 
 from polygrad import Tensor
-from polygrad.errors import ArgumentError, ShapeError
+from polygrad.errors import ArgumentError, AxisError, ShapeError
 
 AXES = [None, 0, -1, (0, 2)]
+
+
+def test_axes_are_integers_of_any_kind() -> None:
+    x = Tensor([[1, 2, 3], [4, 5, 6]])
+    kinds = IntEnum("Axis", ["row", "column"], start=0)
+    for axis in (np.int64(1), np.int8(-1), kinds.column, True):
+        assert x.sum(axis).tolist() == x.sum((axis,)).tolist() == [6, 15]
+        assert x.flip(axis).tolist() == [[3, 2, 1], [6, 5, 4]] and x.unsqueeze(axis).shape[axis] == 1
+    assert x.sum(np.arange(2)).item() == 21
+    assert Tensor(3).sum(np.int64(-1)).item() == Tensor(3).sum(np.int64(0)).item() == 3
+    with pytest.raises(AxisError, match="got 2"):
+        x.sum(np.int64(2))
+    for axis in (Tensor(1), Tensor([1]), np.float32(1), "1"):
+        with pytest.raises(ArgumentError, match="axis: expected an int"):
+            x.unsqueeze(axis)
 
 
 @pytest.mark.parametrize("axis", AXES)

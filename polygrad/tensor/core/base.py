@@ -409,13 +409,14 @@ class TensorBase(metaclass=TensorType):
 
     # --- arguments
 
-    def _axis(self, axis: int, extra: int = 0) -> int:
+    def _axis(self, axis: Any, extra: int = 0) -> int:
         """`axis` counted from 0. `extra`: the number of axes about to be added. Raises AxisError."""
         n = len(self.uop.shape) + extra
         if axis.__class__ is int and -n <= axis < n:
             return axis if axis >= 0 else axis + n
-        if not isinstance(axis, int):
+        if isinstance(axis, TensorBase) or not hasattr(axis, "__index__"):
             raise ArgumentError(f"axis: expected an int, got {axis!r}")
+        axis = axis.__index__()  # numpy's integers, too
         if not -max(n, 1) <= axis < max(n, 1):
             raise AxisError(
                 f"axis: expected {-max(n, 1)} to {max(n, 1) - 1} for shape {self.shape}, got {axis}"
@@ -428,14 +429,14 @@ class TensorBase(metaclass=TensorType):
             return tuple(range(len(self.uop.shape)))
         if axis.__class__ is int and (n := len(self.uop.shape)) and -n <= axis < n:
             return (axis if axis >= 0 else axis + n,)
-        if not isinstance(axis, int):
-            if not hasattr(axis, "__iter__"):
-                raise ArgumentError(f"axis: expected an int, a sequence of ints or None, got {axis!r}")
+        if hasattr(axis, "__iter__"):
             out = tuple([self._axis(a) for a in axis])
             if len(set(out)) != len(out):
                 raise ArgumentError(f"axis: expected distinct axes, got {tuple(axis)}")
-        else:
+        elif hasattr(axis, "__index__"):
             out = (self._axis(axis),)
+        else:
+            raise ArgumentError(f"axis: expected an int, a sequence of ints or None, got {axis!r}")
         return out if self.uop.shape else ()
 
     # --- two operands
