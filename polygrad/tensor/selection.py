@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from polygrad.dtype import dtypes, promote
 from polygrad.errors import ArgumentError
-from polygrad.tensor.core.base import TensorBase, TensorLike, broadcast_to, is_operand
+from polygrad.tensor.core.base import TensorBase, TensorLike, broadcast_to, check_fits, is_operand
 from polygrad.tensor.core.expressions import greatest_finite, mirror
 from polygrad.tensor.elementwise import ElementwiseMixin
 from polygrad.uop.node import UOp
@@ -208,4 +208,7 @@ def _or_nan(condition: Any, bound: Any) -> Any:
 def _scalar_pair(x: Any, y: Any) -> tuple[UOp, UOp]:
     """Two Python scalars as constants of the dtype that both promote to."""
     dtype = promote(dtypes.from_py(x), dtypes.from_py(y))
+    if dtype.is_int:
+        for value in (x, y):
+            check_fits(value, dtype, f"operand of a {dtype} tensor")
     return UOp.const(dtype, x), UOp.const(dtype, y)

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from tensor.differential import agree, sample
 
 from polygrad import Tensor, dtypes
+from polygrad.errors import OverflowError_
 
 SPECIAL = np.array(
     [0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 0.5, -0.5, 1.5, 2.5, -2.5, 1e-40, 3e38], np.float32
@@ -211,6 +212,10 @@ def test_where_takes_scalars():
     assert c.where(1.5, 0).dtype == "float32"
     assert c.where(Tensor([[1.0], [2.0]]), 0).tolist() == [[1, 0], [2, 0]]
     assert Tensor([1.0, 2.0]).masked_fill(c, -1).tolist() == [-1, 2]
+    for call in (lambda: c.where(1, 2**31), lambda: c.where(-(2**40), 0), lambda: c.where(True, 2**31)):
+        with pytest.raises(OverflowError_, match="operand of a int32 tensor"):
+            call()
+    assert c.where(0.5, 2**40).tolist() == [0.5, 2**40]
 
 
 def test_isclose():
