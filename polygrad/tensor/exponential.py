@@ -212,7 +212,7 @@ class ExponentialMixin(RoundingMixin):
         x = self._in_floats() if eps is None else self._in_floats().clamp(eps, 1.0 - eps)
         # near 1/2, where it is 0, by the artanh of 2x - 1, which is exact
         near = (x - 0.5).abs() < 0.125
-        s = near.where(x * 2.0 - 1.0, 0.0)
+        s = x * 2.0 - 1.0
         out = near.where(s * polynomial(s * s, _ARTANH) * 2.0, (x / (1.0 - x)).log())
 
         def backward(g: Self, y: Self, x: Self) -> Self:
