@@ -97,6 +97,13 @@ def test_every_op_that_reaches_the_table_has_a_rule():
     assert (GroupOp.ALU | GroupOp.Movement) - GroupOp.Comparison - never <= set(VJP)
 
 
+def test_constant_factors_of_a_gradient():
+    x, w = Tensor([1.0, 2.0]), Tensor([3.0, 5.0])
+    for factor in (0.0, 1.0, 2.0):
+        (g,) = (x * factor * w).sum().gradient(x)
+        assert g.tolist() == [3 * factor, 5 * factor]
+
+
 def test_third_derivative():
     x = Tensor([1.5], dtype="float64")
     g = (x**5).sum()

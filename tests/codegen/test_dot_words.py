@@ -34,6 +34,11 @@ def ints(x: Tensor) -> Tensor:
     return x.cast(dtypes.int32)
 
 
+def row_masks(w: Tensor) -> Tensor:
+    """A number in memory for each row of `w`, which is the same for all bytes of a word."""
+    return memory(np.array([[0], [15], [85], [129], [255]], np.uint8), w.device)
+
+
 # name, an expression of bytes
 WORDS: list[tuple[str, Operand]] = [
     ("as they are", ints),
@@ -47,6 +52,7 @@ WORDS: list[tuple[str, Operand]] = [
     ("back to bytes", lambda w: ints((ints(w) >> 5).cast(dtypes.uint8))),
     ("a sum of uint8 that fits", lambda w: ints((w >> 1) + (w & 127))),
     ("a multiple of uint8 that fits", lambda w: ints((w & 15) * 17)),
+    ("bits that a number of the row selects", lambda w: ints(w) & ints(row_masks(w))),
 ]
 # name, an expression that has no words
 OTHERS: list[tuple[str, Operand]] = [

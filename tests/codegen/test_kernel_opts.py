@@ -146,6 +146,7 @@ CHAIN: Callable[[], Tensor] = lambda: (data(512, 64) @ data(64, 512)).exp().sum(
         (WINDOWS, "SEPARATE k0 r3 r4", "expected loops of a reduction along one of several axes"),
         (WINDOWS, "SEPARATE k0 r2", "expected loops of a reduction along one of several axes"),
         (PRODUCT, "SPLIT_RANGE k0 r2 100", "expected a loop, and sizes that divide each other"),
+        (PRODUCT, "SPLIT_RANGE k0 r2 24 128", "expected a loop, and sizes that divide each other"),
         (PRODUCT, "NARROW_STORAGE k0", "expected a kernel that stores converted values"),
         (lambda: data(8) + 1, "SPLIT_REDUCE k0 r0 2", "expected loops of a sum, and 2 parts"),
         (CHAIN, "COMPUTE_AT k0 k1 r9", r"expected a loop that both kernels have \(r0\)"),

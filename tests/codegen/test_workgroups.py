@@ -3,6 +3,7 @@ them is tested in tests/gpu_emulation."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -13,6 +14,8 @@ from polygrad.codegen.opts.opt import apply_opts, parse_opts
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.engine.launch_grid import launch_grid
 from polygrad.errors import OptError
+from polygrad.renderer.cstyle.cuda import CUDABuilder
+from polygrad.renderer.emit import emit
 from polygrad.runtime.grid import grid_size
 from polygrad.tensor.variable import Variable
 from polygrad.uop.args import AddrSpace, AxisKind
@@ -231,6 +234,25 @@ def test_buffers_are_filled_anew_in_each_round_of_the_loops_outside(first, secon
         elif n.op is Ops.COMMIT:
             filled.append(list(around))
     assert filled == [[(2,)], [(2,), (3, 0)]]  # one buffer ahead, and the next one in each round of r3.0
+
+
+@pytest.mark.parametrize(
+    ("tensor", "sizes"),
+    [
+        (lambda: data(64, 64).T @ data(64, 64), (16, 16)),
+        (lambda: data(64, 64) @ data(64, 64), (4, 16)),
+        (lambda: data(64, 64) @ data(64, 64).T, (4, 4)),
+    ],
+)
+def test_copies_of_several_elements_go_to_neighbours_in_memory(tensor, sizes):
+    """Where neighbours of an operand lie apart in the workgroup's memory, invocations copy one each."""
+    operands = "STAGE r2.1 LOAD 0 2, STAGE r2.1 LOAD 2 2"
+    opts = f"GLOBAL r0, GLOBAL r1, LOCAL r0 16, LOCAL r1 16, SPLIT r2 8, {operands}"
+    target = replace(GPU, workgroups=replace(LIMITS, copies=True))
+    text = str(emit("k", linear_of(tensor(), opts, target), CUDABuilder(target, aligned=True)))
+    found = re.findall(r"copy_async<(\d+)>\(shared(\d)", text)
+    # for each operand, of the first round and of later ones
+    assert found == [(str(size), str(i)) for i, size in enumerate(sizes)] * 2
 
 
 # --- reductions in registers

@@ -75,6 +75,11 @@ def test_zip64_and_comments():
     assert {k: bytes(v) for k, v in read_zip(out.getvalue(), "z").items()} == {"big": b"12345"}
 
 
+def test_sizes_and_the_position_of_a_zip64_field():
+    raw = with_zip64_field(DEFLATED, 24, 4000, len(zlib.compress(b"x" * 4000, wbits=-15)), 0)
+    assert {k: bytes(v) for k, v in read_zip(raw, "z").items()} == {"a": b"x" * 4000}
+
+
 def test_gzip_files_of_several_members():
     whole = gzip.compress(b"one") + gzip.compress(b"two") + b"\0" * 10
     assert gunzip(whole, "g") == b"onetwo"
@@ -113,6 +118,17 @@ def patched(raw: bytes, signature: bytes, offset: int, fmt: str, value: int) -> 
     return bytes(out)
 
 
+def with_zip64_field(raw: bytes, length: int, *values: int, cut: int = 0) -> bytes:
+    """A zip file of one file whose sizes and position are in a ZIP64 field of so many bytes."""
+    at, end = raw.rindex(b"PK\1\2"), raw.rindex(b"PK\5\6")
+    field = struct.pack(f"<HH{len(values)}Q", 1, length, *values)
+    field = field[: len(field) - cut]
+    entry = patched(raw[at:end] + field, b"PK\1\2", 30, "<H", len(field))
+    for place in (20, 24, 42):
+        entry = patched(entry, b"PK\1\2", place, "<I", 0xFFFFFFFF)
+    return patched(raw[:at] + entry + raw[end:], b"PK\5\6", 12, "<I", len(entry))
+
+
 STORED, DEFLATED = zip_of({"a": b"x" * 40}), zip_of({"a": b"x" * 4000}, zipfile.ZIP_DEFLATED)
 BAD_ZIPS = {
     "nothing": b"",
@@ -131,6 +147,8 @@ BAD_ZIPS = {
     "count": patched(STORED, b"PK\5\6", 10, "<H", 60000),
     "directory": patched(STORED, b"PK\5\6", 16, "<I", 1 << 31),
     "zip64_without_field": patched(STORED, b"PK\1\2", 24, "<I", 0xFFFFFFFF),
+    "zip64_cut": with_zip64_field(STORED, 24, 40, 40, 0, cut=1),
+    "zip64_short": with_zip64_field(STORED, 16, 40, 40),
     "twice": zip_of({"a": b"1", "b": b"2"}).replace(b"PK\1\2", b"PK\1\2").replace(b"b", b"a"),
 }
 

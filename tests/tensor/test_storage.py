@@ -248,9 +248,22 @@ def test_tensors_move_between_devices():
     assert Tensor.rand(3, device=other).device == other
     with pytest.raises(DeviceError, match="one device"):
         t + moved
+    with pytest.raises(DeviceError, match="one device"):
+        (t > 1).where(0.0, moved)
+    assert Tensor(moved.uop).device == other
+
+
+@pytest.mark.skipif(_other() is None, reason="this host has one device")
+def test_gradients_move_back_between_devices():
+    """There and back: on the way the gradient meets values that are copies themselves."""
+    other = _other()
     x = Tensor([3.0], requires_grad=True)
     (x.to(other) * 2).sum().backward()
     assert x.grad.device == Device.DEFAULT and x.grad.tolist() == [2]
+    x.grad = None
+    y = x.to(other)
+    ((y * y).to(Device.DEFAULT) * x).sum().backward()
+    assert x.grad.device == Device.DEFAULT and x.grad.tolist() == [27]
 
 
 @pytest.mark.skipif(_other() is None, reason="this host has one device")

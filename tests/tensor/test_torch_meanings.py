@@ -21,6 +21,14 @@ def test_median_of_an_even_count_is_an_element_and_its_place() -> None:
     assert str(medians.dtype) == "int32"
 
 
+def test_medians_and_their_places_keep_the_axis_where_that_is_asked_for() -> None:
+    values = np.array([[4, 1, 3, 2], [8, 5, 7, 6]], np.int32)
+    for axis in (0, 1):
+        ours = Tensor(values).median(axis, keepdim=True)
+        want = torch.tensor(values).median(axis, keepdim=True)
+        assert [t.tolist() for t in ours] == [want.values.tolist(), want.indices.tolist()]
+
+
 @pytest.mark.parametrize("mask", [[[True, False], [False, False]], [[0.0, 1.0], [-np.inf, -np.inf]]])
 def test_attention_to_nothing_is_0_and_so_is_its_gradient(mask: list[list[float]]) -> None:
     q, k, v = (np.random.default_rng(i).normal(size=(2, 3)).astype(np.float32) for i in range(3))
