@@ -8,7 +8,7 @@ from typing import Self
 from polygrad.dtype import promote
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.tensor.core.base import DTypeLike
-from polygrad.tensor.core.sizes import same_size
+from polygrad.tensor.core.sizes import each_of, python_number, same_size
 from polygrad.tensor.reduce import ReduceMixin, sum_dtypes
 from polygrad.uop.ops import Ops
 
@@ -119,6 +119,7 @@ class ConvolutionMixin(ReduceMixin):
 
         A flat sequence of 2n starts with the last, as torch's.
         """
+        padding = python_number(padding)
         if isinstance(padding, int):
             return [(padding, padding)] * dims
         sizes = list(padding) if isinstance(padding, (tuple, list)) else []
@@ -127,10 +128,6 @@ class ConvolutionMixin(ReduceMixin):
         if len(sizes) == 2 * dims:
             return [(sizes[2 * i], sizes[2 * i + 1]) for i in range(dims)][::-1]
         raise ArgumentError(f"{what}: expected padding of 1, {dims} or {2 * dims} ints, got {padding!r}")
-
-
-def each_of(x: int | Sequence[int], n: int) -> tuple[int, ...]:
-    return (x,) * n if isinstance(x, int) else tuple(x)
 
 
 def steps_of(x: int | Sequence[int], n: int, what: str) -> tuple[int, ...]:

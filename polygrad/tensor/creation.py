@@ -13,7 +13,7 @@ from polygrad.engine.sharding import axis_of
 from polygrad.errors import ArgumentError, DTypeError
 from polygrad.helpers import ceildiv
 from polygrad.tensor.core.base import DTypeLike, TensorBase, broadcast_constant, broadcast_to, check_fits
-from polygrad.tensor.core.sizes import args_of, check_shape, is_size, larger
+from polygrad.tensor.core.sizes import args_of, check_shape, is_size, larger, python_number
 from polygrad.uop.args import Sharding
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -57,7 +57,7 @@ class CreationMixin(TensorBase):
         """
         if contiguous or buffer:
             return cls.full(shape, fill_value, dtype, device, requires_grad)._stored()
-        shape = check_shape(args_of(shape, ()), "full")
+        shape, fill_value = check_shape(args_of(shape, ()), "full"), python_number(fill_value)
         if isinstance(fill_value, UOp) and not fill_value.shape:
             scalar = cls(fill_value, dtype=dtype).uop  # type: ignore[call-arg]
             return cls._of(*place_on_device(broadcast_to(scalar, shape), device), requires_grad)
@@ -204,6 +204,7 @@ class CreationMixin(TensorBase):
         """
         if stop is None:
             start, stop = 0, start
+        start, stop, step = python_number(start), python_number(stop), python_number(step)
         for name, x in (("start", start), ("stop", stop), ("step", step)):
             if not isinstance(x, (int, float, UOp)) and not hasattr(x, "__index__"):
                 raise ArgumentError(f"arange: {name}: expected a number, got {x!r}")
@@ -245,6 +246,7 @@ class CreationMixin(TensorBase):
         >>> Tensor.linspace(0, 1, 5).tolist()
         [0.0, 0.25, 0.5, 0.75, 1.0]
         """
+        start, stop, steps = python_number(start), python_number(stop), python_number(steps)
         if not isinstance(steps, int) or steps < 0:
             raise ArgumentError(f"linspace: expected steps of at least 0, got {steps!r}")
         to = dtypes.default_float if dtype is None else to_dtype(dtype)

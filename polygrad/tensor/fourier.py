@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, ShapeError
+from polygrad.tensor.core.sizes import python_number
 from polygrad.tensor.linalg import LinalgMixin
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -73,7 +74,7 @@ class FourierMixin(LinalgMixin):
         """
         self._need_pairs("irfft")
         axis = self.flatten(-2)._axis(dim) if self.ndim > 1 else 0
-        size = 2 * (self.shape[axis] - 1) if n is None else n
+        size = 2 * (self.shape[axis] - 1) if n is None else python_number(n)
         if not isinstance(size, int) or size < 1:
             raise ArgumentError(f"irfft: expected n of at least 1, got {size}")
         half = self._in_accumulation_dtype()._pad_or_cut_axis(axis, size // 2 + 1, "irfft")
@@ -93,7 +94,7 @@ class FourierMixin(LinalgMixin):
 
     def _pad_or_cut_axis(self, axis: int, n: int | None, what: str) -> Self:
         """Cut axis `axis`, or pad it with zeros, to n elements."""
-        size = self.shape[axis] if n is None else n
+        size = self.shape[axis] if n is None else python_number(n)
         if not isinstance(size, int) or not isinstance(self.shape[axis], int) or size < 1:
             raise ArgumentError(f"{what}: expected a fixed size of at least 1 to transform, got {size}")
         old_size = int(self.shape[axis])

@@ -15,7 +15,7 @@ from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.helpers import env_int
 from polygrad.tensor.core.base import TensorBase, TensorLike, broadcast_constant, broadcast_to
 from polygrad.tensor.core.index_checks import check_index
-from polygrad.tensor.core.sizes import fits, fixed_size
+from polygrad.tensor.core.sizes import fits, fixed_size, python_number
 from polygrad.tensor.cumulative import CumulativeMixin
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -241,6 +241,7 @@ class GatherScatterMixin(CumulativeMixin):
         >>> Tensor([0, 2]).one_hot(3).tolist()
         [[1, 0, 0], [0, 0, 1]]
         """
+        num_classes = python_number(num_classes)
         if not isinstance(num_classes, int) or num_classes < 0:
             raise ArgumentError(f"one_hot: expected num_classes of at least 0, got {num_classes!r}")
         return self._with(self.is_class(num_classes, -1).uop.cast(dtypes.int32))

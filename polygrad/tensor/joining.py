@@ -14,6 +14,7 @@ from polygrad.tensor.core.sizes import (
     fits,
     is_negative,
     is_size,
+    python_number,
     same_size,
     smaller,
 )
@@ -36,7 +37,7 @@ def _tensors(first: Any, others: tuple[Any, ...], what: str) -> tuple[Any, ...]:
 
 def _with_axis(first: Any, others: tuple[Any, ...], dim: int) -> tuple[tuple[Any, ...], int]:
     """The arguments after the first, and the axis, which follows the tuple in `Tensor.f((a, b), 1)`."""
-    if isinstance(first, (tuple, list)) and len(others) == 1 and isinstance(others[0], int):
+    if isinstance(first, (tuple, list)) and len(others) == 1 and not isinstance(others[0], TensorBase):
         return (), others[0]
     return others, dim
 
@@ -127,7 +128,7 @@ class JoiningMixin(MovementMixin):
         [[0, 1], [2, 3], [4]]
         """
         axis = self._axis(dim)
-        n = self.shape[axis]
+        n, sizes = self.shape[axis], python_number(sizes)
         if is_size(sizes):
             if not fits(1, sizes):
                 raise ArgumentError(f"split: expected a size above 0, got {sizes}")
@@ -152,6 +153,7 @@ class JoiningMixin(MovementMixin):
         >>> [part.tolist() for part in Tensor.arange(5).chunk(2)]
         [[0, 1, 2], [3, 4]]
         """
+        chunks = python_number(chunks)
         if not isinstance(chunks, int) or chunks <= 0:
             raise ArgumentError(f"chunk: expected a number above 0, got {chunks!r}")
         axis = self._axis(dim)
@@ -213,6 +215,7 @@ class JoiningMixin(MovementMixin):
         >>> Tensor([1, 2, 3]).roll(1).tolist()
         [3, 1, 2]
         """
+        shifts, dims = python_number(shifts), python_number(dims)
         if dims is None:
             if isinstance(shifts, (tuple, list)) and len(shifts) == 1:
                 (shifts,) = shifts

@@ -11,7 +11,7 @@ from polygrad.helpers import argsort
 from polygrad.tensor.core.base import DTypeLike, TensorLike
 from polygrad.tensor.core.contraction import contraction_path
 from polygrad.tensor.core.operators import operators
-from polygrad.tensor.core.sizes import fixed_size, same_size
+from polygrad.tensor.core.sizes import fixed_size, python_number, same_size
 from polygrad.tensor.reduce import ReduceMixin, sum_dtypes
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -215,7 +215,7 @@ class LinalgMixin(ReduceMixin):
         """
         if self.ndim != 1:
             raise ShapeError(f"vander: expected 1 axis, got shape {self.shape}")
-        count = self.shape[0] if n is None else n
+        count = self.shape[0] if n is None else python_number(n)
         if not isinstance(count, int) or count < 0:
             raise ArgumentError(f"vander: expected n of at least 0, got {count!r}")
         if count == 0:

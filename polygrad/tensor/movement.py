@@ -12,15 +12,18 @@ from polygrad.tensor.core.rearrange import plan as rearrangement
 from polygrad.tensor.core.sizes import (
     args_of,
     check_shape,
+    each_of,
     equal,
     fits,
     fixed_size,
     is_negative,
     larger,
+    python_number,
     same_size,
     smaller,
 )
 from polygrad.uop.args import Shear
+from polygrad.uop.node import UOp
 from polygrad.uop.shapes import Sint
 from polygrad.uop.sizes import canonical
 
@@ -49,11 +52,11 @@ class MovementMixin(TensorBase):
         if None in new_shape:
             default_sizes = (*old_shape, *[-1] * (len(new_shape) - len(old_shape)))
             new_shape = tuple([default_sizes[i] if s is None else s for i, s in enumerate(new_shape)])
-        holes = [i for i, s in enumerate(new_shape) if isinstance(s, int) and s == -1]
+        holes = [i for i, s in enumerate(new_shape) if not isinstance(s, UOp) and s == -1]
         if len(holes) > 1:
             raise ShapeError(f"reshape: expected at most one -1, got {new_shape}")
         if holes:
-            known_product = canonical(prod([s for s in new_shape if not (isinstance(s, int) and s == -1)]))
+            known_product = canonical(prod([s for i, s in enumerate(new_shape) if i != holes[0]]))
             total = canonical(prod(old_shape))
             hole = canonical(total // known_product) if not same_size(known_product, 0) else -1
             if not same_size(hole * known_product, total) and (
@@ -98,7 +101,7 @@ class MovementMixin(TensorBase):
         old_shape = (1,) * (len(new_shape) - len(old_shape)) + old_shape
         new_shape = tuple(
             [
-                o if s is None or (isinstance(s, int) and s == -1) else s
+                o if s is None or (not isinstance(s, UOp) and s == -1) else s
                 for s, o in zip(new_shape, old_shape, strict=True)
             ]
         )
@@ -199,6 +202,7 @@ class MovementMixin(TensorBase):
         >>> Tensor.zeros(2, 3, 4).movedim(0, -1).shape
         (3, 4, 2)
         """
+        source, destination = python_number(source), python_number(destination)
         sources = [source] if isinstance(source, int) else list(source)
         destinations = [destination] if isinstance(destination, int) else list(destination)
         froms, tos = [self._axis(i) for i in sources], [self._axis(i) for i in destinations]
@@ -292,6 +296,7 @@ class MovementMixin(TensorBase):
         (2, 3)
         """
         axis = self._axis(dim)
+        sizes = tuple([python_number(s) for s in sizes])
         known_product = prod([s for s in sizes if not (isinstance(s, int) and s == -1)])
         n = self.shape[axis]
         sizes = tuple(
@@ -408,8 +413,7 @@ class MovementMixin(TensorBase):
         [[1, 2], [2, 3]]
         """
         n = len(k)
-        strides = (stride,) * n if isinstance(stride, int) else tuple(stride)
-        dilations = (dilation,) * n if isinstance(dilation, int) else tuple(dilation)
+        strides, dilations = each_of(stride, n), each_of(dilation, n)
         if len(strides) != n or len(dilations) != n or self.ndim < n:
             raise ArgumentError(f"pool: expected {n} strides and dilations, got {stride} and {dilation}")
         if any(x < 1 for x in (*strides, *dilations)):

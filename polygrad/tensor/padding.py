@@ -8,7 +8,16 @@ from typing import Any, Self
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.tensor.core.base import broadcast_constant
-from polygrad.tensor.core.sizes import args_of, fits, is_negative, is_size, larger, same_size, smaller
+from polygrad.tensor.core.sizes import (
+    args_of,
+    fits,
+    is_negative,
+    is_size,
+    larger,
+    python_number,
+    same_size,
+    smaller,
+)
 from polygrad.tensor.joining import JoiningMixin
 from polygrad.uop.shapes import Sint
 
@@ -71,6 +80,7 @@ class PaddingMixin(JoiningMixin):
                 "pad: expected (before, after) for each axis, or a flat sequence from the last axis on, got "
                 f"{padding!r}"
             )
+        padding = [python_number(p) for p in padding]
         if all(is_size(p) for p in padding) and len(padding) > 0:
             if len(padding) % 2 or len(padding) // 2 > self.ndim:
                 raise ArgumentError(

@@ -8,8 +8,8 @@ from typing import Any, Literal, Self, overload
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.helpers import ceildiv, prod
-from polygrad.tensor.convolution import ConvolutionMixin, each_of, steps_of
-from polygrad.tensor.core.sizes import fits, fixed_size, larger
+from polygrad.tensor.convolution import ConvolutionMixin, steps_of
+from polygrad.tensor.core.sizes import each_of, fits, fixed_size, larger
 from polygrad.tensor.indexing import IndexingMixin
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -220,7 +220,7 @@ class PoolingMixin(ConvolutionMixin, IndexingMixin):
 
     def _adaptive_windows(self, output_size: Any, dims: int, what: str) -> tuple[Self, Self | None]:
         """(..., *outputs, *windows), and a mask of the elements that belong to the windows; None: all do."""
-        sizes = (output_size,) * dims if isinstance(output_size, int) else tuple(output_size)
+        sizes = each_of(output_size, dims)
         if len(sizes) != dims or not all(s is None or (isinstance(s, int) and s > 0) for s in sizes):
             raise ArgumentError(
                 f"{what}: expected an output_size of {dims} ints from 1 up, got {output_size}"

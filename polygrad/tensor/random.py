@@ -17,7 +17,7 @@ from polygrad.helpers import prod
 from polygrad.tensor.core.base import DTypeLike
 from polygrad.tensor.core.checks import at_line, checking, require
 from polygrad.tensor.core.generator import generator
-from polygrad.tensor.core.sizes import args_of, check_shape, fixed_size
+from polygrad.tensor.core.sizes import args_of, check_shape, fixed_size, python_number
 from polygrad.tensor.cumulative import CumulativeMixin
 from polygrad.uop.args import Sharding
 from polygrad.uop.node import UOp
@@ -123,6 +123,7 @@ class RandomMixin(CumulativeMixin):
         to = to_dtype(dtype)
         if not to.is_int:
             raise DTypeError(f"randint: expected an integer dtype, got {to}")
+        low, high = python_number(low), python_number(high)
         if not (isinstance(low, int) and isinstance(high, int)) or low >= high:
             raise ArgumentError(f"randint: expected integers low < high, got {low!r} and {high!r}")
         if low < to.min or high - 1 > to.max:
@@ -252,6 +253,7 @@ class RandomMixin(CumulativeMixin):
         >>> order.tolist()
         [0, 1, 2, 3, 4]
         """
+        n = python_number(n)
         if isinstance(n, int) and n < 0:
             raise ArgumentError(f"randperm: expected n of at least 0, got {n}")
         bits, home = cls._random_bits((n,), device)

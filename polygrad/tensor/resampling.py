@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, ShapeError
-from polygrad.tensor.core.sizes import fixed_size
+from polygrad.tensor.core.sizes import fixed_size, python_number
 from polygrad.tensor.indexing import IndexingMixin
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -55,11 +55,11 @@ class ResamplingMixin(IndexingMixin):
             raise ArgumentError(
                 f"interpolate: expected either size or scale_factor, got {size} and {scale_factor}"
             )
-        size_or_scale: Any = size if size is not None else scale_factor
+        size_or_scale: Any = python_number(size if size is not None else scale_factor)
         sizes = (
             [size_or_scale] * max(self.ndim - 2, 1)
             if isinstance(size_or_scale, (int, float))
-            else list(size_or_scale)
+            else [python_number(n) for n in size_or_scale]
         )
         if not 0 < len(sizes) <= self.ndim or not all(isinstance(n, int) for n in self.shape[-len(sizes) :]):
             raise ShapeError(f"interpolate: expected up to {self.ndim} fixed sizes, got {size_or_scale}")
@@ -129,7 +129,7 @@ class ResamplingMixin(IndexingMixin):
         >>> Tensor([[[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]]]).affine_grid((1, 1, 1, 2)).tolist()
         [[[[0.0, 0.0], [1.0, 0.0]]]]
         """
-        dims = len(size) - 2
+        size, dims = tuple([python_number(n) for n in size]), len(size) - 2
         if dims < 1 or self.shape != (size[0], dims, dims + 1) or not all(isinstance(n, int) for n in size):
             raise ShapeError(
                 f"affine_grid: expected maps (n, d, d + 1) for a size (n, channels, *d sizes), got "

@@ -12,7 +12,7 @@ from polygrad.engine.realize import realize
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.tensor.core.base import TensorLike, broadcast_constant
 from polygrad.tensor.core.binary_search import places
-from polygrad.tensor.core.sizes import fits, fixed_size, is_negative, same_size
+from polygrad.tensor.core.sizes import fits, fixed_size, is_negative, python_number, same_size
 from polygrad.tensor.core.sorting_network import argsort, greatest
 from polygrad.tensor.gather_scatter import goes_in_order
 from polygrad.tensor.indexing import IndexingMixin
@@ -158,6 +158,7 @@ class SortingMixin(IndexingMixin):
         """
         axis = self._axis(dim)
         size = self.shape[axis] if self.shape else 1
+        k = python_number(k)
         if not isinstance(k, int) or k < 1 or not fits(k, size):
             raise ArgumentError(f"kthvalue: expected an int k in 1..{size}, got {k!r}")
         values, positions = self.reshape(1 if not self.shape else self.shape).topk(k, dim, largest=False)
@@ -335,6 +336,7 @@ class SortingMixin(IndexingMixin):
         [[5, 3], [1, 2]]
         """
         axis = self._axis(dim)
+        k = python_number(k)
         if is_negative(k) or not fits(k, self.shape[axis]):
             raise ArgumentError(f"topk: expected k in 0..{self.shape[axis]}, got {k}")
         if fits(k, 0):

@@ -13,6 +13,7 @@ from typing import Any, Self
 from polygrad.dtype import dtypes, promote_float
 from polygrad.errors import ArgumentError
 from polygrad.tensor.core.expressions import polynomial
+from polygrad.tensor.core.sizes import python_number
 from polygrad.tensor.trigonometric import TrigonometricMixin
 
 _TWO_PER_ROOT_PI = 2 / math.sqrt(math.pi)
@@ -232,6 +233,7 @@ class SpecialFunctionsMixin(TrigonometricMixin):
         >>> Tensor([2.0]).mvlgamma(2).tolist()
         [0.4515...]
         """
+        p = python_number(p)
         if not isinstance(p, int) or p < 1:
             raise ArgumentError(f"mvlgamma: expected an int p of at least 1, got {p!r}")
         out = functools.reduce(lambda a, b: a + b, [(self - 0.5 * j).lgamma() for j in range(p)])
@@ -243,6 +245,7 @@ class SpecialFunctionsMixin(TrigonometricMixin):
         >>> Tensor([1.0]).polygamma(1).tolist()
         [1.64493...]
         """
+        n = python_number(n)
         if not isinstance(n, int) or n < 0:
             raise ArgumentError(f"polygamma: expected an int n of at least 0, got {n!r}")
         if n == 0:

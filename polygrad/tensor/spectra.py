@@ -11,6 +11,7 @@ from typing import Any, Self
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.tensor.core.base import DTypeLike
+from polygrad.tensor.core.sizes import python_number
 from polygrad.tensor.fourier import FourierMixin, Norm
 from polygrad.tensor.gather_scatter import GatherScatterMixin
 from polygrad.tensor.padding import PaddingMixin
@@ -118,6 +119,7 @@ class SpectraMixin(FourierMixin, GatherScatterMixin, PaddingMixin):
         self, s: Sequence[int] | None, dim: int | Sequence[int] | None, count: int, what: str
     ) -> list[tuple[int, int | None]]:
         """The axes to transform, all below `count`, each with its new size (None: unchanged)."""
+        dim = python_number(dim)
         dims = [dim] if isinstance(dim, int) else dim
         if dims is None:
             dims = list(range(count if s is None else len(s)))
@@ -171,6 +173,7 @@ class SpectraMixin(FourierMixin, GatherScatterMixin, PaddingMixin):
         >>> Tensor.fftfreq(4).tolist()
         [0.0, 0.25, -0.5, -0.25]
         """
+        n = python_number(n)
         if not isinstance(n, int) or n < 1:
             raise ArgumentError(f"fftfreq: expected n of at least 1, got {n!r}")
         numbers = [*range((n + 1) // 2), *range(-(n // 2), 0)]
@@ -185,6 +188,7 @@ class SpectraMixin(FourierMixin, GatherScatterMixin, PaddingMixin):
         >>> Tensor.rfftfreq(4).tolist()
         [0.0, 0.25, 0.5]
         """
+        n = python_number(n)
         if not isinstance(n, int) or n < 1:
             raise ArgumentError(f"rfftfreq: expected n of at least 1, got {n!r}")
         return cls._frequencies(list(range(n // 2 + 1)), n, d, dtype, device)
@@ -213,6 +217,7 @@ class SpectraMixin(FourierMixin, GatherScatterMixin, PaddingMixin):
         return self._roll_axes(dim, lambda n: -(n // 2))
 
     def _roll_axes(self, dim: int | Sequence[int] | None, by: Any) -> Self:
+        dim = python_number(dim)
         dims = range(self.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
         axes = [self._axis(d) for d in dims]
         return self.roll(tuple([by(self.shape[a]) for a in axes]), tuple(axes)) if axes else self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -78,3 +79,40 @@ def test_torchs_tensors_are_taken() -> None:
     assert halves.dtype == "bfloat16" and halves.tolist() == [[1.5], [2.0]]
     assert Tensor(torch.tensor([1.5], dtype=torch.bfloat16), dtype="float32").tolist() == [1.5]
     np.testing.assert_array_equal(torch.from_numpy(np.array(Tensor([1, 2]))).numpy(), [1, 2])
+
+
+X = Tensor([[1.0, 3.0, 2.0, 4.0], [8.0, 6.0, 7.0, 5.0]])
+IMAGE, KERNEL = X.reshape(1, 1, 2, 4).pad((0, 0, 1, 1)), Tensor.ones(1, 1, 2, 2)
+# Calls with counts of each kind: sizes, axes, shifts, windows, numbers of elements.
+COUNTS = [
+    "X.reshape(4, -1)", "X.expand(3, -1, 4)", "X.unflatten(-1, (2, -1))", "X.roll(1)", "X.roll(1, -1)",
+    "X.roll((1, 2), (0, 1))", "X.movedim(0, -1)", "X.unfold(1, 2, 1)", "X.split(3, 1)", "X.chunk(2, 1)",
+    "X.pad((1, 2))", "X.pad((1, 1), mode='reflect')", "Tensor.cat((X, X), 1)", "Tensor.stack((X, X), -1)",
+    "X.kthvalue(2)", "X.topk(2)", "X.mvlgamma(1)", "X.polygamma(1)", "X[0].vander(3)", "X.int().one_hot(9)",
+    "IMAGE.conv2d(KERNEL, stride=2, padding=1)", "IMAGE.conv_transpose2d(KERNEL, stride=2, output_padding=1)",
+    "IMAGE.max_pool2d(2, 1, padding=1)", "IMAGE.avg_pool2d((2, 1), dilation=2)", "IMAGE.pool((2, 2), 1, 2)",
+    "IMAGE.adaptive_avg_pool2d(2)", "IMAGE.adaptive_max_pool2d((2, 1))", "IMAGE.interpolate((3, 2))",
+    "IMAGE.interpolate(3, mode='nearest')", "X.reshape(4, 2).fft2(dim=0)",
+    "X.reshape(4, 2).irfft(5, 0)", "X.fftshift(0)",
+    "Tensor.fftfreq(5)", "Tensor.rfftfreq(5)", "Tensor.full((2,), 7)", "Tensor.full((2,), -1, dtype='int8')",
+    "Tensor.arange(2, 9, 3)", "Tensor.linspace(0, 1, 5)", "Tensor.randperm(5)",
+    "Tensor.randint(4, low=2, high=9)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", COUNTS)
+def test_counts_are_numbers_of_numpys_too(call: str) -> None:
+    outputs = []
+    for text in (call, re.sub(r"(?<![\w.])-?\d+(?![\w.])", r"np.int64(\g<0>)", call)):
+        Tensor.manual_seed(3)
+        out = eval(text)
+        outputs.append([out] if isinstance(out, Tensor) else list(out))
+    for ours, want in zip(*outputs, strict=True):
+        assert ours.shape == want.shape and ours.dtype == want.dtype
+        assert ours.uop is want.uop or ours.tolist() == want.tolist()
+
+
+def test_a_number_of_numpys_fills_as_pythons() -> None:
+    for number, dtype in ((np.float32(0.5), "float32"), (np.int8(3), "int32"), (np.bool_(True), "bool")):
+        filled = Tensor.full((2,), number)
+        assert filled.dtype == dtype and filled.tolist() == [number.item()] * 2

@@ -100,6 +100,19 @@ def args_of(first: Any, other_args: tuple[Any, ...]) -> tuple[Any, ...]:
     return (first, *other_args) if other_args or not isinstance(first, (tuple, list)) else tuple(first)
 
 
+def python_number(x: Any) -> Any:
+    """A number of numpy's as Python's, and everything else as it is: for counts, which may be either."""
+    if isinstance(x, (int, float, UOp)) or hasattr(x, "uop") or getattr(x, "shape", None) != ():
+        return x
+    return x.item()
+
+
+def each_of(x: Any, n: int) -> tuple[Any, ...]:
+    """A number for each of n axes, or the numbers of a sequence."""
+    x = python_number(x)
+    return (x,) * n if isinstance(x, int) else tuple([python_number(v) for v in x])
+
+
 def is_size(x: Any) -> bool:
     """Whether `x` can be a size: an int, or a symbolic integer."""
     return isinstance(x, int) or (isinstance(x, UOp) and x.dtype is dtypes.index)
