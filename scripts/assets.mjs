@@ -45,6 +45,7 @@ const UNQUOTED = new RegExp(
     "nn/(archives|gguf|integer_products|packed|panels|pickles|quantization|quantize|safetensors)\\.py$",
     "nn/(sealed_files|torch_file|wire|wire_stream)\\.py$",
     "tensor/core/",
+    "tensor/(batching|decompositions|fourier|hashing|linear_systems|sorting|special|spectra|trigonometric)\\.py$",
   ]
     .map((pattern) => `^polygrad/${pattern}`)
     .join("|"),
