@@ -97,6 +97,17 @@ def test_sizes_that_vary_are_checked_with_their_values(device):
                     part[index]
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "uint32", "uint64"])
+def test_unsigned_indices_do_not_count_from_the_end(device, dtype):
+    x, last = Tensor([1.0, 2.0, 3.0]).realize(), np.iinfo(dtype).max
+    index = Tensor([0, last], dtype=dtype) + Tensor([0, 0], dtype=dtype)
+    with Context(CHECK=1):
+        assert x[index % 3].shape == (2,)
+        for pick in (lambda: x[index], lambda: x.gather(0, index)):
+            with pytest.raises(AxisError, match=rf"index {last} \(element 1 .* expected 0 to 2"):
+                pick()
+
+
 def test_modes_end_with_their_context_and_cost_nothing_outside(device):
     assert polygrad.monitor._LockState.observer is None and not gradient.watch.observers
     with pytest.raises(AnomalyError), Tensor.detect_anomaly():

@@ -21,12 +21,14 @@ from polygrad.uop.ops import GroupOp, Ops
 def check_index(
     op: str, index: Any, size: Any, what: str, negative: bool = False, ignored: int | None = None
 ) -> None:
-    """Check that the integers of the Tensor `index` are below `size`, and at least 0 (`negative`: -size), or
-    equal to `ignored`. Raises AxisError; with CHECK=1 also for indices that a device computed.
+    """Check that the integers of the Tensor `index` are below `size`, and at least 0, or equal to `ignored`.
+    `negative`: those of a signed dtype at least -size. Raises AxisError; with CHECK=1 also for indices that
+    a device computed.
     """
     if not index.dtype.is_int:
         return
-    low, high = size * -1 if negative else 0, size - 1
+    unsigned = index.dtype.is_unsigned
+    low, high = size * -1 if negative and not unsigned else 0, size - 1
     if not checking():
         bounds = host_bounds(index.uop) if isinstance(size, int) and watch.recording is None else None
         if bounds is None or (low <= bounds[0] and bounds[1] <= high):
@@ -36,12 +38,14 @@ def check_index(
     line = at_line()
 
     def explain(element: int, value: int) -> AxisError:
+        value = value % (1 << 64) if unsigned else value
         return AxisError(
             f"{op}: index {value} (element {element} of the indices) is out of range: expected {low} to "
             f"{high} for {what}{line}"
         )
 
-    x = index.detach().cast(dtypes.int64 if index.dtype.itemsize > 4 else dtypes.int32)
+    # a uint64 beyond int64 becomes negative, and offends as well
+    x = index.detach().cast(dtypes.int64 if index.dtype.max > dtypes.int32.max else dtypes.int32)
     offends = (x < _limit(low, x)) | (x > _limit(high, x))
     if ignored is not None:
         offends = offends & x.ne(ignored)
