@@ -185,7 +185,8 @@ class GatherScatterMixin(CumulativeMixin):
         axis = self._axis(dim)
         n = fixed_size(self.shape[axis], "index_fill")
         check_index("index_fill", index, n, f"axis {axis} of shape {self.shape}", negative=True)
-        places = (index.reshape(-1) < 0).where(index.reshape(-1) + n, index.reshape(-1))
+        index = index._with(as_positions(index.flatten().uop))
+        places = (index < 0).where(index + n, index)
         slice_mask = places.unsqueeze(1).eq(type(self).arange(n, device=self.device)).any(0)
         column = [-1 if i == axis else 1 for i in range(self.ndim)]
         return slice_mask.reshape(column).where(self.const_like(value), self)

@@ -349,8 +349,11 @@ def test_a_narrow_index_reads_writes_and_differentiates_the_elements_that_a_wide
     written = Tensor.zeros(40_000).contiguous()
     written[Tensor(index)] = 1.0
     assert np.nonzero(written.numpy())[0].tolist() == [0, 3, 127]
+    filled = Tensor.zeros(40_000).index_fill(0, Tensor(index), 1.0)
+    assert np.nonzero(filled.numpy())[0].tolist() == [0, 3, 127]
     if not dtype.startswith("u"):
-        assert x[Tensor(np.array([-1], dtype))].item() == w[-1]
+        last = Tensor(np.array([-1], dtype))
+        assert x[last].item() == w[-1] and x.index_fill(0, last, 2.0)[-1].item() == 2
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8"])
