@@ -198,13 +198,14 @@ def test_options_are_checked(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_widths_and_the_test_are_left_out(tmp_path: Path) -> None:
+def test_widths_the_test_and_weights_are_left_out(tmp_path: Path) -> None:
     step = TinyJit(lambda x: (x * 2).exp())
     for _ in range(2):
         step(Tensor.ones(64))
     step.save(tmp_path / "model.c", c=COptions(vectors=(), selftest=False))
     text = (tmp_path / "model.c").read_text() + (tmp_path / "model.h").read_text()
     assert "selftest(" not in text and "vector_size" not in text and "VECTOR == 16" not in text
+    assert "safetensors" not in text
 
 
 def test_a_text_without_c_identifiers() -> None:

@@ -3,13 +3,16 @@ them is tested in tests/gpu_emulation."""
 
 from __future__ import annotations
 
+import functools
+import itertools
 import re
 from dataclasses import replace
 
 import pytest
+from uop.evaluation import value_of
 
 from polygrad.codegen.lower.passes import lower
-from polygrad.codegen.lower.workgroup_dimensions import grid_of, workgroup_of
+from polygrad.codegen.lower.workgroup_dimensions import Grid, grid_of, workgroup_of
 from polygrad.codegen.opts.opt import apply_opts, parse_opts
 from polygrad.codegen.target import Target, Workgroups
 from polygrad.engine.launch_grid import launch_grid
@@ -18,7 +21,8 @@ from polygrad.renderer.cstyle.cuda import CUDABuilder
 from polygrad.renderer.emit import emit
 from polygrad.runtime.grid import grid_size
 from polygrad.tensor.variable import Variable
-from polygrad.uop.args import AddrSpace, AxisKind
+from polygrad.uop.args import AddrSpace, Axis, AxisKind
+from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.parser import parse
 from polygrad.uop.printer import render
@@ -190,6 +194,20 @@ def test_more_workgroups_than_a_dimension_has():
     assert any(n.op is Ops.STORE and len(n.src[0].src) == 3 for n in prime)
     with pytest.raises(OptError, match="expected a grid of at most 4194304 workgroups, got 16777216"):
         linear_of(data(1 << 24) + 1, "GLOBAL r0", few)
+
+
+@pytest.mark.parametrize("sizes", [(20,), (16, 2), (3, 2, 5, 2)])
+def test_a_folded_grid_has_every_position_once(sizes):
+    axes = [UOp.range(n, Axis((i,), AxisKind.GLOBAL)) for i, n in enumerate(sizes)]
+    grid = Grid(list(functools.reduce(UOp.__add__, axes).toposort()), Workgroups(count=8))
+    x, y = (n for n in UOp.sink(*grid.numbers).toposort() if n.op is Ops.SPECIAL)
+    positions = []
+    for at in itertools.product(range(x.src[0].arg), range(y.src[0].arg)):
+        values = dict(zip((x, y), at, strict=True))
+        if grid.gate is None or value_of(grid.gate, values):
+            positions.append(tuple([value_of(n, values) for n in grid.numbers]))
+    folded = [members[0].src[0].arg for members in grid.axes]
+    assert sorted(positions) == list(itertools.product(*map(range, folded)))
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 64, 100])

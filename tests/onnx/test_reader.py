@@ -67,7 +67,7 @@ def check_type(ours: Any, theirs: Any) -> None:
         assert ours.shape == (tuple(sizes) if t.HasField("shape") else None)
         assert (ours.kind, ours.element) == ("tensor", t.elem_type)
     elif kind in ("sequence_type", "optional_type"):
-        assert ours.kind == kind.removesuffix("_type")
+        assert (ours.kind, ours.element) == (kind.removesuffix("_type"), 0)
         check_type(ours.inner, getattr(theirs, kind).elem_type)
 
 

@@ -144,6 +144,7 @@ CASES: list[Case] = [
         lambda x, w, g, u: (4096 * x[0] * g[0]).sum(),
         [2],  # one of which needs no loop
     ),
+    ("two sums of all", lambda x, w, g, u: x.sum() + g.max(), lambda x, w, g, u: x.sum() + g.max(), [2]),
     (
         "maxima of sums",
         lambda x, w, g, u: x.reshape(N, 8, 8).sum(2).max(1),
@@ -252,6 +253,11 @@ def test_on_grids_the_gradient_of_a_gather_is_apart_from_a_product() -> None:
 
 def test_on_grids_products_with_one_row_share_a_kernel() -> None:
     assert sums_of_kernels(_gated(1, 512), grid=True) == [2]
+
+
+def test_a_product_with_a_vector_shares_no_kernel_with_a_sum_before_it() -> None:
+    x, w, v = (Tensor.empty(*shape).contiguous().realize() for shape in ((512, 512), (512, 512), (512,)))
+    assert sums_of_kernels(x.exp().sum(1) + w @ v) == [1, 1]
 
 
 def test_sums_of_squares_are_no_products_with_a_row() -> None:

@@ -259,6 +259,14 @@ for _n in (1, 3, 4):
             **_wide,
         )
 TABLE.add(
+    "solve a batch of batches",
+    lambda x, b: x.solve(b),
+    torch.linalg.solve,
+    positive(3, 1, 2),
+    normal(1, 2, 3, 2),
+    tolerance=2e-3,
+)
+TABLE.add(
     "solve a vector", lambda x, b: x.solve(b), torch.linalg.solve, positive(3), normal(3), tolerance=1e-3
 )
 TABLE.add(

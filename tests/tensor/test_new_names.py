@@ -12,6 +12,7 @@ import torch
 
 from polygrad import Tensor, checkpoint, custom_gradient
 from polygrad.errors import ArgumentError, AxisError, DTypeError, GradientError, OverflowError_, ShapeError
+from polygrad.tensor import hashing
 
 pytestmark = pytest.mark.usefixtures("default_device")
 RNG = np.random.default_rng(5)
@@ -72,6 +73,21 @@ def test_hash_of_rows_is_that_of_each_row(device: str) -> None:
     assert [bytes(r) for r in found] == [hashlib.sha3_256(bytes(r)).digest() for r in rows]
 
 
+@pytest.mark.parametrize("n", [0, 65])
+def test_hash_is_a_tree_of_hashlibs_shake_128(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
+    monkeypatch.setattr(hashing, "_CHUNK", 32)
+    monkeypatch.setattr(hashing, "_LEAVES", 2)
+    data = want = bytes(range(n))
+    while True:
+        want += bytes(-len(want) % 64 if want else 64)
+        leaves = [hashlib.shake_128(want[i : i + 32]).digest(16) for i in range(0, len(want), 32)]
+        nodes = [b"".join(leaves[i : i + 2]) for i in range(0, len(leaves), 2)]
+        want = b"".join(hashlib.shake_128(node).digest(16) for node in nodes)
+        if len(nodes) == 1:
+            break
+    assert bytes(Tensor(np.frombuffer(data, np.uint8)).hash().data()) == want
+
+
 def test_random_bits_are_threefrys(device: str) -> None:
     """Threefry-2x32 with 20 rounds of a zero key and counter: Salmon et al.'s known answer."""
     zero = Tensor([0], dtype="uint64")
@@ -121,7 +137,10 @@ def test_counts(device: str) -> None:
     )
     odd = Tensor([float("nan"), 1.0, float("nan"), 1.0])
     assert [v != v for v in odd.unique().tolist()] == [False, True]
-    assert Tensor.zeros(0).unique().shape == (0,)
+    none = Tensor.zeros(2, 0)
+    assert none.unique().shape == (0,)
+    assert [t.shape for t in none.unique(return_inverse=True)] == [(0,), (2, 0)]
+    assert [t.shape for t in none.unique(return_counts=True)] == [(0,), (0,)]
 
 
 def test_many_masks(device: str) -> None:
