@@ -251,6 +251,18 @@ def test_rows_that_are_read_and_written(device):
     np.testing.assert_array_equal(table.numpy(), array)
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+def test_selected_values_are_written(device, dtype):
+    """Where the condition does not hold, 0 is written."""
+    rng = np.random.default_rng(1)
+    array, values = data(rng, (8, 3), dtype), data(rng, (4, 3), dtype)
+    rows, kept = np.array([1, 6, 1, 3], np.int32), np.arange(12).reshape(4, 3) % 3 != 1
+    table, v, i, k = (Tensor(a.copy(), device=device).realize() for a in (array, values, rows, kept))
+    table[i] = k.where(v, 0)
+    array[rows] = np.where(kept, values, 0)
+    np.testing.assert_array_equal(table.numpy(), array)
+
+
 def test_gradients_of_what_is_written_and_kept(device):
     table, values, weights = (np.arange(n, dtype=np.float32).reshape(-1, 2) for n in (12, 8, 12))
     index = np.array([[4, 1], [0, 1], [4, 5], [3, 1]], np.int32)

@@ -169,7 +169,7 @@ def _match_last_writer(last: UOp, new: UOp) -> _Writes | None:
     if len(others) == len(conditions) or any(last in n.toposort() for n in (term, *others)):
         return None
     for condition in others:
-        term = term & condition if term.dtype.is_bool else condition.where(term, term.const_like(0))
+        term = term & condition if term.dtype.is_bool else condition.where(term, UOp.const(term.dtype, 0))
     return _Writes((i,), hits, term)
 
 
