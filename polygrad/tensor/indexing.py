@@ -411,11 +411,6 @@ class IndexingMixin(GatherScatterMixin):
                 f"setitem: expected a mask of the shape of the first axes of {shape}, got {mask.shape}"
             )
         new = value.uop.cast(self.dtype)
-        if new.ndim > len(shape) - k and not same_size(new.shape[0], 1):
-            raise ShapeError(
-                f"setitem: expected a value that broadcasts to {shape[k:]} for all elements of the mask, got "
-                f"{value.shape}: use where()"
-            )
         condition = broadcast_to(mask.uop.reshape((*mask.shape, *[1] * (len(shape) - k))), shape)
         new = _fit(new, (1,) * k + shape[k:]).expand(shape)
         return UOp(Ops.WHERE, self.dtype, (condition, new, self.uop))
