@@ -127,6 +127,14 @@ def test_other_batches_are_padded_first(sizes):
     assert not stages(copy) and not stages(product)
 
 
+def test_sums_at_positions_are_computed_before_all_rounds_of_their_reader():
+    """There are as many terms as rows, but the rows are not written in order."""
+    x = empty(1 << 16, 4)
+    index = x.cast("int32").contiguous().realize()
+    calls = arranged(x.scatter_reduce(0, index, x * 2, "sum"), target=TARGET)
+    assert len(calls) == 3 and not any(stages(call) for call in calls)
+
+
 # --- against torch
 
 

@@ -25,6 +25,11 @@ def test_a_concatenation_is_divided_where_its_operands_meet() -> None:
     assert opt.numbers == (300,)
 
 
+def test_a_padded_row_is_divided_at_both_ends() -> None:
+    (opt,) = chosen(empty(64, 300).pad((2, 5)).contiguous(), OptKind.PARTITION)
+    assert opt.numbers == (2, 302)
+
+
 def test_a_loop_inside_of_which_rows_are_summed_up_is_not_divided() -> None:
     """Both parts would compute the maxima and the sums."""
     rows = empty(64, 300).cat(empty(64, 411), dim=1)

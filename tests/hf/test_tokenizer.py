@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from pathlib import Path
@@ -107,6 +108,20 @@ def test_the_side_of_padding_is_the_files() -> None:
     batch = tokenizer.encode_batch(["a", "a b c d"])
     assert batch.attention_mask[0][0] == 0 and batch.attention_mask[0][-1] == 1
     assert batch.ids[0][0] == tokenizer.pad_id
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2", "llama2", "xlm"])
+def test_spaces_before_punctuation_are_removed_except_with_bpe(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge, folder = trained(kind)
+    monkeypatch.setattr(judge, "clean_up_tokenization_spaces", True)
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    config = json.loads(files["tokenizer_config.json"]) | {"clean_up_tokenization_spaces": True}
+    tokenizer = Tokenizer({**files, "tokenizer_config.json": json.dumps(config).encode()})
+    ids = judge.encode("it 's . hello , you do n't !")
+    assert tokenizer.decode(ids) == judge.decode(ids, skip_special_tokens=True)
+    assert (" ," in tokenizer.decode(ids)) == (kind in ("gpt2", "llama2"))
 
 
 def test_bytes_of_the_files_are_a_source() -> None:

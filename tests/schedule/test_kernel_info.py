@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from polygrad import Context, Tensor
+from polygrad import Context, Tensor, Variable
 from polygrad.codegen.kernels.passes import kernels_of
 from polygrad.engine.devices import Device
 from polygrad.engine.normalize import normalize
@@ -74,6 +74,19 @@ def test_a_table_of_distances_is_a_product_without_factors() -> None:
 def test_a_sum_that_reads_everything_once_is_no_product(tensor) -> None:
     nest = nest_of(tensor())
     assert nest.only_sum is not None and not list(nest.products(1))
+
+
+def test_a_sum_of_a_variable_size_is_no_product() -> None:
+    n = Variable("n", 1, 16).bind(8)
+    nest = nest_of(data(8, 16)[:, :n] @ data(16, 4)[:n])
+    assert nest.only_sum is not None and not list(nest.products(1))
+
+
+def test_a_product_that_is_added_to_memory_in_place_is_none() -> None:
+    x = data(8, 4)
+    x.assign(x + data(8, 16) @ data(16, 4))
+    nest = nest_of(x)
+    assert nest.is_in_place and nest.only_sum is not None and not list(nest.products(1))
 
 
 def test_a_scan_is_ordered() -> None:

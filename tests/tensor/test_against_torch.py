@@ -258,6 +258,15 @@ for _n in (1, 3, 4):
             normal(2, _n, 2),
             **_wide,
         )
+for _many, _few in (((3, 1), (2,)), ((2,), (3, 1)), ((), (2, 3))):
+    TABLE.add(
+        f"solve batches {_many} {_few}",
+        lambda x, b: x.solve(b),
+        torch.linalg.solve,
+        positive(3, *_many),
+        normal(*_few, 3, 2),
+        **_wide,
+    )
 TABLE.add(
     "solve a batch of batches",
     lambda x, b: x.solve(b),
@@ -418,13 +427,14 @@ for _k, _s, _p, _d, _c in (
         lambda x, k=_k, s=_s, p=_p, d=_d, c=_c: F.max_pool2d(x, k, s, p, d, c, True),
         normal(2, 2, 7, 9),
     )
-_indices = F.max_pool2d(torch.tensor(normal(1, 2, 6, 6)), 2, return_indices=True)[1].numpy()
-TABLE.add(
-    "max_unpool2d",
-    lambda x: x.max_unpool2d(Tensor(_indices)),
-    lambda x: F.max_unpool2d(x, torch.tensor(_indices), 2),
-    normal(1, 2, 3, 3),
-)
+for _k, _s, _p, _size in ((2, 2, 0, 6), (3, 3, 1, 7)):
+    _pooled = F.max_pool2d(torch.tensor(normal(1, 2, _size, _size)), _k, _s, _p, return_indices=True)
+    TABLE.add(
+        f"max_unpool2d {_k} {_s} {_p}",
+        lambda x, i=_pooled[1], k=_k, s=_s, p=_p: x.max_unpool2d(Tensor(i.numpy()), k, s, padding=p),
+        lambda x, i=_pooled[1], k=_k, s=_s, p=_p: F.max_unpool2d(x, i, k, s, p),
+        normal(1, 2, 3, 3),
+    )
 for _mode, _pads in (
     ("circular", (-1, 2)),
     ("circular", (2, -3)),

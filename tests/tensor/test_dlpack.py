@@ -62,6 +62,20 @@ def test_a_tensor_reads_torchs_memory(dtype):
     assert copied.tolist() == [1, 1, 1]
 
 
+def test_memory_with_bytes_around_it_is_shared():
+    pages = np.zeros(1 << 14, np.uint8)
+    start = -pages.ctypes.data % 4096 + 64  # 64 bytes after the start of a page
+    a = pages[start : start + 96].view(np.float32).reshape(4, 6)
+    for part in (a, a[:, None], a[1:2], a[2, 3:]):
+        t = Tensor.from_dlpack(part, copy=False)
+        a += 1
+        np.testing.assert_array_equal(t.numpy(), part)
+        t.assign(t + 1).realize()
+        np.testing.assert_array_equal(t.numpy(), part)
+    with pytest.raises(BufferError):
+        Tensor.from_dlpack(a[:, 1], copy=False)
+
+
 @pytest.mark.parametrize("i", range(6))
 def test_strides_of_any_kind_are_copied(i):
     a = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
