@@ -94,7 +94,7 @@ class _Tests:
                 return f"{units[0] if len(units) == 1 else 'npm test'}: {name}"[:300]
         is_built = False
         for test in self._in_order(path):
-            if _seconds() - begin > seconds:
+            if _seconds() - begin >= seconds:
                 break
             if not is_built:
                 _build(self._tree)
