@@ -196,6 +196,7 @@ BY_HAND: list[tuple[str, Callable[[Tensor, Tensor], Tensor], Callable[..., np.nd
     ("none", lambda x, y: x.T @ y, lambda x, y: x.T @ y, 1),
     ("SPLIT_REDUCE k0 r2 4", lambda x, y: x @ y.T, lambda x, y: x @ y.T, 2),
     ("SPLIT_REDUCE k0 r2 7", lambda x, y: x @ y.T, lambda x, y: x @ y.T, 2),
+    ("SPLIT_REDUCE k0 r2 33", lambda x, y: x @ y.T, lambda x, y: x @ y.T, 2),  # parts of one term
     ("RELAYOUT k0 1 1 0, RELAYOUT k1 0 1 0", lambda x, y: x @ y.T, lambda x, y: x @ y.T, 3),
     ("INTERCHANGE k0 r1 r0 5", lambda x, y: x.sum(0), lambda x, y: x.sum(0), 2),
     ("SPLIT_REDUCE k0 r1 3, INTERCHANGE k0 r0 r1 r2 4", lambda x, y: x.sum(0), lambda x, y: x.sum(0), 3),

@@ -176,7 +176,9 @@ def split_reduce(ast: UOp, slots: int, axes: Sequence[AxisId], parts: Sequence[i
     for n in total.src[0].toposort():
         if n.op is Ops.RANGE and n not in at:  # of a sum inside of it
             at[n] = n.replace(arg=n.arg._replace(id=(next(numbers),)))
-    part = UOp(Ops.REDUCE, total.dtype, (total.src[0].substitute(at), *inner), total.arg)
+    part = total.src[0].substitute(at)
+    if inner:  # parts have more than one term
+        part = UOp(Ops.REDUCE, total.dtype, (part, *inner), total.arg)
     loop = UOp.range(int(prod(parts)), total.src[1].arg)
     out = UOp(Ops.REDUCE, total.dtype, (load_value(total.dtype, [loop, *outside], slots), loop), total.arg)
     for r, count in left.items():
