@@ -7,7 +7,7 @@ memory for rows, the tiles that are computed in registers, the memory for tiles,
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from typing import NamedTuple
 
 from polygrad.codegen.opts import cost
@@ -181,15 +181,24 @@ def _tiles(kernel: UOp, target: Target) -> Decisions:
             break
         lanes = min(widths)
     for r, tile in chosen.items():
-        axis = r.arg
         axes = {n.arg for n in kernel.toposort() if n.op is Ops.RANGE}
-        while axis not in axes:  # an earlier decision divided it: the first part has nearly all of it
-            axis = axis.segment(0)
-        if tile.lanes > 1:
-            kernel = yield Opt(OptKind.SIMD, (axis.id,), (tile.lanes, tile.unroll))
-        elif tile.unroll > 1:
-            kind = OptKind.UNROLL if r.arg.kind is AxisKind.REDUCE else OptKind.UPCAST
-            kernel = yield Opt(kind, (axis.id,), (tile.unroll,))
+        for axis in _parts(r.arg, axes):
+            if tile.lanes > 1:
+                kernel = yield Opt(OptKind.SIMD, (axis.id,), (tile.lanes, tile.unroll))
+            elif tile.unroll > 1:
+                kind = OptKind.UNROLL if r.arg.kind is AxisKind.REDUCE else OptKind.UPCAST
+                kernel = yield Opt(kind, (axis.id,), (tile.unroll,))
+
+
+def _parts(axis: Axis, axes: Collection[Axis]) -> list[Axis]:
+    """An axis, or its parts where an earlier decision divided it: of a summed one the first, which has nearly
+    all of it."""
+    if axis in axes:
+        return [axis]
+    depth = len(axis.id)
+    numbers = {a.id[depth] for a in axes if len(a.id) > depth and a.id[:depth] == axis.id}
+    parts = [_parts(axis.child(n), axes) for n in sorted(numbers)]
+    return parts[0] if axis.kind is AxisKind.REDUCE else list(itertools.chain(*parts))
 
 
 # --- memory of the kernel's own, for tiles

@@ -111,7 +111,7 @@ def _output_segments(size: int, tile: Tile, in_place: bool) -> list[_Segment]:
     whole, remainder = divmod(size, tile.size)
     if remainder and whole and not in_place:
         return [_Segment(0, whole + 1, tile, overlap=True)]
-    return _disjoint(size, tile)
+    return _disjoint(size, tile, Tile(tile.lanes, max(remainder // tile.lanes, 1)))
 
 
 def _reduce_segments(size: int, tile: Tile) -> list[_Segment]:
@@ -124,12 +124,13 @@ def _reduce_segments(size: int, tile: Tile) -> list[_Segment]:
             out.append(_Segment(start, 1, Tile(tile.lanes, 1), counted=covered - start))
             covered = start + tile.lanes
         return _number(out)
-    return _disjoint(size, tile)
+    return _disjoint(size, tile, Tile(tile.lanes, 1))
 
 
-def _disjoint(size: int, tile: Tile) -> list[_Segment]:
+def _disjoint(size: int, tile: Tile, rest: Tile) -> list[_Segment]:
+    """Segments of tiles, of what is left in tiles of `rest`, and of single elements."""
     out, covered = [], 0
-    for t in (tile, Tile(tile.lanes, 1), Tile(1, 1)):
+    for t in (tile, rest, Tile(1, 1)):
         trips = (size - covered) // t.size
         if trips:
             out.append(_Segment(covered, trips, t))
