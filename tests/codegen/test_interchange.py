@@ -13,6 +13,7 @@ from polygrad.codegen.lower.passes import UNOPTIMIZED, LoweringContext, run_pass
 from polygrad.codegen.opts import cost  # noqa: E402
 from polygrad.codegen.opts.heuristics import choose  # noqa: E402
 from polygrad.codegen.opts.opt import OptKind, apply_opts  # noqa: E402
+from polygrad.codegen.opts.tile import is_tile  # noqa: E402
 from polygrad.engine import compile  # noqa: E402
 from polygrad.engine.programs import clear_caches  # noqa: E402
 from polygrad.helpers import LRU  # noqa: E402
@@ -87,12 +88,21 @@ def test_a_vector_and_a_matrix_are_multiplied_row_by_row():
 NARROW = replace(TARGET, simd_bytes=16, registers=15)  # WebAssembly's
 
 
-@pytest.mark.parametrize("rows", [2, 8, 12])
-def test_few_rows_are_multiplied_with_a_few_rows_of_a_large_matrix_at_a_time(rows):
-    fill, add = decided("interchange", scheduled(empty(rows, 4096) @ empty(4096, 1000)), NARROW)
+@pytest.mark.parametrize(("rows", "target"), [(2, NARROW), (12, NARROW), (2, TARGET), (24, TARGET)])
+def test_few_rows_are_multiplied_with_a_few_rows_of_a_large_matrix_at_a_time(rows, target):
+    fill, add = decided("interchange", scheduled(empty(rows, 4096) @ empty(4096, 1000)), target)
     assert nest(fill) == [(AxisKind.LOOP, 1000), (AxisKind.LOOP, rows)]
-    assert nest(add) == [(AxisKind.SCAN, 4096 // ROWS), *nest(fill)]
+    assert nest(add) == [(AxisKind.SCAN, 4096 // cost.PRODUCT_ROWS_AT_A_TIME), *nest(fill)]
     assert fill.args == (add.args[0],)
+
+
+def test_all_parts_of_a_product_in_place_have_tiles_of_rows():
+    """Whole tiles of columns, the vectors beside them as one tile, and the columns beside those."""
+    _, add = decided("interchange", scheduled(empty(8, 4096) @ empty(4096, 1000)), TARGET)
+    kernel = run_passes(add.ast, LoweringContext(TARGET), through=UNOPTIMIZED)
+    nests = apply_opts(kernel, choose(kernel, TARGET))[-1][1].src
+    tiles = [sorted(r.src[0].arg for r in n.src[0].src[0].ranges if is_tile(r)) for n in nests]
+    assert tiles == [[3, 8, 16], [2, 8, 16], [8]]
 
 
 def test_what_is_computed_of_a_product_of_few_rows_reads_it():
@@ -105,7 +115,9 @@ def test_what_is_computed_of_a_product_of_few_rows_reads_it():
 @pytest.mark.parametrize(
     ("left", "right", "target"),
     [
-        ((8, 4096), (4096, 1000), TARGET),  # a tile reads whole cache lines
+        ((8, 512), (512, 512), TARGET),  # the matrix stays in the cache
+        ((32, 4096), (4096, 1000), TARGET),  # panels
+        ((24, 512), (512, 16_384), TARGET),  # the results do not stay in it
         ((8, 512), (512, 512), NARROW),  # the matrix stays in the cache
         ((96, 4096), (4096, 1000), NARROW),  # the results do not
         ((8, 20), (20, 300_000), NARROW),  # few rows of a matrix
@@ -119,6 +131,11 @@ def test_other_products_are_tiles_in_registers(left, right, target):
 def test_a_matrix_whose_rows_are_summed_up_is_read_along_them():
     calls = scheduled(empty(8, 4096) @ empty(1000, 4096).T)
     assert decided("interchange", calls, NARROW) == calls
+
+
+def test_results_that_lie_across_the_rows_of_a_matrix_are_tiles_in_wide_registers():
+    calls = scheduled(empty(4096, 1000).T @ empty(4096, 8))
+    assert decided("interchange", calls, TARGET) == calls
 
 
 @pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float16])

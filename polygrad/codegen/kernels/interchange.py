@@ -55,15 +55,16 @@ def propose_parts_of_rows(call: KernelCall, context: KernelContext) -> Iterator[
 
 def propose_interchange(call: KernelCall, context: KernelContext) -> Iterator[Proposal]:
     """A sum of columns row by row, or a product with few rows."""
-    pays = True
+    pays, at_a_time = True, cost.ROWS_AT_A_TIME
     if (sum_and_columns := _only_columns(call, context)) is not None:
         total, columns = sum_and_columns
     elif (product := _matrix_of_few_rows(call, context)) is not None:
         total, columns, pays = product
+        at_a_time = cost.PRODUCT_ROWS_AT_A_TIME
     else:
         return
     axes = tuple(r.arg.id for r in (*columns.outer_loops, *total.loops, *columns.row_loops))
-    yield Proposal(KernelOpt(Kind.INTERCHANGE, (), axes, (cost.ROWS_AT_A_TIME,)), pays)
+    yield Proposal(KernelOpt(Kind.INTERCHANGE, (), axes, (at_a_time,)), pays)
 
 
 class _Columns(NamedTuple):
@@ -95,9 +96,10 @@ def _matrix_of_few_rows(call: KernelCall, context: KernelContext) -> tuple[Sum, 
     whether the other operand has few rows."""
     if (total := _only_sum(call, context)) is None or total.factors is None or total.reuse < 2:
         return None
-    if len(total.loops) != 1 or total.terms < cost.MIN_ROW_BLOCKS * cost.ROWS_AT_A_TIME:
+    if len(total.loops) != 1 or total.terms < cost.MIN_ROW_BLOCKS * cost.PRODUCT_ROWS_AT_A_TIME:
         return None
     (k,) = total.loops
+    write = canonical_info(call.ast).nests[0].write
     matrices: list[tuple[_Columns, bool]] = []
     for matrix in total.loads:
         rows = sorted(total.value.ranges - matrix.ranges, key=lambda r: r.arg)
@@ -105,7 +107,9 @@ def _matrix_of_few_rows(call: KernelCall, context: KernelContext) -> tuple[Sum, 
             continue
         row_loops = [*columns.row_loops, *rows]
         span = total.terms * abs(matrix.stride(k)) * matrix.itemsize
-        few = cost.has_few_rows(span, rounds(row_loops) * total.node.dtype.itemsize, context.target)
+        sums = rounds(row_loops) * total.node.dtype.itemsize
+        across = write.stride(columns.row_loops[-1]) != 1
+        few = cost.has_few_rows(span, rounds(rows), sums, across, context.target)
         matrices.append((_Columns(columns.outer_loops, row_loops), few))
     best = max(matrices, key=lambda matrix: matrix[1], default=None)  # the first of equals
     return None if best is None else (total, *best)

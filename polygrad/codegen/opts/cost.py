@@ -92,6 +92,8 @@ MAX_KEYS = 1 << 16  # running values, which a thread's cache holds
 # interchange
 MIN_INTERCHANGED = 1 << 16  # terms of a sum of columns
 ROWS_AT_A_TIME = 4  # rows that are added in registers: 4 take 0.6 to 0.95 of the time of 8, and of 2
+PRODUCT_ROWS_AT_A_TIME = 16  # ... by a product of few rows
+MAX_STREAMED_ROWS = 24  # rows of such a product in wide SIMD values: more are computed faster from panels
 MIN_ROW_BLOCKS = 8  # blocks of so many rows
 MIN_FAR_ROW = 4 * FAR_BYTES  # bytes from one row to the next
 
@@ -196,14 +198,17 @@ def is_streamed(nbytes: int, target: Target) -> bool:
     return 2 * nbytes >= target.cache[1]
 
 
-def has_few_rows(span: int, sums: int, target: Target) -> bool:
-    """Whether a product adds up `sums` bytes of results faster row by row of its matrix, whose columns span
-    `span` bytes. Where a register tile, two SIMD values wide, reads less than a cache line of each row, it
-    reads lines again for the next tile; and the more pages a column touches, the longer that takes. Row by
-    row, results go through the caches once for every few rows instead."""
-    if 2 * target.simd_bytes >= FAR_BYTES // 2:
+def has_few_rows(span: int, rows: int, sums: int, across: bool, target: Target) -> bool:
+    """Whether a product of `rows` rows adds up `sums` bytes of results faster row by row of its matrix, whose
+    columns span `span` bytes. `across`: results that a row of the matrix contributes to lie apart. A register
+    tile reads a piece of each row: no prefetcher follows, and the more pages a column touches, the longer
+    that takes. If the piece, two SIMD values, is less than a cache line, the next tile reads the line again.
+    Row by row, results go through the caches once for every few rows instead."""
+    if span <= target.cache[1]:
         return False
-    return span > target.cache[1] and 2 * sums * target.cache[1] <= span * target.cache[0]
+    if 2 * target.simd_bytes >= FAR_BYTES // 2:
+        return rows <= MAX_STREAMED_ROWS and 2 * sums <= target.cache[1] and not across
+    return 2 * sums * target.cache[1] <= span * target.cache[0]
 
 
 def worth_staging(target: Target) -> int:
