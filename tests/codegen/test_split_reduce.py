@@ -46,7 +46,13 @@ SPLIT = [
     ("the longer of odd sizes", lambda: stored(1023, 1001).max(), "SPLIT_REDUCE k0 r0 33"),
     ("an axis that has no parts is passed over", lambda: stored(521, 1024).sum(), "SPLIT_REDUCE k0 r1 64"),
     ("few columns", lambda: stored(1 << 17, 4).sum(0), "SPLIT_REDUCE k0 r1 64"),
-    ("a product of long sums", lambda: stored(64, 8192) @ stored(8192, 64), "SPLIT_REDUCE k0 r2 2"),
+    ("a product of long sums", lambda: stored(64, 8192) @ stored(8192, 64), "SPLIT_REDUCE k0 r2 8"),
+    ("a product of a prime number", lambda: stored(64, 8191) @ stored(8191, 64), "SPLIT_REDUCE k0 r2 8"),
+    (
+        "a product whose parts are large",
+        lambda: stored(999, 8192) @ stored(8192, 999),
+        "SPLIT_REDUCE k0 r2 2",
+    ),
     ("a short axis is one of two", lambda: stored(8, 1 << 16).sum(), "SPLIT_REDUCE k0 r0 r1 8 8"),
     (
         "two sums of few long rows",
@@ -56,7 +62,8 @@ SPLIT = [
     ("what is computed on the way", lambda: (stored(512, 512) * 2).exp().sum(), "SPLIT_REDUCE k0 r0 64"),
 ]
 WHOLE = [
-    ("a product of sums that are not long", lambda: stored(64, 4096) @ stored(4096, 64)),
+    ("a product of sums that are not long", lambda: stored(64, 4095) @ stored(4095, 64)),
+    ("a convolution whose sums are not long", lambda: stored(1, 512, 7, 7).conv2d(stored(64, 512, 3, 3))),
     ("a matrix times a vector", lambda: stored(64, 8192) @ stored(8192)),
     ("a short one", lambda: stored(1 << 16).sum()),
     ("many outputs", lambda: stored(1 << 14, 32).sum(0)),

@@ -59,28 +59,32 @@ def propose_parts_of_few(call: KernelCall, context: KernelContext) -> Iterator[P
         outputs = rounds(total.outer)
         if not total.loads or not total.outer.issubset(nest.parallel) or total.selection is not None:
             continue
-        pays = True
+        pays, is_product = True, _is_product(total, nest)
         if total.terms >= cost.MIN_REDUCED and outputs < cost.FEW_PARTS.few:
             counts = cost.sum_parts(total.terms, outputs, cost.FEW_PARTS)
-        elif _is_long_product(total, nest):
-            counts = cost.product_parts(total.terms, outputs)
+        elif is_product and total.terms >= cost.MIN_LONG_PRODUCT:
+            counts = cost.product_parts(total.terms, outputs, has_windows=len(total.loops) > 1)
         else:
             pays, counts = False, range(cost.FEW_PARTS.least, 1, -1)
         if pays or context.searching:
-            yield from _propose_parts(total, counts, pays)
+            yield from _propose_parts(total, counts, pays, has_rest=is_product)
 
 
-def _is_long_product(total: Sum, nest: NestInfo) -> bool:
-    is_product = total is nest.only_sum and total.op is Ops.ADD and total.reuse >= cost.MIN_LONG_REUSE
-    return is_product and total.terms >= cost.MIN_LONG_PRODUCT
+def _is_product(total: Sum, nest: NestInfo) -> bool:
+    return total is nest.only_sum and total.op is Ops.ADD and total.reuse >= cost.MIN_LONG_REUSE
 
 
-def _propose_parts(total: Sum, counts: range, pays: bool = True) -> Iterator[Proposal]:
-    """The loops of a sum, the outermost first, in equal parts, in all as many as possible of `counts`."""
+def _propose_parts(
+    total: Sum, counts: range, pays: bool = True, has_rest: bool = False
+) -> Iterator[Proposal]:
+    """The loops of a sum, the outermost first, in equal parts, in all as many as possible of `counts`.
+    `has_rest`: a single loop that has no equal parts is divided nevertheless, and has a rest."""
     parts: dict[AxisId, int] = {}
     for r in total.loops:
         size = r.src[0].arg
         count = next((n for n in counts if n <= size and size % n == 0), 0)
+        if not count and counts and has_rest and len(total.loops) == 1:
+            count = counts.start
         if count > 1:
             parts[r.arg.id] = count
         if count:

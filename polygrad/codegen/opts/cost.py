@@ -123,14 +123,21 @@ def sum_parts(terms: int, side_by_side: int, rule: Parts) -> range:
 # split-reduce: few sums of so many terms,
 MIN_REDUCED = 1 << 17
 FEW_PARTS = Parts(few=17, wanted=1 << 12, most=256, min_terms=1 << 14, least=8, base=64)
-# products whose operands are read so often, of so many terms; terms of a part, elements of all parts
-MIN_LONG_REUSE, MIN_LONG_PRODUCT, MAX_PART_TERMS, MAX_STORED = 16, 6 << 10, 4 << 10, 1 << 22
+# products whose operands are read so often, of so many terms; terms of a part, of up to MAX_PART_TERMS where
+# all parts are more than MAX_CACHED elements, of which there are at most MAX_STORED
+MIN_LONG_REUSE, MIN_LONG_PRODUCT, PART_TERMS = 16, 4 << 10, 1 << 10
+MAX_PART_TERMS, MAX_CACHED, MAX_STORED = 4 << 10, 1 << 20, 1 << 22
+MIN_LONG_WINDOWS = 6 << 10  # terms of a convolution, whose windows share elements, in parts of MAX_PART_TERMS
 
 
-def product_parts(terms: int, outputs: int) -> range:
+def product_parts(terms: int, outputs: int, has_windows: bool) -> range:
     """The numbers of parts for a product of so many terms whose operands should stay in the cache."""
-    least = ceildiv(terms, MAX_PART_TERMS)
-    return range(least, min(4 * least, MAX_STORED // outputs) + 1)
+    if terms < (MIN_LONG_WINDOWS if has_windows else MIN_LONG_PRODUCT):
+        return range(0)
+    parts = ceildiv(terms, MAX_PART_TERMS)
+    if not has_windows:
+        parts = max(min(ceildiv(terms, PART_TERMS), MAX_CACHED // outputs), parts)
+    return range(parts, min(4 * parts, MAX_STORED // outputs) + 1)
 
 
 # interchange: columns, for threads to divide the rows,
