@@ -24,7 +24,7 @@ import queue
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import starmap
 from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
@@ -158,15 +158,18 @@ def _acquire_in_turn() -> None:
         raise
 
 
-def synchronize_methods(cls: type, errors: tuple[type[Exception], ...], recover: Recover) -> None:
-    """Let the public methods and operators of a class hold the lock, and do what `recover` does after one of
-    `errors`.
+def synchronize_methods(
+    cls: type, errors: tuple[type[Exception], ...], recover: Recover, also: Collection[str] = ()
+) -> None:
+    """Let the public methods and operators of a class, and private ones named in `also`, hold the lock, and
+    do what `recover` does after one of `errors`.
 
     Properties, `__getattr__` and `__hash__` do not, as they read one thing that never changes; nor do context
     managers, which would hold it for no longer than it takes to make them.
     """
     for name, member in list(vars(cls).items()):
-        if (name.startswith("_") and not name.endswith("__")) or name in ("__hash__", "__getattr__"):
+        is_private = name.startswith("_") and not name.endswith("__") and name not in also
+        if is_private or name in ("__hash__", "__getattr__"):
             continue
         if isinstance(member, (classmethod, staticmethod)):
             if not inspect.isgeneratorfunction(inspect.unwrap(member.__func__)):

@@ -239,6 +239,8 @@ def linear(x: Tensor, weight: Tensor | PackedWeight, bias: Tensor | None = None)
     """
     is_packed = isinstance(weight, PackedWeight) and weight.activations == "int8"
     if not is_packed or x.requires_grad or x.dtype is dtypes.float64:
+        if isinstance(weight, Tensor):
+            return x._linear_of_rows(weight, bias)
         return x.linear(weight.transpose(), bias)
     out = weight.multiply(x)
     return out if bias is None else out + bias

@@ -8,14 +8,14 @@ from typing import Any, Self
 from polygrad.dtype import DType, dtypes, promote, sum_dtype, to_dtype
 from polygrad.errors import ArgumentError, AxisError, ShapeError
 from polygrad.helpers import argsort
-from polygrad.tensor.core.base import DTypeLike, TensorLike
+from polygrad.tensor.core.base import DTypeLike, TensorLike, broadcast_to
 from polygrad.tensor.core.contraction import contraction_path
 from polygrad.tensor.core.operators import operators
 from polygrad.tensor.core.sizes import fixed_size, python_number, same_size
 from polygrad.tensor.reduce import ReduceMixin, sum_dtypes
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
-from polygrad.uop.shapes import sint_max
+from polygrad.uop.shapes import broadcast_shape, sint_max
 
 
 class LinalgMixin(ReduceMixin):
@@ -39,19 +39,33 @@ class LinalgMixin(ReduceMixin):
         if not same_size(a[-1], b[k_axis]):
             raise ShapeError(f"dot: expected {a[-1]} rows to match shape {a}, got shape {b}")
         pad = min(len(a) - 1, len(b) - 1, 1)
-        x = self._result(self.uop.reshape((*a[:-1], *([1] * pad), a[-1])))
+        x = self.uop.reshape((*a[:-1], *([1] * pad), a[-1]))
         order = list(range(len(b) + pad))
-        y = w._result(w.uop.reshape((*b[:-2], *([1] * pad), *b[k_axis:])))
         order[-1], order[k_axis] = order[k_axis], order[-1]
-        y = y._result(y.uop.permute(tuple(order)))
-        common = promote(self.dtype, w.dtype)
+        y = w.uop.reshape((*b[:-2], *([1] * pad), *b[k_axis:])).permute(tuple(order))
+        return self._sum_of_products(x, y, w, dtype)
+
+    def _linear_of_rows(self, w: Self, bias: Self | None) -> Self:
+        """`linear` with a weight (out, in), for layers. Raises ShapeError."""
+        a, b = self.shape, w.shape
+        if not a or len(b) != 2 or not same_size(a[-1], b[1]):
+            raise ShapeError(f"linear: expected a weight of shape (n, {a[-1] if a else 'k'}), got {b}")
+        x = self.uop.reshape((*a[:-1], 1, a[-1])) if len(a) > 1 else self.uop
+        out = self._sum_of_products(x, w.uop, w, None)
+        return out if bias is None else out._binary(Ops.ADD, bias)
+
+    def _sum_of_products(self, a: UOp, b: UOp, w: Self, dtype: DTypeLike | None) -> Self:
+        """The sums along the last axis of a * b. `a` and `b`, which broadcast: views of this Tensor and of
+        `w`."""
+        common = promote(a.dtype, b.dtype)
         result = common if dtype is None else to_dtype(dtype)
         wide = sum_dtype(result)
-        if (
-            result.is_float or not common.is_float
-        ):  # products in a small dtype would be rounded, or wrap around
-            x, y = x._with(x.uop.cast(wide)), y._with(y.uop.cast(wide))
-        return (x * y)._reduce(Ops.ADD, -1, False, wide, result)
+        # products in a small dtype would be rounded, or wrap around
+        kind = wide if result.is_float or not common.is_float else common
+        shape = broadcast_shape((a.shape, b.shape))
+        product = UOp(Ops.MUL, kind, (broadcast_to(a.cast(kind), shape), broadcast_to(b.cast(kind), shape)))
+        total = product.cast(wide).reduce_axis(Ops.ADD, (len(shape) - 1,)).cast(result)
+        return self._join(total.reshape(shape[:-1]), w)
 
     def matmul(self, x: TensorLike, reverse: bool = False, dtype: DTypeLike | None = None) -> Self:
         """`dot`; x @ self when `reverse`.

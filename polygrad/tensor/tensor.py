@@ -306,8 +306,9 @@ def _has_float64(home: str | None) -> bool:
     return Device.backend(Device.canonical(home or Device.DEFAULT)).target.float64
 
 
+_CALLED_BY_LAYERS = ("_linear_of_rows",)
 for _class in Tensor.__mro__[:-1]:
-    synchronize_methods(_class, PYTHON_ERRORS, retry_or_explain)
+    synchronize_methods(_class, PYTHON_ERRORS, retry_or_explain, _CALLED_BY_LAYERS)
 follow_mode(Tensor)
 
 

@@ -14,6 +14,7 @@ from device_suite import CPU_FIRST
 from polygrad import Tensor, compile_step, nn
 from polygrad.errors import ArgumentError, DTypeError, ShapeError
 from polygrad.nn.state import get_state_dict, load_state_dict
+from polygrad.uop.ops import Ops
 
 pytestmark = pytest.mark.usefixtures("default_device")
 
@@ -272,6 +273,19 @@ def test_layers_agree_with_torch_within_2e_5(device, name):
             np.testing.assert_allclose(a.grad.numpy(), b.grad.numpy(), rtol=2e-5, atol=5e-5)
     for key, value in theirs.state_dict().items():  # BatchNorm's statistics too
         np.testing.assert_allclose(own[key].numpy(), value.numpy(), rtol=1e-5, atol=1e-6, err_msg=key)
+
+
+def test_a_linear_layer_reads_its_weight_as_it_lies():
+    layer = nn.Linear(3, 5)
+    out = layer(Tensor.ones(2, 4, 3).realize())
+    ops = [n.op for n in out.uop.toposort()]
+    assert Ops.PERMUTE not in ops and Ops.NOOP not in ops
+    assert np.allclose(out.numpy(), np.ones((2, 4, 3)) @ layer.weight.numpy().T + layer.bias.numpy())
+
+
+def test_a_linear_layer_says_what_weight_it_wants():
+    with pytest.raises(ShapeError, match=r"linear: expected a weight of shape \(n, 4\), got \(5, 3\)"):
+        nn.Linear(3, 5)(Tensor.ones(2, 4))
 
 
 @pytest.mark.parametrize("name", CASES)
