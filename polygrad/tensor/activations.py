@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any, Self
 
-from polygrad.dtype import to_dtype
+from polygrad.dtype import dtypes, to_dtype
 from polygrad.errors import ArgumentError, ShapeError
 from polygrad.tensor.core.base import DTypeLike
-from polygrad.tensor.core.expressions import with_sign
+from polygrad.tensor.core.expressions import negate, with_sign
 from polygrad.tensor.core.tanh import TANH_DTYPES, tanh_of_magnitude
 from polygrad.tensor.reduce import Axes, ReduceMixin
+from polygrad.uop.node import UOp
+from polygrad.uop.ops import Ops
 
 
 class ActivationsMixin(ReduceMixin):
@@ -28,10 +30,11 @@ class ActivationsMixin(ReduceMixin):
         """
         # Code generation makes this one instruction, a maximum that returns its second operand for NaN.
         # `maximum` would have the gradient 1 at 0.
-        out = (self < 0).where(0, self)
         if not self.dtype.is_float:
-            return out
-        return out._with_backward([self], lambda g, y, _: y.eq(0.0).where(0.0, g))
+            return (self < 0).where(0, self)
+        x, zero = self.uop, UOp.const(self.dtype, 0.0)
+        out = UOp(Ops.WHERE, x.dtype, (UOp(Ops.CMPLT, dtypes.bool, (x, zero)), zero, x))
+        return self._with(UOp(Ops.NOOP, x.dtype, (out, x), _gradient_of_relu))
 
     def relu6(self) -> Self:
         """self clipped to 0..6.
@@ -245,7 +248,10 @@ class ActivationsMixin(ReduceMixin):
 
     def _subtract_max(self, axis: Axes) -> Self:
         """self minus its maximum along `axis`, through which no gradient flows."""
-        return self - self._detached().max(axis, keepdim=True)
+        self._need_elements(axis, "max")
+        x = self.uop
+        top = x.detach().reduce_axis(Ops.MAX, self._axes(axis)).expand(x.shape)
+        return self._with(UOp(Ops.ADD, x.dtype, (x, negate(top))))
 
     def softmax(self, axis: Axes = -1, dtype: DTypeLike | None = None) -> Self:
         """exp(self) / sum(exp(self)) along `axis`, without overflow. `dtype`: of the result.
@@ -303,3 +309,8 @@ class ActivationsMixin(ReduceMixin):
         for f in ll:
             out = f(out)
         return out
+
+
+def _gradient_of_relu(g: UOp, y: UOp) -> list[UOp]:
+    zero = UOp.const(g.dtype, 0.0)
+    return [UOp(Ops.WHERE, g.dtype, (UOp(Ops.CMPEQ, dtypes.bool, (y, zero)), zero, g))]
