@@ -40,55 +40,57 @@ def gradient(root: UOp, root_grad: UOp, targets: list[UOp], order: list[UOp] | N
     target_set = set(targets)
     if order is None:
         order = differentiable(root)
-    ancestors_of_targets: set[UOp] = set()  # nodes that lead to a target
+    ancestors: set[UOp] = set()  # nodes that lead to a target
+    path: list[UOp] = []  # those that a gradient reaches on the way to a target, and freed ones
     for node in order:
-        if (
-            node in target_set
-            or (not ancestors_of_targets.isdisjoint(node.src) and carries_gradient(node))
-            or is_freed(node)
-        ):
-            ancestors_of_targets.add(node)
+        if (not ancestors.isdisjoint(node.src) and carries_gradient(node)) or is_freed(node):
+            path.append(node)
+        elif node not in target_set:
+            continue
+        ancestors.add(node)
     grads: dict[UOp, UOp] = {root: root_grad}
-    for node in reversed(order):
+    for node in reversed(path):
         g = grads.get(node)
-        if g is not None and is_freed(node):
+        if g is None:
+            continue
+        if is_freed(node):
             raise GradientError(
                 f"gradient: the graph of a value of shape {node.shape} was freed, as backward() went through "
                 "it and memory that it was computed from was written to: pass retain_graph=True to it"
             )
-        if (
-            g is None
-            or node not in ancestors_of_targets
-            or ancestors_of_targets.isdisjoint(node.src)
-            or not carries_gradient(node)
-        ):
-            continue
-        rule = VJP.get(node.op)
-        if rule is None:
-            raise GradientError(f"gradient of {node.op}: expected an op with a derivative: use .detach()")
-        src = node.src
-        if len(src) == 1 and src[0].op is not Ops.CONST:
-            (ds,) = rule(g, node)
-            if ds is not None:
-                for observer in watch.observers:
-                    observer(node, src[0], ds)
-                grads[src[0]] = _add(grads.get(src[0]), ds)
-            if node not in target_set:
-                del grads[node]
-            continue
-        contributions: dict[UOp, UOp] = {}  # by source: the two of x*x are added before those of other uses
-        for s, ds in zip(src, rule(g, node), strict=True):
-            if ds is not None and s in ancestors_of_targets:
-                if s.op is Ops.CONST and ds.shape:  # the constant was broadcast
-                    ds = _sum(ds, tuple(range(ds.ndim))).reshape(())
-                for observer in watch.observers:
-                    observer(node, s, ds)
-                contributions[s] = _add(contributions.get(s), ds)
-        for s, ds in contributions.items():
-            grads[s] = _add(grads.get(s), ds)
         if node not in target_set:
             del grads[node]
+        contributions = _contributions(g, node, ancestors)
+        if len(contributions) > 1:  # the two of x*x are added before those of other uses
+            by_source: dict[UOp, UOp] = {}
+            for s, ds in contributions:
+                by_source[s] = _add(by_source.get(s), ds)
+            contributions = list(by_source.items())
+        for s, ds in contributions:
+            grads[s] = _add(grads.get(s), ds)
     return {t: grads[t] for t in targets if t in grads}
+
+
+def _contributions(g: UOp, node: UOp, wanted: set[UOp]) -> list[tuple[UOp, UOp]]:
+    """The wanted sources of a node whose gradient is `g`, each with what it gets. Raises GradientError."""
+    op, src = node.op, node.src
+    if (rules := VJP_BY_SOURCE.get(op)) is not None:  # no node is made for a gradient that nobody wants
+        pairs = zip(src, rules, strict=True)
+        grads: Grads = tuple([rule(g, node) if rule and s in wanted else None for s, rule in pairs])
+    elif (all_rules := VJP.get(op)) is not None:
+        grads = all_rules(g, node)
+    else:
+        raise GradientError(f"gradient of {op}: expected an op with a derivative: use .detach()")
+    out = []
+    for s, ds in zip(src, grads, strict=True):
+        if ds is None or s not in wanted:
+            continue
+        if s.op is Ops.CONST and ds.shape:  # the constant was broadcast
+            ds = _sum(ds, tuple(range(ds.ndim))).reshape(())
+        for observer in watch.observers:
+            observer(node, s, ds)
+        out.append((s, ds))
+    return out
 
 
 def _add(a: UOp | None, b: UOp) -> UOp:
@@ -370,16 +372,28 @@ def device_of(node: UOp) -> str | tuple[str, ...] | None:
     return None
 
 
-# d/dx of each op, times the incoming g; y is the node itself.
+# d/dx of each op, times the incoming g; y is the node itself. First the ops of which each source has a rule.
+VJP_BY_SOURCE: dict[Ops, tuple[Callable[[UOp, UOp], UOp] | None, ...]] = {
+    # a * b: g b, g a
+    Ops.MUL: (lambda g, n: _mul(g, n.src[1]), lambda g, n: _mul(g, n.src[0])),
+    # a / b: g / b, -g y / b
+    Ops.FDIV: (
+        lambda g, n: quotient(g, n.src[1]),
+        lambda g, n: quotient(_mul(g, n), n.src[1]) * -1.0,
+    ),
+    # a * b + c: g b, g a, g
+    Ops.MULACC: (lambda g, n: _mul(g, n.src[1]), lambda g, n: _mul(g, n.src[0]), lambda g, n: g),
+    # where(c, a, b)
+    Ops.WHERE: (
+        None,
+        lambda g, n: _where(n.src[0], g, UOp.const(g.dtype, 0.0)),
+        lambda g, n: _where(n.src[0], UOp.const(g.dtype, 0.0), g),
+    ),
+}
+
 VJP: dict[Ops, Callable[[UOp, UOp], Grads]] = {
     # x + y: g, g
     Ops.ADD: lambda g, n: (g, g),
-    # a * b: g b, g a
-    Ops.MUL: lambda g, n: (_mul(g, n.src[1]), _mul(g, n.src[0])),
-    # a / b: g / b, -g y / b
-    Ops.FDIV: lambda g, n: (quotient(g, n.src[1]), quotient(_mul(g, n), n.src[1]) * -1.0),
-    # a * b + c: g b, g a, g
-    Ops.MULACC: lambda g, n: (_mul(g, n.src[1]), _mul(g, n.src[0]), g),
     # 1 / x: -g y^2
     Ops.RECIPROCAL: lambda g, n: (_mul(_mul(g, n), n) * -1.0,),
     # 2^x: g y ln 2
@@ -395,12 +409,6 @@ VJP: dict[Ops, Callable[[UOp, UOp], Grads]] = {
     Ops.TRUNC: lambda g, n: (None,),
     # max(a, b): g to the greater, halves to equals
     Ops.MAX: _maximum,
-    # where(c, a, b)
-    Ops.WHERE: lambda g, n: (
-        None,
-        _where(n.src[0], g, UOp.const(g.dtype, 0.0)),
-        _where(n.src[0], UOp.const(g.dtype, 0.0), g),
-    ),
     Ops.CAST: _cast,
     Ops.BITCAST: lambda g, n: (None,),
     Ops.REDUCE_AXIS: _reduce,

@@ -12,8 +12,9 @@ import torch.nn.functional as F
 
 from polygrad import Tensor, checkpoint
 from polygrad.errors import DTypeError, GradientError, ShapeError
-from polygrad.gradient import VJP, gradient
+from polygrad.gradient import VJP, VJP_BY_SOURCE, gradient
 from polygrad.tensor.core.expressions import polynomial
+from polygrad.uop.intern import node_count
 from polygrad.uop.ops import GroupOp, Ops
 
 # one expression of two float64 matrices (3, 4), elements in 0.5..2, for each rule
@@ -94,7 +95,19 @@ def test_every_op_that_reaches_the_table_has_a_rule():
         Ops.AND,
         Ops.THREEFRY,
     }
-    assert (GroupOp.ALU | GroupOp.Movement) - GroupOp.Comparison - never <= set(VJP)
+    assert (GroupOp.ALU | GroupOp.Movement) - GroupOp.Comparison - never <= {*VJP, *VJP_BY_SOURCE}
+
+
+def test_no_node_is_made_for_a_gradient_that_nobody_wants():
+    x, y = Tensor([3.0, 5.0]).uop, Tensor([7.0, 11.0]).uop
+    g = Tensor([13.0, 17.0]).uop
+    product, quotient, chosen = x * y, x / y, (x < y).where(x, y)
+    for node in (product, quotient, chosen):
+        before = node_count()
+        assert list(gradient(node, g, [x])) == [x]
+        wanted = node_count() - before
+        gradient(node, g, [x, y])
+        assert node_count() - before > wanted
 
 
 def test_constant_factors_of_a_gradient():
