@@ -203,6 +203,8 @@ class Spent(Enum):
     SPENT = "spent"
     FREED = "freed"
 
+    __hash__ = object.__hash__  # an Enum hashes its name in Python
+
 
 class Hooks:
     """DETACH: a gradient that passes goes through the functions `hooks`, one after the other."""

@@ -481,7 +481,12 @@ class UOp:
         """Combine with ADD, MUL or MAX along `axes`, kept as size 1. Axes of size 1 need no work."""
         shape = self.shape
         axes = tuple(sorted([a for a in axes if shape[a] != 1]))
-        return UOp(Ops.REDUCE_AXIS, self.dtype, (self,), Reduction(op, axes)) if axes else self
+        if not axes:
+            return self
+        out = UOp(Ops.REDUCE_AXIS, self.dtype, (self,), Reduction(op, axes))
+        if out._shape is _UNSET:
+            out._shape = tuple([1 if i in axes else n for i, n in enumerate(shape)])
+        return out
 
     def scan_axis(self, op: Ops, axis: int, initial: UOp | None = None, factor: UOp | None = None) -> UOp:
         """Running values: y[i] = y[i-1] op self[i] along `axis` for ADD, MUL and MAX; for MULACC
@@ -635,11 +640,14 @@ class UOp:
         while stack:
             node = stack[-1]
             if node not in order:
-                pending = [s for s in node.src if s not in order]
-                if pending and (gate is None or gate(node)):
-                    pending.reverse()
-                    stack += pending
-                    continue
+                size = len(stack)
+                for s in node.src[::-1]:
+                    if s not in order:
+                        stack.append(s)
+                if len(stack) > size:
+                    if gate is None or gate(node):
+                        continue
+                    del stack[size:]
                 order[node] = None
             stack.pop()
         return list(order)

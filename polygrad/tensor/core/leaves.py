@@ -40,20 +40,27 @@ def positions(order: list[UOp], targets: list[Any]) -> dict[UOp, list[int]]:
         if memory.op is Ops.BUFFER:
             by_memory[memory.arg.allocation] = i
     present: dict[UOp, list[int]] = {}
-    older: list[tuple[UOp, int]] = []
     for n in order:
         indices = nodes.get(n)
-        if indices is None and n.op is Ops.DETACH and n.arg in leaves:
-            indices = leaves[n.arg]
+        if indices is None and n.op is Ops.DETACH:
+            indices = leaves.get(n.arg)
         if indices is not None:
             present[n] = indices
-            continue
-        value = n if n.op is Ops.BUFFER else value_of(n)
-        if value is not None and value.arg.allocation in by_memory:
-            older.append((n, by_memory[value.arg.allocation]))
+    older = [(n, by_memory[m]) for n, m in _in_memory(order) if m in by_memory and n not in present]
     newest = {i for positions in present.values() for i in positions}
     present.update({n: [i] for n, i in older if i not in newest})
     return present
+
+
+def _in_memory(order: list[UOp]) -> list[tuple[UOp, Allocation]]:
+    """The nodes that are memory, or have a computed value, each with that memory."""
+    out = []
+    for n in order:
+        if n.op is Ops.BUFFER:
+            out.append((n, n.arg.allocation))
+        elif n.value is not None and (value := value_of(n)) is not None:
+            out.append((n, value.arg.allocation))
+    return out
 
 
 def leaves_of(order: list[UOp], live: list[Any]) -> tuple[list[Any], dict[UOp, list[int]]]:
@@ -61,7 +68,8 @@ def leaves_of(order: list[UOp], live: list[Any]) -> tuple[list[Any], dict[UOp, l
 
     `order`: the nodes under its root that carry a gradient; `live`: all Tensors.
     """
-    marked = {n.arg: t for n in order if is_leaf(n) and (t := n.arg.tensor()) is not None}
+    marks = [n for n in order if n.op is Ops.DETACH]
+    marked = {n.arg: t for n in marks if is_leaf(n) and (t := n.arg.tensor()) is not None}
     required = [t for t in marked.values() if t.requires_grad]
     sources_read = _read_by(order)
     candidates = [t for t in live if t._requires_grad is None and _origin(t.uop) in sources_read]
@@ -87,12 +95,7 @@ def leaves_of(order: list[UOp], live: list[Any]) -> tuple[list[Any], dict[UOp, l
 
 def _read_by(order: list[UOp]) -> set[Any]:
     """The nodes of a graph, and the memory that it reads or that holds its computed values."""
-    reads: set[Any] = set(order)
-    for n in order:
-        value = n if n.op is Ops.BUFFER else value_of(n)
-        if value is not None:
-            reads.add(value.arg.allocation)
-    return reads
+    return {*order, *[memory for _, memory in _in_memory(order)]}
 
 
 def _origin(uop: UOp) -> Any:
@@ -188,7 +191,7 @@ def check_versions(order: list[UOp], grads: list[UOp]) -> None:
     visited = set(order)
     other_sources = [s for n in order for s in n.src if s not in visited]
     below = UOp.sink(*other_sources).toposort(lambda n: n not in visited)
-    if not any(map(_is_lost, below)) and not any(map(_is_lost, order)):
+    if not any(_is_lost(n) for nodes in (below, order) for n in nodes if n.op is Ops.BUFFER):
         return
     for n in UOp.sink(*grads).toposort(is_uncomputed):
         if _is_lost(n):
