@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import stat
 import sys
@@ -237,9 +238,14 @@ def debug_level() -> int:
 _BETWEEN = frozenset({"polygrad", "contextlib", "functools"})  # these two call what polygrad decorates
 
 
+@functools.cache
+def _is_between(module: object) -> bool:
+    return str(module).partition(".")[0] in _BETWEEN
+
+
 def caller() -> tuple[str, int] | None:
     """The file and line of the innermost call that is not polygrad's own; None where there is none."""
     frame = sys._getframe(1)
-    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _BETWEEN:
+    while frame is not None and _is_between(frame.f_globals.get("__name__")):
         frame = frame.f_back  # type: ignore[assignment]
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)

@@ -193,8 +193,10 @@ class _Devices:
         return self._backends.setdefault(name, backend)
 
     def __getitem__(self, name: str) -> Runtime:
-        name = self.canonical(name)
-        runtime = self._runtimes.get(name)
+        runtime = self._runtimes.get(name)  # by its canonical name, which the engine has
+        if runtime is None or runtime.lost:
+            name = self.canonical(name)
+            runtime = self._runtimes.get(name)
         return self._open(name) if runtime is None or runtime.lost else runtime
 
     @synchronized

@@ -44,6 +44,13 @@ class _Ready:
     arguments: list[Buffer] = field(default_factory=list)  # for the constants that vary
     values: tuple[UOp, ...] = ()  # the constants in `arguments`
     executable: Executable | None = None  # loaded on the first run
+    # of the roots that get new memory: the number of the root, the position of its buffer, and its elements
+    new_outputs: tuple[tuple[int, int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        specs = self.compiled.program.buffers
+        outputs = enumerate(self.compiled.outputs)
+        self.new_outputs = tuple([(i, p, specs[p].size) for i, p in outputs if specs[p].role == "output"])
 
     def loaded(self) -> Executable:
         if self.executable is None:
@@ -116,13 +123,13 @@ def _find_program(roots: list[UOp], pending: PendingGraph, device: str) -> tuple
     ends = (*[order[root] for root in roots], device, optimizing(), *map(env_text, Context.TEXTS))
     family, variables = _family(pending, ends)
     varying = family.arguments(constants) if family.varying and watch.recording is None else ()
-    key = (family, *[None if i in varying else c for i, c in enumerate(constants)])
+    key = _graph_key(family, constants, varying)
     ready = _graphs.get(key)
     if ready is None:
         if watch.recording is None:  # a captured Program keeps its constants
             family.compare(pending, roots)
             varying = family.arguments(constants)
-            key = (family, *[None if i in varying else c for i, c in enumerate(constants)])
+            key = _graph_key(family, constants, varying)
         ready = _make_program(roots, pending, [constants[i] for i in varying], device)
         _graphs.put(key, ready, _bytes_of(ready))
     if varying:
@@ -133,6 +140,13 @@ def _find_program(roots: list[UOp], pending: PendingGraph, device: str) -> tuple
                 buffer.write(memoryview(bytes_of(value.dtype, value.arg)))
             ready.values = values
     return ready, variables
+
+
+def _graph_key(family: Family, constants: list[UOp], varying: tuple[int, ...]) -> tuple[Any, ...]:
+    """The key of a graph's Program: its family, and its constants but for those that vary."""
+    if not varying:
+        return (family, *constants)
+    return (family, *[None if i in varying else c for i, c in enumerate(constants)])
 
 
 def _family(pending: PendingGraph, ends: tuple[Any, ...]) -> tuple[Family, Mapping[str, int]]:
@@ -169,16 +183,15 @@ def _make_program(roots: list[UOp], pending: PendingGraph, scalars: list[UOp], d
 def _execute(
     ready: _Ready, roots: list[UOp], slots: list[UOp], variables: Mapping[str, int], runtime: Runtime
 ) -> None:
-    program, outputs = ready.compiled.program, ready.compiled.outputs
+    program = ready.compiled.program
     for variable in program.variables:
         if variable.name not in variables:
             raise ArgumentError(f"Variable {variable.name}: it is not bound: use .bind(value)")
     buffers: list[Buffer | None] = [s.arg for s in slots]
     buffers += ready.arguments
     buffers += [None] * (len(program.buffers) - len(buffers))
-    for root, position in zip(roots, outputs, strict=True):
-        if program.buffers[position].role == "output":
-            buffers[position] = Buffer(runtime, program.buffers[position].size, root.dtype)
+    for i, position, size in ready.new_outputs:
+        buffers[position] = Buffer(runtime, size, roots[i].dtype)
     if watch.recording is None:
         await_run()
         try:

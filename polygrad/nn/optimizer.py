@@ -26,6 +26,7 @@ from polygrad.nn.state import get_state_dict, load_state_dict
 from polygrad.tensor.autograd import drop_unread_gradients
 from polygrad.tensor.core.aliasing import all_or_none, memory_under, storage_of
 from polygrad.tensor.core.convert import pack
+from polygrad.tensor.core.modes import GradMode
 from polygrad.tensor.tensor import Tensor
 from polygrad.uop.ops import Ops
 
@@ -338,9 +339,9 @@ class Optimizer(_Clipping):
                 "parameters: call backward() on a loss computed from them, outside of Tensor.no_grad()"
             )
         drop_unread_gradients()
-        write_step: Callable[[], list[Tensor]] = Tensor.no_grad()(self._write_step)
-        return all_or_none(write_step)  # an interrupted step leaves no state ahead of parameters
+        return all_or_none(self._write_step)  # an interrupted step leaves no state ahead of parameters
 
+    @GradMode(False)
     def _write_step(self) -> list[Tensor]:
         self._clip()
         self._split_clocks()

@@ -53,9 +53,10 @@ class SGD(Optimizer):
 
     def _step(self, part: Part) -> list[Tensor]:
         momentum, weight_decay, nesterov, classic = (part.group[k] for k in self._options)
+        rate = part.group.lr
         for i, p, g in part.members:
             g = g.cast(wide(p))
-            lr = part.group.lr.cast(g.dtype)
+            lr = rate.cast(g.dtype)
             if weight_decay:
                 g = g + p.detach() * weight_decay
             if classic:

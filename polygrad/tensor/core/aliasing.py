@@ -63,11 +63,10 @@ class Storage:
 
     def tensors(self) -> list[Any]:
         """The live Tensors that are views of it."""
-        if len(self._tensors) == 1:
-            t = self._tensors[0]()
-            return [t] if t is not None and t._storage is self else []
-        live = [t for r in self._tensors if (t := r()) is not None and t._storage is self]
-        return list({id(t): t for t in live}.values())  # without duplicates
+        tensors = {id(t): t for r in self._tensors if (t := r()) is not None}
+        if len(tensors) < len(self._tensors):  # some are dead, or are in it twice
+            self._tensors = [weakref.ref(t) for t in tensors.values()]
+        return [t for t in tensors.values() if t._storage is self]
 
     def is_shared(self) -> bool:
         """Whether several live Tensors are views of it."""
@@ -82,15 +81,16 @@ class Storage:
 
     def update(self, node: UOp) -> None:
         """Make `node`, with as many elements, the newest version."""
-        views = [(tensor, tensor.uop) for tensor in self.tensors()]  # may bring them into a capture
+        tensors = self.tensors()
+        uops = [t.uop for t in tensors]  # may bring them into a capture
         old, node = self.node, node.base
         if node is old:
             return
         new = node.reshape(old.shape)
         replacements, is_stored = {old: new}, memory_under(new) is not None
-        nodes = [_rebase(uop, replacements, is_stored) for _, uop in views]
+        nodes = [_rebase(uop, replacements, is_stored) for uop in uops]
         # one call, so that an exception of a signal's handler comes before all of them or after
-        set_all([self, *[t for t, _ in views]], ["node", *["uop"] * len(views)], [node, *nodes])
+        set_all([self, *tensors], ["node", *["uop"] * len(tensors)], [node, *nodes])
 
 
 def storage_of(tensor: Any) -> Storage:
