@@ -269,10 +269,11 @@ def write(tensor: Any, value: UOp, source: Any) -> None:
     if watch.recording is not None:
         _check_capture(storage, watch.recording)
     old = storage.node
-    _check_distinct(tensor.uop, old)
+    view_chain = _chain(tensor.uop, old)
+    _check_distinct(view_chain, old)
     derived = bool(source.requires_grad) and modes.grad_enabled
     target, value = _write_target(
-        tensor.uop, old, as_value(value if modes.grad_enabled else cut_gradient(value))
+        view_chain, old, as_value(value if modes.grad_enabled else cut_gradient(value))
     )
     if old.op in GroupOp.Memory:
         check_writable(target)
@@ -510,11 +511,11 @@ def _is_detached(uop: UOp, root: UOp) -> bool:
     return any(node.op is Ops.DETACH for node in _chain(uop, root))
 
 
-def _write_target(uop: UOp, root: UOp, value: UOp) -> tuple[UOp, UOp]:
-    """A view as movement ops alone over `root`, and the value to write there so that the view becomes
-    `value`."""
+def _write_target(chain: list[UOp], root: UOp, value: UOp) -> tuple[UOp, UOp]:
+    """A view, the nodes `chain` over `root`, as movement ops alone, and the value to write there so that the
+    view becomes `value`."""
     target = root
-    for node in _chain(uop, root):
+    for node in chain:
         if node.op not in _ELEMENTS_STAY:
             target = UOp(node.op, target.dtype, (target,), node.arg)
     return target, value.bitcast(root.dtype)
@@ -533,11 +534,14 @@ def _read_source_once(merged_value: UOp, old_value: UOp) -> UOp:
     return merged_value.replace(src=(*merged_value.src[:2], source.reshape(old_value.shape)))
 
 
-def _check_distinct(uop: UOp, root: UOp) -> None:
-    """Raises ArgumentError when a view shows an element more than once, as far as its ops tell."""
+def _check_distinct(chain: list[UOp], root: UOp) -> None:
+    """Raises ArgumentError when a view, the nodes `chain` over `root`, shows an element more than once, as
+    far as its ops tell."""
+    if not any(node.op is Ops.EXPAND for node in chain):  # no other op repeats elements of an axis
+        return
     repeated: list[bool] = [False] * root.ndim  # for each axis: whether elements repeat along it
     shape = root.shape
-    for node in _chain(uop, root):
+    for node in chain:
         out = node.shape
         if node.op is Ops.EXPAND:
             repeated = [r or not (a is b or a == b) for r, a, b in zip(repeated, shape, out, strict=True)]
@@ -556,7 +560,7 @@ def _check_distinct(uop: UOp, root: UOp) -> None:
         shape = out
     if any(repeated):
         raise ArgumentError(
-            f"write: expected a view that shows each element once, got shape {uop.shape} in which elements "
+            f"write: expected a view that shows each element once, got shape {shape} in which elements "
             f"stand several times along axis {repeated.index(True)} (by expand, say): write to a clone()"
         )
 
