@@ -3,7 +3,10 @@ import { test } from "node:test";
 import { Worker } from "node:worker_threads";
 
 import { sleepWhile } from "../../node/src/gpu";
+import type { KernelSpec, Program } from "../src/program";
 import { BindGroups } from "../src/webgpu/bind_groups";
+import { WebGPUDevice, type Source } from "../src/webgpu/device";
+import { GpuMemory, GpuProgram } from "../src/webgpu/loaded";
 import { readSteps } from "../src/webgpu/steps";
 
 test("steps are read from numbers, and numbers that are none are refused", () => {
@@ -57,4 +60,142 @@ test("a thread that waits for an answer sleeps on when it is woken without one",
   sleepWhile(words, 0, 0);
   assert.equal(Atomics.load(words, 0), 7);
   await worker.terminate();
+});
+
+const wgsl = (name: string, ...variables: string[]): KernelSpec => ({
+  ...{ name, variables, code: new TextEncoder().encode(name), n_buffers: 2, language: "wgsl" },
+  ...{ writes: [1], parallel: false, workgroup: [4, 1, 1], subgroup: 0 },
+});
+
+/** y = f(x) through scratch, by two kernels with Variables of their own, and y once more. */
+const THREE_LAUNCHES: Program = {
+  ...{ device: "WEBGPU", target: "test", threads: 1, shared_memory: false, arena: 768 },
+  buffers: [
+    { size: 8, dtype: "float32", role: "input", offset: -1, name: "x", shape: [8] },
+    { size: 65, dtype: "float32", role: "scratch", offset: 256, name: "", shape: null },
+    { size: 100, dtype: "float32", role: "output", offset: -1, name: "y", shape: [100] },
+  ],
+  kernels: [wgsl("first", "n"), wgsl("second", "m", "n")],
+  launches: [
+    { kernel: 0, bindings: [0, 1].map((buffer) => ({ buffer, offset: 0 })), grid: [2, 1, 1], barrier: false },
+    {
+      kernel: 1,
+      bindings: [1, 2].map((buffer) => ({ buffer, offset: 256 })),
+      grid: ["n", 2, 3],
+      barrier: false,
+    },
+    {
+      kernel: 0,
+      bindings: [0, 2].map((buffer) => ({ buffer, offset: 0 })),
+      grid: [1, 1, "m"],
+      barrier: false,
+    },
+  ],
+  variables: [
+    { name: "n", lo: 1, hi: 9 },
+    { name: "m", lo: 1, hi: 9 },
+  ],
+  driver: new Uint8Array(),
+  values: new Uint8Array(),
+};
+
+test("the launches of a Program are steps of one submit, and its Variables are in the uniform buffer", async () => {
+  const made = new Map<number, number>();
+  let first = 0;
+  let steps: Uint32Array = new Uint32Array();
+  let names: string[] = [];
+  let written: [number, Uint8Array] | undefined;
+  const submitted: unknown[] = [];
+  const device = {
+    adapter: {
+      name: "test",
+      features: [],
+      storageBuffers: 8,
+      invocations: 64,
+      bindingBytes: 1024,
+      subgroup: 0,
+    },
+    lost: "the test is over",
+    createBuffer: (number: number, nbytes: number) => void made.set(number, nbytes),
+    compiled(from: number, sources: readonly Source[]) {
+      [first, names] = [from, sources.map(({ text }) => text)];
+      return Promise.resolve();
+    },
+    prepare: (_: number, given: Uint32Array) => (steps = given),
+    write: (number: number, _: number, bytes: Uint8Array) => (written = [number, bytes]),
+    submit: (_: number, table?: Uint32Array, grids?: Uint32Array) =>
+      submitted.push([table && [...table], grids && [...grids]]),
+  } as unknown as WebGPUDevice;
+  const memory = await GpuMemory.create([THREE_LAUNCHES], device);
+  const program = await GpuProgram.load(THREE_LAUNCHES, device, memory);
+  const [x = 0, scratch, y = 0, arena = 0, uniform = 0] = memory.buffersOf(THREE_LAUNCHES);
+  assert.equal(scratch, 0);
+  assert.deepEqual(
+    [x, y, arena, uniform].map((number) => made.get(number)),
+    [256, 512, 768, 512],
+  );
+  assert.deepEqual(names, ["first", "second"]);
+  const range = (entry: number, offset: number, nbytes: number): object => ({ entry, offset, nbytes });
+  assert.deepEqual(readSteps(steps), [
+    {
+      ...{ kind: "dispatch", pipeline: first, grid: 0 },
+      ranges: [range(0, 0, 32), range(3, 256, 272), range(4, 0, 256)],
+    },
+    {
+      ...{ kind: "dispatch", pipeline: first + 1, grid: 3 },
+      ranges: [range(3, 512, 16), range(2, 256, 144), range(4, 256, 256)],
+    },
+    {
+      ...{ kind: "dispatch", pipeline: first, grid: 6 },
+      ranges: [range(0, 0, 32), range(2, 0, 400), range(4, 0, 256)],
+    },
+  ]);
+  program.execute({ n: 5, m: 7 });
+  program.execute({ m: 7, n: 5 });
+  const table = [x, 0, y, arena, uniform];
+  assert.deepEqual(submitted, [
+    [table, [2, 1, 1, 5, 2, 3, 1, 1, 7]],
+    [undefined, undefined],
+  ]);
+  assert.equal(written?.[0], uniform);
+  const words = new Int32Array(written[1].buffer);
+  const constants = [0x7f800000, 0x7fc00000, 0, 0]; // infinity, NaN, zeros
+  assert.deepEqual([...words.subarray(0, 6)], [...constants, 5, 0]);
+  assert.deepEqual([...words.subarray(64, 71)], [...constants, 7, 5, 0]);
+});
+
+test("calls that come while pipelines compile wait for them, in order", async () => {
+  const done: unknown[] = [];
+  let accept: () => void = () => undefined;
+  const gpu = {
+    lost: new Promise(() => undefined),
+    addEventListener: () => undefined,
+    pushErrorScope: () => undefined,
+    popErrorScope: () => Promise.resolve(null),
+    createShaderModule: () => ({}),
+    createBindGroupLayout: () => ({}),
+    createPipelineLayout: () => ({}),
+    createComputePipelineAsync: () => new Promise((resolve) => (accept = resolve as () => void)),
+    createBuffer: () => ({ destroy: () => done.push("destroy") }),
+    queue: { writeBuffer: (_: unknown, offset: number) => done.push(offset) },
+  };
+  const adapter = { info: {}, limits: {}, features: new Set(), requestDevice: () => Promise.resolve(gpu) };
+  const device = await WebGPUDevice.open({
+    requestAdapter: () => Promise.resolve(adapter),
+  } as unknown as GPU);
+  assert(device);
+  const bytes = new Uint8Array(4);
+  void device.createBuffer(1, 256);
+  device.write(1, 0, bytes);
+  assert.deepEqual(done, [0]);
+  const compiled = device.compiled(2, [{ name: "k", text: "", buffers: 1 }]);
+  device.write(1, 4, bytes);
+  device.destroyBuffer(1);
+  assert.deepEqual(done, [0]);
+  accept();
+  await compiled;
+  assert.deepEqual(done, [0, 4, "destroy"]);
+  assert.throws(() => {
+    device.write(1, 8, bytes);
+  }, /expected memory of this device, got 1/);
 });
