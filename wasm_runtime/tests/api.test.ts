@@ -24,6 +24,7 @@ import {
   PolygradError,
   ShapeError,
 } from "../src/api/generated/errors";
+import { Handle, type Owner } from "../src/api/handle";
 import { pythonOptions } from "../src/api/options";
 import { readTensors } from "../src/api/safetensors";
 import { SessionServer } from "../src/api/server";
@@ -142,6 +143,11 @@ test("plain arguments travel as they are, lists of integers as text, and others 
     assert.equal(encodePlain([needsJson], []), -1);
   }
   assert.equal(encodePlain(Array(25).fill(1), []), -1);
+  const handle = (number: number): Handle =>
+    new Handle({ adopt: () => undefined } as unknown as Owner, number);
+  const numbers: unknown[] = [];
+  assert.equal(encodePlain([handle(8), 1, handle(9)], numbers as never[]), 0b101);
+  assert.deepEqual(numbers, [8, 1, 9]);
 });
 
 test("JSON keeps what Python tells apart", () => {
@@ -468,6 +474,22 @@ test("a session on this thread that was closed frees its objects, and refuses wh
   }, /PolygradError: polygrad: the session was closed/);
   assert.throws(() => transport.askSync(value(1)), /closed/);
   await assert.rejects(transport.ask({ kind: "python", code: "1" }), /closed/);
+});
+
+test("Python calls a body on this thread, and what it throws is the operation's error, once", () => {
+  const transport = new DirectTransport(new FakeBridge());
+  const body = transport.body(() => "[1]");
+  assert.equal(typeof body === "function" && body(), "[1]");
+  const mine = new TypeError("mine");
+  const failing = transport.body(() => {
+    throw mine;
+  });
+  assert.throws(failing as () => string, mine);
+  const call = (): void => {
+    transport.call("fail", 1, 0, "", []);
+  };
+  assert.throws(call, (error) => error === mine);
+  assert.throws(call, /RangeError: it failed/);
 });
 
 test("a body is recorded, not sent, and asks nothing", async () => {

@@ -92,6 +92,13 @@ test("all examples come once in each epoch, from arrays and from other sources, 
   }
 });
 
+test("the order of a seed stays, as a run that goes on later takes the same", async () => {
+  const order = async (source: ItemsOf<number>): Promise<number[]> =>
+    (await targets(examplesOf(source, 4).examples, { epoch: 2 })).flat();
+  assert.deepEqual(await order(numbers(12)), [0, 2, 5, 6, 9, 11, 3, 10, 4, 7, 1, 8]);
+  assert.deepEqual(await order(() => generated(12)), [3, 0, 5, 2, 6, 8, 4, 1, 9, 7, 11, 10]);
+});
+
 test("an epoch goes on from a position, and what comes before is not decoded", async () => {
   for (const source of [numbers(18), () => generated(18)]) {
     const whole = await targets(examplesOf(source, 5).examples);

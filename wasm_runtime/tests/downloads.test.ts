@@ -36,7 +36,12 @@ const ANSWERS: Record<string, (response: ServerResponse) => void> = {
     });
   },
   "/ftp": (response) => response.writeHead(302, { location: "ftp://127.0.0.1/two" }).end(),
-  "/near": (response) => response.writeHead(302, { location: "/two" }).end(),
+  ...Object.fromEntries(
+    [301, 302, 303, 307, 308].map((status) => [
+      `/${status}`,
+      (response: ServerResponse) => response.writeHead(status, { location: "/two" }).end(),
+    ]),
+  ),
   "/round": (response) => response.writeHead(302, { location: "/round" }).end(),
 };
 
@@ -65,7 +70,7 @@ test("a file within the limits is read, also through a redirection", async (t) =
   const url = await serve(t);
   const sha256 = createHash("sha256").update(TWO).digest("hex");
   assert.deepEqual(await read(`${url}/two`, { maxBytes: 2, timeout: 60, sha256 }), TWO);
-  assert.deepEqual(await read(`${url}/near`, {}), TWO);
+  for (const status of [301, 302, 303, 307, 308]) assert.deepEqual(await read(`${url}/${status}`, {}), TWO);
   assert.equal((await read(`${url}/unannounced`, {})).length, LARGE.length);
 });
 
@@ -99,13 +104,21 @@ test("files of one model share limits, and a file that is read twice counts once
   assert.equal((await open("large")).length, LARGE.length);
   assert.equal((await open("large")).length, LARGE.length);
   assert.deepEqual(await open("two"), TWO);
-  await assert.rejects(open("near"), {
+  await assert.rejects(open("302"), {
     name: "FetchError",
-    message: `load: ${url}/near: expected at most maxBytes, ${LARGE.length + 2} bytes, got ${LARGE.length + 4}`,
+    message: `load: ${url}/302: expected at most maxBytes, ${LARGE.length + 2} bytes, got ${LARGE.length + 4}`,
   });
   const late = new DownloadBudget("load", { timeout: 0.1 });
   await new Promise((resolve) => setTimeout(resolve, 120));
   await assert.rejects(files().open(`${url}/silent`, "load", { budget: late }), /arrived in 0.1 s/);
+});
+
+test("the seconds of a model's files count from the first of them", (t) => {
+  let now = 5000;
+  t.mock.method(performance, "now", () => now);
+  const budget = new DownloadBudget("load", {});
+  now += 1500;
+  assert.equal(budget.passed, 1.5);
 });
 
 test("a signal ends a download, and limits have to be positive", async (t) => {

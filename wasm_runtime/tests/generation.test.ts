@@ -3,6 +3,7 @@ import { test } from "node:test";
 
 import { ProgramError } from "../src/errors";
 import { chunksOf, LanguageModel } from "../src/generation/language_model";
+import { pauseIfDue } from "../src/generation/pause";
 import { drawName, fullSampling, isPenalized, numbersOf, type Sampling } from "../src/generation/sampling";
 import { settingsOf } from "../src/generation/settings";
 import { StopStrings } from "../src/generation/stop_strings";
@@ -137,6 +138,25 @@ test("a token is in the cache when a Program has written it there, not before", 
   assert.deepEqual(prefilled.splice(0), [3, 4]);
   assert.deepEqual(await answer(1, 2, 3, 4, 5, 4, 4), [4, 4]); // the second 4 was drawn last
   assert.deepEqual(prefilled.splice(0), [6]);
+});
+
+test("a computation of 12 ms lets other tasks run, a shorter one goes on at once", async (t) => {
+  let now = performance.now() + 1000;
+  t.mock.method(performance, "now", () => now);
+  /** Whether a pause settles in the task that asks for it. */
+  const isAtOnce = async (): Promise<boolean> => {
+    let settled = false;
+    const pause = pauseIfDue().then(() => (settled = true));
+    for (let i = 0; i < 20; i++) await Promise.resolve();
+    const found = settled;
+    await pause;
+    return found;
+  };
+  assert.equal(await isAtOnce(), false);
+  now += 11;
+  assert.equal(await isAtOnce(), true);
+  now += 1;
+  assert.equal(await isAtOnce(), false);
 });
 
 /** Bytes 0, 1, … in pieces of these lengths. */

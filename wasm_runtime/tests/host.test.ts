@@ -23,6 +23,22 @@ test("the memory grows to what is asked, keeps its bytes, and refuses more than 
   assert.equal(host.memory.buffer.byteLength, 131072);
 });
 
+test("a shared memory is the largest that the system reserves room for", (t) => {
+  const { Memory } = WebAssembly;
+  const asked: number[] = [];
+  let room = 16384;
+  t.mock.method(WebAssembly, "Memory", function ({ maximum = NaN, ...rest }: WebAssembly.MemoryDescriptor) {
+    asked.push(maximum);
+    if (maximum > room && asked.length < 10) throw new RangeError("no room");
+    return new Memory({ ...rest, maximum: 1024 });
+  });
+  assert.ok(new WasmHost({ shared: true }).memory.buffer instanceof SharedArrayBuffer);
+  assert.deepEqual(asked.splice(0), [65536, 32768, 16384]);
+  room = 0;
+  assert.throws(() => new WasmHost({ shared: true }), /no room/);
+  assert.deepEqual(asked, [65536, 32768, 16384, 8192, 4096, 2048, 1024, 512]);
+});
+
 test("a list of calls takes its arguments from bases and offsets, modulo 2**32", () => {
   const host = new WasmHost();
   const add = host.kernel("add", ADD_KERNEL);
@@ -38,16 +54,18 @@ test("a list of calls takes its arguments from bases and offsets, modulo 2**32",
   assert.equal(word(host, 72), 46);
 });
 
-test("kernels of more arguments than have a case of their own get them all", () => {
+test("kernels get all their arguments in order, also more than have a case of their own", () => {
   for (let n = 1; n <= 12; n++) {
-    const sum = [0x20, 0, 0x20, n - 1, 0x36, 2, 0]; // store the last argument at the first
     const host = new WasmHost();
-    const kernel = host.kernel("k", kernelModule("k", n, sum));
+    // store argument i at word i from the first argument on
+    const stores = Array.from({ length: n }, (_, i) => [0x20, 0, 0x20, i, 0x36, 2, 4 * i]).flat();
+    const kernel = host.kernel("k", kernelModule("k", n, stores));
     const plan = Uint32Array.from([0, 0, n, ...Array.from({ length: n }, (_, i) => [i, 0]).flat()]);
     const calls = host.launches([kernel], plan, n);
-    calls.bases.set(Array.from({ length: n }, (_, i) => 64 + i));
+    const args = Array.from({ length: n }, (_, i) => 64 + i);
+    calls.bases.set(args);
     calls.run();
-    assert.equal(word(host, 64), 64 + n - 1);
+    assert.deepEqual([...new Int32Array(host.memory.buffer, 64, n)], args);
   }
 });
 
