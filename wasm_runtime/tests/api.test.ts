@@ -28,7 +28,7 @@ import { Handle, type Owner } from "../src/api/handle";
 import { pythonOptions } from "../src/api/options";
 import { readTensors } from "../src/api/safetensors";
 import { SessionServer } from "../src/api/server";
-import { parseSlice, slice } from "../src/api/slice";
+import { ELLIPSIS, parseSlice, slice } from "../src/api/slice";
 import { FileCache } from "../src/cache/file_cache";
 import { StoredFiles } from "../src/cache/stored_files";
 import type { Bridge, Operation, TableQuestion } from "../src/api/transport";
@@ -161,6 +161,7 @@ test("JSON keeps what Python tells apart", () => {
     [[1, [null]], "[1,[null]]"],
     [{ s: 1 }, '{"d":[["s",1]]}'],
     [slice(1, null), '{"s":[1,null,null]}'],
+    [ELLIPSIS, '{"e":0}'],
   ];
   for (const [value, text] of cases) assert.equal(encode(value, refuse).text, text);
   assert.throws(() => encode(new Date(), refuse), /got a Date/);

@@ -159,6 +159,7 @@ test("sizes of grids are what Python's integers are", () => {
     [["NEG", ["MAX", ["NEG", "n"], -64]], 64],
     [["SHR", ["ADD", "n", 7], 3], 13],
     [["SHL", ["SUB", "n", 99], 4], 16],
+    [["SHR", ["SHL", 1, 52], 52], 1],
     [["AND", ["MUL", "n", 3], 255], 44],
   ] as const) {
     assert.equal(gridSize(size as GridSize, variables), expected);
@@ -171,6 +172,7 @@ test("sizes of grids that nothing can run are refused", () => {
     ["NEG", "n"],
     ["SHL", 1, 2 ** 40],
     ["SHL", "n", 52],
+    ["SHR", "n", 53],
     ["SHR", 1, -1],
     ["IDIV", "n", 0],
     ["MOD", "n", 0],

@@ -36,14 +36,12 @@ class RecordingTransport implements Transport {
   }
 }
 
-/** A session as with a worker, and the names of all calls, in order. `answer`: what Python answers. */
+/** A session as with a worker, and what it has sent. `answer`: what Python answers. */
 export function recordedSession(answer: (question: Question) => unknown = () => undefined): {
   session: Session;
-  calls: () => string[];
+  sent: readonly Operation[];
 } {
   const transport = new RecordingTransport(answer);
   const session = new Session(transport, { device: "WASM", devices: ["WASM"] }, Tensor);
-  const calls = (): string[] =>
-    transport.sent.flatMap((operation) => ("name" in operation ? operation.name : []));
-  return { session, calls };
+  return { session, sent: transport.sent };
 }

@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import { packAny } from "../src/api/data";
 import { Tuple } from "../src/api/encode";
+import { fromImages } from "../src/api/datasets/from_images";
 import { Examples } from "../src/api/datasets/examples";
 import { ItemSource } from "../src/api/datasets/item_source";
 import { StepCapture } from "../src/api/fit_steps";
@@ -13,9 +14,11 @@ import { ArgumentError } from "../src/api/generated/errors";
 import { Tensor } from "../src/api/generated/tensor";
 import { tensorOf } from "../src/api/make";
 import { PythonObject } from "../src/api/object";
+import { number } from "../src/api/handle";
 import { loadModel } from "../src/api/onnx";
 import { pictureOf } from "../src/api/pictures";
 import type { Host } from "../src/api/sources";
+import { stateOf } from "../src/api/state";
 import type { Question } from "../src/api/transport";
 import { fillWith, pythonTree, treeOf } from "../src/api/trees";
 import { FileCache } from "../src/cache/file_cache";
@@ -27,6 +30,16 @@ import { recordedSession } from "./recording";
 const host = {
   cache: new FileCache(() => Promise.resolve(new StoredFiles(() => Promise.resolve(undefined)))),
 } as unknown as Host;
+
+test("objects have numbers of their own, and an operation of two results has two", () => {
+  const { session, sent } = recordedSession();
+  const x = tensorOf(session, [[1, 2]]);
+  const results = [x, x.relu(), ...x.reshape(1, 1, 2).maxPool2d(1, { returnIndices: true })];
+  const numbers = results.map((tensor) => tensor[number]);
+  assert.equal(new Set(numbers).size, 4);
+  const unpacked = sent.find((operation) => operation.kind === "unpack");
+  assert.deepEqual([unpacked?.first, unpacked?.count], [numbers[2], 2]);
+});
 
 test("tensors are taken out of arrays and plain objects, and put back in order", () => {
   const { session } = recordedSession();
@@ -96,6 +109,36 @@ test("batches hold 32 examples, the last one what is left, unless options say ot
   assert.deepEqual(await shapes({ batchSize: 69 }), [[69], [1]]);
 });
 
+test("images have three channels unless options say otherwise", async () => {
+  const { session } = recordedSession();
+  const pixels = { data: Uint8Array.of(255, 51, 0, 255), width: 1, height: 1 };
+  for (const [options, shape] of [
+    [{}, [1, 3, 2, 1]],
+    [{ channels: 1 }, [1, 1, 2, 1]],
+  ] as const) {
+    const images = fromImages(session, host, [[pixels, "b"]], {
+      ...{ width: 1, height: 2, classes: ["a", "b"] },
+      ...options,
+    });
+    const [x, y] = await images.load();
+    assert.deepEqual([x.shape, y.shape], [shape, [1]]);
+  }
+});
+
+test("a file is closed where it turns out to be damaged", async () => {
+  const { session } = recordedSession();
+  let isClosed = false;
+  const damaged = new ReadableStream<Uint8Array>({
+    pull: (controller) => {
+      controller.enqueue(new Uint8Array(8).fill(255));
+    },
+    cancel: () => void (isClosed = true),
+  });
+  const blob = Object.assign(new Blob(), { stream: () => damaged });
+  await assert.rejects(stateOf(session, host).safeLoad(blob), /a header of at most/);
+  assert.equal(isClosed, true);
+});
+
 test("a model is trained in training mode, and measured outside of it", async () => {
   const { session } = recordedSession();
   const modes: boolean[] = [];
@@ -118,12 +161,13 @@ test("a model is trained in training mode, and measured outside of it", async ()
 
 test("the progress of a model in one file is that of the file", async () => {
   const described = { inputs: [], outputs: [], ops: {}, parameters: [] };
-  const { session, calls } = recordedSession((question: Question) => {
+  const { session, sent } = recordedSession((question: Question) => {
     if (question.kind === "meta") return described;
     return question.kind === "value" ? [] : undefined; // names of other files
   });
   const seen: Progress[] = [];
   await loadModel(session, host, new Uint8Array(9), { onProgress: (progress) => seen.push(progress) });
   assert.deepEqual(seen, [{ stage: "download", fraction: 1, loaded: 9, total: 9 }]);
-  assert.deepEqual(calls().slice(0, 2), ["$onnx.Loading", "$onnx.piece"]);
+  const names = sent.flatMap((operation) => ("name" in operation ? operation.name : []));
+  assert.deepEqual(names.slice(0, 2), ["$onnx.Loading", "$onnx.piece"]);
 });

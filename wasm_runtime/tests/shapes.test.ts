@@ -79,6 +79,10 @@ test("shapes of results follow from shapes and arguments", () => {
       ["expand", [t([2, 1]), 4, -1, 5]],
       [4, 2, 5],
     ],
+    [
+      ["expand", [t([3]), -1, 3]],
+      [1, 3],
+    ],
     [["expand", [t([2, 3]), 4, 3]], undefined],
     [
       ["permute", [x, 2, 0, -2]],

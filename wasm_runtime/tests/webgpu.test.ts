@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 
 import { sleepWhile } from "../../node/src/gpu";
@@ -164,9 +165,54 @@ test("the launches of a Program are steps of one submit, and its Variables are i
   assert.deepEqual([...words.subarray(64, 71)], [...constants, 7, 5, 0]);
 });
 
-test("calls that come while pipelines compile wait for them, in order", async () => {
+test("what a Program had on a GPU goes when it is collected", async () => {
+  const [made, dropped] = [new Set<number>(), new Set<number>()];
+  const device = {
+    adapter: {
+      name: "test",
+      features: [],
+      storageBuffers: 8,
+      invocations: 64,
+      bindingBytes: 1024,
+      subgroup: 0,
+    },
+    lost: "",
+    createBuffer: (number: number) => void made.add(number),
+    compiled(first: number, sources: readonly Source[]) {
+      for (let i = 0; i < sources.length; i++) made.add(first + i);
+      return Promise.resolve();
+    },
+    prepare: (number: number) => made.add(number),
+    destroyBuffer: (number: number) => dropped.add(number),
+    dropPipeline: (number: number) => dropped.add(number),
+    drop: (number: number) => dropped.add(number),
+  } as unknown as WebGPUDevice;
+  await (async () => {
+    await GpuProgram.load(THREE_LAUNCHES, device, await GpuMemory.create([THREE_LAUNCHES], device));
+  })();
+  for (let i = 0; i < 50 && dropped.size < made.size; i++) {
+    globalThis.gc?.();
+    await sleep(10);
+  }
+  assert.equal(made.size, 4 + 2 + 1);
+  assert.deepEqual([...dropped].sort(), [...made].sort());
+});
+
+/** A device on a GPU that accepts pipelines when `accept` is called, and what it has done. */
+async function openFake(): Promise<{ device: WebGPUDevice; done: unknown[]; accept: () => void }> {
   const done: unknown[] = [];
   let accept: () => void = () => undefined;
+  const noted =
+    (name: string) =>
+    (...args: unknown[]): void => {
+      done.push([name, ...args]);
+    };
+  const pass = {
+    setPipeline: noted("pipeline"),
+    setBindGroup: noted("group"),
+    dispatchWorkgroups: noted("dispatch"),
+    end: noted("end"),
+  };
   const gpu = {
     lost: new Promise(() => undefined),
     addEventListener: () => undefined,
@@ -174,28 +220,89 @@ test("calls that come while pipelines compile wait for them, in order", async ()
     popErrorScope: () => Promise.resolve(null),
     createShaderModule: () => ({}),
     createBindGroupLayout: () => ({}),
+    createBindGroup: ({ entries }: { entries: unknown }) => entries,
     createPipelineLayout: () => ({}),
-    createComputePipelineAsync: () => new Promise((resolve) => (accept = resolve as () => void)),
-    createBuffer: () => ({ destroy: () => done.push("destroy") }),
-    queue: { writeBuffer: (_: unknown, offset: number) => done.push(offset) },
+    createComputePipelineAsync: ({ label }: { label: string }) =>
+      new Promise((resolve) => {
+        accept = () => {
+          resolve(label);
+        };
+      }),
+    createBuffer: ({ size }: { size: number }) => ({ size, destroy: noted("destroy") }),
+    createCommandEncoder: () => ({
+      beginComputePass: () => pass,
+      copyBufferToBuffer: noted("copy"),
+      finish: () => "list",
+    }),
+    queue: {
+      writeBuffer: (_: unknown, offset: number) => done.push(["write", offset]),
+      submit: noted("submit"),
+    },
   };
   const adapter = { info: {}, limits: {}, features: new Set(), requestDevice: () => Promise.resolve(gpu) };
   const device = await WebGPUDevice.open({
     requestAdapter: () => Promise.resolve(adapter),
   } as unknown as GPU);
   assert(device);
+  return {
+    device,
+    done,
+    accept: () => {
+      accept();
+    },
+  };
+}
+
+const KERNEL: Source = { name: "k", text: "", buffers: 1 };
+
+test("calls that come while pipelines compile wait for them, in order", async () => {
+  const { device, done, accept } = await openFake();
   const bytes = new Uint8Array(4);
   void device.createBuffer(1, 256);
   device.write(1, 0, bytes);
-  assert.deepEqual(done, [0]);
-  const compiled = device.compiled(2, [{ name: "k", text: "", buffers: 1 }]);
+  const compiled = device.compiled(2, [KERNEL]);
   device.write(1, 4, bytes);
   device.destroyBuffer(1);
-  assert.deepEqual(done, [0]);
+  assert.deepEqual(done.splice(0), [["write", 0]]);
   accept();
   await compiled;
-  assert.deepEqual(done, [0, 4, "destroy"]);
+  assert.deepEqual(done, [["write", 4], ["destroy"]]);
   assert.throws(() => {
     device.write(1, 8, bytes);
   }, /expected memory of this device, got 1/);
+});
+
+test("dispatches share a pass until a copy comes, and a pipeline as long as it stays", async () => {
+  const { device, done, accept } = await openFake();
+  for (const [number, size] of [
+    [1, 256],
+    [2, 512],
+  ] as const) {
+    void device.createBuffer(number, size);
+  }
+  const compiled = device.compiled(3, [KERNEL]);
+  accept();
+  await compiled;
+  const dispatch = [0, 3, 0, 2, 0, 0, 16, 1, 256, 256];
+  device.prepare(4, Uint32Array.of(...dispatch, ...dispatch, 1, 0, 0, 16, 1, 256, 16, ...dispatch));
+  device.submit(4, Uint32Array.of(1, 2), Uint32Array.of(5, 6, 7));
+  const named = (step: unknown): unknown => (Array.isArray(step) ? (step[0] as string) : step);
+  const run = ["group", "dispatch"];
+  assert.deepEqual(done.map(named), [
+    ...["pipeline", ...run, ...run, "end", "copy"],
+    ...["pipeline", ...run, "end", "submit"],
+  ]);
+  const steps = done as [unknown, ...unknown[]][];
+  assert.deepEqual(steps[0], ["pipeline", "k"]);
+  const entry = (binding: number, size: number, offset: number, nbytes: number): object => {
+    const { buffer } =
+      (steps[1]?.[2] as { resource: { buffer: { size: number } } }[])[binding]?.resource ?? {};
+    assert.equal(buffer?.size, size);
+    return { binding, resource: { buffer, offset, size: nbytes } };
+  };
+  assert.deepEqual(steps[1], ["group", 0, [entry(0, 256, 0, 16), entry(1, 512, 256, 256)]]);
+  assert.deepEqual(steps[2], ["dispatch", 5, 6, 7]);
+  assert.deepEqual(steps.at(-1), ["submit", ["list"]]);
+  const { submits, dispatches, bindGroups } = device.counters;
+  assert.deepEqual([submits, dispatches, bindGroups], [1, 3, 1]);
 });
