@@ -37,6 +37,8 @@ const refuse = (): never => {
   throw new Error("no array is expected here");
 };
 
+const owner = { adopt: () => undefined } as unknown as Owner;
+
 test("nested arrays are flattened with their shape, and ragged ones are errors", () => {
   const none = (): Error => new Error("not ragged");
   assert.deepEqual(flatten(3, none), { flat: [3], shape: [] });
@@ -137,16 +139,15 @@ test("dtypes go by their names and C's", () => {
 
 test("plain arguments travel as they are, lists of integers as text, and others need JSON", () => {
   const out: unknown[] = [];
-  assert.equal(encodePlain([1.5, "a", true, null, [2, -1], 7n], out as never[]), 0b10000 * 2 ** 24);
+  assert.equal(encodePlain(owner, [1.5, "a", true, null, [2, -1], 7n], out as never[]), 0b10000 * 2 ** 24);
   assert.deepEqual(out, [1.5, "a", true, undefined, "2,-1", 7n]);
   for (const needsJson of [-0, [1.5], [-0], [], [[1]], {}, new Float32Array(1)]) {
-    assert.equal(encodePlain([needsJson], []), -1);
+    assert.equal(encodePlain(owner, [needsJson], []), -1);
   }
-  assert.equal(encodePlain(Array(25).fill(1), []), -1);
-  const handle = (number: number): Handle =>
-    new Handle({ adopt: () => undefined } as unknown as Owner, number);
+  assert.equal(encodePlain(owner, Array(25).fill(1), []), -1);
+  const handle = (number: number): Handle => new Handle(owner, number);
   const numbers: unknown[] = [];
-  assert.equal(encodePlain([handle(8), 1, handle(9)], numbers as never[]), 0b101);
+  assert.equal(encodePlain(owner, [handle(8), 1, handle(9)], numbers as never[]), 0b101);
   assert.deepEqual(numbers, [8, 1, 9]);
 });
 
@@ -163,8 +164,8 @@ test("JSON keeps what Python tells apart", () => {
     [slice(1, null), '{"s":[1,null,null]}'],
     [ELLIPSIS, '{"e":0}'],
   ];
-  for (const [value, text] of cases) assert.equal(encode(value, refuse).text, text);
-  assert.throws(() => encode(new Date(), refuse), /got a Date/);
+  for (const [value, text] of cases) assert.equal(encode(owner, value, refuse).text, text);
+  assert.throws(() => encode(owner, new Date(), refuse), /got a Date/);
   assert.ok(isOptions({}) && !isOptions([]) && !isOptions(new Map()) && !isOptions(null));
 });
 

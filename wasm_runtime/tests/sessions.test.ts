@@ -41,6 +41,27 @@ test("objects have numbers of their own, and an operation of two results has two
   assert.deepEqual([unpacked?.first, unpacked?.count], [numbers[2], 2]);
 });
 
+test("an object of another session is refused, as its number is another object's here", () => {
+  const [{ session, sent }, other] = [recordedSession(), recordedSession()];
+  const [x, foreign] = [tensorOf(session, [1]), tensorOf(other.session, [2])];
+  assert.equal(x[number], foreign[number]);
+  const count = sent.length;
+  for (const call of [
+    () => x.add(foreign),
+    () => x.clamp({ min: foreign }),
+    () => x.add([foreign, 1.5] as never),
+    () => tensorOf(session, foreign),
+  ]) {
+    assert.throws(
+      call,
+      (error) =>
+        error instanceof ArgumentError &&
+        error.message.startsWith("argument: expected objects of one session, got a Tensor of another"),
+    );
+  }
+  assert.equal(sent.length, count);
+});
+
 test("tensors are taken out of arrays and plain objects, and put back in order", () => {
   const { session } = recordedSession();
   const [a, b] = [tensorOf(session, 1), tensorOf(session, [2])];

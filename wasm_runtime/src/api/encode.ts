@@ -2,7 +2,7 @@
 
 import { isTypedArray, type TypedArray } from "./dtypes";
 import { ArgumentError } from "./generated/errors";
-import { Handle, number } from "./handle";
+import { Handle, number, owner, type Owner } from "./handle";
 import { ELLIPSIS, Slice } from "./slice";
 import type { Body, Plain } from "./transport";
 
@@ -43,6 +43,17 @@ export function isOptions(x: unknown): x is Options {
   return prototype === Object.prototype || prototype === null;
 }
 
+/** The number of an object of `session`. Throws ArgumentError for an object of another session, whose numbers are its own. */
+function numberIn(session: Owner, handle: Handle): number {
+  if (handle[owner] !== session) {
+    throw new ArgumentError(
+      `argument: expected objects of one session, got a ${handle.constructor.name} of another: ` +
+        "each create() has objects of its own",
+    );
+  }
+  return handle[number];
+}
+
 /** Whether a number is the same on both sides without JSON. -0 is not: Python would take it for the integer 0. */
 function isPlainNumber(x: number): boolean {
   return x !== 0 || 1 / x > 0;
@@ -53,9 +64,10 @@ const MAX_PLAIN = 24;
 
 /**
  * Appends arguments that need no JSON to `out`. Returns the bit mask of those that are handles, and above it of those
- * that are lists of integers; -1 when an argument needs JSON, or when there are more than the mask has bits.
+ * that are lists of integers; -1 when an argument needs JSON, or when there are more than the mask has bits. Throws
+ * ArgumentError for an object that is not of `session`.
  */
-export function encodePlain(args: readonly unknown[], out: Plain[]): number {
+export function encodePlain(session: Owner, args: readonly unknown[], out: Plain[]): number {
   if (args.length > MAX_PLAIN) return -1;
   let handles = 0;
   let lists = 0;
@@ -63,7 +75,7 @@ export function encodePlain(args: readonly unknown[], out: Plain[]): number {
     const x = args[i];
     if (x instanceof Handle) {
       handles |= 1 << i;
-      out.push(x[number]);
+      out.push(numberIn(session, x as Handle));
     } else if (typeof x === "number") {
       if (!isPlainNumber(x)) return -1;
       out.push(x);
@@ -95,12 +107,15 @@ function encodeNumber(x: number): string {
 /** Makes a tensor of a typed array; the tensor is sent in its place. */
 export type Lift = (array: TypedArray) => Handle;
 
-/** Arguments of any kind as JSON for `decode` of the bridge. Throws ArgumentError for what cannot be sent. */
-export function encode(x: unknown, lift: Lift): EncodedArguments {
+/**
+ * Arguments of any kind as JSON for `decode` of the bridge. Throws ArgumentError for what cannot be sent, and for an
+ * object that is not of `session`.
+ */
+export function encode(session: Owner, x: unknown, lift: Lift): EncodedArguments {
   const buffers: Uint8Array<ArrayBuffer>[] = [];
   const bodies: Body[] = [];
   const text = (x: unknown): string => {
-    if (x instanceof Handle) return `{"$":${x[number]}}`;
+    if (x instanceof Handle) return `{"$":${numberIn(session, x as Handle)}}`;
     if (typeof x === "number") return encodeNumber(x);
     if (x === null || x === undefined) return "null";
     if (typeof x === "boolean" || typeof x === "bigint") return String(x);

@@ -209,7 +209,7 @@ export class Session implements Owner {
       (all as unknown[]).push(options[key]);
     }
     const plain: Plain[] = [];
-    const handles = encodePlain(all, plain);
+    const handles = encodePlain(this, all, plain);
     if (handles >= 0) {
       this.transport.call(name, result, handles, keywords, plain);
       return;
@@ -262,7 +262,7 @@ export class Session implements Owner {
 
   /** Arguments, or one value, for the bridge. Typed arrays among them become tensors. */
   encode(args: unknown): EncodedArguments {
-    return encode(args, (array) => {
+    return encode(this, args, (array) => {
       const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
       return new Handle(this, this.make(bytes, dtypeOfArray(array), [array.length]));
     });
