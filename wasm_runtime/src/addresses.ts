@@ -71,8 +71,8 @@ export async function checkAddress(address: string, what: string, sha256: string
   if (protocol !== "http:" || sha256 !== undefined || origin === location?.origin) return;
   if (await isPrivate(hostname)) return;
   throw new FetchError(
-    `${what}: expected https at ${address}, got http, by which anybody on the way may change the file: use https, or pass ` +
-      "the sha256 of the file",
+    `${what}: expected https at ${address}, got http, by which anybody on the way may change the file: use https, or ` +
+      "pass its sha256",
     { url: address },
   );
 }

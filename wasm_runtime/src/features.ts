@@ -80,8 +80,8 @@ export function requireDots(code: Uint8Array): void {
   repair();
   if (!hasWrongDots()) return;
   throw new CompileError(
-    "load: expected an engine whose dot products of relaxed SIMD are right, as the model multiplies integers, got one " +
-      "with a known error: use a newer browser, or export the model with activations as float32",
+    "load: expected an engine whose dot products of relaxed SIMD are right, got one with a known error: " +
+      "use a newer browser, or export the model with float32 activations",
   );
 }
 

@@ -82,8 +82,7 @@ async function isSigned(
     return await crypto.subtle.verify("Ed25519", imported, signature, message);
   } catch (cause) {
     throw new SignatureError(
-      "signature: expected an engine with Ed25519, got none: it needs https or localhost, and Chrome 137, Firefox 129, " +
-        "Safari 17, Node 20 or newer",
+      "signature: expected an engine with Ed25519, got none: use https, and Chrome 137, Firefox 129, Safari 17 or Node 20",
       { cause },
     );
   }

@@ -56,7 +56,7 @@ test("an object of another session is refused, as its number is another object's
       call,
       (error) =>
         error instanceof ArgumentError &&
-        error.message.startsWith("argument: expected objects of one session, got a Tensor of another"),
+        error.message.startsWith("argument: expected objects of one session, got one of another"),
     );
   }
   assert.equal(sent.length, count);

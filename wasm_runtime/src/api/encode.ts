@@ -46,10 +46,7 @@ export function isOptions(x: unknown): x is Options {
 /** The number of an object of `session`. Throws ArgumentError for an object of another session, whose numbers are its own. */
 function numberIn(session: Owner, handle: Handle): number {
   if (handle[owner] !== session) {
-    throw new ArgumentError(
-      `argument: expected objects of one session, got a ${handle.constructor.name} of another: ` +
-        "each create() has objects of its own",
-    );
+    throw new ArgumentError("argument: expected objects of one session, got one of another");
   }
   return handle[number];
 }
