@@ -28,8 +28,9 @@ from renderer.llvm_functions import (
 from polygrad.dtype import DType, dtypes
 from polygrad.errors import InternalError
 from polygrad.renderer.builder import Address
-from polygrad.renderer.llvm.builder import X86_DOTS, LLVMBuilder
+from polygrad.renderer.llvm.builder import LLVMBuilder
 from polygrad.renderer.llvm.compile import host_target
+from polygrad.renderer.llvm.x86_products import X86_DOTS
 from polygrad.uop.args import Dot
 from polygrad.uop.ops import GroupOp, Ops
 

@@ -23,6 +23,7 @@ from polygrad.errors import InternalError
 from polygrad.helpers import is_pow2
 from polygrad.renderer import convert
 from polygrad.renderer.builder import HALF_DTYPES, Address, Builder, Matrix
+from polygrad.renderer.llvm.x86_products import TILE, X86_DOTS, X86_MATMULS
 from polygrad.shared_words import STOP_SYMBOL
 from polygrad.uop.args import MATRIX_SIDE, Dot
 from polygrad.uop.ops import Ops
@@ -51,53 +52,6 @@ _UINT_OPS = {**_INT_OPS, Ops.SHR: "lshr", Ops.CMPLT: "icmp ult", Ops.IDIV: "udiv
 _INDEX_OPS = {**_INT_OPS, Ops.ADD: "add nsw", Ops.SUB: "sub nsw", Ops.MUL: "mul nsw"}
 _BOOL_OPS = {**_UINT_OPS, Ops.ADD: "or", Ops.MUL: "and", Ops.MAX: "or"}
 _OPS = {"float": _FLOAT_OPS, "int": _INT_OPS, "uint": _UINT_OPS, "index": _INDEX_OPS, "bool": _BOOL_OPS}
-
-
-class X86Dot(NamedTuple):
-    """A dot product of x86: LLVM's name for it without the number of bits, and the feature that has it. For
-    each lane it takes `per_lane` elements of a type."""
-
-    name: str
-    feature: str
-    total: str = "i32"
-    element: str = "i32"
-    per_lane: int = 1
-
-    def types(self, lanes: int) -> tuple[str, str]:
-        """Of the sums, and of an operand."""
-        return vector(self.total, lanes), vector(self.element, self.per_lane * lanes)
-
-
-# The instructions of x86, by kind. Sums of integers are exact, modulo 2**32.
-X86_DOTS = {
-    Dot(dtypes.uint8, dtypes.int8): X86Dot("llvm.x86.avx512.vpdpbusd", "avx512vnni"),
-    Dot(dtypes.int16, dtypes.int16): X86Dot("llvm.x86.avx512.vpdpwssd", "avx512vnni"),
-    Dot(dtypes.bfloat16, dtypes.bfloat16): X86Dot(
-        "llvm.x86.avx512bf16.dpbf16ps", "avx512bf16", "float", "bfloat", 2
-    ),
-}
-
-
-class X86Matmul(NamedTuple):
-    """A product of matrices in AMX's tile registers: LLVM's name for it, and the feature that has it."""
-
-    name: str
-    feature: str
-
-
-X86_MATMULS = {
-    Dot(dtypes.uint8, dtypes.int8): X86Matmul("llvm.x86.tdpbusd.internal", "amx-int8"),
-    Dot(dtypes.int8, dtypes.uint8): X86Matmul("llvm.x86.tdpbsud.internal", "amx-int8"),
-    Dot(dtypes.bfloat16, dtypes.bfloat16): X86Matmul("llvm.x86.tdpbf16ps.internal", "amx-bf16"),
-}
-_TILE = "x86_amx"
-# What matmul calls. The first operands are the numbers of rows and of bytes in a row.
-TILE_FUNCTIONS = {
-    "llvm.x86.tilezero.internal": "x86_amx (i16, i16)",
-    "llvm.x86.tileloadd64.internal": "x86_amx (i16, i16, ptr, i64)",
-    "llvm.x86.tilestored64.internal": "void (i16, i16, ptr, i64, x86_amx)",
-    **{m.name: "x86_amx (i16, i16, i16, x86_amx, x86_amx, x86_amx)" for m in X86_MATMULS.values()},
-}
 
 
 def vector(scalar: str, lanes: int) -> str:
@@ -297,11 +251,11 @@ class LLVMBuilder(Builder):
 
         def load(count: int, address: str, step: str) -> str:
             name = "@llvm.x86.tileloadd64.internal"
-            return self._emit(f"call {_TILE} {name}(i16 {count}, i16 {width}, ptr {address}, i64 {step})")
+            return self._emit(f"call {TILE} {name}(i16 {count}, i16 {width}, ptr {address}, i64 {step})")
 
-        sums = {place: Register(_TILE) for place in places}
+        sums = {place: Register(TILE) for place in places}
         for total in sums.values():
-            zero = f"call {_TILE} @llvm.x86.tilezero.internal(i16 {height}, i16 {width})"
+            zero = f"call {TILE} @llvm.x86.tilezero.internal(i16 {height}, i16 {width})"
             self.set(total, self._emit(zero))
         left = {i: self._address(a.start.plus(i * a.step)) for i, _ in places}
         right = {j: self._address(b.start.plus(j)) for _, j in places}
@@ -315,11 +269,11 @@ class LLVMBuilder(Builder):
                 at = self._emit(f"getelementptr [{side * 4 * b.step} x i8], ptr {right[j]}, i64 {counter}")
                 tiles[j] = load(side, at, b_step)
             shape = f"i16 {height}, i16 {width}, i16 {width}"
-            operands = ", ".join(f"{_TILE} {x}" for x in (self.get(sums[i, j]), row_tile, tiles[j]))
-            self.set(sums[i, j], self._emit(f"call {_TILE} @{X86_MATMULS[kinds].name}({shape}, {operands})"))
+            operands = ", ".join(f"{TILE} {x}" for x in (self.get(sums[i, j]), row_tile, tiles[j]))
+            self.set(sums[i, j], self._emit(f"call {TILE} @{X86_MATMULS[kinds].name}({shape}, {operands})"))
         self.end_loop()
         for (i, j), total in sums.items():
-            to = f"ptr {self._address(c.start.plus(i * c.step + j))}, i64 {c_step}, {_TILE} {self.get(total)}"
+            to = f"ptr {self._address(c.start.plus(i * c.step + j))}, i64 {c_step}, {TILE} {self.get(total)}"
             name = "@llvm.x86.tilestored64.internal"
             self._lines.append(f"  call void {name}(i16 {height}, i16 {width}, {to})")
 

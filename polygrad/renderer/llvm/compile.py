@@ -27,7 +27,7 @@ from polygrad.codegen.target import Target
 from polygrad.errors import CompileError
 from polygrad.helpers import env_int
 from polygrad.renderer.host import cache_sizes, code_threads, may_use_tiles
-from polygrad.renderer.llvm.builder import TILE_FUNCTIONS, X86_DOTS, X86_MATMULS
+from polygrad.renderer.llvm.x86_products import TILE_FUNCTIONS, X86_DOTS, X86_MATMULS
 
 _OPT_LEVEL = 2
 _ASSEMBLY, _OBJECT = 0, 1  # LLVMCodeGenFileType
