@@ -100,6 +100,15 @@ const THREE_LAUNCHES: Program = {
   values: new Uint8Array(),
 };
 
+const ADAPTER = {
+  name: "test",
+  features: [],
+  storageBuffers: 8,
+  invocations: 64,
+  bindingBytes: 1024,
+  subgroup: 0,
+};
+
 test("the launches of a Program are steps of one submit, and its Variables are in the uniform buffer", async () => {
   const made = new Map<number, number>();
   let first = 0;
@@ -108,14 +117,7 @@ test("the launches of a Program are steps of one submit, and its Variables are i
   let written: [number, Uint8Array] | undefined;
   const submitted: unknown[] = [];
   const device = {
-    adapter: {
-      name: "test",
-      features: [],
-      storageBuffers: 8,
-      invocations: 64,
-      bindingBytes: 1024,
-      subgroup: 0,
-    },
+    adapter: ADAPTER,
     lost: "the test is over",
     createBuffer: (number: number, nbytes: number) => void made.set(number, nbytes),
     compiled(from: number, sources: readonly Source[]) {
@@ -168,14 +170,7 @@ test("the launches of a Program are steps of one submit, and its Variables are i
 test("what a Program had on a GPU goes when it is collected", async () => {
   const [made, dropped] = [new Set<number>(), new Set<number>()];
   const device = {
-    adapter: {
-      name: "test",
-      features: [],
-      storageBuffers: 8,
-      invocations: 64,
-      bindingBytes: 1024,
-      subgroup: 0,
-    },
+    adapter: ADAPTER,
     lost: "",
     createBuffer: (number: number) => void made.add(number),
     compiled(first: number, sources: readonly Source[]) {
