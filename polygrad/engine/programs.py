@@ -45,7 +45,7 @@ class _Ready:
     values: tuple[UOp, ...] = ()  # the constants in `arguments`
     executable: Executable | None = None  # loaded on the first run
     # of the roots that get new memory: the number of the root, the position of its buffer, and its elements
-    new_outputs: tuple[tuple[int, int, int], ...] = ()
+    new_outputs: tuple[tuple[int, int, int], ...] = field(init=False)
 
     def __post_init__(self) -> None:
         specs = self.compiled.program.buffers

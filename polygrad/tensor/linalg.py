@@ -48,8 +48,12 @@ class LinalgMixin(ReduceMixin):
     def _linear_of_rows(self, w: Self, bias: Self | None) -> Self:
         """`linear` with a weight (out, in), for layers. Raises ShapeError."""
         a, b = self.shape, w.shape
-        if not a or len(b) != 2 or not same_size(a[-1], b[1]):
-            raise ShapeError(f"linear: expected a weight of shape (n, {a[-1] if a else 'k'}), got {b}")
+        if not a:
+            raise ShapeError("linear: expected an input with at least 1 axis, got shape ()")
+        if len(b) != 2 or not same_size(a[-1], b[1]):
+            raise ShapeError(
+                f"linear: expected a weight of {a[-1]} columns for the input's shape {a}, got {b}"
+            )
         x = self.uop.reshape((*a[:-1], 1, a[-1])) if len(a) > 1 else self.uop
         out = self._sum_of_products(x, w.uop, w, None)
         return out if bias is None else out._binary(Ops.ADD, bias)

@@ -11,6 +11,7 @@ from polygrad.tensor.core.base import TensorBase
 from polygrad.tensor.core.rearrange import plan as rearrangement
 from polygrad.tensor.core.sizes import (
     args_of,
+    as_sizes,
     check_shape,
     each_of,
     equal,
@@ -23,7 +24,6 @@ from polygrad.tensor.core.sizes import (
     smaller,
 )
 from polygrad.uop.args import Shear
-from polygrad.uop.node import UOp
 from polygrad.uop.shapes import Sint
 from polygrad.uop.sizes import canonical
 
@@ -48,11 +48,11 @@ class MovementMixin(TensorBase):
         [[1, 2], [3, 4]]
         """
         old_shape = self.uop.shape
-        new_shape = args_of(shape, args)
+        new_shape = as_sizes(args_of(shape, args))
         if None in new_shape:
             default_sizes = (*old_shape, *[-1] * (len(new_shape) - len(old_shape)))
             new_shape = tuple([default_sizes[i] if s is None else s for i, s in enumerate(new_shape)])
-        holes = [i for i, s in enumerate(new_shape) if not isinstance(s, UOp) and s == -1]
+        holes = [i for i, s in enumerate(new_shape) if isinstance(s, int) and s == -1]
         if len(holes) > 1:
             raise ShapeError(f"reshape: expected at most one -1, got {new_shape}")
         if holes:
@@ -93,7 +93,7 @@ class MovementMixin(TensorBase):
         >>> Tensor([[1], [2]]).expand(2, 3).tolist()
         [[1, 1, 1], [2, 2, 2]]
         """
-        old_shape, new_shape = self.uop.shape, args_of(shape, args)
+        old_shape, new_shape = self.uop.shape, as_sizes(args_of(shape, args))
         if len(new_shape) < len(old_shape):
             raise ShapeError(
                 f"expand: expected at least {len(old_shape)} axes for shape {old_shape}, got {new_shape}"
@@ -101,7 +101,7 @@ class MovementMixin(TensorBase):
         old_shape = (1,) * (len(new_shape) - len(old_shape)) + old_shape
         new_shape = tuple(
             [
-                o if s is None or (not isinstance(s, UOp) and s == -1) else s
+                o if s is None or (isinstance(s, int) and s == -1) else s
                 for s, o in zip(new_shape, old_shape, strict=True)
             ]
         )

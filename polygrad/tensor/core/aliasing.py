@@ -58,11 +58,11 @@ class Storage:
         tensor._storage = self
         self._tensors.append(weakref.ref(tensor))
         if len(self._tensors) > self._limit:
-            self._tensors = [r for r in self._tensors if r() is not None]
+            self.tensors()
             self._limit = 2 * len(self._tensors) + 8
 
     def tensors(self) -> list[Any]:
-        """The live Tensors that are views of it."""
+        """The live Tensors that are views of it. Forgets the others."""
         tensors = {id(t): t for r in self._tensors if (t := r()) is not None}
         if len(tensors) < len(self._tensors):  # some are dead, or are in it twice
             self._tensors = [weakref.ref(t) for t in tensors.values()]

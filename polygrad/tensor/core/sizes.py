@@ -118,15 +118,22 @@ def is_size(x: Any) -> bool:
     return isinstance(x, int) or (isinstance(x, UOp) and x.dtype is dtypes.index)
 
 
+def as_sizes(shape: Sequence[Any]) -> tuple[Any, ...]:
+    """Integers of any kind as ints, and everything else as it is."""
+    if all(s.__class__ is int for s in shape):
+        return tuple(shape)
+    return tuple(
+        [s if isinstance(s, (int, UOp)) else s.__index__() if hasattr(s, "__index__") else s for s in shape]
+    )
+
+
 def check_shape(shape: Sequence[Any], subject: str) -> Shape:
     """`shape` as a tuple of canonical sizes. Raises ShapeError, ArgumentError for an unbound Variable that
     decides whether a size is negative.
     """
     if all(s.__class__ is int and s >= 0 for s in shape):
         return tuple(shape)
-    out = tuple(
-        [s if isinstance(s, (int, UOp)) else s.__index__() if hasattr(s, "__index__") else s for s in shape]
-    )
+    out = as_sizes(shape)
     for s in out:
         if not is_size(s) or is_negative(s):
             raise ShapeError(f"{subject}: expected sizes of at least 0, got {out}")
