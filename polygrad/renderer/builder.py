@@ -211,9 +211,9 @@ class Builder(ABC):
     def end_loop(self) -> None:
         """Close the innermost open loop."""
 
-    def safepoint(self, counter: Value, interval: int) -> None:
-        """At the start of a round of the innermost open loop, whose counter is given: return from the kernel
-        if it was asked to stop. Every `interval` rounds check that, a power of 2."""
+    def safepoint(self) -> None:
+        """Return from the kernel if it was asked to stop. At the start of a round of the innermost open
+        loop."""
         raise self._missing("safepoint", "kernels of this device cannot be stopped")
 
     def _missing(self, method: str, reason: str) -> InternalError:

@@ -82,6 +82,8 @@ class _Emitter:
             self._emit_range(node)
         elif op is Ops.END:
             b.end_loop()
+            if self.safepoints.get(node.src[1], 0) > 1:
+                b.end_loop()
         elif op is Ops.DEFINE_REG:
             lanes = tiles.lanes if tiles.simd[node] else 1
             tiles.values[node] = [b.register(node.dtype, lanes) for _ in coordinates(tiles.axes[node])]
@@ -117,7 +119,37 @@ class _Emitter:
         elif node.arg.kind in (AxisKind.UPCAST, AxisKind.UNROLL):
             tiles.values[node] = [b.const(dtypes.index, i, 1) for i in range(node.src[0].arg)]
         else:
-            counter = b.loop(tiles.values[node.src[0]][0])
-            tiles.values[node] = [counter]
-            if node in self.safepoints:
-                b.safepoint(counter, self.safepoints[node])
+            tiles.values[node] = [self._open_loop(node.src[0], self.safepoints.get(node, 0))]
+
+    def _open_loop(self, size: UOp, interval: int) -> Any:
+        """Open a loop of `size` rounds, which has a safepoint every `interval` rounds, if not 0; its counter.
+
+        for i < 100:            for block < 7:
+            body          ->        return if asked to stop         for an interval of 16
+                                    for round < min(100 - 16 * block, 16):
+                                        body, with i = 16 * block + round
+        """
+        b, rounds = self.tiles.builder, self.tiles.values[size][0]
+        if interval <= 1:
+            counter = b.loop(rounds)
+            if interval:
+                b.safepoint()
+            return counter
+
+        def const(value: int) -> Any:
+            return b.const(dtypes.index, value, 1)
+
+        def alu(op: Ops, *operands: Any) -> Any:
+            return b.alu(op, dtypes.index, operands, 1)
+
+        shift, block = const(interval.bit_length() - 1), const(interval)
+        if size.is_const:
+            blocks = const(-(-size.arg // interval))
+        else:
+            blocks = alu(Ops.SHR, alu(Ops.ADD, rounds, const(interval - 1)), shift)
+        start = alu(Ops.SHL, b.loop(blocks), shift)
+        b.safepoint()
+        if not size.is_const or size.arg % interval:
+            remaining = alu(Ops.SUB, rounds, start)
+            block = alu(Ops.WHERE, alu(Ops.CMPLT, remaining, block), remaining, block)
+        return alu(Ops.ADD, start, b.loop(block))

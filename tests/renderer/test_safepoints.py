@@ -1,12 +1,13 @@
-"""Safepoints: which loops of a kernel have one, and how often; a kernel that finds it is to stop returns."""
+"""Safepoints: which loops of a kernel have one, and how often; a kernel returns there if it was asked to stop."""
 
 from __future__ import annotations
 
 import ctypes
 
+import numpy as np
 import pytest
 
-from polygrad import Tensor
+from polygrad import Tensor, Variable
 from polygrad.codegen.lower.passes import run_passes
 from polygrad.codegen.opts.tile import is_tile
 from polygrad.engine.compile import origin_of
@@ -81,6 +82,30 @@ def test_work_is_counted_in_values() -> None:
     assert safepoints(linear, one) == {}
     (interval,) = safepoints(linear, lambda node: 1 << 20).values()
     assert interval == 1
+
+
+@pytest.mark.parametrize("device", ["CPU", "CC", "WASM"])
+@pytest.mark.parametrize("size", [(1 << 18) - 1, 1 << 18, (1 << 18) + 1])
+def test_each_round_of_a_loop_with_safepoints_runs_once(device: str, size: int) -> None:
+    signs = Tensor(np.where(np.arange(size) % 7 < 2, np.float32(-1), np.float32(1)), device=device).realize()
+    with Context(NOOPT=1):
+        running = signs.cumprod(0)  # each round needs the value of the round before it
+        (linear,) = kernels(running)
+        assert min(safepoints(linear, one).values()) > 1
+        assert np.array_equal(running.numpy(), signs.numpy().cumprod())
+        assert np.array_equal((signs * 2).numpy(), signs.numpy() * 2)
+
+
+@pytest.mark.parametrize("device", ["CPU", "CC", "WASM"])
+def test_each_round_of_a_loop_whose_size_is_bound_later_runs_once(device: str) -> None:
+    x = Tensor.arange(1 << 18, device=device).realize()
+    n = Variable("n", 1, 1 << 18)
+    with Context(NOOPT=1):
+        for size in (1, 1 << 10, (1 << 17) + 5, 1 << 18):
+            total = (x[: n.bind(size)] % 7 * 2).sum()
+            assert total.item() == (np.arange(size) % 7 * 2).sum()
+            doubled = (x[: n.bind(size)] * 2).contiguous()[:size]
+            assert np.array_equal(doubled.numpy(), np.arange(size) * 2)
 
 
 @pytest.mark.parametrize("device", ["CPU", "CC", "WASM"])

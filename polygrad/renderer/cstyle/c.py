@@ -97,13 +97,12 @@ class CBuilder(CStyleBuilder):
         lines += [f"  int64_t {number} = variables[{i}];" for i, number in enumerate(numbers)]
         return "\n".join(lines), pointers, numbers
 
-    def safepoint(self, counter: Expression, interval: int) -> None:
+    def safepoint(self) -> None:
         self.need(
             STOP_SYMBOL,
             f"static const int64_t never_stops;\nconst volatile int64_t *{STOP_SYMBOL} = &never_stops;\n",
         )
-        turn = f"!({{}} & {interval - 1}) && " if interval > 1 else ""
-        self._source.statement(f"if ({turn}*{STOP_SYMBOL}) return;", [counter] if turn else [])
+        self._source.statement(f"if (*{STOP_SYMBOL}) return;", [])
 
     def special_float(self, dtype: DType, value: float) -> str:
         suffix = "f" if dtype == dtypes.float32 else ""

@@ -527,13 +527,9 @@ class LLVMBuilder(Builder):
         self._block = label
         return f"%i{n}"
 
-    def safepoint(self, counter: str, interval: int) -> None:
+    def safepoint(self) -> None:
         self._count = n = self._count + 1
-        check, proceed = f"check{n}", f"proceed{n}"
-        if interval > 1:
-            remainder = self._emit(f"and i64 {counter}, {interval - 1}")
-            is_turn = self._emit(f"icmp eq i64 {remainder}, 0")
-            self._lines += [f"  br i1 {is_turn}, label %{check}, label %{proceed}", f"{check}:"]
+        proceed = f"proceed{n}"
         flag = self._emit(f"load volatile i64, ptr @{STOP_SYMBOL}")
         proceeds = self._emit(f"icmp eq i64 {flag}, 0")
         self._lines += [

@@ -23,7 +23,7 @@ from polygrad.renderer.wasm.cast import (
     simd_bitcast,
     simd_cast,
 )
-from polygrad.renderer.wasm.function import GET, SET, FunctionWriter, Value
+from polygrad.renderer.wasm.function import SET, FunctionWriter, Value
 from polygrad.renderer.wasm.lanes import (
     VALTYPE,
     Vectors,
@@ -63,7 +63,6 @@ RELAXED_DOTS = WASM_DOTS | {_BYTES}
 _DOT = opcode("i32x4.dot_i16x8_s").code
 _DOT_OF_BYTES = opcode("i32x4.relaxed_dot_i8x16_i7x16_add_s").code
 _IF = opcode("if").code + bytes((EMPTY_BLOCK,))
-_IS_TURN = opcode("i32.and").code + opcode("i32.eqz").code + _IF
 _RETURN_IF_STOPPED = b"".join((i32_const(0), instruction("i32.load", STOP), _IF, opcode("return").code, END))
 
 
@@ -199,13 +198,8 @@ class WasmBuilder(Builder):
     def loop(self, size: Value) -> Value:
         return self.w.loop(size)
 
-    def safepoint(self, counter: Value, interval: int) -> None:
-        code = self.w.frames[-1].code
-        if interval > 1 and isinstance(counter, int):
-            code += (GET[counter], i32_const(interval - 1) + _IS_TURN)
-            code += (_RETURN_IF_STOPPED, END)
-        else:
-            code.append(_RETURN_IF_STOPPED)
+    def safepoint(self) -> None:
+        self.w.frames[-1].code.append(_RETURN_IF_STOPPED)
 
     def end_loop(self) -> None:
         self.w.end_loop()
