@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from polygrad.dtype import dtypes
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 from polygrad.uop.path_conditions import conjuncts
@@ -48,6 +49,14 @@ def equality_with(condition: UOp, r: UOp) -> UOp | None:
         if plain is r and a.dtype.is_int and r not in a.ranges:
             return a
     return None
+
+
+def is_within(position: UOp, size: UOp) -> UOp:
+    """The condition that an integer of any dtype is one of 0, 1, ..., size - 1."""
+    if position.dtype == dtypes.uint64:  # an index has not all of its values
+        return position < size.cast(dtypes.uint64)
+    index = position.cast(dtypes.index)
+    return (index < 0).logical_not() & (index < size)
 
 
 def find_positions(

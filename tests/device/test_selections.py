@@ -55,3 +55,16 @@ def test_rows_that_are_added_where_indices_say(device):
     for i, row in enumerate(at):
         expected[row] = [e + i + k for k, e in enumerate(expected[row])]
     assert gradient.tolist() == expected
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "uint32"])
+def test_no_position_is_one_of_others_whose_last_bits_it_has(device, dtype):
+    """An index of 32 bits cannot hold all integers that a loop is compared with."""
+    n, beyond = 64, (1 << 31, 1 << 32, 1 << 63)[: ["uint32", "int64", "uint64"].index(dtype) + 1]
+    at = [i + beyond[i // 3 % len(beyond)] if i % 3 == 0 else i for i in range(n)]
+    positions, loop = Tensor(at, dtype=dtype, device=device), Tensor.arange(n, device=device).cast(dtype)
+    values = Tensor([100.0 + i for i in range(n)], device=device)
+    expected = [0 if i % 3 == 0 else 100 + i for i in range(n)]
+    gathered = positions.reshape(n, 1).eq(loop).where(values, 0).sum(1)
+    scattered = positions.eq(loop.reshape(n, 1)).where(values, 0).sum(1)
+    assert gathered.tolist() == expected and scattered.tolist() == expected

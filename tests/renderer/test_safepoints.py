@@ -1,4 +1,4 @@
-"""Safepoints: which loops of a kernel have one, and how often; a kernel returns there if it was asked to stop."""
+"""Safepoints: which loops of a kernel have one, and how often; kernels that were asked to stop return."""
 
 from __future__ import annotations
 

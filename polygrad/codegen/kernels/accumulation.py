@@ -14,6 +14,7 @@ from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.errors import OptError
 from polygrad.schedule.kernel_info import rounds
+from polygrad.schedule.selection import is_within
 from polygrad.uop.args import AxisKind
 from polygrad.uop.linear import linear_terms
 from polygrad.uop.node import UOp
@@ -77,8 +78,7 @@ def substitute_positions(positions: dict[UOp, UOp]) -> tuple[UOp, dict[UOp, UOp]
     is_inside = UOp.const(dtypes.bool, True)
     replacements: dict[UOp, UOp] = {}
     for r, element in positions.items():
-        position = element.cast(dtypes.index)
-        valid = (position < 0).logical_not() & (position < r.src[0])
+        valid = is_within(element, r.src[0])
         is_inside = is_inside & valid
-        replacements[r] = valid.where(position, UOp.index(0))
+        replacements[r] = valid.where(element.cast(dtypes.index), UOp.index(0))
     return is_inside, replacements

@@ -6,7 +6,7 @@ import functools
 import itertools
 
 from polygrad.dtype import DType, dtypes
-from polygrad.schedule.selection import equality_with, factors
+from polygrad.schedule.selection import equality_with, factors, is_within
 from polygrad.uop import alu
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -51,7 +51,7 @@ def _replace_one_hot(u: UOp) -> UOp | None:
         if i is None or not size.is_const:
             continue
         position = i.cast(dtypes.index)
-        is_inside = valid = simplify((position < 0).logical_not() & (position < size))
+        is_inside = valid = simplify(is_within(i, size))
         for p in picks:
             if p is not pick:
                 valid = valid & _substitute_position(p, r, position, is_inside)
