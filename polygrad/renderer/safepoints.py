@@ -1,8 +1,9 @@
 """Safepoints, as virtual machines have them: places where a kernel checks whether it was asked to stop.
 
-A safepoint is at the start of a loop's body and is reached every so many rounds. The innermost loops that run
-for milliseconds have one, else the outermost loop, so that the hottest loops have none. A kernel that was
-asked to stop returns there, without the rest of its stores. Short kernels have no safepoints.
+A safepoint is at the start of a loop's body. The innermost loops that run for milliseconds have one, else the
+outermost loop, so that the hottest loops have none. A loop of short rounds is divided into blocks, and the
+loop over the blocks has it (`emit.py`). A kernel that was asked to stop returns there, without the rest of
+its stores. Short kernels have no safepoints.
 """
 
 from __future__ import annotations
