@@ -23,8 +23,8 @@ def test_damaged_files_are_read_or_refused(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PARSERS)
-def test_for_a_minute_damaged_files_are_read_or_refused(name: str) -> None:
-    end = time.monotonic() + 60
+def test_for_some_seconds_damaged_files_are_read_or_refused(name: str) -> None:
+    end = time.monotonic() + 20
     found = fuzz(PARSERS[name], 1 << 32, lambda n: time.monotonic() < end)
     assert found.wrong == {} and 0 < found.read < found.count
 
