@@ -1,5 +1,6 @@
-"""A training step on a WEBGPU device that is lost just before call 0, 1, 2, ... of its host: each time there has
-to be an error that says so, and the next step has to be right on a new device. Prints the number of calls."""
+"""A training step on a WEBGPU device that is lost just before call 0, 1, 2, ... of its host: each time there
+has to be an error that says so, and the next step has to be right on a new device. Prints the number of calls.
+"""
 
 from __future__ import annotations
 
