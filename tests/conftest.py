@@ -19,6 +19,7 @@ import importlib.util
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -128,6 +129,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             is_core = metafunc.module.__name__.rpartition(".")[2] in CORE
             devices += [EMULATED_DRIVER, *([WEBGPU, EMULATED_METAL] if is_core else [SLOW_WEBGPU])]
         metafunc.parametrize("device", [device.upper()] if device else devices)
+
+
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is marked `alone` in a process of its own: True, if this is not that process."""
+    if pyfuncitem.get_closest_marker("alone") is None or "POLYGRAD_TEST_ALONE" in os.environ:
+        return None
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", pyfuncitem.nodeid]
+    environment = os.environ | {"POLYGRAD_TEST_ALONE": "1"}
+    done = subprocess.run(
+        command, cwd=pyfuncitem.config.rootpath, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return True
 
 
 def pytest_collection_finish() -> None:

@@ -114,7 +114,9 @@ def parse_json(raw: bytes, file: str) -> Any:
 
     try:
         return json.loads(bytes(raw).decode("utf-8-sig"), object_pairs_hook=unique)
-    except (UnicodeDecodeError, json.JSONDecodeError) as e:
+    except ModelError:
+        raise
+    except ValueError as e:  # also of a number of thousands of digits
         raise ModelError(f"{file}: expected JSON, which this is not: {e}") from None
     except RecursionError:
         raise ModelError(f"{file}: arrays or objects too deep in one another") from None

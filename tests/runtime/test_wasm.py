@@ -109,6 +109,7 @@ def test_the_same_code_is_instantiated_once(runtime: WasmRuntime) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_a_process_may_load_more_kernels_than_wasmtime_allows_by_default(runtime: WasmRuntime) -> None:
     """A store of wasmtime's refuses the 10,001st instance, if it is not told otherwise."""
     for i in range(10_010):

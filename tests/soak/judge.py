@@ -16,6 +16,7 @@ from soak.program import NAMES, Program
 
 APART = 30  # times as far as torch's runs in single precision
 ROUGH, FINE = 2e-2, 3e-5  # of the largest number, with 16-bit floats and without
+ROUNDED = 5e-7  # of numbers near 1, of which nothing may be left
 
 
 @dataclass
@@ -60,7 +61,7 @@ def truth(p: Program, salt: int = 0) -> Truth:
     def tolerance(want: np.ndarray, got: list[np.ndarray]) -> float:
         apart = max((float(np.abs(g - want).max(initial=0)) for g in got), default=0.0)
         size = float(np.abs(want).max(initial=0))
-        return APART * apart + (ROUGH if p.rough else FINE) * size + 1e-7
+        return APART * apart + (ROUGH if p.rough else FINE) * size + ROUNDED
 
     t = Truth(exact, [tolerance(w, [r[0][i] for r in runs]) for i, w in enumerate(exact)], gradients)
     for i, g in gradients.items():

@@ -93,7 +93,7 @@ def exported(p: Program, device: str, arrays: list[np.ndarray]) -> Result:
 
 
 def _named_outputs(p: Program, inputs: list[Tensor]) -> dict[str, Tensor]:
-    outputs = {f"o{i}": o.contiguous() for i, o in enumerate(p.evaluate(inputs, OURS, ours=True))}
+    outputs = {f"o{i}": o.clone() for i, o in enumerate(p.evaluate(inputs, OURS, ours=True))}
     first, *others = outputs.values()
     first.realize(*others)
     return outputs

@@ -337,10 +337,14 @@ class CStyleBuilder(Builder):
         t = self.type(dtype, lanes)
         if op in (Ops.AND, Ops.OR, Ops.XOR, Ops.SHR):
             return self.binary(op, a, b, t)
-        if lanes == 1 and dtype.bits < 32:  # C computes in int, which the product of two uint16 overflows
-            if dtype == dtypes.uint16 and not self.wraps:
-                a = self.convert(a, self.type(dtypes.uint32, 1))
-            return self.convert(self.binary(op, a, b, self.type(dtypes.int32, 1)), t)
+        if lanes == 1 and dtype.bits < 32:  # C computes in int
+            wide = self.type(dtypes.int32, 1)
+            if not self.wraps and (dtype == dtypes.uint16 or op is Ops.SHL):
+                wide = self.type(
+                    dtypes.uint32, 1
+                )  # products may overflow, and shifted numbers are not negative
+                a = self.convert(a, wide)
+            return self.convert(self.binary(op, a, b, wide), t)
         if self.wraps or dtype.is_unsigned:
             return self.binary(op, a, b, t)
         u = self.type(dtypes.uint64 if dtype.bits == 64 else dtypes.uint32, 1)
