@@ -108,7 +108,7 @@ def test_models_that_say_nonsense_raise_nothing_but_our_errors():
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_many_models_that_say_nonsense_raise_nothing_but_our_errors():
-    assert 0 < fuzz(20_000, seed=1) < 20_000
+    assert 0 < fuzz(4_000, seed=1) < 4_000
 
 
 # --- what the fuzzer found

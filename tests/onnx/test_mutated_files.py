@@ -42,13 +42,7 @@ def test_the_memory_of_changed_files_is_bounded_by_their_size():
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_many_changed_files_raise_nothing_but_our_errors():
-    assert sum(fuzzed(200_000, seed=2).values()) == 200_000
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-def test_the_memory_of_many_changed_files_is_bounded_by_their_size():
-    assert sum(fuzzed(1_000, seed=1, measured=True).values()) == 1_000
+    assert sum(fuzzed(20_000, seed=2).values()) == 20_000
 
 
 def test_the_parser_of_the_fuzzer_keeps_a_file_as_it_is():
