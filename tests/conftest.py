@@ -36,10 +36,9 @@ import numpy as np
 import pytest
 from adapter import SLOW_WEBGPU, WEBGPU, missing
 from c_compiler import CC, SLOW_CC
-from device_suite import CORE, skip_float64
+from device_suite import CORE, cold_cache, skip_float64  # noqa: F401 - a fixture
 
 import polygrad
-from polygrad.engine.cache import DiskCache
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).parent / "golden"
@@ -204,16 +203,6 @@ def default_device(request: pytest.FixtureRequest) -> Iterator[None]:
     polygrad.Tensor.manual_seed(0)
     yield
     polygrad.Device.DEFAULT = old
-
-
-@pytest.fixture
-def cold_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """The cache on disk is empty: nothing is found that earlier runs compiled. For tests that count what is
-    compiled, or look at what it leaves in memory."""
-    monkeypatch.setenv("POLYGRAD_CACHE", str(tmp_path / "cache"))
-    DiskCache.default.cache_clear()
-    yield
-    DiskCache.default.cache_clear()
 
 
 @pytest.fixture

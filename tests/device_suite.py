@@ -3,11 +3,13 @@ plain Python and pytest only."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pytest
 
 from polygrad import dtypes
+from polygrad.engine.cache import DiskCache
 
 NO_FLOAT64 = ("WEBGPU", "METAL", "EMULATED_MSL", "EMULATED_METAL")
 # The modules that are quick on every device: elsewhere, most of the suite is left to `make test-all`.
@@ -22,3 +24,13 @@ def skip_float64(items: Iterable[pytest.Item]) -> None:
         parameters = getattr(getattr(item, "callspec", None), "params", {})
         if parameters.get("device") in NO_FLOAT64 and dtypes.float64 in parameters.values():
             item.add_marker(pytest.mark.skip(reason=f"{parameters['device']} has no float64"))
+
+
+@pytest.fixture
+def cold_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """The cache on disk is empty: nothing is found that earlier runs compiled. For tests that count what is
+    compiled, or look at what it leaves in memory."""
+    monkeypatch.setenv("POLYGRAD_CACHE", str(tmp_path / "cache"))
+    DiskCache.default.cache_clear()
+    yield
+    DiskCache.default.cache_clear()

@@ -16,8 +16,8 @@ with zipfile.ZipFile(archive) as whole:
 os.chdir("/suite")
 sys.path[:0] = ["/suite/packages", "/suite/tests"]
 
+import device_suite  # noqa: E402
 import pytest  # noqa: E402
-from device_suite import skip_float64  # noqa: E402
 
 
 class Suite:
@@ -32,7 +32,7 @@ class Suite:
             metafunc.parametrize("device", DEVICES.split(","))
 
     def pytest_collection_modifyitems(self, items):
-        skip_float64(items)
+        device_suite.skip_float64(items)
 
     def pytest_runtest_logreport(self, report):
         if report.when == "call" or report.outcome != "passed":
@@ -50,5 +50,5 @@ options = [
     "-p",
     "no:faulthandler",
 ]
-status = pytest.main([*options, "-q", *arguments], plugins=[suite])
+status = pytest.main([*options, "-q", *arguments], plugins=[suite, device_suite])
 print(json.dumps({"status": int(status), "failures": suite.failures, **suite.counts}))
