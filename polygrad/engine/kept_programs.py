@@ -37,18 +37,42 @@ def program_key(sink: UOp, n_slots: int, *how: object) -> str | None:
 def graph_bytes(sink: UOp) -> bytes | None:
     """Bytes that two graphs share exactly when they are the same, in every process; None for a graph with an
     argument that is neither data nor a UOp."""
-    position: dict[UOp, int] = {}
-    rows: list[bytes] = []
+    rows = _Rows()
+    try:
+        rows.add(sink)
+    except TypeError:
+        return None
+    return b"".join(rows.rows)
 
-    def data_of(arg: Any) -> Any:
+
+class _Rows:
+    """A row of bytes for each node of a graph, sources first."""
+
+    def __init__(self) -> None:
+        self.position: dict[UOp, int] = {}
+        self.rows: list[bytes] = []
+
+    def add(self, root: UOp) -> None:
+        position = self.position
+        for node in root.toposort():
+            if node not in position:
+                op, dtype, sources = int(node.op), str(node.dtype), tuple([position[s] for s in node.src])
+                try:
+                    row = marshal.dumps((op, dtype, sources, node.arg), _MARSHAL_VERSION)
+                except ValueError:
+                    row = marshal.dumps((op, dtype, sources, self._data_of(node.arg)), _MARSHAL_VERSION)
+                position[node] = len(position)
+                self.rows.append(row)
+
+    def _data_of(self, arg: Any) -> Any:
         """An argument as what marshal writes; an Ellipsis marks what stands for something else."""
         if isinstance(arg, UOp):  # a symbolic size, or the body of a loop
-            add(arg)
-            return (..., position[arg])
+            self.add(arg)
+            return (..., self.position[arg])
         if arg.__class__ is tuple:
-            return tuple([data_of(part) for part in arg])
+            return tuple([self._data_of(part) for part in arg])
         if isinstance(arg, tuple):
-            return (..., type(arg).__name__, *[data_of(part) for part in arg])
+            return (..., type(arg).__name__, *[self._data_of(part) for part in arg])
         if isinstance(arg, Enum):
             return (..., type(arg).__name__, arg.name)
         if arg.__class__ in _PLAIN:
@@ -56,23 +80,6 @@ def graph_bytes(sink: UOp) -> bytes | None:
         if isinstance(arg, (int, float, str)):  # a dtype, a negative zero
             return (..., type(arg).__name__, repr(arg))
         raise TypeError(arg)
-
-    def add(root: UOp) -> None:
-        for node in root.toposort():
-            if node not in position:
-                op, dtype, sources = int(node.op), str(node.dtype), tuple([position[s] for s in node.src])
-                try:
-                    row = marshal.dumps((op, dtype, sources, node.arg), _MARSHAL_VERSION)
-                except ValueError:
-                    row = marshal.dumps((op, dtype, sources, data_of(node.arg)), _MARSHAL_VERSION)
-                position[node] = len(position)
-                rows.append(row)
-
-    try:
-        add(sink)
-    except TypeError:
-        return None
-    return b"".join(rows)
 
 
 def read_program(key: str, target: Target, optimized: bool) -> Compiled | None:

@@ -95,13 +95,13 @@ def with_sizes(op: Ops, arg: Any, change: Callable[[UOp], UOp]) -> Any:
     parts = arg if isinstance(arg, tuple) else (arg,)
     if all(part.__class__ is int for part in parts):
         return arg
+    return Shear(*_with_sizes(tuple(arg), change)) if op is Ops.SHEAR else _with_sizes(arg, change)
 
-    def apply(size: Any) -> Any:
-        if isinstance(size, tuple):
-            return tuple([apply(s) for s in size])
-        return change(size) if isinstance(size, UOp) else size
 
-    return Shear(*apply(tuple(arg))) if op is Ops.SHEAR else apply(arg)
+def _with_sizes(size: Any, change: Callable[[UOp], UOp]) -> Any:
+    if isinstance(size, tuple):
+        return tuple([_with_sizes(s, change) for s in size])
+    return change(size) if isinstance(size, UOp) else size
 
 
 def _body_with_sizes(body: UOp, change: Callable[[UOp], UOp]) -> UOp:

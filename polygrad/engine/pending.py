@@ -107,17 +107,7 @@ class PendingGraph:
         """The key with its Variables unbound, and their values. Raises ArgumentError when a Variable is bound
         to two values."""
         bindings = Bindings()
-
-        def unbind(part: Any) -> Any:
-            if part.__class__ is UOp:
-                return bindings.unbind(part)
-            if part.__class__ is For:
-                return with_sizes(Ops.FOR, part, bindings.unbind)
-            if not isinstance(part, tuple) or _WITHOUT_VARIABLES.issuperset(map(type, part)):
-                return part
-            return tuple([unbind(p) for p in part])
-
-        return tuple([unbind(part) for part in self.key]), bindings.variables
+        return tuple([_unbind(part, bindings) for part in self.key]), bindings.variables
 
     def _record(self, node: UOp) -> tuple[Any, ...]:
         """The key of a node that also goes into one of the lists."""
@@ -151,3 +141,14 @@ class PendingGraph:
             self.buffers.append(node)
             self.devices.add(node.arg.device)
         return slot
+
+
+def _unbind(part: Any, bindings: Bindings) -> Any:
+    """A part of a key with its Variables unbound."""
+    if part.__class__ is UOp:
+        return bindings.unbind(part)
+    if part.__class__ is For:
+        return with_sizes(Ops.FOR, part, bindings.unbind)
+    if not isinstance(part, tuple) or _WITHOUT_VARIABLES.issuperset(map(type, part)):
+        return part
+    return tuple([_unbind(p, bindings) for p in part])

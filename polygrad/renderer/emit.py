@@ -52,6 +52,7 @@ class _Emitter:
         for node in self.linear:
             self._emit(node)
             self.tiles.splat(node)  # outside of the loops that follow
+        self.tiles.makers.clear()  # they refer to the tiles: a cycle
         return self.tiles.builder.finish()
 
     def _begin(self) -> None:

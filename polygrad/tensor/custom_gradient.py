@@ -101,17 +101,18 @@ def _times_one(x: UOp, one: UOp) -> UOp:
     return UOp(Ops.MUL, x.dtype, (x, factor))
 
 
+def _is_stored(n: UOp) -> bool:
+    if n.op is Ops.RESHAPE:
+        return n.value is not None or _is_stored(n.src[0])
+    return n.value is not None or not n.src or n.op is Ops.AFTER
+
+
 def _inputs_of(root: UOp, cuts: list[UOp]) -> list[UOp]:
     """The leaves and the stored float values that a node depends on other than through `cuts`. Memory that
     was written to counts as stored: a write is not repeated with other values."""
 
-    def is_stored(n: UOp) -> bool:
-        if n.op is Ops.RESHAPE:
-            return n.value is not None or is_stored(n.src[0])
-        return n.value is not None or not n.src or n.op is Ops.AFTER
-
     def is_input(n: UOp) -> bool:
-        return is_leaf(n) or (carries_gradient(n) and is_stored(n) and n.op is not Ops.CONST)
+        return is_leaf(n) or (carries_gradient(n) and _is_stored(n) and n.op is not Ops.CONST)
 
-    nodes = root.toposort(lambda n: n not in cuts and carries_gradient(n) and not is_stored(n))
+    nodes = root.toposort(lambda n: n not in cuts and carries_gradient(n) and not _is_stored(n))
     return [n for n in nodes if n not in cuts and is_input(n)]
