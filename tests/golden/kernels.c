@@ -532,18 +532,23 @@ void threads_0(char **buffers, int64_t *variables) {
   int64_t p0 = var_part << 12;
   int64_t x0 = floor_divide_index(p0, var_parts);
   int64_t p1 = x0 << 5;
-  for (int64_t i0 = 0; i0 < floor_divide_index(p0 + 4096, var_parts) - x0; i0++) {
-    if (!(i0 & 511) && *polygrad_stop) return;
-    int64_t p2 = p1 + (i0 << 5);
-    float32x8 x1 = load_float32x8(data1 + p2 + 8);
-    float32x8 x2 = load_float32x8(data1 + p2 + 16);
-    float32x8 x3 = load_float32x8(data1 + p2 + 24);
-    float32x8 x4 = load_float32x8(data2 + p2 + 8);
-    float32x8 x5 = load_float32x8(data2 + p2 + 16);
-    float32x8 x6 = load_float32x8(data2 + p2 + 24);
-    store_float32x8(data0 + p2, load_float32x8(data1 + p2) + load_float32x8(data2 + p2));
-    store_float32x8(data0 + p2 + 8, x1 + x4);
-    store_float32x8(data0 + p2 + 16, x2 + x5);
-    store_float32x8(data0 + p2 + 24, x3 + x6);
+  int64_t p2 = floor_divide_index(p0 + 4096, var_parts) - x0;
+  for (int64_t i0 = 0; i0 < (p2 + 511) >> 9; i0++) {
+    int64_t p3 = i0 << 9;
+    if (*polygrad_stop) return;
+    int64_t p4 = p2 - p3;
+    for (int64_t i1 = 0; i1 < (p4 < 512 ? p4 : 512); i1++) {
+      int64_t p5 = p1 + ((p3 + i1) << 5);
+      float32x8 x1 = load_float32x8(data1 + p5 + 8);
+      float32x8 x2 = load_float32x8(data1 + p5 + 16);
+      float32x8 x3 = load_float32x8(data1 + p5 + 24);
+      float32x8 x4 = load_float32x8(data2 + p5 + 8);
+      float32x8 x5 = load_float32x8(data2 + p5 + 16);
+      float32x8 x6 = load_float32x8(data2 + p5 + 24);
+      store_float32x8(data0 + p5, load_float32x8(data1 + p5) + load_float32x8(data2 + p5));
+      store_float32x8(data0 + p5 + 8, x1 + x4);
+      store_float32x8(data0 + p5 + 16, x2 + x5);
+      store_float32x8(data0 + p5 + 24, x3 + x6);
+    }
   }
 }
