@@ -95,13 +95,14 @@ def with_sizes(op: Ops, arg: Any, change: Callable[[UOp], UOp]) -> Any:
     parts = arg if isinstance(arg, tuple) else (arg,)
     if all(part.__class__ is int for part in parts):
         return arg
-    return Shear(*_with_sizes(tuple(arg), change)) if op is Ops.SHEAR else _with_sizes(arg, change)
+    return Shear(*_change_each(tuple(arg), change)) if op is Ops.SHEAR else _change_each(arg, change)
 
 
-def _with_sizes(size: Any, change: Callable[[UOp], UOp]) -> Any:
-    if isinstance(size, tuple):
-        return tuple([_with_sizes(s, change) for s in size])
-    return change(size) if isinstance(size, UOp) else size
+def _change_each(sizes: Any, change: Callable[[UOp], UOp]) -> Any:
+    """A size, or a tuple of sizes and of such tuples, with `change` applied to each that is symbolic."""
+    if isinstance(sizes, tuple):
+        return tuple([_change_each(s, change) for s in sizes])
+    return change(sizes) if isinstance(sizes, UOp) else sizes
 
 
 def _body_with_sizes(body: UOp, change: Callable[[UOp], UOp]) -> UOp:

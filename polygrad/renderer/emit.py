@@ -52,7 +52,7 @@ class _Emitter:
         for node in self.linear:
             self._emit(node)
             self.tiles.splat(node)  # outside of the loops that follow
-        self.tiles.makers.clear()  # they refer to the tiles: a cycle
+        self.tiles.makers.clear()  # they refer to the tiles, which would wait for Python's collector
         return self.tiles.builder.finish()
 
     def _begin(self) -> None:

@@ -53,7 +53,7 @@ def equality_with(condition: UOp, r: UOp) -> UOp | None:
 
 def is_within(position: UOp, size: UOp) -> UOp:
     """The condition that an integer of any dtype is one of 0, 1, ..., size - 1."""
-    if position.dtype == dtypes.uint64:  # an index has not all of its values
+    if position.dtype == dtypes.uint64:  # an index cannot hold all of its values
         return position < size.cast(dtypes.uint64)
     index = position.cast(dtypes.index)
     return (index < 0).logical_not() & (index < size)

@@ -102,6 +102,7 @@ def _times_one(x: UOp, one: UOp) -> UOp:
 
 
 def _is_stored(n: UOp) -> bool:
+    """Whether a value is in memory, or a reshape of one that is."""
     if n.op is Ops.RESHAPE:
         return n.value is not None or _is_stored(n.src[0])
     return n.value is not None or not n.src or n.op is Ops.AFTER

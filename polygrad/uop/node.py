@@ -499,11 +499,9 @@ class UOp:
         return UOp(Ops.SCAN_AXIS, self.dtype, src, Reduction(op, (axis,)))
 
     def contiguous(self) -> UOp:
-        """This value in a buffer of its own, which has its elements in order."""
-        node = self
-        while node.op is Ops.RESHAPE:
-            node = node.src[0]
-        return self if node.op in (Ops.CONTIGUOUS, Ops.BUFFER, Ops.AFTER) else self.clone()
+        """This value in a buffer of its own."""
+        stored = self.op in (Ops.CONTIGUOUS, Ops.BUFFER, Ops.AFTER)
+        return self if stored else self.clone()
 
     def clone(self) -> UOp:
         """This value in memory of its own, even if it is stored already."""

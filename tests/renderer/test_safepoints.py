@@ -101,6 +101,8 @@ def test_each_round_of_a_loop_whose_size_is_bound_later_runs_once(device: str) -
     x = Tensor.arange(1 << 18, device=device).realize()
     n = Variable("n", 1, 1 << 18)
     with Context(NOOPT=1):
+        (linear,) = kernels(x[: n.bind(1)] * 2)
+        assert min(safepoints(linear, one).values()) > 1
         for size in (1, 1 << 10, (1 << 17) + 5, 1 << 18):
             total = (x[: n.bind(size)] % 7 * 2).sum()
             assert total.item() == (np.arange(size) % 7 * 2).sum()

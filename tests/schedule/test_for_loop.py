@@ -38,6 +38,15 @@ def unrolled(step, trips, *values):
     return values
 
 
+def test_a_value_and_its_reshape_have_memory_of_their_own(device):
+    x, y = (Tensor(a, device=device).realize() for a in (X[0], Y[0].reshape(9)))
+    a = placeholder(0, (3, 3), x.dtype)
+    value = (a + a).contiguous()
+    first, second = (x._with(n) for n in for_loop(3, [value, value.reshape((9,))], [x.uop, y.uop]))
+    assert np.array_equal(first.numpy(), 8 * X[0])
+    assert np.array_equal(second.numpy(), 8 * X[0].reshape(9))
+
+
 @pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("trips", [1, 4])
 def test_trips_are_the_steps_one_by_one(name, trips, device):

@@ -16,7 +16,9 @@ from soak.program import NAMES, Program
 
 APART = 30  # times as far as torch's runs in single precision
 ROUGH, FINE = 2e-2, 3e-5  # of the largest number, with 16-bit floats and without
-ROUNDED = 5e-7  # of numbers near 1, of which nothing may be left
+# What two roundings of a loss's weights, which are below 2, may leave of a gradient that is 0: that of a
+# logarithm is multiplied and divided by log(2).
+TWO_ROUNDINGS = 2.0**-22
 
 
 @dataclass
@@ -61,9 +63,9 @@ def truth(p: Program, salt: int = 0) -> Truth:
     def tolerance(want: np.ndarray, got: list[np.ndarray]) -> float:
         apart = max((float(np.abs(g - want).max(initial=0)) for g in got), default=0.0)
         size = float(np.abs(want).max(initial=0))
-        return APART * apart + (ROUGH if p.rough else FINE) * size + ROUNDED
+        return APART * apart + (ROUGH if p.rough else FINE) * size + 1e-7
 
     t = Truth(exact, [tolerance(w, [r[0][i] for r in runs]) for i, w in enumerate(exact)], gradients)
     for i, g in gradients.items():
-        t.gradient_tolerances[i] = tolerance(g, [r[1][i] for r in runs if i in r[1]])
+        t.gradient_tolerances[i] = tolerance(g, [r[1][i] for r in runs if i in r[1]]) + TWO_ROUNDINGS
     return t

@@ -34,7 +34,6 @@ CALLS: list[tuple[str, type[PolygradError], str]] = [
     ("x @ None", DTypeError, "got None"),
     ("x.reshape(-1.0)", ShapeError, r"reshape: expected sizes of at least 0, got \(-1.0,\)"),
     ("x.expand(-1.0, 3)", ShapeError, r"expand: expected sizes of at least 0, got \(-1.0, 3\)"),
-    ("nn.Linear(4, 3)(x)", ShapeError, r"weight of 3 columns for the input's shape \(2, 3\), got \(3, 4\)"),
     ("nn.Linear(4, 3)(x.sum())", ShapeError, r"an input with at least 1 axis, got shape \(\)"),
     ("x.affine_grid((2, 1, 3, 4))", ShapeError, r"expected maps \(n, d, d \+ 1\) for a size"),
     ("Tensor.ones(2, 1, 2).affine_grid((2, 1, 3.0))", ShapeError, r"got \(2, 1, 2\) and \(2, 1, 3.0\)"),

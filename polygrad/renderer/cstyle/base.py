@@ -339,10 +339,9 @@ class CStyleBuilder(Builder):
             return self.binary(op, a, b, t)
         if lanes == 1 and dtype.bits < 32:  # C computes in int
             wide = self.type(dtypes.int32, 1)
+            # An int overflows with the product of two uint16, and a negative one has no left shift.
             if not self.wraps and (dtype == dtypes.uint16 or op is Ops.SHL):
-                wide = self.type(
-                    dtypes.uint32, 1
-                )  # products may overflow, and shifted numbers are not negative
+                wide = self.type(dtypes.uint32, 1)
                 a = self.convert(a, wide)
             return self.convert(self.binary(op, a, b, wide), t)
         if self.wraps or dtype.is_unsigned:
