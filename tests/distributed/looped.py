@@ -67,6 +67,7 @@ def train(
                 mark.touch()
                 os.kill(os.getpid(), signal.SIGKILL)
             if saved.step + 1 == full and rank == 1:
+                saved._writer.wait()  # the checkpoint before is whole
                 fill_disk()
             saved.advance()
             if saved.step == until:
