@@ -38,17 +38,6 @@ def conv_input_gradient(x: Any, weight: Any, incoming: Any, **settings: int) -> 
     return conv(x, weight, **settings).gradient(x, gradient=incoming)[0]
 
 
-def batch_norm(x: Any, weight: Any, bias: Any) -> Any:
-    mean = x.mean((0, 2, 3))
-    var = (x - mean.reshape(1, -1, 1, 1)).square().mean((0, 2, 3))
-    return x.batchnorm(weight, bias, mean, (var + EPSILON).rsqrt())
-
-
-def group_norm(x: Any, weight: Any, bias: Any, groups: int) -> Any:
-    y = x.reshape(x.shape[0], groups, -1).layernorm(eps=EPSILON).reshape(x.shape)
-    return y * weight.reshape(1, -1, 1, 1) + bias.reshape(1, -1, 1, 1)
-
-
 def rms_norm(x: Any, weight: Any) -> Any:
     return x * (x.square().mean(-1, keepdim=True) + EPSILON).rsqrt() * weight
 
@@ -91,9 +80,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "topk": lambda x, k: x.topk(k)[0],
     "softmax": lambda x, axis: x.softmax(axis),
     "log_softmax": lambda x, axis: x.log_softmax(axis),
-    "batch_norm": batch_norm,
     "layer_norm": lambda x, w, b: x.layernorm(eps=EPSILON) * w + b,
-    "group_norm": group_norm,
     "rms_norm": rms_norm,
     "permute": lambda x, order: x.permute(order).contiguous(),
     "cat": lambda *xs, axis: xs[0].cat(*xs[1:], dim=axis),
@@ -130,9 +117,25 @@ SELECTIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def creations(lib: Any) -> dict[str, Callable[..., Any]]:
-    """The operations that take no array."""
-    return {"rand": lambda shape: lib.Tensor.rand(*shape), "randn": lambda shape: lib.Tensor.randn(*shape)}
+def of_library(lib: Any) -> dict[str, Callable[..., Any]]:
+    """The operations that are no methods of their operands."""
+
+    def layer(of: Any, x: Any, weight: Any, bias: Any) -> Any:
+        of.weight, of.bias = weight, bias
+        return of(x)
+
+    def batch_norm(x: Any, weight: Any, bias: Any) -> Any:
+        return layer(lib.nn.BatchNorm(x.shape[1], EPSILON, track_running_stats=False), x, weight, bias)
+
+    def group_norm(x: Any, weight: Any, bias: Any, groups: int) -> Any:
+        return layer(lib.nn.GroupNorm(groups, x.shape[1], EPSILON), x, weight, bias)
+
+    return {
+        "rand": lambda shape: lib.Tensor.rand(*shape),
+        "randn": lambda shape: lib.Tensor.randn(*shape),
+        "batch_norm": batch_norm,
+        "group_norm": group_norm,
+    }
 
 
 def operand(lib: Any, uniform: Callable[[int, int], Any], seed: int, spec: Any) -> Any:

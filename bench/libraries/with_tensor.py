@@ -214,7 +214,7 @@ class Maker:
     ) -> Program:
         """A row of the breadth suite."""
         inputs = [self.operand(i + 1, x) for i, x in enumerate(operands)]
-        function = (ops_tensor.OPERATIONS | ops_tensor.creations(self.lib))[op]
+        function = (ops_tensor.OPERATIONS | ops_tensor.of_library(self.lib))[op]
         seen = moments if check == "moments" else numbers
         if not gradients:
             return self.forward(lambda *inputs: function(*inputs, **attributes), *inputs, seen=seen)

@@ -28,6 +28,9 @@ class SyncBatchNorm(BatchNorm):
         joint = means.mean(0)
         return joint, (variances + (means - joint).square()).mean(0), n * size
 
+    def _normalize(self, x: Tensor, mean: Tensor, inverse_std: Tensor) -> Tensor:
+        return x.batchnorm(self.weight, self.bias, mean, inverse_std)
+
 
 def sync_batch_norm(model: Any) -> Any:
     """Make each `nn.BatchNorm` in `model` a SyncBatchNorm, in place, with its parameters; returns `model`."""

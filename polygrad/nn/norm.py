@@ -42,28 +42,36 @@ class BatchNorm(Layer):
 
     def __call__(self, x: Tensor) -> Tensor:
         wide = x.cast(sum_dtype(x.dtype))
-        mean, var = self._statistics(wide)
-        out = wide.batchnorm(self.weight, self.bias, mean, (var + self.eps).rsqrt())
+        if self.track_running_stats and not Tensor.training:
+            mean, var = self.running_mean.detach(), self.running_var.detach()
+            out = wide.batchnorm(self.weight, self.bias, mean, (var + self.eps).rsqrt())
+        else:
+            mean, var, n = self._moments(wide)
+            if self.track_running_stats and Tensor.training:
+                self._update_statistics(mean, var, n)
+            out = self._normalize(wide, mean, (var + self.eps).rsqrt())
         return out.cast(x.dtype if self.weight is None else promote(x.dtype, self.weight.dtype))
 
-    def _statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        if self.track_running_stats and not Tensor.training:
-            return self.running_mean.detach(), self.running_var.detach()
-        mean, var, n = self._moments(x)
-        if self.track_running_stats and Tensor.training:
-            keep, new = 1 - self.momentum, self.momentum
-            with Tensor.no_grad():
-                self.running_mean.assign(self.running_mean * keep + mean * new)
-                self.running_var.assign(self.running_var * keep + var * (new * n / max(n - 1, 1)))
-                self.num_batches_tracked.assign(self.num_batches_tracked + 1)
-        return mean, var
+    def _update_statistics(self, mean: Tensor, var: Tensor, n: int) -> None:
+        """The running statistics after a batch with `n` elements of each channel."""
+        keep, new = 1 - self.momentum, self.momentum
+        with Tensor.no_grad():
+            self.running_mean.assign(self.running_mean * keep + mean * new)
+            self.running_var.assign(self.running_var * keep + var * (new * n / max(n - 1, 1)))
+            self.num_batches_tracked.assign(self.num_batches_tracked + 1)
+
+    def _normalize(self, x: Tensor, mean: Tensor, inverse_std: Tensor) -> Tensor:
+        """`x` normalised by its own statistics, with weight and bias."""
+        axes = tuple([i for i in range(x.ndim) if i != 1])
+        vectors = [mean, inverse_std, *_affine(self)]
+        mean, inverse_std, *affine = [_column(t, x.ndim) for t in vectors]
+        return x._standardize(mean, inverse_std, axes, *affine)
 
     def _moments(self, x: Tensor) -> tuple[Tensor, Tensor, int]:
         """The mean and the biased variance of each channel, and of how many elements."""
         axes = [i for i in range(x.ndim) if i != 1]
-        column = [1, x.shape[1], *[1] * (x.ndim - 2)]
         mean = x.mean(axes)
-        return mean, (x - mean.reshape(column)).square().mean(axes), x.numel() // x.shape[1]
+        return mean, (x - _column(mean, x.ndim)).square().mean(axes), x.numel() // x.shape[1]
 
 
 BatchNorm2d = BatchNorm3d = BatchNorm
@@ -180,11 +188,12 @@ class GroupNorm(Layer):
             raise ShapeError(
                 f"{type(self).__name__}: expected shape (n, {self.num_channels}, ...), got {x.shape}"
             )
-        out = x.reshape(x.shape[0], self.num_groups, -1).layernorm(-1, self.eps).reshape(x.shape)
-        if self.weight is None or self.bias is None:
-            return out
-        column = [1, -1, *[1] * (x.ndim - 2)]
-        return out * self.weight.reshape(column) + self.bias.reshape(column)
+        groups = x._in_accumulation_dtype().reshape(x.shape[0], self.num_groups, -1)
+        affine = [t.reshape(1, self.num_groups, -1, 1) for t in _affine(self)]
+        if affine:
+            groups = groups.reshape(x.shape[0], self.num_groups, affine[0].shape[2], -1)
+        out = groups._layernorm(tuple(range(2, groups.ndim)), self.eps, *affine).reshape(x.shape)
+        return out.cast(x.dtype if self.weight is None else promote(x.dtype, self.weight.dtype))
 
 
 class InstanceNorm(GroupNorm):
@@ -202,6 +211,16 @@ class InstanceNorm(GroupNorm):
         dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(num_features, num_features, eps, affine, dtype)
+
+
+def _affine(layer: BatchNorm | GroupNorm) -> list[Tensor]:
+    """The weight and the bias of a layer that has them."""
+    return [] if layer.weight is None or layer.bias is None else [layer.weight, layer.bias]
+
+
+def _column(x: Tensor, ndim: int) -> Tensor:
+    """A vector of channels, shaped to broadcast along axis 1 of `ndim`."""
+    return x.reshape(1, -1, *[1] * (ndim - 2))
 
 
 def _need_last(name: str, x: Tensor, shape: tuple[int, ...]) -> None:

@@ -44,9 +44,46 @@ class NormalizationMixin(LinalgMixin, RandomMixin, ActivationsMixin):
         >>> Tensor([1.0, 3.0]).layernorm(eps=0.0).tolist()
         [-1.0, 1.0]
         """
-        x = self._in_accumulation_dtype()
-        centred = x - x._mean(axis, keepdim=True)
-        return self._in_result_dtype(centred * (centred.square()._mean(axis, keepdim=True) + eps).rsqrt())
+        return self._in_result_dtype(self._in_accumulation_dtype()._layernorm(axis, eps))
+
+    def _layernorm(self, axis: int | tuple[int, ...], eps: float, *affine: Self) -> Self:
+        """`layernorm`; of `affine`, a weight and a bias that broadcast to self: times weight, plus bias."""
+        mean = self._mean(axis, keepdim=True)
+        inverse_std = ((self - mean).square()._mean(axis, keepdim=True) + eps).rsqrt()
+        return self._standardize(mean, inverse_std, axis, *affine)
+
+    def _standardize(self, mean: Self, inverse_std: Self, axis: int | tuple[int, ...], *affine: Self) -> Self:
+        """(self - mean) * inverse_std, where these are self's along `axis`, of size 1 there. Of `affine`, a
+        weight and a bias that broadcast to self: times weight, plus bias.
+
+        All gradients are made of two sums, of the incoming gradient g and of g * (self - mean), over the axes
+        that statistics, weight and bias share.
+        """
+        axes = self._axes(axis)
+        out = (self - mean) * (inverse_std * affine[0] if affine else inverse_std)
+        out = out + affine[1] if affine else out
+
+        def backward(g: Self, _: Self, x: Self, mean: Self, inverse_std: Self, *affine: Self) -> list[Any]:
+            centred = x - mean
+            shared = [a for a in axes if not affine or affine[0].shape[a] == 1]
+            sums, products = [t.sum(shared, keepdim=True) for t in (g, g * centred)]
+            of_affine: list[Self] = []
+            if affine:
+                weight = affine[0]
+                others = [a for a, size in enumerate(weight.shape) if size == 1]
+                of_affine = [t.sum(others, keepdim=True) for t in (products * inverse_std, sums)]
+                g, sums, products = [t * weight for t in (g, sums, products)]
+            shift, slope = [
+                t.sum(axes, keepdim=True)._divide_by_count(x._count(axes)) for t in (sums, products)
+            ]
+            return [
+                (g - shift - centred * (slope * inverse_std.square())) * inverse_std,
+                None,
+                None,
+                *of_affine,
+            ]
+
+        return out._with_backward([self, mean, inverse_std, *affine], backward)
 
     def batchnorm(
         self,

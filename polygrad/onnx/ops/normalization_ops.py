@@ -83,9 +83,8 @@ def batch_normalization_1(
 def _standardize(x: Tensor, axes: tuple[int, ...], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
     """x with mean 0 and variance 1, the mean, and one over the deviation."""
     mean = x.mean(axes, keepdim=True)
-    centred = x - mean
-    inverse = (centred.square().mean(axes, keepdim=True) + epsilon).rsqrt()
-    return centred * inverse, mean, inverse
+    inverse = ((x - mean).square().mean(axes, keepdim=True) + epsilon).rsqrt()
+    return x.layernorm(axes, epsilon), mean, inverse
 
 
 @op("InstanceNormalization", 1, 6, 22)
