@@ -234,7 +234,7 @@ def _program(
     buffers: dict[Hashable, BufferSpec] = {slot: BufferSpec(0, "uint8", "input") for slot in range(n_slots)}
     for node, slot in slots.items():
         buffers[slot] = BufferSpec(node.arg.size, node.dtype.name, "input")
-    written = {call.args[0] for call in schedule.calls}
+    written = {node for call in schedule.calls for node in call.written}
     for root in schedule.roots:
         if root in written or root not in slots:
             buffers[key(root)] = _spec(root, "state" if root in slots else "output")

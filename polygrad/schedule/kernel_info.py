@@ -39,6 +39,14 @@ def key_of(node: UOp) -> UOp | None:
     return node.src[3] if node.op is Ops.SCAN and node.arg is not Ops.MULACC and len(node.src) > 3 else None
 
 
+def memory_of(index: UOp) -> UOp:
+    """What an INDEX points into."""
+    memory = index.src[0]
+    while memory.op is Ops.AFTER:
+        memory = memory.src[0]
+    return memory
+
+
 class Access:
     """A LOAD from memory, or a STORE to it.
 
@@ -49,7 +57,7 @@ class Access:
     def __init__(self, node: UOp) -> None:
         index = node.src[0]
         self.node = node
-        self.memory = index.src[0]
+        self.memory = memory_of(index)
         self.condition = index.src[2] if len(index.src) > 2 else None
         self.ranges = node.ranges if node.op is Ops.LOAD else index.ranges
         self.itemsize = index.dtype.itemsize
@@ -196,6 +204,15 @@ class NestInfo:
         """What is stored."""
         return self.store.src[1]
 
+    @property
+    def kept(self) -> tuple[UOp, ...]:
+        """The STOREs of further results, in outer loops.
+
+        STORE(INDEX(AFTER(PARAM 0, STORE(PARAM 1 [r0], m)), r0*n + r1), x - m)  ->  STORE(PARAM 1 [r0], m)
+        """
+        pointer = self.store.src[0].src[0]
+        return pointer.src[1:] if pointer.op is Ops.AFTER else ()
+
     @cached_property
     def write(self) -> Access:
         return Access(self.store)
@@ -227,8 +244,8 @@ class NestInfo:
     def is_in_place(self) -> bool:
         """Whether it reads memory that it writes. Each element is then written once, after it was read."""
         order = self.node.toposort()
-        written = {n.src[0].src[0] for n in order if n.op is Ops.STORE}
-        return any(n.op is Ops.LOAD and n.src[0].src[0] in written for n in order)
+        written = {memory_of(n.src[0]) for n in order if n.op is Ops.STORE}
+        return any(n.op is Ops.LOAD and memory_of(n.src[0]) in written for n in order)
 
     def products(self, min_side: int) -> Iterator[Product]:
         """Its only sum as a product, for each pair of loops that are its rows and columns, of `min_side`
@@ -262,8 +279,11 @@ class KernelInfo:
 
     @property
     def only_nest(self) -> NestInfo | None:
-        """Its nest, if it has exactly one and passes may change it, because no Opts were given by hand."""
-        return self.nests[0] if len(self.nests) == 1 and not self.has_own_opts else None
+        """Its nest, if it has exactly one and passes may change it: it has one result, and no Opts were given
+        by hand."""
+        if len(self.nests) != 1 or self.has_own_opts or self.nests[0].kept:
+            return None
+        return self.nests[0]
 
     @cached_property
     def ranges(self) -> tuple[UOp, ...]:

@@ -23,15 +23,25 @@ from polygrad.uop.shapes import sint_max
 
 @dataclass(frozen=True, slots=True)
 class KernelCall:
-    """A kernel and the nodes that its PARAMs stand for: the stored node (or the BUFFER written), then the
-    nodes that it reads. `offsets`: the byte at which each PARAM begins in its node's memory; empty: all at
-    0. `places`: the lines of the program that it comes from, while they are recorded; that of its result
-    first."""
+    """A kernel and the nodes that its PARAMs stand for: first the `results` nodes that it stores (or BUFFERs
+    that it writes), then those that it reads. `offsets`: the byte at which each PARAM begins in its node's
+    memory; empty: all at 0. `places`: the lines of the program that it comes from, while they are recorded;
+    that of its first result first."""
 
     ast: UOp
     args: tuple[UOp, ...]
     offsets: tuple[int, ...] = ()
     places: tuple[Place, ...] = field(default=(), compare=False)
+    results: int = 1
+
+    @property
+    def written(self) -> tuple[UOp, ...]:
+        return self.args[: self.results]
+
+    @property
+    def read(self) -> tuple[UOp, ...]:
+        """What it reads, apart from memory that it also writes."""
+        return self.args[self.results :]
 
 
 def join_places(reader: KernelCall, producer: KernelCall) -> tuple[Place, ...]:

@@ -85,7 +85,8 @@ def test_fewer_rounds_than_threads_stay_apart():
 @pytest.mark.parametrize("width, rows", [(768, 2), (1024, 2), (2048, 1), (3000, 1)])
 def test_rows_that_share_no_operand_are_few_at_a_time(width, rows):
     x = empty(1 << 10, width).requires_grad_()
-    x.layernorm().backward(empty(1 << 10, width))
+    centred = x - x.mean(1, keepdim=True)
+    (centred * centred.square().mean(1, keepdim=True).rsqrt()).backward(empty(1 << 10, width))
     found = [stages(call) for call in arranged(x.grad, target=TARGET)]
     assert [sizes for sizes in found if sizes] == [[rows * width]]
 

@@ -44,6 +44,12 @@ def written(rows: int) -> Tensor:
     return x
 
 
+def centred(x: Tensor) -> Tensor:
+    """The rows without their means, and the means, in one sum."""
+    mean = x.mean(1, keepdim=True)
+    return (x - mean).contiguous().sum(0) + mean.sum()
+
+
 # Of each pass: a target, a graph that it changes, and one like it that it does not.
 CASES: dict[str, tuple[Target, Graph, Graph]] = {
     "store-fp8-as-bits": (CPU, lambda: of("fp8e4m3", 64).float() + 1, lambda: of("float16", 64).float() + 1),
@@ -89,6 +95,7 @@ CASES: dict[str, tuple[Target, Graph, Graph]] = {
         lambda: data(1, 512) @ (of("int8", 64, 16, 32) * data(64, 16, 1)).reshape(64, 512).T,
         lambda: data(1, 512) @ (of("int8", 64, 128, 4) * data(64, 128, 1)).reshape(64, 512).T,
     ),
+    "multi-output": (CPU, lambda: centred(data(64, 512)), lambda: centred(data(2, 512))),
     "narrow-storage": (
         CUDA,
         lambda: two_layers(),

@@ -11,6 +11,7 @@ from polygrad.codegen.kernels.index_put import index_put
 from polygrad.codegen.kernels.interchange import interchange
 from polygrad.codegen.kernels.kernel_opt import Calls, KernelContext, KernelOpt, Kind
 from polygrad.codegen.kernels.keyed_scan import keyed_scan
+from polygrad.codegen.kernels.multi_output import multi_output
 from polygrad.codegen.kernels.narrow_storage import narrow_storage
 from polygrad.codegen.kernels.partition import partition
 from polygrad.codegen.kernels.polyphase import polyphase
@@ -42,11 +43,13 @@ _DIVIDE: dict[Kind, _Divide] = {
 }
 _REWRITE: dict[Kind, Callable[[Calls, KernelOpt, KernelContext], Calls]] = {  # opts about several kernels
     Kind.FUSE: fuse,
+    Kind.MULTI_OUTPUT: multi_output,
     Kind.COMPUTE_AT: compute_at,
     Kind.NARROW_STORAGE: narrow_storage,
 }
 _ARITY = {  # the counts of kernels, axes and numbers
     Kind.FUSE: ("2", "0 to 1", "0 to 1"),
+    Kind.MULTI_OUTPUT: ("2", "0 to 1", "0 to 1"),
     Kind.COMPUTE_AT: ("2", "0 to 1", "0 to 1"),
     Kind.KEYED_SCAN: ("1", "0", "0"),
     Kind.INDEX_PUT: ("1", "0", "0"),
@@ -85,6 +88,8 @@ def _apply(calls: Calls, opt: KernelOpt, context: KernelContext) -> Calls:
         return _REWRITE[opt.kind](calls, opt, context)
     (k,) = opt.kernels
     call = calls[k]
+    if call.results > 1:
+        raise OptError(f"expected a kernel with one result, got one with {call.results}")
     key = call.ast, len(call.args), opt._replace(kernels=())
     if key not in context.made:
         context.made[key] = _DIVIDE[opt.kind](call.ast, len(call.args), opt, context)

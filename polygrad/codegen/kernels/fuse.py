@@ -13,7 +13,8 @@ all groups of a group normalisation) is split into blocks first, one for each re
 Positions that keyed_scan.py computes move into the kernel that writes at them, if both go through the same
 loops in the same order.
 
-compute_at.py also moves a kernel into its only reader, for other reasons.
+compute_at.py also moves a kernel into its only reader, for other reasons; multi_output.py moves reductions
+that others read, too.
 """
 
 from __future__ import annotations
@@ -47,26 +48,28 @@ from polygrad.uop.ops import Ops
 _ProposePair = Callable[[KernelCall, KernelCall, KernelContext], Proposal | None]
 
 
-def each_pair(propose: _ProposePair) -> Decide:
-    """Proposals for each producer with one reader, and that reader, beginning with the last producer."""
-    return lambda calls, context: _propose_for_pairs(calls, context, propose)
+def each_pair(propose: _ProposePair, kept: bool = False) -> Decide:
+    """Proposals for each producer with one reader, and that reader, beginning with the last producer. `kept`:
+    for those whose output others need, too, and the first reader."""
+    return lambda calls, context: _propose_for_pairs(calls, context, propose, kept)
 
 
-def _propose_for_pairs(calls: Calls, context: KernelContext, propose: _ProposePair) -> Decisions:
+def _propose_for_pairs(calls: Calls, context: KernelContext, propose: _ProposePair, kept: bool) -> Decisions:
     refused: set[tuple[UOp, UOp, tuple[int, ...]]] = set()  # equal layers and trips have equal pairs
     readers: dict[UOp, set[int]] = {}  # by their numbers in the original list
     for i, call in enumerate(calls):
-        for arg in call.args[1:]:
+        for arg in call.read:
             readers.setdefault(arg, set()).add(i)
     removed: list[int] = []  # sorted
     for i in range(len(calls) - 1, -1, -1):
         producer = calls[i]
         node = producer.args[0]
-        if len(own := readers.get(node, set())) != 1 or _stays(node, context.results):
+        own = readers.get(node, set())
+        if not own or kept is not (len(own) > 1 or _stays(node, context.results)):
             continue
-        (first,) = own
+        first = min(own)
         j = first - bisect_left(removed, first)
-        if not _is_kept_until(calls, i, j):
+        if not is_kept_until(calls, i, j):
             continue
         numbers: dict[UOp, int] = {}
         pattern = tuple([numbers.setdefault(a, len(numbers)) for a in (*producer.args, *calls[j].args)])
@@ -81,7 +84,8 @@ def _propose_for_pairs(calls: Calls, context: KernelContext, propose: _ProposePa
             refused.add(pair)
             continue
         removed.insert(0, i)
-        for arg in producer.args[1:]:
+        own.discard(first)
+        for arg in producer.read:
             readers[arg].discard(i)
             readers[arg].add(first)
     return calls
@@ -90,21 +94,25 @@ def _propose_for_pairs(calls: Calls, context: KernelContext, propose: _ProposePa
 def require_only_reader(calls: Calls, i: int, j: int, results: Collection[UOp]) -> None:
     """Raises OptError unless kernel `j` is the only reader of kernel `i`, and can compute it."""
     node = calls[i].args[0]
-    only = [k for k, c in enumerate(calls) if node in c.args[1:]] == [j]
-    if not only or i >= j or _stays(node, results) or not _is_kept_until(calls, i, j):
+    only = [k for k, c in enumerate(calls) if node in c.read] == [j]
+    if not only or i >= j or _stays(node, results) or not is_kept_until(calls, i, j):
         raise OptError("expected a kernel whose output one kernel reads, behind it, and no others need")
 
 
 def _stays(node: UOp, results: Collection[UOp]) -> bool:
     """Whether a node's memory is visible to others: a result, memory that is written, or a requested
     value."""
-    is_written = node.op is Ops.BUFFER and not is_temporary(node)
-    return node in results or is_written or node.op is Ops.CONTIGUOUS
+    return node in results or is_older(node) or node.op is Ops.CONTIGUOUS
 
 
-def _is_kept_until(calls: Calls, i: int, j: int) -> bool:
+def is_older(node: UOp) -> bool:
+    """Whether a node is memory that was there before all kernels."""
+    return node.op is Ops.BUFFER and not is_temporary(node)
+
+
+def is_kept_until(calls: Calls, i: int, j: int) -> bool:
     """Whether no memory that kernel `i` reads or stores is written before the end of kernel `j`."""
-    return {c.args[0] for c in calls[i + 1 : j + 1]}.isdisjoint(calls[i].args)
+    return all(set(c.written).isdisjoint(calls[i].args) for c in calls[i + 1 : j + 1])
 
 
 # --- reductions of rows
@@ -118,7 +126,7 @@ def propose_fuse(producer: KernelCall, reader: KernelCall, context: KernelContex
     if max_buffers and len(join_args(producer, reader)) > max_buffers:
         return None
     axes, numbers = _blocks_of_results(producer, reader)
-    rows = _shared_rows(producer, _in_blocks(reader, axes, numbers))
+    rows = shared_rows(producer, in_blocks(reader, axes, numbers))
     if rows is None:
         return None
     return Proposal(KernelOpt(Kind.FUSE, (), axes, numbers), rounds(rows.loops.values()) >= cost.MIN_ROWS)
@@ -131,22 +139,22 @@ def propose_fuse_positions(
     nest = kernel_info(producer.ast).only_nest
     if nest is None or not nest.is_ordered or exceeds_limit(producer.ast, reader.ast):
         return None
-    return None if _shared_rows(producer, reader) is None else Proposal(KernelOpt(Kind.FUSE))
+    return None if shared_rows(producer, reader) is None else Proposal(KernelOpt(Kind.FUSE))
 
 
 def fuse(calls: Calls, opt: KernelOpt, context: KernelContext) -> Calls:
     """The kernels, in which the only reader of a reduction computes it instead of loading it."""
     i, j = opt.kernels
     require_only_reader(calls, i, j, context.results)
-    producer, reader = calls[i], _in_blocks(calls[j], opt.axes, opt.numbers)
-    if (rows := _shared_rows(producer, reader)) is None:
+    producer, reader = calls[i], in_blocks(calls[j], opt.axes, opt.numbers)
+    if (rows := shared_rows(producer, reader)) is None:
         raise OptError(
             "expected a kernel with a reduction, of rows that the outermost loops of the other have"
         )
     args = join_args(producer, reader)
-    value = move_value(rows.value, rows.loops, producer.args, args)
+    value = move_value(rows.store.src[1], rows.loops, producer.args, args)
     ast = renumber(reader.ast.substitute({rows.load: value}), reader, args)
-    joined = KernelCall(ast, tuple(args), places=join_places(reader, producer))
+    joined = KernelCall(ast, tuple(args), places=join_places(reader, producer), results=reader.results)
     return [*calls[:i], *calls[i + 1 : j], joined, *calls[j + 1 :]]
 
 
@@ -166,25 +174,25 @@ def _blocks_of_results(
     return (), ()
 
 
-def _in_blocks(reader: KernelCall, axes: tuple[AxisId, ...], sizes: tuple[int, ...]) -> KernelCall:
+def in_blocks(reader: KernelCall, axes: tuple[AxisId, ...], sizes: tuple[int, ...]) -> KernelCall:
     return replace(reader, ast=split_range(reader.ast, axes, sizes)) if axes else reader
 
 
 def join_args(producer: KernelCall, reader: KernelCall) -> list[UOp]:
     """The arguments of the joined kernel: the reader's without the producer's output, then the producer's."""
     args = [a for a in reader.args if a is not producer.args[0]]
-    return args + [a for a in dict.fromkeys(producer.args[1:]) if a not in args]
+    return args + [a for a in dict.fromkeys(producer.read) if a not in args]
 
 
-class _Rows(NamedTuple):
-    """A producer's value, the reader's load of it, and the reader's loop for each loop of the producer."""
+class Rows(NamedTuple):
+    """A producer's STORE, the reader's load of it, and the reader's loop for each loop of the producer."""
 
-    value: UOp
+    store: UOp
     load: UOp
     loops: dict[UOp, UOp]
 
 
-def _shared_rows(producer: KernelCall, reader: KernelCall) -> _Rows | None:
+def shared_rows(producer: KernelCall, reader: KernelCall) -> Rows | None:
     """The rows that a reduction and its reader share; None if work would be done twice."""
     info = kernel_info(reader.ast)
     source = kernel_info(producer.ast).only_nest
@@ -197,15 +205,17 @@ def _shared_rows(producer: KernelCall, reader: KernelCall) -> _Rows | None:
     loads = [n for n in info.loads if n.slot == slot]
     if len(loads) != 1 or loads[0].condition is not None:
         return None
-    rows = _match_ranges(source.write, loads[0])
-    if rows is None or not (
-        _are_in_order(rows, source, info.nests[0]) if scans else _are_rows(rows, info.nests[0])
+    rows = match_ranges(source.write, loads[0])
+    if (
+        rows is None
+        or len(rows) < len(source.loops)
+        or not (_are_in_order(rows, source, info.nests[0]) if scans else are_rows(rows, info.nests[0]))
     ):
         return None
-    return _Rows(source.value, loads[0].node, rows)
+    return Rows(source.store, loads[0].node, rows)
 
 
-def _match_ranges(write: Access, load: Access) -> dict[UOp, UOp] | None:
+def match_ranges(write: Access, load: Access) -> dict[UOp, UOp] | None:
     """The reader's range for each range of the producer, when both visit the same elements in the same
     order."""
     if write.offset or load.offset or len(write.terms) != len(load.terms):
@@ -220,7 +230,7 @@ def _match_ranges(write: Access, load: Access) -> dict[UOp, UOp] | None:
     return matches if len(set(matches.values())) == len(matches) else None
 
 
-def _are_rows(rows: dict[UOp, UOp], nest: NestInfo) -> bool:
+def are_rows(rows: dict[UOp, UOp], nest: NestInfo) -> bool:
     """Whether the matched ranges are the outermost loops of `nest`, may be divided between threads, and no
     inner loop reduces."""
     outer, inner = nest.loops[: len(rows)], nest.loops[len(rows) :]

@@ -1,6 +1,7 @@
 """KernelOpts: decisions about the kernels of a graph before each is lowered, as data.
 
     FUSE k2 k3 r1 8           kernel 2, a reduction, computed in each row of kernel 3, here 8 rounds of r1
+    MULTI_OUTPUT k2 k3 r1 8   the same, and kernel 3 stores its results, as other kernels read them, too
     COMPUTE_AT k2 k3 r1 16    kernel 2 computed in kernel 3, for 16 rounds of its loop r1 at a time
     KEYED_SCAN k3             a sum over earlier elements (with the same key) as running values in order
     INDEX_PUT k3              a loop over writers instead of all elements (possibly after a copy of these)
@@ -43,6 +44,7 @@ class Kind(StrEnum):
     """The kinds of KernelOpts: the module's docstring has an example of each."""
 
     FUSE = "FUSE"
+    MULTI_OUTPUT = "MULTI_OUTPUT"
     COMPUTE_AT = "COMPUTE_AT"
     KEYED_SCAN = "KEYED_SCAN"
     INDEX_PUT = "INDEX_PUT"

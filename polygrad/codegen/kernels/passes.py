@@ -34,6 +34,7 @@ from polygrad.codegen.kernels.kernel_opt import (
     render_kernel_opts,
 )
 from polygrad.codegen.kernels.keyed_scan import propose_keyed_scan
+from polygrad.codegen.kernels.multi_output import propose_kept, propose_last, propose_siblings
 from polygrad.codegen.kernels.narrow_storage import narrow_buffers
 from polygrad.codegen.kernels.partition import propose_partition
 from polygrad.codegen.kernels.polyphase import propose_phases
@@ -115,6 +116,12 @@ KERNEL_PASSES = (
     KernelPass("relayout", (each(propose_copies), each_pair(propose_copy_at)), _for_caches),
     KernelPass("split-k", (each(propose_parts),), _for_workgroups),
     KernelPass("split-ranges", (each(propose_split_ranges),)),
+    # kernels that go through the same rows become one with several results
+    KernelPass(
+        "multi-output",
+        (each_pair(propose_kept, kept=True), each_pair(propose_last), propose_siblings),
+        _for_caches,
+    ),
     # memory
     KernelPass("narrow-storage", (narrow_buffers,), _for_workgroups),
     KernelPass("store-operands", (each(propose_operands), narrow_buffers), _for_workgroups),
