@@ -93,7 +93,8 @@ def _next_sibling(calls: Calls, i: int) -> int | None:
 
 def _propose_sibling(first: KernelCall, last: KernelCall, context: KernelContext) -> Proposal | None:
     rows = _sibling_rows(first, last)
-    if rows is None or first.args[0] in context.apart or exceeds_limit(first.ast, last.ast):
+    node = first.args[0]
+    if rows is None or is_older(node) or node in context.apart or exceeds_limit(first.ast, last.ast):
         return None
     pays = rounds(rows.values()) >= cost.MIN_ROWS and _share_rows(first, last, rows.values(), context)
     return Proposal(KernelOpt(Kind.MULTI_OUTPUT), pays)
