@@ -140,14 +140,15 @@ def statistics(x: Tensor) -> list[Tensor]:
     weights = (x - top).exp()
     total = weights.sum(-1, keepdim=True)
     mean = x.mean(-1, keepdim=True)
-    return [weights / total, total, top, mean, (x - mean).square().mean(-1), (x * weights).sum(-1)]
+    of_rows = [total, top, mean, (x - mean).square().mean(-1), (x * weights).sum(-1)]
+    return [weights / total, x - mean, *of_rows]
 
 
 @given(
     rows=st.integers(8, 40),
     columns=st.integers(1, 300),
     batch=st.sampled_from([(), (1,), (3,)]),
-    kept=st.sets(st.integers(0, 5), min_size=1),
+    kept=st.sets(st.integers(0, 6), min_size=1),
     dtype=st.sampled_from(["float32", "float16"]),
 )
 def test_any_of_several_results_are_those_of_separate_kernels(

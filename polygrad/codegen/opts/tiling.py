@@ -284,15 +284,16 @@ class Tiling:
     def matrix_tile(self) -> dict[UOp, Tile]:
         """The tile of a product that matrix registers compute (matmul.py); empty for other sums."""
         sums = [n for n in self.order if n.op is Ops.REDUCE]
+        stores = [i for i in self.items if i.op is Ops.STORE]
         if (
             not self.is_output
             or self.fixed
             or len(sums) != 1
+            or len(stores) != 1
             or cost.native_lanes(self.target) != MATRIX_SIDE
         ):
             return {}
-        (store,) = (i for i in self.items if i.op is Ops.STORE)
-        lane = next((r for r, step in store.strides.items() if step == 1 and r not in self.fixed), None)
+        lane = next((r for r, step in stores[0].strides.items() if step == 1 and r not in self.fixed), None)
         product = None if lane is None else product_of(sums[0], lane)
         if lane is None or product is None or not has_matrices(product.kinds, self.target):
             return {}
