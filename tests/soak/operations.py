@@ -146,17 +146,18 @@ def along(random: Random, shape: Shape) -> Drawn | None:
 
 
 def normalised(random: Random, shape: Shape) -> Drawn | None:
-    """With eps 0.1: a row of equal numbers is then multiplied by 3, and so is the rounding of its mean."""
+    """Beside x: of a row of equal numbers nothing is left but the rounding of its mean, times 3 with an eps of
+    0.1."""
     if len(shape) < 2:
         return None
     if random.random() < 0.5 or shape[1] % 2:
-        return Drawn("x.layernorm(eps=0.1)", "F.layer_norm(x, x.shape[-1:], eps=0.1)")
+        return Drawn("x + x.layernorm(eps=0.1)", "x + F.layer_norm(x, x.shape[-1:], eps=0.1)")
     groups = random.choice([g for g in range(1, min(shape[1], 8) + 1) if shape[1] % g == 0])
     if math.prod(shape[2:]) * shape[1] // groups < 2:
         return None
     centred = "(g - g.mean(2, keepdim=True)) / (g.var(2, correction=0, keepdim=True) + 0.1).sqrt()"
-    ours = f"(lambda g: ({centred}).reshape(x.shape))(x.reshape({shape[0]}, {groups}, -1))"
-    return Drawn(ours, f"F.group_norm(x, {groups}, eps=0.1)")
+    ours = f"x + (lambda g: ({centred}).reshape(x.shape))(x.reshape({shape[0]}, {groups}, -1))"
+    return Drawn(ours, f"x + F.group_norm(x, {groups}, eps=0.1)")
 
 
 # --- products
