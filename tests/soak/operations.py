@@ -146,8 +146,7 @@ def along(random: Random, shape: Shape) -> Drawn | None:
 
 
 def normalised(random: Random, shape: Shape) -> Drawn | None:
-    """Beside x: of a row of equal numbers nothing is left but the rounding of its mean, times 3 with an eps of
-    0.1."""
+    """Beside x: of a row of equal numbers only the rounding of its mean is left, times 3 (eps is 0.1)."""
     if len(shape) < 2:
         return None
     if random.random() < 0.5 or shape[1] % 2:
