@@ -73,6 +73,7 @@ def test_siblings_that_reduce_the_same_rows() -> None:
     assert results(*totals) == [1, 1]  # memory that was there before
     assert results(x.sum(1), y.sum(1)) == [1, 1]  # no memory is read again
     assert set(results(x.sum(0), (x * y).sum(0))) == {1}  # columns
+    assert results(x @ data(8, 300).T, x @ data(8, 300).T) == [1, 1]  # products
     assert results(data(2, 1 << 20).sum(1), data(2, 1 << 20).max(1))[-1] == 1  # few rows are divided
 
 

@@ -40,7 +40,7 @@ from polygrad.schedule.operation_limit import exceeds_limit
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
-_MAX_DISTANCE = 16  # kernels between siblings
+_MAX_DISTANCE = 16  # from a kernel to its sibling
 
 
 def propose_kept(producer: KernelCall, reader: KernelCall, context: KernelContext) -> Proposal | None:
@@ -115,8 +115,11 @@ def _sibling_rows(first: KernelCall, last: KernelCall) -> dict[UOp, UOp] | None:
 
 
 def _reduces_rows(nest: NestInfo) -> bool:
-    """Whether its reductions go through neighbouring elements."""
-    return all(any(load.stride(total.loops[-1]) == 1 for load in total.loads) for total in nest.sums)
+    """Whether its reductions go through neighbouring elements, and none is a product."""
+    return all(
+        total.reuse < cost.MIN_REUSE and any(load.stride(total.loops[-1]) == 1 for load in total.loads)
+        for total in nest.sums
+    )
 
 
 def multi_output(calls: Calls, opt: KernelOpt, context: KernelContext) -> Calls:
@@ -130,11 +133,10 @@ def multi_output(calls: Calls, opt: KernelOpt, context: KernelContext) -> Calls:
         )
     first, last = calls[i], in_blocks(calls[j], opt.axes, opt.numbers)
     load, rows = None, None
-    if node in last.read:
-        found = shared_rows(first, last)
-        load, rows = (found.load, found.loops) if found is not None else (None, None)
-    else:
+    if node not in last.read:
         rows = _sibling_rows(first, last)
+    elif (found := shared_rows(first, last)) is not None:
+        load, rows = found.load, found.loops
     if rows is None or kernel_info(last.ast).has_own_opts:
         raise OptError("expected two kernels with reductions of the same rows")
     args = [
