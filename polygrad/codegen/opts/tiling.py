@@ -293,7 +293,8 @@ class Tiling:
             or cost.native_lanes(self.target) != MATRIX_SIDE
         ):
             return {}
-        lane = next((r for r, step in stores[0].strides.items() if step == 1 and r not in self.fixed), None)
+        store = stores[0]
+        lane = next((r for r, step in store.strides.items() if step == 1 and r not in self.fixed), None)
         product = None if lane is None else product_of(sums[0], lane)
         if lane is None or product is None or not has_matrices(product.kinds, self.target):
             return {}
