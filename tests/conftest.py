@@ -134,7 +134,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run a test that is marked `alone` in a process of its own: True, if this is not that process."""
     if pyfuncitem.get_closest_marker("alone") is None or "POLYGRAD_TEST_ALONE" in os.environ:
         return None
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", pyfuncitem.nodeid]
+    command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", pyfuncitem.nodeid]
     environment = os.environ | {"POLYGRAD_TEST_ALONE": "1"}
     done = subprocess.run(
         command, cwd=pyfuncitem.config.rootpath, env=environment, capture_output=True, text=True

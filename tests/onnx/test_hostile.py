@@ -17,6 +17,7 @@ from onnx_models import FLOAT, model, node_model
 import polygrad.onnx
 from polygrad import Tensor
 from polygrad.errors import OnnxError, PolygradError
+from polygrad.onnx.ops import control_flow_ops
 
 INTEGERS = [-(1 << 63), (1 << 63) - 1, -1, 0, 1, 2, 3, -2, 7, 1 << 31, 1 << 40, 100, -100, 1_000_000]
 FLOATS = [0.0, -1.0, float("nan"), float("inf"), 1e30, -1e30, 0.5, 1e-30]
@@ -101,12 +102,31 @@ def fuzz(count, seed):
     return computed
 
 
+@pytest.fixture
+def short_loops(monkeypatch):
+    monkeypatch.setattr(control_flow_ops, "MAX_ROUNDS", 1_000)
+
+
+@pytest.mark.usefixtures("short_loops")
+def test_a_loop_that_does_not_end_is_an_error_of_its_node():
+    """Its body says to go on, and it may do 2^40 rounds."""
+    ports = [helper.make_tensor_value_info(name, kind, ()) for name, kind in (("i", 7), ("go", 9))]
+    out = helper.make_tensor_value_info("again", TensorProto.BOOL, ())
+    body = helper.make_graph([helper.make_node("Identity", ["go"], ["again"])], "body", ports, [out])
+    trips = numpy_helper.from_array(np.int64(1 << 40), "trips")
+    count = helper.make_node("Loop", ["trips", ""], [], body=body, name="endless")
+    with pytest.raises(OnnxError, match="endless.*expected at most 1000 rounds, got more"):
+        polygrad.onnx.load(model([count], [], [], [trips])).forward({})
+
+
+@pytest.mark.usefixtures("short_loops")
 def test_models_that_say_nonsense_raise_nothing_but_our_errors():
     assert 0 < fuzz(1_000, seed=0) < 1_000
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
+@pytest.mark.usefixtures("short_loops")
 def test_many_models_that_say_nonsense_raise_nothing_but_our_errors():
     assert 0 < fuzz(4_000, seed=1) < 4_000
 

@@ -76,6 +76,7 @@ def test_a_part_of_the_calls_agrees_with_the_installed_package(place: str) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("place", PLACES)
 def test_all_calls_agree_with_the_installed_package(place: str) -> None:
     section = compatibility.SECTIONS[PLACES.index(place)]

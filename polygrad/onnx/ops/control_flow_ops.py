@@ -17,17 +17,23 @@ def if_(condition: Value, *, then_branch: Body, else_branch: Body) -> tuple[Valu
     return tuple(then_branch() if scalar_of(condition) else else_branch())
 
 
+MAX_ROUNDS = 1 << 20  # of a Loop: Python does them one by one
+
+
 @op("Loop", 1, 11, 13, 16, 19, 21, 23, 24, 25)
 def loop(
     trips: Value, condition: Value, *carried: Value, body: Body, outputs: int, device: str | None
 ) -> tuple[Value, ...]:
-    """The values that are carried from round to round, then the values that the rounds give, stacked."""
+    """The values that are carried from round to round, then the values that the rounds give, stacked. Raises
+    OnnxError for more than MAX_ROUNDS rounds."""
     max_rounds = None if trips is None else int(scalar_of(trips))
     goes_on = condition is None or bool(scalar_of(condition))
     values = list(carried)
     collected: list[list[Value]] = [[] for _ in range(outputs - len(values))]
     i = 0
     while goes_on and (max_rounds is None or i < max_rounds):
+        if i == MAX_ROUNDS:
+            raise OnnxError(f"expected at most {MAX_ROUNDS} rounds, got more")
         results = body(Constant.of(i), Constant.of(True, dtypes.bool), *values)
         if condition is not None or max_rounds is None:
             goes_on = bool(scalar_of(results[0]))
