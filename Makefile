@@ -49,21 +49,8 @@ test-parity: python ## our kernels beside those that tinygrad made of 33 program
 	$(BIN)/python -m tests.parity
 
 .PHONY: test-all
-test-all: export HYPOTHESIS_PROFILE = thorough
-test-all: python javascript chromium ## every test, more examples for each, then the demo
-	scripts/toolchains.sh
-	scripts/node24.sh
-	scripts/firefox.sh
-	scripts/ecosystem.sh
-	scripts/languages.sh
-	scripts/ray.sh
-	POLYGRAD_TEST_LEFTOVERS=1 POLYGRAD_TEST_GUARDS=1 $(PYTEST) -n $(JOBS) --dist worksteal -m "not e2e" tests/device
-	POLYGRAD_TEST_LEFTOVERS=1 $(PYTEST) -n $(JOBS) --dist worksteal -m "not e2e" --ignore=tests/device
-	$(BIN)/python -m tests.parity
-	npm test --silent
-	$(PYTEST) -n $(E2E_JOBS) --dist loadfile -m e2e
-	scripts/pythons.sh $(WHEEL) $(JOBS)
-	$(BIN)/python examples/demo.py
+test-all: python javascript chromium ## every test, more examples for each, then the demo; what each part took
+	scripts/test_all.sh $(WHEEL) $(JOBS) $(E2E_JOBS)
 
 .PHONY: test-pythons
 test-pythons: python ## the core's quick tests under each Python that is here, 3.11 to 3.14

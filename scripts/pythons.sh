@@ -28,6 +28,7 @@ for version in 3.11 3.12 3.13 3.14; do
   # One after the other: torch for some Pythons is a build for CUDA, which needs another NVRTC than the tests'.
   "$folder/bin/pip" install --quiet --group test
   "$folder/bin/pip" install --quiet --group judges
+  "$folder/bin/pip" uninstall --quiet --yes triton # torch's for CUDA, which crashes beside the tests' WebGPU driver
   "$folder/bin/pip" install --quiet --force-reinstall --no-deps "$1"
   "$folder/bin/pip" install --quiet "$1"
   POLYGRAD_TEST_WHEEL=1 "$folder/bin/pytest" -n "$2" --dist worksteal -m "not slow and not e2e" "${core[@]/#/tests/}"
