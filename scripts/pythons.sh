@@ -3,6 +3,7 @@
 # 3.14, also one of pyenv's, each in an environment of its own in build/. Pyodide's 3.14 runs in the end-to-end tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+failed=0
 core=(uop schedule codegen renderer runtime capture engine tensor nn training export cli)
 
 # A Python $1 that works, or nothing: pyenv has a command for each version, which works only if that is switched on.
@@ -31,5 +32,6 @@ for version in 3.11 3.12 3.13 3.14; do
   "$folder/bin/pip" uninstall --quiet --yes triton # torch's for CUDA, which crashes beside the tests' WebGPU driver
   "$folder/bin/pip" install --quiet --force-reinstall --no-deps "$1"
   "$folder/bin/pip" install --quiet "$1"
-  POLYGRAD_TEST_WHEEL=1 "$folder/bin/pytest" -n "$2" --dist worksteal -m "not slow and not e2e" "${core[@]/#/tests/}"
+  POLYGRAD_TEST_WHEEL=1 "$folder/bin/pytest" -n "$2" --dist worksteal -m "not slow and not e2e" "${core[@]/#/tests/}" || failed=1
 done
+exit $failed
