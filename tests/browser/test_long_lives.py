@@ -32,6 +32,7 @@ def slope(values: list[float]) -> float:
     return median((values[j] - values[i]) / (j - i) for i, j in pairs)
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("what", "count"), [("reloads", 100), ("sessions", 300)])
 def test_nothing_of_a_life_stays(what: str, count: int) -> None:
     later = lives(what, count)[FIRST:]
