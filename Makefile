@@ -50,7 +50,7 @@ test-parity: python ## our kernels beside those that tinygrad made of 33 program
 
 .PHONY: test-all
 test-all: python javascript chromium ## every test, more examples for each, then the demo; what each part took
-	scripts/test_all.sh $(WHEEL) $(JOBS) $(E2E_JOBS)
+	PYTEST="$(PYTEST)" scripts/test_all.sh $(WHEEL) $(JOBS) $(E2E_JOBS)
 
 .PHONY: test-pythons
 test-pythons: python ## the core's quick tests under each Python that is here, 3.11 to 3.14

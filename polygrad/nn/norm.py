@@ -188,11 +188,10 @@ class GroupNorm(Layer):
             raise ShapeError(
                 f"{type(self).__name__}: expected shape (n, {self.num_channels}, ...), got {x.shape}"
             )
-        groups = x._in_accumulation_dtype().reshape(x.shape[0], self.num_groups, -1)
-        affine = [t.reshape(1, self.num_groups, -1, 1) for t in _affine(self)]
-        if affine:
-            groups = groups.reshape(x.shape[0], self.num_groups, affine[0].shape[2], -1)
-        out = groups._layernorm(tuple(range(2, groups.ndim)), self.eps, *affine).reshape(x.shape)
+        size = self.num_channels // self.num_groups
+        groups = x._in_accumulation_dtype().reshape(x.shape[0], self.num_groups, size, -1)
+        affine = [t.reshape(1, self.num_groups, size, 1) for t in _affine(self)]
+        out = groups._layernorm((2, 3), self.eps, *affine).reshape(x.shape)
         return out.cast(x.dtype if self.weight is None else promote(x.dtype, self.weight.dtype))
 
 

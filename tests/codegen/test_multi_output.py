@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polygrad import Context, Tensor
+from polygrad import Context, Tensor, TinyJit
 from polygrad.codegen.kernels.apply import apply
 from polygrad.codegen.kernels.kernel_opt import parse_kernel_opts
 from polygrad.codegen.kernels.passes import decide_kernels, schedule_graph
@@ -169,3 +169,23 @@ def test_any_of_several_results_are_those_of_separate_kernels(
     tolerance = 1e-4 if dtype == "float32" else 2e-2
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a.float().numpy(), b.float().numpy(), rtol=tolerance, atol=tolerance)
+
+
+def test_a_captured_call_computes_all_results_anew(device: str) -> None:
+    """Also those that a later kernel reads; results of the call before are copied, as it overwrites them."""
+
+    @TinyJit
+    def step(x: Tensor, w: Tensor) -> tuple[Tensor, ...]:
+        mean = x.mean(1, keepdim=True)
+        out = (x - mean).contiguous()
+        rest = w * mean.reshape(1, 8)
+        Tensor.realize(out, mean, rest)
+        return out, mean, rest
+
+    w = RNG.standard_normal((5, 8)).astype(np.float32)
+    for i in range(4):
+        x = RNG.standard_normal((8, 20)).astype(np.float32) + i
+        found = [t.numpy() for t in step(Tensor(x, device=device), Tensor(w, device=device))]
+        mean = x.mean(1, keepdims=True)
+        for a, b in zip(found, (x - mean, mean, w * mean.reshape(1, 8)), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)

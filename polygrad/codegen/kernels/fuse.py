@@ -65,7 +65,8 @@ def _propose_for_pairs(calls: Calls, context: KernelContext, propose: _ProposePa
         producer = calls[i]
         node = producer.args[0]
         own = readers.get(node, set())
-        if not own or kept is not (len(own) > 1 or _stays(node, context.results)):
+        others_need_it = len(own) > 1 or _stays(node, context.results)
+        if not own or others_need_it is not kept:
             continue
         first = min(own)
         j = first - bisect_left(removed, first)
@@ -84,7 +85,7 @@ def _propose_for_pairs(calls: Calls, context: KernelContext, propose: _ProposePa
             refused.add(pair)
             continue
         removed.insert(0, i)
-        own.discard(first)
+        own.discard(first)  # it computes what it read
         for arg in producer.read:
             readers[arg].discard(i)
             readers[arg].add(first)
@@ -175,6 +176,7 @@ def _blocks_of_results(
 
 
 def in_blocks(reader: KernelCall, axes: tuple[AxisId, ...], sizes: tuple[int, ...]) -> KernelCall:
+    """The reader with the loop that `_blocks_of_results` found, if any, split."""
     return replace(reader, ast=split_range(reader.ast, axes, sizes)) if axes else reader
 
 

@@ -71,33 +71,29 @@ def _share_rows(first: KernelCall, last: KernelCall, rows: Collection[UOp], cont
 def propose_siblings(calls: Calls, context: KernelContext) -> Decisions:
     """Two reductions of the same rows, neither of which reads the other, beginning with the last."""
     for i in range(len(calls) - 1, -1, -1):
-        j = _next_sibling(calls, i)
-        if j is not None and (proposal := _propose_sibling(calls[i], calls[j], context)) is not None:
-            calls = yield proposal._replace(opt=proposal.opt._replace(kernels=(i, j)))
+        proposal = _propose_sibling(calls, i, context)
+        if proposal is not None:
+            calls = yield proposal
     return calls
 
 
-def _next_sibling(calls: Calls, i: int) -> int | None:
-    """The first kernel behind kernel `i` that has its loops, if kernel `i` can move there."""
-    source = kernel_info(calls[i].ast).only_nest
-    if source is None or not source.loops or not source.sums:
-        return None
-    used = calls[i].args
-    for j in range(i + 1, min(i + 1 + _MAX_DISTANCE, len(calls))):
-        if used[0] in calls[j].read or not set(calls[j].written).isdisjoint(used):
-            return None
-        if _sibling_rows(calls[i], calls[j]) is not None:
-            return j
-    return None
-
-
-def _propose_sibling(first: KernelCall, last: KernelCall, context: KernelContext) -> Proposal | None:
-    rows = _sibling_rows(first, last)
+def _propose_sibling(calls: Calls, i: int, context: KernelContext) -> Proposal | None:
+    """Kernel `i` moved into the first one behind it that goes through the same rows, if it can move there."""
+    first = calls[i]
     node = first.args[0]
-    if rows is None or is_older(node) or node in context.apart or exceeds_limit(first.ast, last.ast):
+    if is_older(node) or node in context.apart or kernel_info(first.ast).only_nest is None:
         return None
-    pays = rounds(rows.values()) >= cost.MIN_ROWS and _share_rows(first, last, rows.values(), context)
-    return Proposal(KernelOpt(Kind.MULTI_OUTPUT), pays)
+    for j in range(i + 1, min(i + 1 + _MAX_DISTANCE, len(calls))):
+        last = calls[j]
+        if node in last.read or not set(last.written).isdisjoint(first.args):
+            return None
+        if (rows := _sibling_rows(first, last)) is None:
+            continue
+        if exceeds_limit(first.ast, last.ast):
+            return None
+        pays = rounds(rows.values()) >= cost.MIN_ROWS and _share_rows(first, last, rows.values(), context)
+        return Proposal(KernelOpt(Kind.MULTI_OUTPUT, (i, j)), pays)
+    return None
 
 
 def _sibling_rows(first: KernelCall, last: KernelCall) -> dict[UOp, UOp] | None:
