@@ -399,10 +399,16 @@ KINDS: dict[str, Callable[[], PreTrainedTokenizerFast]] = {
 
 
 @functools.cache
-def trained(kind: str) -> tuple[PreTrainedTokenizerFast, Path]:
-    """The tokenizer of transformers, read from the folder that it was saved in, and that folder."""
+def _trained_folder(kind: str) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="tokenizer-"))
     KINDS[kind]().save_pretrained(str(folder))
+    return folder
+
+
+def trained(kind: str) -> tuple[PreTrainedTokenizerFast, Path]:
+    """The tokenizer of transformers, read from the folder that it was saved in, and that folder. It is read
+    again for each caller, as a call with truncation or padding changes it."""
+    folder = _trained_folder(kind)
     return PreTrainedTokenizerFast.from_pretrained(str(folder)), folder
 
 
