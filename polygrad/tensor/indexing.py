@@ -15,7 +15,7 @@ from polygrad.errors import ArgumentError, AxisError, DTypeError, GradientError,
 from polygrad.helpers import argsort, ceildiv
 from polygrad.monitor import computing
 from polygrad.tensor.core import binary_search
-from polygrad.tensor.core.aliasing import write
+from polygrad.tensor.core.aliasing import realize_tensors, write
 from polygrad.tensor.core.base import TensorBase, TensorLike, broadcast_constant, broadcast_to
 from polygrad.tensor.core.convert import unpack
 from polygrad.tensor.core.index_checks import check_index
@@ -305,8 +305,10 @@ class IndexingMixin(GatherScatterMixin):
             return self._of(broadcast_constant(dtypes.int32, 0, (0,)), self._device), 0
         if isinstance(n, int) and goes_in_order(self._device):
             mask = self._with(self.uop.contiguous())
-            realize([mask.uop], self._device)
-            (count,) = mask._reduce(Ops.ADD, 0, True, dtypes.int32, dtypes.int32)._read()
+            total = mask._reduce(Ops.ADD, 0, True, dtypes.int32, dtypes.int32)
+            total = total._with(total.uop.contiguous())
+            realize([mask.uop, total.uop], self._device)
+            (count,) = total._read()
             return mask._positions_in_order(_padded_count(count, n)), count
         ranks = self._ranks()
         realize([ranks.uop], ranks._device)
@@ -316,9 +318,12 @@ class IndexingMixin(GatherScatterMixin):
     @computing
     def _first_of(self, count: int) -> Self:
         """The first `count` elements, as a view; all elements are computed now."""
-        contiguous_self = self._with(self.uop.contiguous())
-        realize([contiguous_self.uop], self._device)
-        return contiguous_self.shrink([(0, count), *[None] * (self.ndim - 1)])
+        stored = self.contiguous()
+        if self.dtype.is_float:
+            realize([stored.uop], self._device)  # keeps the graph, which gradients go through
+        else:
+            realize_tensors([stored])
+        return stored.shrink([(0, count), *[None] * (self.ndim - 1)])
 
     def _first_positions(self, size: int) -> tuple[Self, Self]:
         """The positions (int32) of the first `size` True elements of a 1-D Tensor, lazily, and for each
