@@ -318,11 +318,12 @@ class IndexingMixin(GatherScatterMixin):
     @computing
     def _first_of(self, count: int) -> Self:
         """The first `count` elements, as a view; all elements are computed now."""
-        stored = self.contiguous()
-        if self.dtype.is_float:
-            realize([stored.uop], self._device)  # keeps the graph, which gradients go through
+        stored = self
+        if self.dtype.is_float:  # keeps the graph, which gradients go through
+            stored = self._with(self.uop.contiguous())
+            realize([stored.uop], self._device)
         else:
-            realize_tensors([stored])
+            realize_tensors([self])
         return stored.shrink([(0, count), *[None] * (self.ndim - 1)])
 
     def _first_positions(self, size: int) -> tuple[Self, Self]:

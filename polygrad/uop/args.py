@@ -103,7 +103,7 @@ class Special(NamedTuple):
 class Magnitude(IntEnum):
     """SIN: a fact about its operand."""
 
-    NEAR = 0  # it needs no long range reduction (`transcendental.is_far`)
+    NEAR = 0  # it needs no long range reduction (`transcendental/sine.py`)
 
     __hash__ = int.__hash__
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from codegen.vectorised import Array, evaluate, round_bfloat16
 
-from polygrad.codegen.lower import transcendental
 from polygrad.codegen.lower.decompose import decompose
+from polygrad.codegen.lower.transcendental.sine import is_far
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.uop.args import Exponent, Magnitude, Param
@@ -184,7 +184,7 @@ def test_sin_of_every_float32_in_one_far_binade_within_2_ulp() -> None:
 def near_sin(dtype: DType, x: Array, fused: bool) -> Array:
     """The sine with the short reduction, of those arguments that it is for."""
     argument = UOp(Ops.PARAM, dtype, (), Param(0, 1))
-    assert not evaluate(transcendental.is_far(argument, fused), {argument: x}).any()
+    assert not evaluate(is_far(argument, fused), {argument: x}).any()
     sine = UOp(Ops.SIN, dtype, (argument,), Magnitude.NEAR)
     table = decompose(Target("test", fma=fused, scalar_fma=fused))
     return evaluate(graph_rewrite(sine, table), {argument: x})

@@ -19,7 +19,7 @@ for op with tinygrad's (`tests/parity`).
   exchange values, SHUFFLE_XOR does its lower rounds, with the same bits.
 - `slow_paths.py`: sin's long range reduction goes behind a branch, which is a loop of no round or one. A
   value never depends on its neighbours in a tile.
-- `decompose.py`: writes each op that the target lacks in ops that it has. `transcendental.py` is within 2
+- `decompose.py`: writes each op that the target lacks in ops that it has. `transcendental/` is within 2
   ulp. POW is an op until here, so that its gradient is a rule of its own. `threefry.py` makes random bits.
 - `strided_loads.py`: lanes that are a known number of elements apart are loaded as whole blocks and
   permuted.

@@ -14,8 +14,8 @@ from __future__ import annotations
 import functools
 import math
 
-from polygrad.codegen.lower import transcendental
 from polygrad.codegen.lower.threefry import threefry
+from polygrad.codegen.lower.transcendental import exponential, logarithm, power, sine
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes, rounded
 from polygrad.helpers import is_pow2
@@ -118,7 +118,7 @@ def _products(fused: bool) -> PatternMatcher:
         ordinary = math.isfinite(c.arg) and 2.0**-20 < abs(c.arg) < 2.0**20
         if u.arg is None or not ordinary:
             return None
-        return transcendental.lean_exp2_of_product(x, c.arg, fused, u.arg is Exponent.NONPOSITIVE)
+        return exponential.lean_exp2_of_product(x, c.arg, fused, u.arg is Exponent.NONPOSITIVE)
 
     return PatternMatcher([
         # 2^(x * c), with all digits of c
@@ -127,14 +127,14 @@ def _products(fused: bool) -> PatternMatcher:
 
 
 def _transcendentals(lean: bool, fused: bool) -> PatternMatcher:
-    exp2 = transcendental.lean_exp2 if lean else transcendental.exp2
+    exp2 = exponential.lean_exp2 if lean else exponential.exp2
     return (_products(fused) if lean else PatternMatcher([])) + PatternMatcher([
-        # see transcendental.py
+        # see transcendental/
         (UPat(Ops.EXP2, _SINGLE, (_x,)), lambda x: exp2(x, fused)),
-        (UPat(Ops.LOG2, _SINGLE, (_x,)), lambda x: transcendental.log2(x, fused)),
-        (UPat(Ops.SIN, _SINGLE, (_x,), arg=Magnitude.NEAR), lambda x: transcendental.near_sin(x, fused)),
-        (UPat(Ops.SIN, _SINGLE, (_x,)), lambda x: transcendental.sin(x, fused)),
-        (UPat(Ops.POW, _SINGLE, (_x, _y)), lambda x, y: transcendental.power(x, y, fused)),
+        (UPat(Ops.LOG2, _SINGLE, (_x,)), lambda x: logarithm.log2(x, fused)),
+        (UPat(Ops.SIN, _SINGLE, (_x,), arg=Magnitude.NEAR), lambda x: sine.near_sin(x, fused)),
+        (UPat(Ops.SIN, _SINGLE, (_x,)), lambda x: sine.sin(x, fused)),
+        (UPat(Ops.POW, _SINGLE, (_x, _y)), lambda x, y: power.power(x, y, fused)),
     ])  # fmt: skip
 
 

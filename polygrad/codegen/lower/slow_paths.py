@@ -30,7 +30,9 @@ from itertools import accumulate
 from operator import mul
 from typing import NamedTuple
 
-from polygrad.codegen.lower import transcendental
+from polygrad.codegen.lower.transcendental.logarithm import log2_magnitude
+from polygrad.codegen.lower.transcendental.power import has_ordinary_power, ordinary_power, special_power
+from polygrad.codegen.lower.transcendental.sine import is_far
 from polygrad.codegen.opts.tile import is_tile
 from polygrad.dtype import dtypes
 from polygrad.uop.args import Axis, AxisKind, Magnitude, Reg
@@ -73,7 +75,7 @@ def branch_slow_paths(kernel: UOp, fused: bool, serial: bool = False) -> UOp:
 
 def _has_slow_path(node: UOp, serial: bool) -> bool:
     if node.op is Ops.POW:
-        return not serial and transcendental.has_ordinary_power(*node.src)
+        return not serial and has_ordinary_power(*node.src)
     return node.op is Ops.SIN
 
 
@@ -110,19 +112,19 @@ def _any(condition: UOp) -> UOp:
 
 def _power(a: UOp, e: UOp, branch: _Branch, fused: bool) -> UOp:
     """a^e. Both paths share the logarithm."""
-    log = transcendental.log2_magnitude(a, fused)
-    power, ordinary = transcendental.ordinary_power(a, e, log, fused)
+    log = log2_magnitude(a, fused)
+    power, ordinary = ordinary_power(a, e, log, fused)
 
     def special(value: UOp) -> UOp:
         # operands that depend on `value`, so that nothing else is computed outside of the branch
         base, exponent = (x if x.is_const else ordinary.where(value, x) for x in (a, e))
-        return ordinary.where(value, transcendental.special_power(base, exponent, log, fused))
+        return ordinary.where(value, special_power(base, exponent, log, fused))
 
     return branch.value(power, _any(ordinary.logical_not()), special)
 
 
 def _sin(x: UOp, branch: _Branch, fused: bool, serial: bool) -> UOp:
-    far, tile = transcendental.is_far(x, fused), _tile(x)
+    far, tile = is_far(x, fused), _tile(x)
     start = far.where(x, UOp(Ops.SIN, x.dtype, (x,), Magnitude.NEAR))
     if serial and tile:
         rounds = UOp(Ops.REDUCE, dtypes.int32, (far.cast(dtypes.int32), *tile), Ops.ADD)
@@ -136,7 +138,7 @@ def _last_far(start_value: UOp, tile: list[UOp], fused: bool) -> UOp:
     for r, stride in zip(tile, accumulate((r.src[0].arg for r in tile), mul, initial=1), strict=False):
         place = place + r.cast(dtypes.int32) * stride
     none = UOp.const(dtypes.int32, 0)
-    far = transcendental.is_far(start_value, fused).where(place, none)
+    far = is_far(start_value, fused).where(place, none)
     is_last = place.eq(UOp(Ops.REDUCE, dtypes.int32, (far, *tile), Ops.MAX))
     argument = is_last.where(start_value, UOp.const(start_value.dtype, 0))
     argument = UOp(Ops.REDUCE, start_value.dtype, (argument, *tile), Ops.ADD)
