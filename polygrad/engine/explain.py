@@ -12,7 +12,6 @@ from polygrad.codegen.lower.passes import OPTIMIZE, PASSES, UNOPTIMIZED, Code, o
 from polygrad.codegen.opts.opt import Opt
 from polygrad.engine.compile import Origin
 from polygrad.helpers import prod
-from polygrad.schedule.kernel_info import memory_of
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 from polygrad.uop.shapes import sint_max
@@ -81,7 +80,7 @@ def work(origin: Origin) -> Work:
         elif node.op is Ops.REDUCE and node.dtype.is_float:
             flops += _rounds(node.src[0].ranges.union(node.src[1:]))
         elif node.op is Ops.INDEX:
-            memory = memory_of(node)
+            memory = node.memory
             touched[memory] = min(touched.get(memory, 0) + _rounds(node.ranges), memory.arg.size)
     return Work(flops, sum(size * memory.dtype.itemsize for memory, size in touched.items()))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from polygrad.renderer.builder import Builder
 from polygrad.renderer.streams import streamed_loads
-from polygrad.renderer.tile_axes import TileAxes, gate_of, pointer_of, readers_of
+from polygrad.renderer.tile_axes import TileAxes, gate_of, readers_of
 from polygrad.uop.args import AddrSpace
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -23,7 +23,7 @@ class AccessPlan:
     def in_runs(self, index: UOp) -> bool:
         """Whether scalars at an INDEX that are neighbours are loaded or stored together: in kernels of tensor
         cores, and in memory of a workgroup of which there are several buffers."""
-        pointer = pointer_of(index)
+        pointer = index.memory
         return self.has_wmma or (pointer.op is Ops.PARAM and pointer.arg.depth > 1)
 
 
@@ -43,10 +43,10 @@ def _copied_loads(linear: Sequence[UOp], tiles: TileAxes) -> set[UOp]:
         for store in linear
         if store.op is Ops.STORE
         and store.src[1].op is Ops.LOAD
-        and (memory := pointer_of(store.src[0])).op is Ops.PARAM
+        and (memory := store.src[0].memory).op is Ops.PARAM
         and memory.arg.depth > 1
         and gate_of(store.src[1].src[0]) is None
-        and (source := pointer_of(store.src[1].src[0])).op is Ops.PARAM
+        and (source := store.src[1].src[0].memory).op is Ops.PARAM
         and source.arg.space is AddrSpace.GLOBAL
         and len(readers[store.src[1]]) == 1
         and lanes_copied(tiles, store) is not None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from polygrad.dtype import dtypes
 from polygrad.renderer.builder import Address, Pointer, Value
-from polygrad.renderer.tile_axes import NO_STEPS, pointer_of
+from polygrad.renderer.tile_axes import NO_STEPS
 from polygrad.renderer.tile_values import Axes, coordinates, tile_constants
 from polygrad.renderer.tiles import Tiles
 from polygrad.uop.args import AxisKind
@@ -24,7 +24,7 @@ def each_lane(place: Place) -> list[Address]:
 
 def _memory(tiles: Tiles, index: UOp) -> Pointer:
     """The memory under an INDEX."""
-    return tiles.values[pointer_of(index)][0]
+    return tiles.values[index.memory][0]
 
 
 def addresses_of(tiles: Tiles, index: UOp, axes: Axes, first: frozenset[UOp] = frozenset()) -> list[Address]:

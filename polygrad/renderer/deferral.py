@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from polygrad.codegen.opts.tile import is_tile
-from polygrad.renderer.tile_axes import TileAxes, gate_of, pointer_of, readers_of
+from polygrad.renderer.tile_axes import TileAxes, gate_of, readers_of
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
 
@@ -34,7 +34,7 @@ def _may_wait(node: UOp, tiles: TileAxes) -> bool:
     if node.op is not Ops.LOAD:
         return node.op in GroupOp.Elementwise
     index = node.src[0]
-    return gate_of(index) is None and pointer_of(index).op is Ops.PARAM and tiles.axis_across(index) is None
+    return gate_of(index) is None and index.memory.op is Ops.PARAM and tiles.axis_across(index) is None
 
 
 def _blocks(linear: Sequence[UOp]) -> dict[UOp, int]:
@@ -44,6 +44,6 @@ def _blocks(linear: Sequence[UOp]) -> dict[UOp, int]:
         if node.op in (Ops.BARRIER, Ops.END) or (node.op is Ops.RANGE and not is_tile(node)):
             block += 1
         elif node.op is Ops.STORE:
-            block += pointer_of(node.src[0]).op is Ops.PARAM
+            block += node.src[0].memory.op is Ops.PARAM
         blocks[node] = block
     return blocks

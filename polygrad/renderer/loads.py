@@ -14,7 +14,7 @@ from polygrad.renderer.addresses import Place, addresses_of, each_lane, lane_add
 from polygrad.renderer.builder import Address, Block, Value
 from polygrad.renderer.neighbours import load_runs
 from polygrad.renderer.streams import AHEAD, LINE
-from polygrad.renderer.tile_axes import gate_of, pointer_of
+from polygrad.renderer.tile_axes import gate_of
 from polygrad.renderer.tile_values import Axes, are_consecutive, coordinates
 from polygrad.renderer.tiles import Tiles
 from polygrad.uop.node import UOp
@@ -26,7 +26,7 @@ Blocks = dict[Address, Block]
 
 def emit_load(tiles: Tiles, plan: AccessPlan, node: UOp) -> None:
     index = node.src[0]
-    pointer, gate = pointer_of(index), gate_of(index)
+    pointer, gate = index.memory, gate_of(index)
     if pointer.op is Ops.DEFINE_REG:
         _get_registers(tiles, node, pointer)
         return
@@ -110,7 +110,7 @@ def _place_maker(tiles: Tiles, node: UOp, places: Sequence[Place]) -> Maker:
 def _gated_maker(tiles: Tiles, node: UOp, places: Sequence[Place], gate: _Gate) -> Maker:
     """Loads under a condition for all lanes. They read in any case: where it does not hold, at the start of
     the buffer."""
-    b, simd, size = tiles.builder, tiles.simd[node], pointer_of(node.src[0]).arg.size
+    b, simd, size = tiles.builder, tiles.simd[node], node.src[0].memory.arg.size
     # By condition and base: the offsets of all loads, and an index that may be read in any case.
     readable: dict[tuple[int, Value | None], list[int]] = {}
     for position, (first, offsets) in zip(gate.positions, places, strict=True):

@@ -11,7 +11,7 @@ from polygrad.renderer.addresses import addresses_of, each_lane, lane_addresses,
 from polygrad.renderer.builder import Address, Value
 from polygrad.renderer.copies import copy_elements
 from polygrad.renderer.neighbours import store_runs
-from polygrad.renderer.tile_axes import gate_of, pointer_of
+from polygrad.renderer.tile_axes import gate_of
 from polygrad.renderer.tile_values import Axes, are_consecutive, by_id
 from polygrad.renderer.tiles import Tiles
 from polygrad.uop.node import UOp
@@ -20,7 +20,7 @@ from polygrad.uop.ops import Ops
 
 def emit_store(tiles: Tiles, plan: AccessPlan, node: UOp) -> None:
     b, (index, value) = tiles.builder, node.src
-    pointer = pointer_of(index)
+    pointer = index.memory
     if pointer.op is Ops.DEFINE_REG:
         _set_registers(tiles, pointer, value)
         return

@@ -20,14 +20,6 @@ _COMPUTING = GroupOp.Elementwise | {Ops.LOAD, Ops.STORE, Ops.REDUCE}
 NO_STEPS = Steps((), 0)
 
 
-def pointer_of(index: UOp) -> UOp:
-    """The PARAM or DEFINE_REG under an INDEX."""
-    node = index.src[0]
-    while node.op is Ops.AFTER:
-        node = node.src[0]
-    return node
-
-
 def gate_of(index: UOp) -> UOp | None:
     """The condition of a load or store at an INDEX."""
     return index.src[2] if len(index.src) > 2 else None
@@ -65,8 +57,8 @@ class TileAxes:
                 self.simd.setdefault(node, False)
                 continue
             axes, simd = self._own_axes(node)
-            if node.op is Ops.STORE and pointer_of(node.src[0]).op is Ops.DEFINE_REG:
-                register = pointer_of(node.src[0])
+            if node.op is Ops.STORE and node.src[0].memory.op is Ops.DEFINE_REG:
+                register = node.src[0].memory
                 self.axes[register] = _in_order(axes.union(self.axes[register]))
                 self.simd[register] = self.simd[register] or simd
             self.axes[node], self.simd[node] = _in_order(axes), simd

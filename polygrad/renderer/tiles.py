@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from polygrad.renderer.builder import Builder, Value
 from polygrad.renderer.deferral import deferred_nodes
-from polygrad.renderer.tile_axes import TileAxes, pointer_of
+from polygrad.renderer.tile_axes import TileAxes
 from polygrad.renderer.tile_values import Axes, coordinates
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -82,7 +82,7 @@ def _nodes_to_splat(linear: Sequence[UOp], tiles: TileAxes) -> set[UOp]:
         elif node.op is Ops.LOAD and tiles.simd[node]:
             used = node.src[1:]
         elif node.op is Ops.STORE:
-            pointer = pointer_of(node.src[0])
+            pointer = node.src[0].memory
             simd = tiles.simd[pointer if pointer.op is Ops.DEFINE_REG else node.src[0]]
             used = node.src[1:] if simd else ()
         else:

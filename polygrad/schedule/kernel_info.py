@@ -39,14 +39,6 @@ def key_of(node: UOp) -> UOp | None:
     return node.src[3] if node.op is Ops.SCAN and node.arg is not Ops.MULACC and len(node.src) > 3 else None
 
 
-def memory_of(index: UOp) -> UOp:
-    """What an INDEX points into."""
-    memory = index.src[0]
-    while memory.op is Ops.AFTER:
-        memory = memory.src[0]
-    return memory
-
-
 class Access:
     """A LOAD from memory, or a STORE to it.
 
@@ -57,7 +49,7 @@ class Access:
     def __init__(self, node: UOp) -> None:
         index = node.src[0]
         self.node = node
-        self.memory = memory_of(index)
+        self.memory = index.memory
         self.condition = index.src[2] if len(index.src) > 2 else None
         self.ranges = node.ranges if node.op is Ops.LOAD else index.ranges
         self.itemsize = index.dtype.itemsize
@@ -244,8 +236,8 @@ class NestInfo:
     def is_in_place(self) -> bool:
         """Whether it reads memory that it writes. Each element is then written once, after it was read."""
         order = self.node.toposort()
-        written = {memory_of(n.src[0]) for n in order if n.op is Ops.STORE}
-        return any(n.op is Ops.LOAD and memory_of(n.src[0]) in written for n in order)
+        written = {n.src[0].memory for n in order if n.op is Ops.STORE}
+        return any(n.op is Ops.LOAD and n.src[0].memory in written for n in order)
 
     def products(self, min_side: int) -> Iterator[Product]:
         """Its only sum as a product, for each pair of loops that are its rows and columns, of `min_side`

@@ -574,6 +574,14 @@ class UOp:
                     node._ranges = _ranges_of(node)
         return self._ranges  # type: ignore[return-value]
 
+    @property
+    def memory(self) -> UOp:
+        """What an INDEX points into: a PARAM, DEFINE_REG or STAGE, without the effects it waits for."""
+        node = self.src[0]
+        while node.op is Ops.AFTER:
+            node = node.src[0]
+        return node
+
     # --- kernels written by hand, in tinygrad's words (`schedule/custom_kernel.py`)
     #
     #     i, k = UOp.range(4, 0), UOp.range(8, 1)

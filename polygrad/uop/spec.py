@@ -278,10 +278,7 @@ _TENSOR |= _table(
 
 
 def _has_pointer(u: UOp) -> bool:
-    pointer = u.src[0]
-    while pointer.op is Ops.AFTER:
-        pointer = pointer.src[0]
-    return pointer.op in GroupOp.Defines
+    return u.memory.op in GroupOp.Defines
 
 
 def _opens_loop(u: UOp) -> bool:

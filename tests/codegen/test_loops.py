@@ -106,7 +106,7 @@ def test_the_gradient_of_a_convolution_is_one_sum() -> None:
 def test_pooling_looks_beyond_rows_at_their_ends_only() -> None:
     """Corners, ends of rows, ends of columns and the rest: no load asks where in the output it is."""
     nodes = linear(empty(4, 56, 56).max_pool2d(3, stride=2, padding=1))
-    stores = [n for n in nodes if n.op is Ops.STORE and n.src[0].src[0].op is Ops.PARAM]
+    stores = [n for n in nodes if n.op is Ops.STORE and n.src[0].memory.op is Ops.PARAM]
     assert len(stores) == 4
     gates = [c for n in nodes if n.op is Ops.INDEX and len(n.src) > 2 for c in conjuncts(n.src[2])]
     asked = [x for gate in gates for x in gate.src if x.op is not Ops.CONST]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from polygrad.codegen.lower.bind_workgroups import bind_workgroups
 from polygrad.codegen.lower.decompose import decompose
 from polygrad.codegen.lower.dot_words import form_dot_products
+from polygrad.codegen.lower.fuse_loops import fuse_loops
 from polygrad.codegen.lower.guarded_stores import branch_guarded_stores
 from polygrad.codegen.lower.linearize import linearize, order_loads, order_loops, split_ends
 from polygrad.codegen.lower.peeling import peel_fills
@@ -130,10 +131,11 @@ PASSES = (
     ),
     Pass("branch-rare-terms", lambda k, c: branch_rare_terms(k), _on_processors),
     Pass("branch-guarded-stores", lambda k, c: branch_guarded_stores(k), _on_processors),
+    Pass("order-loads", lambda k, c: order_loads(k)),
+    Pass("fuse-loops", lambda k, c: fuse_loops(k), _on_processors),
     Pass("split-indices", lambda k, c: split_indices(k), _optimized),
     Pass("decompose", lambda k, c: graph_rewrite(k, decompose(c.target, c.optimized))),
     # the order of execution
-    Pass("order-loads", lambda k, c: order_loads(k)),
     Pass("split-ends", lambda k, c: split_ends(k)),
     Pass("order-loops", lambda k, c: order_loops(k)),
     Pass("linearize", lambda k, c: linearize(k)),
