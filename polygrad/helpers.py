@@ -98,10 +98,18 @@ def is_pow2(x: int) -> bool:
 
 # os.environ encodes a name at every look-up, longer than most of what an eager operation does takes. The
 # mapping beneath it, where Python has it, is asked with names that are encoded once.
-_environment: Any = getattr(os.environ, "_data", None)
-_encoded: dict[str, Any] = {}
+_environment: Any = getattr(os.environ, "_data", os.environ)
 
 
+class _Encoded(dict[str, Any]):
+    """Names of variables as `_environment` has them."""
+
+    def __missing__(self, name: str) -> Any:
+        self[name] = key = name if _environment is os.environ else os.environ.encodekey(name)
+        return key
+
+
+_encoded = _Encoded()
 _overrides: dict[str, int | str] = {}  # of Contexts
 
 
@@ -112,7 +120,9 @@ def env_int(name: str, default: int) -> int:
     """
     if name in _overrides:
         return int(_overrides[name])
-    text = env_text(name)
+    if _encoded[name] not in _environment:
+        return default
+    text = os.environ.get(name, "")
     return parse_integer(name, text, default) if text else default
 
 
@@ -120,13 +130,7 @@ def env_text(name: str) -> str:
     """The environment variable `name`; empty when unset."""
     if name in _overrides:
         return str(_overrides[name])
-    if _environment is not None:
-        key = _encoded.get(name)
-        if key is None:
-            key = _encoded[name] = os.environ.encodekey(name)
-        if key not in _environment:
-            return ""
-    return os.environ.get(name, "")
+    return os.environ.get(name, "") if _encoded[name] in _environment else ""
 
 
 def getenv(name: str, default: Any = 0) -> Any:

@@ -57,11 +57,19 @@ class _Same:
         return f"an object of type {type(self.value).__name__}"
 
 
+_TENSOR = "a Tensor"
+
+
 def split_arguments(values: Sequence[Any]) -> Arguments:
     """Split the values of a call's parameters.
 
     Raises CaptureError for arrays, ArgumentError for an unbound Variable.
     """
+    for value in values:
+        if not isinstance(value, TensorBase):
+            break
+    else:
+        return Arguments([*values], {}, [_TENSOR] * len(values))
     out = Arguments()
     tensors, other_values = out.tensors, out.other_values
     stack = [*reversed(values)]
@@ -69,7 +77,7 @@ def split_arguments(values: Sequence[Any]) -> Arguments:
         value = stack.pop()
         if isinstance(value, TensorBase):
             tensors.append(value)
-            other_values.append("a Tensor")
+            other_values.append(_TENSOR)
         elif value.__class__ in _PLAIN:
             exact = value if value else repr(value)  # 0.0 and -0.0 are two values
             other_values.append((value.__class__, exact))

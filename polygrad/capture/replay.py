@@ -125,9 +125,9 @@ class CapturedStep:
         """Whether it was captured with CHECK=1 or ANOMALY=1, and has checks."""
         return bool(self._checks)
 
-    @computing
     def run(self, tensors: Sequence[Any], variables: dict[str, int] | None = None) -> Any:
-        """Run once with these arguments (None: the argument of the last run); `result`.
+        """Run once with these arguments (None: the argument of the last run); `result`. The caller is
+        `computing`.
 
         Raises ShapeError, DTypeError, DeviceError when a Tensor differs from that of the capture in one of
         these.

@@ -87,13 +87,15 @@ def run_program(
     """
     if timeout is not None:
         _check_timeout(timeout, executable, program)
-    stopping.check()
+    stopper = stopping.stopper()
+    if stopper is not None and stopper.asked():
+        raise RunStopped
     executable.calls_made = ()
     _state.ended, _state.executable = None, executable
     started = time.perf_counter()
     if executable.in_python:
         _run_in_python(executable, program, buffers, arena, variables, runtime)
-    elif (stopper := stopping.stopper()) is not None:
+    elif stopper is not None:
         _run_watched(stopper, executable, program, buffers, arena, variables, runtime)
     elif timeout is not None or (executable.killable and _may_be_interrupted()):
         run_released(
@@ -107,7 +109,7 @@ def run_program(
         run_released(lambda: _run_apart(executable, program, buffers, arena, variables, repeatable))
     _state.ended = Outcome.WHOLE
     executable.seconds = time.perf_counter() - started
-    if stopping.stopper() is not None and undo_plan(program, 0).commit < len(program.launches):
+    if stopper is not None and undo_plan(program, 0).commit < len(program.launches):
         stopping.note_write()
 
 

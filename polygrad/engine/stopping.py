@@ -86,12 +86,6 @@ def stopper() -> Stopper | None:
     return _state.stopper if _state.open else None
 
 
-def check() -> None:
-    """Raises RunStopped if a stop was asked for, of what may be stopped now."""
-    if _state.open and _state.stopper is not None and _state.stopper.asked():
-        raise RunStopped
-
-
 def note_write() -> None:
     """A Program has written memory that outlives it."""
     if not _state.each_program:

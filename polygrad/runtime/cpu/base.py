@@ -295,7 +295,10 @@ class NativeStep(_NativeProgram):
                 raise ProgramError(
                     f"run: no value for the variable {name}, only for {sorted(variables)}"
                 ) from None
-        self._run_on_threads(self._limit())
+        if self._max_threads == 1:
+            self._run_single()
+        else:
+            self._run_on_threads(self._limit())
 
     def _run_single(self) -> None:
         calls_made: list[None] = []

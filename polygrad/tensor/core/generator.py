@@ -75,6 +75,8 @@ class CapturedDraws:
 
     def begin_run(self) -> None:
         """Before each run: continue from the generator's position, and advance it by this run's draws."""
+        if not self._streams:
+            return
         self.catch_up()
         for device, stream in self._streams.items():
             seed, position = stream.holds
