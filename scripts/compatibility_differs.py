@@ -60,7 +60,11 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         _TINY, "scaled_dot_product_attention", "value, gradient", "0 for a row whose mask attends to nothing, as torch's; tinygrad's is NaN"
     ),
-    Difference(_TINY, "multinomial", "accepted", "several samples without replacement are drawn; tinygrad refuses them"),
+    Difference(_TINY, "multinomial", "value", "draws other random numbers"),
+    Difference(
+        _TINY, "backward grad", "value", "a Tensor without axes has a gradient; that of tinygrad's may stay None"
+    ),
+    Difference(_TINY, "ufix", "dtype", "a whole number beside floats is a float; tinygrad's is an integer"),
     Difference(_TINY, "is_param", "value", "False of what is no leaf of a model, until `as_param` or an optimizer says so"),
     Difference(_TINY, "as_param", "accepted", "makes a parameter of any Tensor; tinygrad's makes a slot of a captured function"),
     Difference(r"tinygrad", "UOp", "value", "a node of our graph, whose ops are others"),
