@@ -5,7 +5,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 wheel=$1 jobs=$2 e2e_jobs=$3
 export HYPOTHESIS_PROFILE=thorough
-read -ra pytest <<< "$PYTEST"
+read -ra pytest <<< "$PYTEST --durations=40"
 quick=(env POLYGRAD_TEST_LEFTOVERS=1 "${pytest[@]}" -n "$jobs" --dist worksteal -m "not e2e")
 table=() failed=0
 
