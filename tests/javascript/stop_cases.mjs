@@ -114,7 +114,7 @@ export const stopCases = {
           found.asked = performance.now();
           controller.abort();
         };
-        const onEpoch = () => void setTimeout(abort, 300 * seconds);
+        const onEpoch = () => void setTimeout(abort, Math.min(300 * seconds, 50));
         const run = fit(model, data, { ...options, onEpoch, signal: controller.signal });
         found.outcome = (await run.catch((error) => error)).name;
         found.seconds = (performance.now() - found.asked) / 1000;
