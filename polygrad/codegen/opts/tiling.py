@@ -202,7 +202,26 @@ class Tiling:
                     chosen, work = [*chosen, other], both
             if work < best[0]:
                 best = (work, chosen, lanes)
-        return best[1], best[2]
+        _, chosen, lanes = best
+        return chosen, lanes // 2 if self._splits_lines(chosen, lanes) else lanes
+
+    def _splits_lines(self, chosen: list[UOp], lanes: int) -> bool:
+        """Whether a nest that computes little, but something, stores SIMD values of a whole cache line that
+        lie in two lines: its rows begin anywhere in one. Of values of half a line every second lies in
+        one."""
+        memory = [i for i in self.items if i.op is Ops.LOAD or i.op is Ops.STORE]
+        work = sum(i.weight for i in self.items if i.op is not Ops.LOAD and i.op is not Ops.STORE)
+        if len(chosen) != 1 or self.reduced or not self.is_output or not 0 < work <= cost.LITTLE_WORK:
+            return False
+        (lane,) = chosen
+        if any(i.strides.get(lane, 0) > 1 or lane in i.nonlinear for i in memory):
+            return False
+        return any(
+            i.op is Ops.STORE
+            and lanes * i.itemsize == cost.LINE_BYTES
+            and any(step * i.itemsize % cost.LINE_BYTES for r, step in i.strides.items() if r is not lane)
+            for i in memory
+        )
 
     def is_independent(self, r: UOp, chosen: list[UOp]) -> bool:
         """No node depends on `r` and on a chosen range: their loops come one after the other."""
