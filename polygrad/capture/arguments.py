@@ -68,7 +68,7 @@ def split_arguments(values: Sequence[Any]) -> Arguments:
     for value in values:
         if not isinstance(value, TensorBase):
             break
-    else:
+    else:  # nearly all calls
         return Arguments([*values], {}, [_TENSOR] * len(values))
     out = Arguments()
     tensors, other_values = out.tensors, out.other_values

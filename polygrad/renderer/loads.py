@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from polygrad.codegen.lower import strided_loads as strided
+from polygrad.codegen.opts.cost import LINE_BYTES
 from polygrad.dtype import dtypes
 from polygrad.helpers import prod
 from polygrad.renderer.access_plan import AccessPlan
 from polygrad.renderer.addresses import Place, addresses_of, each_lane, lane_addresses, places_of, safe_base
 from polygrad.renderer.builder import Address, Block, Value
 from polygrad.renderer.neighbours import load_runs
-from polygrad.renderer.streams import AHEAD, LINE
+from polygrad.renderer.streams import AHEAD
 from polygrad.renderer.tile_axes import gate_of
 from polygrad.renderer.tile_values import Axes, are_consecutive, coordinates
 from polygrad.renderer.tiles import Tiles
@@ -139,7 +140,7 @@ def _prefetch(tiles: Tiles, index: UOp, axes: Axes) -> None:
     """Fetch what the loads of a tile read some rounds later, once for each line."""
     itemsize, asked = index.dtype.itemsize, set()
     for address in addresses_of(tiles, index, axes):
-        line = (address.base, address.offset * itemsize // LINE)
+        line = (address.base, address.offset * itemsize // LINE_BYTES)
         if line not in asked:
             asked.add(line)
             tiles.builder.prefetch(address.plus(AHEAD // itemsize))

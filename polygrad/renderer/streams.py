@@ -16,7 +16,6 @@ from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
 AHEAD = 8 << 10  # bytes: measured, from 4 to 16 KB are as good
-LINE = 64  # bytes that one request fetches
 
 
 def streamed_loads(linear: Sequence[UOp], lanes: int, target: Target) -> frozenset[UOp]:

@@ -319,7 +319,7 @@ class IndexingMixin(GatherScatterMixin):
     def _first_of(self, count: int) -> Self:
         """The first `count` elements, as a view; all elements are computed now."""
         stored = self
-        if self.dtype.is_float:  # keeps the graph, which gradients go through
+        if self.dtype.is_float:  # the graph stays, as gradients go through it
             stored = self._with(self.uop.contiguous())
             realize([stored.uop], self._device)
         else:

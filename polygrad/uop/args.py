@@ -45,6 +45,13 @@ class Axis(NamedTuple):
         """This axis in part `number` of a partitioned loop: its own, one around it or one inside of it."""
         return self.child(3 + 2 * number)
 
+    def is_other_segment(self, other: Axis) -> bool:
+        """Whether `other` is this axis in another part of a partitioned loop."""
+        if len(self.id) != len(other.id) or self.id[0] != other.id[0]:
+            return False
+        different = [pair for pair in zip(self.id, other.id, strict=True) if pair[0] != pair[1]]
+        return len(different) == 1 and all(n > 1 and n % 2 for n in different[0])
+
     def copy(self, number: int, kind: AxisKind | None = None) -> Axis:
         """This axis in the loops that fill the kernel's STAGE `number`."""
         return self.child(4 + 2 * number, kind)

@@ -68,3 +68,31 @@ def test_no_position_is_one_of_others_whose_last_bits_it_has(device, dtype):
     gathered = positions.reshape(n, 1).eq(loop).where(values, 0).sum(1)
     scattered = positions.eq(loop.reshape(n, 1)).where(values, 0).sum(1)
     assert gathered.tolist() == expected and scattered.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("select", "judge"),
+    [
+        (lambda x: (x > 0).nonzero().flatten(), lambda a: [i for i, v in enumerate(a) if v > 0]),
+        (lambda x: x.masked_select(x > 0), lambda a: [v for v in a if v > 0]),
+        (lambda x: x[x > 0], lambda a: [v for v in a if v > 0]),
+        (lambda x: x.unique(), lambda a: sorted(set(a))),
+    ],
+    ids=["nonzero", "masked_select", "mask", "unique"],
+)
+def test_what_is_selected_has_memory_of_its_own(device, select, judge):
+    """A write to it reaches its views, but neither what it was selected from nor equal selections, earlier
+    or later."""
+    numbers = [0, 3, 0, 5, 7, 0, 2]
+    x = Tensor(numbers, device=device).realize()
+    expected = judge(numbers)
+    written, equal = select(x), select(x).realize()
+    rest = written[1:]
+    written[0] = 99
+    written[1] = 50
+    changed = [99, 50, *expected[2:]]
+    assert (written.tolist(), rest.tolist(), equal.tolist()) == (changed, changed[1:], expected)
+    assert (select(x).tolist(), x.tolist()) == (expected, numbers)
+    x[0] = 1
+    assert select(x).tolist() == judge([1, *numbers[1:]])
+    assert (written.tolist(), equal.tolist()) == (changed, expected)

@@ -114,6 +114,7 @@ export const stopCases = {
           found.asked = performance.now();
           controller.abort();
         };
+        // early in the second step, also if the one that was measured was slow
         const onEpoch = () => void setTimeout(abort, Math.min(300 * seconds, 50));
         const run = fit(model, data, { ...options, onEpoch, signal: controller.signal });
         found.outcome = (await run.catch((error) => error)).name;

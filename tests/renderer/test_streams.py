@@ -8,11 +8,12 @@ from renderer.llvm_functions import builder, elementwise
 
 from polygrad import Tensor
 from polygrad.codegen.lower.passes import LoweringContext, run_passes
+from polygrad.codegen.opts.cost import LINE_BYTES
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
 from polygrad.renderer.emit import emit
 from polygrad.renderer.llvm.builder import LLVMBuilder
-from polygrad.renderer.streams import AHEAD, LINE, streamed_loads
+from polygrad.renderer.streams import AHEAD, streamed_loads
 from polygrad.uop.node import UOp
 from tests.codegen.test_split import ast_of, empty
 
@@ -55,7 +56,7 @@ def test_a_round_asks_for_each_line_once() -> None:
         text = emit("k", linear_of(FAR, dtype), LLVMBuilder(TARGET, native_half=True))
         assert text.count("@llvm.prefetch.p0(") == lines
         assert f"i64 {AHEAD}\n" in text
-    assert LINE == 64
+    assert LINE_BYTES == 64
 
 
 def test_the_product_is_numpy_s_within_1e_4() -> None:

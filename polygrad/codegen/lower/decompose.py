@@ -16,6 +16,7 @@ import math
 
 from polygrad.codegen.lower.threefry import threefry
 from polygrad.codegen.lower.transcendental import exponential, logarithm, power, sine
+from polygrad.codegen.lower.transcendental.formats import fdiv, sub, without_sign
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes, rounded
 from polygrad.helpers import is_pow2
@@ -72,10 +73,6 @@ def _compare_in_float32(u: UOp) -> UOp:
     return UOp(u.op, dtypes.bool, tuple([_wide(s) for s in u.src]))
 
 
-def _fdiv(a: UOp, b: UOp) -> UOp:
-    return UOp(Ops.FDIV, a.dtype, (a, b))
-
-
 halves = PatternMatcher([
     # op(x, y) = float16(op(float32(x), float32(y))): every operation rounds, as if the target had it
     (UPat((GroupOp.ALU - {Ops.WHERE}) | {Ops.REDUCE}, _HALVES, name="u"), _in_float32),
@@ -129,7 +126,6 @@ def _products(fused: bool) -> PatternMatcher:
 def _transcendentals(lean: bool, fused: bool) -> PatternMatcher:
     exp2 = exponential.lean_exp2 if lean else exponential.exp2
     return (_products(fused) if lean else PatternMatcher([])) + PatternMatcher([
-        # see transcendental/
         (UPat(Ops.EXP2, _SINGLE, (_x,)), lambda x: exp2(x, fused)),
         (UPat(Ops.LOG2, _SINGLE, (_x,)), lambda x: logarithm.log2(x, fused)),
         (UPat(Ops.SIN, _SINGLE, (_x,), arg=Magnitude.NEAR), lambda x: sine.near_sin(x, fused)),
@@ -211,17 +207,8 @@ def _neg(x: UOp) -> UOp:
     return UOp(Ops.NEG, x.dtype, (x,))
 
 
-def _sub(x: UOp, y: UOp) -> UOp:
-    return UOp(Ops.SUB, x.dtype, (x, y))
-
-
 def _subtract_shifted(x: UOp, y: UOp, c: UOp) -> UOp | None:
-    return _sub(x, y << _log2(-c.arg)) if is_pow2(-c.arg) else None
-
-
-def _magnitude(x: UOp) -> UOp:
-    unsigned = dtypes.uint32 if x.dtype is dtypes.float32 else dtypes.uint64
-    return (x.bitcast(unsigned) & ((1 << (unsigned.bits - 1)) - 1)).bitcast(x.dtype)
+    return sub(x, y << _log2(-c.arg)) if is_pow2(-c.arg) else None
 
 
 def _load_or_else(a: UOp, i: UOp, c: UOp) -> UOp:
@@ -236,22 +223,22 @@ cheaper = PatternMatcher([
     # x * 2^n = x << n
     (_op(Ops.MUL, _nx, _c), lambda x, c: x << _log2(c.arg) if is_pow2(c.arg) else None),
     # x + -y = x - y,  -x + y = y - x
-    (_op(Ops.ADD, _x, _op(Ops.NEG, _y)), _sub),
-    (_op(Ops.ADD, _op(Ops.NEG, _y), _x), _sub),
+    (_op(Ops.ADD, _x, _op(Ops.NEG, _y)), lambda x, y: sub(x, y)),
+    (_op(Ops.ADD, _op(Ops.NEG, _y), _x), lambda x, y: sub(x, y)),
     # x + y * -2^n = x - (y << n)
     (_op(Ops.ADD, _nx, _op(Ops.MUL, _y, _c)), _subtract_shifted),
     # a ? (a ? p[i] : b) : c = a ? p[i] : c
     (_op(Ops.WHERE, _a, _op(Ops.LOAD, _op(Ops.INDEX, UPat(), UPat(), _a, name="i"), UPat()), _c),
      _load_or_else),
     # reciprocal(x) = 1 / x
-    (UPat(Ops.RECIPROCAL, _SINGLE, (_x,)), lambda x: _fdiv(UOp.const(x.dtype, 1), x)),
+    (UPat(Ops.RECIPROCAL, _SINGLE, (_x,)), lambda x: fdiv(UOp.const(x.dtype, 1), x)),
 ])  # fmt: skip
 
 
 lean_magnitudes = PatternMatcher([
     # max(x, -x) = max(-x, x) = x without its sign bit
-    (_op(Ops.MAX, _x, _op(Ops.NEG, _x), dtype=_SINGLE), _magnitude),
-    (_op(Ops.MAX, _op(Ops.NEG, _x), _x, dtype=_SINGLE), _magnitude),
+    (_op(Ops.MAX, _x, _op(Ops.NEG, _x), dtype=_SINGLE), without_sign),
+    (_op(Ops.MAX, _op(Ops.NEG, _x), _x, dtype=_SINGLE), without_sign),
 ])  # fmt: skip
 
 

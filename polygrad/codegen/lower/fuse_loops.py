@@ -42,11 +42,9 @@ def fuse_loops(kernel: UOp) -> UOp:
 
 def _fuse(first: UOp, second: UOp) -> UOp | None:
     """Two nests as one, if they are parts of the same; else None."""
-    if (
-        first.op is not Ops.END
-        or second.op is not Ops.END
-        or not _have_one_origin(first.src[1], second.src[1])
-    ):
+    if any(nest.op is not Ops.END or nest.src[0].op is not Ops.STORE for nest in (first, second)):
+        return None
+    if not first.src[1].arg.is_other_segment(second.src[1].arg):
         return None
     common = _common_loops(first.src[1:], second.src[1:])
     while common and not _are_close(first.src[0], second.src[0].substitute(common), common.values()):
@@ -59,18 +57,6 @@ def _fuse(first: UOp, second: UOp) -> UOp | None:
     place = store.src[0].replace(src=(UOp(Ops.AFTER, memory.dtype, (memory, done)), *position))
     remaining = [r.substitute(common) for r in second.src[n:]]
     return UOp(Ops.END, dtypes.void, (store.replace(src=(place, value)), *first.src[1:n], *remaining))
-
-
-def _have_one_origin(a: UOp, b: UOp) -> bool:
-    """Whether two loops were the same one before a loop was divided (`Axis.segment`)."""
-    x, y = a.arg.id, b.arg.id
-    different = [(m, n) for m, n in zip(x[1:], y[1:], strict=False) if m != n]
-    return (
-        x[0] == y[0]
-        and len(x) == len(y)
-        and len(different) == 1
-        and all(n % 2 and n > 1 for n in different[0])
-    )
 
 
 def _common_loops(first: tuple[UOp, ...], second: tuple[UOp, ...]) -> dict[UOp, UOp]:
@@ -86,7 +72,7 @@ def _common_loops(first: tuple[UOp, ...], second: tuple[UOp, ...]) -> dict[UOp, 
 def _are_close(a: UOp, b: UOp, loops: Iterable[UOp]) -> bool:
     """Whether two stores in the same loops go to the same memory, and are nearer to each other than to those
     of another round."""
-    if a.op is not Ops.STORE or b.op is not Ops.STORE or a.src[0].memory is not b.src[0].memory:
+    if a.src[0].memory is not b.src[0].memory:
         return False
     around = frozenset(loops)
     left, right = (linear_terms(store.src[0].src[1]) for store in (a, b))

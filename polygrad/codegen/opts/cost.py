@@ -23,9 +23,9 @@ _COUNTED = GroupOp.ALU | {Ops.BITCAST, Ops.LOAD, Ops.STORE, Ops.REDUCE, Ops.SCAN
 # costs of running, in operations
 SCATTERED_LOAD, SCATTERED_STORE = 2.0, 2.5  # for each lane, if the lanes are not neighbours in memory
 FAR_LOAD = 3.0  # for each element that a sum reads in long steps: a panel of them is copied first
-LINE_BYTES = 64  # of a cache
+LINE_BYTES = 64  # of a cache line, which a cache fetches and stores as a whole
 FAR_BYTES = 2 * LINE_BYTES  # what is read there at a time
-LITTLE_WORK = 8  # for each element: what is stored takes longer
+LITTLE_WORK = 8  # operations for each element, which take less time than storing it
 LOAD = 0.1  # of a value in the first cache, if a multiply-add can take one operand from memory
 SPLAT = 0.35  # of the same value, if it cannot
 ROUND = 1.5  # for each round of a loop

@@ -206,9 +206,9 @@ class Tiling:
         return chosen, lanes // 2 if self._splits_lines(chosen, lanes) else lanes
 
     def _splits_lines(self, chosen: list[UOp], lanes: int) -> bool:
-        """Whether a nest that computes little, but something, stores SIMD values of a whole cache line that
-        lie in two lines: its rows begin anywhere in one. Of values of half a line every second lies in
-        one."""
+        """Whether SIMD values as long as a cache line would lie across two lines when they are stored, as the
+        rows begin anywhere in a line. Values of half the length do so half as often. That is worth it where
+        the nest computes little; plain copies are faster in long values."""
         memory = [i for i in self.items if i.op is Ops.LOAD or i.op is Ops.STORE]
         work = sum(i.weight for i in self.items if i.op is not Ops.LOAD and i.op is not Ops.STORE)
         if len(chosen) != 1 or self.reduced or not self.is_output or not 0 < work <= cost.LITTLE_WORK:

@@ -295,10 +295,7 @@ class NativeStep(_NativeProgram):
                 raise ProgramError(
                     f"run: no value for the variable {name}, only for {sorted(variables)}"
                 ) from None
-        if self._max_threads == 1:
-            self._run_single()
-        else:
-            self._run_on_threads(self._limit())
+        self._run_on_threads(self._limit())
 
     def _run_single(self) -> None:
         calls_made: list[None] = []

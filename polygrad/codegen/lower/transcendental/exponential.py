@@ -1,7 +1,7 @@
 """EXP2.
 
 It has the steps of SLEEF's xexp2 in the form tinygrad records (Shibata and Petrogalli, arXiv:2001.09258).
-Optimised kernels take a shorter form, and a product with a constant before it.
+Optimised kernels take a shorter form, which multiplies by a constant first where there is one.
 """
 
 from __future__ import annotations

@@ -131,6 +131,7 @@ def polynomial(x: UOp, coefficients: Sequence[float], fused: bool) -> UOp:
 
 
 def without_sign(x: UOp) -> UOp:
+    """|x|, also of a NaN."""
     f = FORMATS[x.dtype]
     return (x.bitcast(f.unsigned) & ((1 << (f.bits - 1)) - 1)).bitcast(x.dtype)
 

@@ -117,13 +117,13 @@ def _fraction_of_product(
 def _short_power(a: UOp, exponent: float) -> UOp:
     """a^exponent for an integer or half-integer exponent; for +-1/2 with the square root's special cases, as
     in torch."""
-    f, dtype, n = FORMATS[a.dtype], a.dtype, int(abs(exponent))
+    dtype, n = a.dtype, int(abs(exponent))
     if n == abs(exponent):
         out = whole_power(a, n)
     elif n == 0:
         out = UOp(Ops.SQRT, dtype, (a,))
     else:
-        magnitude = (a.bitcast(f.unsigned) & ((1 << (f.bits - 1)) - 1)).bitcast(dtype)
+        magnitude = without_sign(a)
         out = whole_power(magnitude, n) * UOp(Ops.SQRT, dtype, (magnitude,))
         out = where((a < 0.0) & (magnitude < math.inf), UOp.const(dtype, math.nan), out)
     return out if exponent > 0 else fdiv(UOp.const(dtype, 1.0), out)

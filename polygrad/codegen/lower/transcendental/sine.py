@@ -8,7 +8,14 @@ from __future__ import annotations
 
 import math
 
-from polygrad.codegen.lower.transcendental.formats import FORMATS, Format, polynomial, sub, where
+from polygrad.codegen.lower.transcendental.formats import (
+    FORMATS,
+    Format,
+    polynomial,
+    sub,
+    where,
+    without_sign,
+)
 from polygrad.dtype import DType
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
@@ -46,9 +53,8 @@ def sin(d: UOp, fused: bool = False) -> UOp:
 
 def is_far(d: UOp, fused: bool = False) -> UOp:
     """Whether a float32 or float64 node is a number that `near_sin` is not for."""
-    f = FORMATS[d.dtype]
-    magnitude = (d.bitcast(f.unsigned) & ((1 << (f.bits - 1)) - 1)).bitcast(d.dtype)
-    near = magnitude < f.reach[not fused]
+    magnitude = without_sign(d)
+    near = magnitude < FORMATS[d.dtype].reach[not fused]
     return near.logical_not() & (magnitude < math.inf)
 
 
