@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from polygrad.dtype import dtypes
 from polygrad.errors import ArgumentError, ShapeError
+from polygrad.tensor.core.aliasing import memory_under
 from polygrad.tensor.core.sizes import fixed_size, python_number
 from polygrad.tensor.indexing import IndexingMixin
 from polygrad.uop.node import UOp
@@ -77,8 +78,15 @@ class ResamplingMixin(IndexingMixin):
     def _resize_axis(self, axis: int, count: int, mode: str, align_corners: bool) -> Self:
         """One axis resized; positions are fractions with a common denominator, so exact."""
         n = int(self.shape[axis])
-        place = self._of(UOp(Ops.ARANGE, dtypes.int64, (), count), self._device)
         lead = [slice(None)] * axis
+        if mode.startswith("nearest") and count % n == 0:
+            return self.repeat_interleave(count // n, axis)
+        if mode.startswith("nearest") and n % count == 0:
+            step = n // count
+            return self[(*lead, slice(0 if mode == "nearest" else step // 2, None, step))]
+        if mode == "linear" and not align_corners and count % n == 0:
+            return self._between_neighbours(axis, count // n)
+        place = self._of(UOp(Ops.ARANGE, dtypes.int64, (), count), self._device)
         if mode.startswith("nearest"):
             top, bottom = (place * n, count) if mode == "nearest" else ((place * 2 + 1) * n, 2 * count)
             return self[(*lead, top // bottom)]
@@ -96,6 +104,25 @@ class ResamplingMixin(IndexingMixin):
             return sum(other_taps, first)
         first, second = self[(*lead, low)], self[(*lead, (low + 1).minimum(n - 1))]
         return first + (second - first) * weight
+
+    def _between_neighbours(self, axis: int, repeats: int) -> Self:
+        """`repeats` elements for each along an axis, linear between neighbours: those in the same place
+        between theirs have one weight.
+
+            [a, b, c], 2   ->   [a, a + (b - a) / 4, a + (b - a) * 3 / 4, b + (c - b) / 4, ..., c]
+        """
+        n = int(self.shape[axis])
+        sides = [(0, 0)] * self.ndim
+        sides[axis] = (1, 1)
+        stored = self if memory_under(self.uop) is not None else self._with(self.uop.contiguous())
+        padded = stored.pad(sides, mode="replicate")
+        first, second, third = (padded.narrow(axis, i, n) for i in range(3))
+        phases = []
+        for phase in range(repeats):
+            top = 2 * phase + 1 - repeats  # from the element itself, in halves of a distance
+            low, high = (first, second) if top < 0 else (second, third)
+            phases.append(low + (high - low) * (top % (2 * repeats) / (2 * repeats)))
+        return phases[0].stack(*phases[1:], dim=axis + 1).flatten(axis, axis + 1)
 
     def pixel_shuffle(self, upscale_factor: int) -> Self:
         """(..., c * r², h, w) as (..., c, h * r, w * r) (Shi et al., 2016). Raises ShapeError.

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from polygrad.dtype import dtypes
+from polygrad.dtype import dtypes, rounded
 from polygrad.errors import OnnxError
 from polygrad.onnx.op_table import Floats, Ints, op
 from polygrad.tensor.core.sizes import same_size
@@ -37,22 +37,27 @@ class Taps:
     outside: list[bool]
 
 
+def _quotient(a: float, b: float) -> float:
+    """a / b as a float32, like the scales: 3 / 0.33333334 is 9, and not an element less."""
+    return rounded(dtypes.float32, a / b)
+
+
 def _origin(y: int, n: int, count: int, scale: float, roi: tuple[float, float], rules: Rules) -> float:
     """The position of element y of the result among the n elements."""
     wide = scale * n
     match rules.coordinates:
         case "half_pixel":
-            return (y + 0.5) / scale - 0.5
+            return _quotient(y + 0.5, scale) - 0.5
         case "half_pixel_symmetric":
-            return n / 2 * (1 - count / wide) + (y + 0.5) / scale - 0.5
+            return n / 2 * (1 - count / wide) + _quotient(y + 0.5, scale) - 0.5
         case "pytorch_half_pixel":
-            return (y + 0.5) / scale - 0.5 if wide != 1 else -0.5
+            return _quotient(y + 0.5, scale) - 0.5 if wide != 1 else -0.5
         case "align_corners":
-            return y * (n - 1) / (wide - 1) if wide != 1 else 0.0
+            return _quotient(y * (n - 1), wide - 1) if wide != 1 else 0.0
         case "asymmetric":
-            return y / scale
+            return _quotient(y, scale)
         case "tf_half_pixel_for_nn":
-            return (y + 0.5) / scale
+            return _quotient(y + 0.5, scale)
         case "tf_crop_and_resize":
             start, end = roi
             middle = (end - start) * (n - 1) / 2 if wide == 1 else y * (end - start) * (n - 1) / (wide - 1)
@@ -117,6 +122,25 @@ def taps_of(n: int, count: int, scale: float, roi: tuple[float, float], rules: R
     return Taps(places, weights, outside)
 
 
+def _pick(x: Tensor, axis: int, places: list[int]) -> Tensor:
+    """The elements at `places` of an axis: without an index where they are repeated, or in equal steps."""
+    lead = (slice(None),) * axis
+    repeats = len(places) // x.shape[axis]
+    if repeats and places == [i // repeats for i in range(len(places))]:
+        return x.repeat_interleave(repeats, axis)
+    first, last, step = places[0], places[-1], max(places[-1] - places[0], 1) // max(len(places) - 1, 1)
+    if step and places == list(range(first, last + 1, step)):
+        return x[(*lead, slice(first, last + 1, step))]
+    return x[(*lead, Tensor(places, x.device, dtypes.int32))]
+
+
+def _is_between_neighbours(n: int, count: int, scale: float, rules: Rules) -> bool:
+    """Whether an axis of n elements gets a whole number of elements for each, half a distance from the
+    edges."""
+    is_half_pixel = rules.coordinates in ("half_pixel", "pytorch_half_pixel") and not rules.exclude_outside
+    return rules.mode == "linear" and is_half_pixel and count == scale * n and count % n == 0 and count > 1
+
+
 _LONGEST_AXIS = 1 << 20  # of a result
 
 
@@ -131,7 +155,9 @@ def _resize_axis(
     lead = (slice(None),) * axis
     column = [-1 if i == axis else 1 for i in range(x.ndim)]
     if rules.mode == "nearest":
-        out = x[(*lead, Tensor([row[0] for row in taps.places], x.device, dtypes.int32))]
+        out = _pick(x, axis, [row[0] for row in taps.places])
+    elif _is_between_neighbours(x.shape[axis], count, scale, rules):
+        out = x._between_neighbours(axis, count // x.shape[axis])
     else:
         wide = [count if i == axis else 1 for i in range(axis + 1)] + [-1] + [1] * (x.ndim - axis - 1)
         out = x[(*lead, Tensor(taps.places, x.device, dtypes.int32))]

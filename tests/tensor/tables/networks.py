@@ -111,7 +111,7 @@ for _k, _s, _p, _d in (
                     f"x.avg_pool2d({_k}, {_s}, 1, {_p}, {_ceil}, {_count})",
                     f"F.avg_pool2d(x, {_k}, {_s}, {_p}, {_ceil}, {_count})", _image,
                 )  # fmt: skip
-for _size in ((7, 3), (4, 12), (1, 1), (8, 8)):
+for _size in ((7, 3), (4, 12), (1, 1), (8, 8), (8, 18), (2, 3)):
     for _corners in (False, True):
         TABLE.add(
             f"x.interpolate({_size}, 'linear', {_corners})",
