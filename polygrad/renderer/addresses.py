@@ -30,20 +30,38 @@ def _memory(tiles: Tiles, index: UOp) -> Pointer:
 def addresses_of(tiles: Tiles, index: UOp, axes: Axes, first: frozenset[UOp] = frozenset()) -> list[Address]:
     """The address for each coordinate over `axes`, of the first element along the axes `first`. Its index
     is a scalar, or SIMD if it is not linear."""
-    memory, base = _memory(tiles, index), index.src[1]
-    steps = index.arg or NO_STEPS
-    positions = tiles.project(axes, tiles.axes[base])
+    memory, steps, position = _memory(tiles, index), index.arg or NO_STEPS, index.src[1]
+    base: UOp | None = position
+    constants: list[list[int]] | None = None
+    if not tiles.simd[position]:
+        base, constants = _base_and_constants(tiles, position, axes, 1)
     sizes = [
         (axes.index(r), step) for r, step in steps.steps if r.arg.kind is not AxisKind.LANE and r not in first
     ]
     out: list[Address] = []
-    for k, coordinate in enumerate(coordinates(axes)):
+    for k, (number, coordinate) in enumerate(zip(_values(tiles, base, axes), coordinates(axes), strict=True)):
         offset = steps.offset + sum(coordinate[i] * step for i, step in sizes)
-        if base.op is Ops.CONST:
-            out.append(Address(memory, None, offset + base.arg))
-        else:
-            out.append(Address(memory, tiles.values[base][positions[k]], offset))
+        out.append(Address(memory, number, offset + (constants[k][0] if constants else 0)))
     return out
+
+
+def _values(tiles: Tiles, base: UOp | None, axes: Axes) -> list[Value | None]:
+    """The values of a part of an index for each coordinate over `axes`."""
+    if base is None:
+        return [None for _ in coordinates(axes)]
+    return [tiles.values[base][k] for k in tiles.project(axes, tiles.axes[base])]
+
+
+def _base_and_constants(
+    tiles: Tiles, position: UOp, axes: Axes, lanes: int
+) -> tuple[UOp | None, list[list[int]] | None]:
+    """The part of an index that loops compute, None for 0, and what is added for each coordinate over `axes`,
+    by lane: constants, as the pass split-indices leaves them. None where there are none."""
+    base, constants = None, position
+    if position.op is Ops.ADD and not tiles.simd[position.src[0]]:
+        base, constants = position.src
+    values = tile_constants(constants, axes, lanes)
+    return (position, None) if values is None else (base, values)
 
 
 def places_of(tiles: Tiles, index: UOp, axes: Axes) -> list[Place] | None:
@@ -52,17 +70,11 @@ def places_of(tiles: Tiles, index: UOp, axes: Axes) -> list[Place] | None:
     step, lanes = tiles.lane_step(index), range(tiles.lanes)
     if step is not None:
         return [(a, [a.offset + step * i for i in lanes]) for a in addresses_of(tiles, index, axes)]
-    base: UOp | None = None
-    constants = index.src[1]
-    if constants.op is Ops.ADD and not tiles.simd[constants.src[0]]:  # as the pass split-indices leaves it
-        base, constants = constants.src
-    offsets = tile_constants(constants, axes, tiles.lanes)
-    if offsets is None:
+    base, constants = _base_and_constants(tiles, index.src[1], axes, tiles.lanes)
+    if constants is None:
         return None
-    memory, bases = _memory(tiles, index), [None] * len(offsets)
-    if base is not None:
-        bases = [tiles.values[base][k] for k in tiles.project(axes, tiles.axes[base])]
-    return [(Address(memory, b, row[0]), row) for b, row in zip(bases, offsets, strict=True)]
+    memory, bases = _memory(tiles, index), _values(tiles, base, axes)
+    return [(Address(memory, b, row[0]), row) for b, row in zip(bases, constants, strict=True)]
 
 
 def lane_addresses(tiles: Tiles, address: Address) -> list[Address]:

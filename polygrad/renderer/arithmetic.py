@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from polygrad.dtype import DType
+from polygrad.dtype import DType, dtypes
 from polygrad.renderer.builder import Value
+from polygrad.renderer.tile_values import tile_constants
 from polygrad.renderer.tiles import Tiles
 from polygrad.uop.args import AxisKind
 from polygrad.uop.node import UOp
@@ -14,6 +15,10 @@ def emit_elementwise(tiles: Tiles, node: UOp) -> None:
     b, op, axes, simd = tiles.builder, node.op, tiles.axes[node], tiles.simd[node]
     lanes = tiles.lanes if simd else 1
     operand = node.src[-1].dtype
+    if operand is dtypes.index and not simd and (constants := tile_constants(node, axes, 1)):
+        values = [value for (value,) in constants]
+        tiles.make(node, len(values), lambda k: b.const(node.dtype, values[k], 1), range(len(values)))
+        return
     sources = [(s, tiles.project(axes, tiles.axes[s])) for s in node.src]
 
     def make(k: int) -> Value:

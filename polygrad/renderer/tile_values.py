@@ -30,6 +30,8 @@ def are_consecutive(offsets: Sequence[int]) -> bool:
 def tile_constants(node: UOp, axes: Axes, lanes: int) -> list[list[int]] | None:
     """For each coordinate over `axes`, the values of an expression of tile ranges, one for each lane; None
     for any other expression."""
+    if not all(map(is_tile, node.ranges)):
+        return None
     values: dict[UOp, list[list[int]]] = {}
     places = list(coordinates(axes))
     for n in node.toposort():

@@ -262,3 +262,28 @@ def test_lanes_go_along_the_longer_of_many_rows(terms: int, lanes: int) -> None:
     target = replace(TARGET, simd_bytes=16, registers=15)
     opts = choose(ast_of(empty(terms, 300).T @ empty(terms, 16)), target)
     assert [o.axes for o in opts if o.kind is OptKind.SIMD] == [((lanes,),)]
+
+
+@pytest.mark.parametrize(
+    ("shape", "tile"),
+    [
+        ((25, 68, 71), (5, 5)),
+        ((31, 50, 37), (3, 8)),
+        ((60, 90, 80), (5, 5)),
+        ((63, 90, 96), (3, 9)),
+        ((60, 90, 90), (2, 12)),
+    ],
+)
+def test_a_product_of_short_rows_has_them_in_one_tile(shape: tuple[int, ...], tile: tuple[int, int]) -> None:
+    """Unless narrower tiles of more rows leave no more unused."""
+    m, k, n = shape
+    opts = choose(ast_of(empty(m, k) @ empty(k, n)), TARGET)
+    (columns,) = [o.numbers[1] for o in opts if o.kind is OptKind.SIMD]
+    (rows,) = [o.numbers[0] for o in opts if o.kind is OptKind.UPCAST]
+    assert (columns, rows) == tile
+
+
+def test_a_short_row_is_in_one_tile() -> None:
+    for n, tile in ((52, (16, 4)), (81, (16, 6)), (100, (16, 2))):
+        (opt,) = chosen(empty(6, 5, n).permute(1, 0, 2).contiguous(), OptKind.SIMD)
+        assert opt.numbers == tile

@@ -9,14 +9,16 @@ from polygrad import Tensor
 from polygrad.codegen.kernels.division import store_value
 from polygrad.codegen.lower.passes import lower
 from polygrad.codegen.opts.heuristics import choose
-from polygrad.codegen.opts.opt import OptKind
+from polygrad.codegen.opts.opt import OptKind, parse_opts
 from polygrad.codegen.opts.split import Tile, tile_range
 from polygrad.codegen.target import Target
 from polygrad.dtype import DType, dtypes
 from polygrad.engine.normalize import normalize
+from polygrad.errors import OptError
 from polygrad.uop.args import Axis, AxisKind, Dot, Param
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
+from polygrad.uop.printer import infix
 from tests.schedules import schedule
 
 TARGET = Target("test", simd_bytes=64, registers=32, fma=True)
@@ -55,6 +57,42 @@ def test_no_overlap_when_the_size_is_a_multiple() -> None:
     ast = ast_of(empty(1024) + 1)
     (r,) = [n for n in ast.toposort() if n.op is Ops.RANGE]
     assert not any(n.op is Ops.WHERE for n in tile_range(ast, r, Tile(16, 4)).toposort())
+
+
+def indices(opts: str, out: Tensor) -> list[str]:
+    """The positions in a kernel with these Opts, without their linear steps."""
+    linear = lower(ast_of(out), TARGET, opts=parse_opts(opts))
+    return sorted({infix(n.src[1]) for n in linear if n.op is Ops.INDEX})
+
+
+def test_the_last_value_of_a_row_in_one_tile_overlaps() -> None:
+    """Its positions are constants, beside what loops compute."""
+    start = "(r1.1<2 ? r1.1<<4 : 21)"
+    rows = empty(5, 37).flip(0) * empty(37)
+    assert indices("SIMD r1 16 3", rows) == [start, f"r0*(-37)+{start}", f"r0*37+{start}"]
+    assert indices("SIMD r1 16 3", empty(5, 48).flip(0) * empty(48)) == ["0", "r0*(-48)", "r0*48"]
+
+
+def test_a_row_in_one_tile_has_no_value_left_over() -> None:
+    for opts in ("SIMD r0 16 4", "SIMD r0 64 1", "UPCAST r0 34"):
+        with pytest.raises(OptError, match="a tile of 2 to 33 elements"):
+            indices(opts, empty(33) + 1)
+
+
+@pytest.mark.parametrize("device", ["CPU", "WASM"])
+@pytest.mark.parametrize("n", [17, 33, 37, 47, 71, 95])
+def test_short_rows_have_each_element_once(device: str, n: int) -> None:
+    """Read in another order, added in place, as columns of a product, and as rows of blocks."""
+    data = RNG.standard_normal((6, n)).astype(np.float32)
+    x = Tensor(data, device=device).realize()
+    np.testing.assert_array_equal((x.flip(0) * 2).numpy(), data[::-1] * 2)
+    left = RNG.standard_normal((25, 6)).astype(np.float32)
+    np.testing.assert_allclose((Tensor(left, device=device) @ x).numpy(), left @ data, rtol=1e-4, atol=1e-5)
+    x[:, 1:] += x[:, 1:] + x[:, :-1]
+    data[:, 1:] += data[:, 1:] + data[:, :-1]
+    np.testing.assert_array_equal(x.numpy(), data)
+    blocks = x.reshape(2, 3, n).permute(1, 0, 2).contiguous()
+    np.testing.assert_array_equal(blocks.numpy(), data.reshape(2, 3, n).transpose(1, 0, 2))
 
 
 def test_an_odd_product_is_one_nest() -> None:

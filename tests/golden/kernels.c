@@ -70,11 +70,11 @@ typedef uint32_t uint32x8 __attribute__((vector_size(32)));
 INLINE uint32x8 splat_uint32x8(uint32_t x) {
   return (uint32x8){x, x, x, x, x, x, x, x};
 }
-INLINE float32x4 splat_float32x4(float x) {
-  return (float32x4){x, x, x, x};
-}
 INLINE int64x4 splat_int64x4(int64_t x) {
   return (int64x4){x, x, x, x};
+}
+INLINE float32x4 splat_float32x4(float x) {
+  return (float32x4){x, x, x, x};
 }
 typedef int8_t int8x4 __attribute__((vector_size(4)));
 INLINE int8x4 splat_int8x4(int8_t x) {
@@ -112,12 +112,12 @@ INLINE uint16x8 float32x8_to_half(float32x8 x) {
 INLINE void store_uint16x8(uint16_t *p, uint16x8 x) {
   *(uint16x8_unaligned *)p = x;
 }
-INLINE int32x8 splat_int32x8(int32_t x) {
-  return (int32x8){x, x, x, x, x, x, x, x};
-}
 typedef int32x8 int32x8_unaligned __attribute__((aligned(sizeof(int32_t)), may_alias));
 INLINE int32x8 load_int32x8(const int32_t *p) {
   return *(const int32x8_unaligned *)p;
+}
+INLINE int32x8 splat_int32x8(int32_t x) {
+  return (int32x8){x, x, x, x, x, x, x, x};
 }
 INLINE int32x8 select_int32x8(int32x8 mask, int32x8 x, int32x8 y) {
   return (int32x8)(((int32x8)x & mask) | ((int32x8)y & ~mask));
@@ -162,23 +162,23 @@ void add_0(char **buffers, int64_t *variables) {
   float *data0 = (float *)buffers[0];
   float *data1 = (float *)buffers[1];
   float *data2 = (float *)buffers[2];
-  for (int64_t i0 = 0; i0 < 2; i0++) {
-    int64_t p0 = i0 < 1 ? i0 << 3 : 2;
-    store_float32x8(data0 + p0, load_float32x8(data1 + p0) + load_float32x8(data2 + p0));
-  }
+  float32x8 x0 = load_float32x8(data1 + 2);
+  float32x8 x1 = load_float32x8(data2 + 2);
+  store_float32x8(data0, load_float32x8(data1) + load_float32x8(data2));
+  store_float32x8(data0 + 2, x0 + x1);
 }
 
 void broadcast_0(char **buffers, int64_t *variables) {
   float *data0 = (float *)buffers[0];
   float *data1 = (float *)buffers[1];
   float *data2 = (float *)buffers[2];
+  float32x8 x0 = load_float32x8(data2);
+  float32x8 x1 = load_float32x8(data2 + 1);
   for (int64_t i0 = 0; i0 < 4; i0++) {
-    float32x8 x0 = splat_float32x8(data1[i0]);
     int64_t p0 = i0 * 9;
-    for (int64_t i1 = 0; i1 < 2; i1++) {
-      int64_t p1 = i1 < 1 ? i1 << 3 : 1;
-      store_float32x8(data0 + p0 + p1, x0 * load_float32x8(data2 + p1) + 1.0f);
-    }
+    float32x8 x2 = splat_float32x8(data1[i0]);
+    store_float32x8(data0 + p0, x2 * x0 + 1.0f);
+    store_float32x8(data0 + p0 + 1, x2 * x1 + 1.0f);
   }
 }
 
@@ -315,17 +315,22 @@ void transpose_pad_0(char **buffers, int64_t *variables) {
   float *data0 = (float *)buffers[0];
   float *data1 = (float *)buffers[1];
   int64x4 x0 = (int64x4){0, 1, 2, 3};
+  int64x4 m0 = 0 + x0 < 4;
+  int64x4 m1 = 2 + x0 < 4;
   for (int64_t i0 = 0; i0 < 7; i0++) {
-    int64_t p0 = i0 * 6;
     int8x4 x1 = splat_int8x4((int8_t)-(0 < i0));
-    for (int64_t i1 = 0; i1 < 2; i1++) {
-      int64_t p1 = i1 < 1 ? i1 << 2 : 2;
-      int64_t p2 = i0 + p1 * 6;
-      int64x4 m0 = __builtin_convertvector(x1, int64x4) & (splat_int64x4(p1) + x0 < 4);
-      float32x4 x2 = (float32x4){data1[(m0[0] != 0 ? p2 : 1) - 1], data1[(m0[1] != 0 ? p2 : -5) + 5], data1[(m0[2] != 0 ? p2 : -11) + 11], data1[(m0[3] != 0 ? p2 : -17) + 17]};
-      float32x4 x3 = select_float32x4(__builtin_convertvector(m0, int32x4), x2, splat_float32x4(0.0f));
-      store_float32x4(data0 + p0 + p1, x3);
-    }
+    int64x4 m2 = __builtin_convertvector(x1, int64x4) & m0;
+    int64x4 m3 = __builtin_convertvector(x1, int64x4) & m1;
+    float32x4 x2 = (float32x4){data1[(m2[0] != 0 ? i0 : 1) - 1], data1[(m2[1] != 0 ? i0 : -5) + 5], data1[(m2[2] != 0 ? i0 : -11) + 11], data1[(m2[3] != 0 ? i0 : -17) + 17]};
+    float32x4 x3 = select_float32x4(__builtin_convertvector(m2, int32x4), x2, splat_float32x4(0.0f));
+    float x4 = data1[(m3[0] != 0 ? i0 : -11) + 11];
+    float x5 = data1[(m3[1] != 0 ? i0 : -17) + 17];
+    float x6 = data1[(m3[2] != 0 ? i0 : -23) + 23];
+    float x7 = data1[(m3[3] != 0 ? i0 : -29) + 29];
+    float32x4 x8 = select_float32x4(__builtin_convertvector(m3, int32x4), (float32x4){x4, x5, x6, x7}, splat_float32x4(0.0f));
+    int64_t p0 = i0 * 6;
+    store_float32x4(data0 + p0, x3);
+    store_float32x4(data0 + p0 + 2, x8);
   }
 }
 
@@ -353,13 +358,15 @@ void integers_0(char **buffers, int64_t *variables) {
   int32_t *data0 = (int32_t *)buffers[0];
   int32_t *data1 = (int32_t *)buffers[1];
   int32_t *data2 = (int32_t *)buffers[2];
-  for (int64_t i0 = 0; i0 < 2; i0++) {
-    int64_t p0 = i0 < 1 ? i0 << 3 : 1;
-    int32x8 x0 = load_int32x8(data2 + p0);
-    int32x8 m0 = (x0 == 0) | (x0 == -1);
-    int32x8 x1 = floor_modulo_int32x8(floor_divide_int32x8(load_int32x8(data1 + p0), splat_int32x8(3)), select_int32x8(m0, splat_int32x8(1), x0));
-    store_int32x8(data0 + p0, select_int32x8(m0, splat_int32x8(0), x1));
-  }
+  int32x8 x0 = load_int32x8(data1 + 1);
+  int32x8 x1 = load_int32x8(data2);
+  int32x8 x2 = load_int32x8(data2 + 1);
+  int32x8 m0 = (x1 == 0) | (x1 == -1);
+  int32x8 m1 = (x2 == 0) | (x2 == -1);
+  int32x8 x3 = floor_modulo_int32x8(floor_divide_int32x8(load_int32x8(data1), splat_int32x8(3)), select_int32x8(m0, splat_int32x8(1), x1));
+  int32x8 x4 = floor_modulo_int32x8(floor_divide_int32x8(x0, splat_int32x8(3)), select_int32x8(m1, splat_int32x8(1), x2));
+  store_int32x8(data0, select_int32x8(m0, splat_int32x8(0), x3));
+  store_int32x8(data0 + 1, select_int32x8(m1, splat_int32x8(0), x4));
 }
 
 void convolution_0(char **buffers, int64_t *variables) {
@@ -440,21 +447,20 @@ void convolution_0(char **buffers, int64_t *variables) {
 void assign_0(char **buffers, int64_t *variables) {
   float *data0 = (float *)buffers[0];
   float *data1 = (float *)buffers[1];
-  for (int64_t i0 = 0; i0 < 2; i0++) {
-    int64_t p0 = i0 < 1 ? i0 << 3 : 4;
-    float32x8 x0 = load_float32x8(data1 + 0 - p0 + 4);
-    float32x8 x1 = __builtin_shufflevector(x0, x0, 7, 6, 5, 4, 3, 2, 1, 0) + load_float32x8(data1 + p0);
-    store_float32x8(data0 + p0, x1);
-  }
+  float32x8 x0 = load_float32x8(data1 + 4);
+  float32x8 x1 = load_float32x8(data1);
+  float32x8 x2 = load_float32x8(data1 + 4);
+  float32x8 x3 = __builtin_shufflevector(x0, x0, 7, 6, 5, 4, 3, 2, 1, 0) + load_float32x8(data1);
+  store_float32x8(data0, x3);
+  store_float32x8(data0 + 4, __builtin_shufflevector(x1, x1, 7, 6, 5, 4, 3, 2, 1, 0) + x2);
 }
 
 void assign_1(char **buffers, int64_t *variables) {
   float *data0 = (float *)buffers[0];
   float *data1 = (float *)buffers[1];
-  for (int64_t i0 = 0; i0 < 2; i0++) {
-    int64_t p0 = i0 < 1 ? i0 << 3 : 4;
-    store_float32x8(data0 + p0, load_float32x8(data1 + p0));
-  }
+  float32x8 x0 = load_float32x8(data1 + 4);
+  store_float32x8(data0, load_float32x8(data1));
+  store_float32x8(data0 + 4, x0);
 }
 
 void symbolic_0(char **buffers, int64_t *variables) {

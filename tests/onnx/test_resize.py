@@ -20,9 +20,8 @@ def resize(factors, size, mode, coordinates, **attributes):
     """An image, what onnxruntime makes of it, and the Tensor that we do."""
     x = np.random.default_rng(sum(size)).normal(size=(2, 3, *size)).astype(np.float32)
     scales = numpy_helper.from_array(np.float32([1, 1, *factors]), "scales")
-    node = helper.make_node(
-        "Resize", ["x", "", "scales"], ["y"], mode=mode, coordinate_transformation_mode=coordinates, **attributes
-    )
+    attributes |= {"mode": mode, "coordinate_transformation_mode": coordinates}
+    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], **attributes)
     data = model([node], [helper.make_tensor_value_info("x", FLOAT, x.shape)], ["y"], [scales])
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
     return x, session.run(None, {"x": x})[0], polygrad.onnx.load(data).forward({"x": Tensor(x)})["y"]

@@ -19,7 +19,7 @@ parts of a divided loop are r1.3, r1.5, ..., loops that fill memory r1.4, r1.6, 
 their ranges outermost first: that is the order of the loops.
 
 **Edges.** A size that is no multiple of a tile ends in a tile that overlaps the one before: no masks, no
-scalar rest, one loop nest for any size.
+scalar rest, one loop nest for any size. A short row is in one tile, of which the last SIMD value overlaps.
 
 **STAGE(value, index, *ranges)** is a pointer to memory that is filled for all of the ranges. A panel of a
 product that is scattered over memory, a row that is summed and used again (softmax's exponentials) and a

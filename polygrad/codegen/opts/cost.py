@@ -57,6 +57,8 @@ MIN_PART_ELEMENTS = 1024  # ... and this many in all
 
 # SIMD, UPCAST, UNROLL
 ROWS, VECTORS = 6, 4  # of the register tile that is assumed before one is chosen
+WHOLE_ROW = 6  # SIMD values of a row that is in one tile, the last of which overlaps the one before;
+MIN_WHOLE_ROW_GAIN = 1.03  # ... of a register tile if that is faster by this factor: it reads more vectors
 STREAMED = 4  # SIMD values of a matrix's row that a product of one row reads in a round
 BLOCK_ROUNDS = 16  # rounds of a block's sum that a product of one row unrolls
 WINDOW = 12  # elements of a window that is unrolled whole, if its elements are in the same blocks

@@ -13,6 +13,7 @@ from polygrad.codegen.opts import cost
 from polygrad.codegen.opts.matmul import row_axis_of
 from polygrad.codegen.opts.opt import Opt, OptKind, apply
 from polygrad.codegen.opts.partition import changes
+from polygrad.codegen.opts.split import Tile
 from polygrad.codegen.opts.stage import values_of
 from polygrad.codegen.opts.tensor_core import efficiency, product_of
 from polygrad.codegen.opts.tile import is_tile
@@ -132,7 +133,7 @@ def _tiles(nest: UOp, target: Target) -> Iterator[Opt]:
             continue
         size = r.src[0].arg
         for vectors in _VECTORS:
-            if 1 < lanes and lanes * vectors <= size:
+            if 1 < lanes and Tile(lanes, vectors).fits(size):
                 yield Opt(OptKind.SIMD, (r.arg.id,), (lanes, vectors))
         kind = OptKind.UNROLL if r.arg.kind is AxisKind.REDUCE else OptKind.UPCAST
         for count in _UNROLLS:

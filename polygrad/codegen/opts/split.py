@@ -4,7 +4,8 @@ a loop over tiles of T elements, r.1 is unrolled and r.2 are L lanes.
 A size that is no multiple of T is covered without masks on memory and without a scalar remainder:
 
 - an output range ends in a tile that overlaps the one before: it starts at `size - T`, and writes some
-  elements twice with the same value (not in a kernel that reads what it writes);
+  elements twice with the same value (not in a kernel that reads what it writes); of a tile that is longer
+  than the range, which then is all in one tile, the last SIMD value overlaps the one before;
 - a reduced range ends in a tile that overlaps likewise, where the elements already counted are the identity;
 - otherwise, and where the size is less than a tile, the rest gets a loop of its own.
 
@@ -42,10 +43,16 @@ class Tile:
         """Elements in a tile."""
         return self.lanes * self.unroll
 
+    def fits(self, size: int) -> bool:
+        """Whether a range of `size` elements has none of the tile's SIMD values left over: the last one may
+        overlap the one before."""
+        return self.lanes <= size and self.lanes * (self.unroll - 1) < size
+
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """`trips` tiles from element `start`. `overlap`: the last tile must end at the range's end. `counted`:
+    """`trips` tiles from element `start`. `overlap`: the last tile must end at the range's end; of a single
+    tile, the last SIMD value. `counted`:
     the number of earlier elements that another segment has counted (a tile that starts among them masks
     them). `number`: of the segment, where there are several."""
 
@@ -78,7 +85,7 @@ def tile_range(kernel: UOp, r: UOp, tile: Tile) -> UOp:
 
 def _check(kernel: UOp, r: UOp, tile: Tile) -> None:
     size = r.src[0].arg
-    if tile.size < 2 or tile.size > size or tile.lanes & (tile.lanes - 1):
+    if tile.size < 2 or not tile.fits(size) or tile.lanes & (tile.lanes - 1):
         raise OptError(
             f"expected a tile of 2 to {size} elements and a power of 2 of lanes, "
             f"got {tile.unroll} x {tile.lanes} lanes"
@@ -109,7 +116,7 @@ def _number(segments: list[_Segment]) -> list[_Segment]:
 
 def _output_segments(size: int, tile: Tile, in_place: bool) -> list[_Segment]:
     whole, remainder = divmod(size, tile.size)
-    if remainder and whole and not in_place:
+    if remainder and not in_place:
         return [_Segment(0, whole + 1, tile, overlap=True)]
     return _disjoint(size, tile, Tile(tile.lanes, max(remainder // tile.lanes, 1)))
 
@@ -166,7 +173,10 @@ def _tile(segment: _Segment, r: UOp) -> tuple[tuple[UOp, ...], UOp]:
         kind = AxisKind.UNROLL if axis.kind is AxisKind.REDUCE else AxisKind.UPCAST
         inner = UOp.range(unroll, axis.child(1, kind))
         out.append(inner)
-        terms.append(inner * lanes if lanes > 1 else inner)
+        step = inner * lanes if lanes > 1 else inner
+        if segment.overlap and segment.trips == 1:
+            step = (inner < unroll - 1).where(step, UOp.index(r.src[0].arg - lanes))
+        terms.append(step)
     if lanes > 1:
         lane = UOp.range(lanes, axis.child(2, AxisKind.LANE))
         out.append(lane)
@@ -187,7 +197,7 @@ def _split_nest(nest: UOp, r: UOp, segment: _Segment) -> UOp:
     loops = [x for q in nest.src[1:] for x in (ranges if q is r else (renamed.get(q, q),))]
     loops = [x for x in loops if not is_tile(x)]
     store = substituted(nest.src[0], {r: value, **renamed})
-    if segment.overlap and is_bound(r):
+    if segment.overlap and segment.trips > 1 and is_bound(r):
         store = gated(store, value >= ranges[0] * segment.tile.size)
     gates = store.src[0].src[2:]
     if any(q.arg.kind is AxisKind.LANE for g in gates for q in g.ranges):

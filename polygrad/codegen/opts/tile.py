@@ -6,17 +6,20 @@ steps:
 
     INDEX(p, base + 4*u + l + 7)  ->  INDEX(p, base, arg=Steps(((u, 4), (l, 1)), 7))
 
-so that a renderer can put the steps into instruction offsets. In an INDEX that is not linear in the lanes,
-what depends on tile ranges alone is added last, where that leaves a scalar: its values are constants, too.
+so that a renderer can put the steps into instruction offsets. What depends on tile ranges alone in another
+way is added last, as its values are constants, too: of the lanes, where the rest is a scalar.
 
-    INDEX(p, 4*(l//2) + base)  ->  INDEX(p, base + 4*(l//2))
+    INDEX(p, (u < 2 ? 16*u : 21) + base + l)
+        ->  INDEX(p, base + (u < 2 ? 16*u : 21), arg=Steps(((l, 1),), 0))
+    INDEX(p, 4*(l//2) + base)
+        ->  INDEX(p, base + 4*(l//2))
 """
 
 from __future__ import annotations
 
 from polygrad.dtype import dtypes
 from polygrad.uop.args import AxisKind
-from polygrad.uop.linear import Steps, linear_terms, sum_of
+from polygrad.uop.linear import Steps, Terms, linear_terms, sum_of
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import Ops
 
@@ -38,6 +41,15 @@ def is_bound(node: UOp) -> bool:
 def loops_of(node: UOp) -> frozenset[UOp]:
     """The ranges that a node depends on and that open a loop."""
     return frozenset(r for r in node.ranges if not is_tile(r) and not is_bound(r))
+
+
+def _with_constants(loops: UOp, terms: Terms, constant: int = 0) -> UOp:
+    """A part of an index that loops compute, plus terms of tile ranges alone, which are constants."""
+    if not terms:
+        return loops
+    constants = UOp.index(sum_of(terms, constant))
+    is_alone = loops.op is Ops.CONST and loops.arg == 0
+    return constants if is_alone else UOp(Ops.ADD, dtypes.index, (loops, constants))
 
 
 def split_indices(sink: UOp) -> UOp:
@@ -63,17 +75,21 @@ def split_indices(sink: UOp) -> UOp:
         if node.op is Ops.INDEX and node.src[1].op is not Ops.CONST:
             terms, constant = linear_terms(node.src[1])
             steps = tuple((a, f) for a, f in terms.items() if is_tile(a))
-            loops = {a: f for a, f in terms.items() if not is_tile(a)}
-            if not any(r.arg.kind is AxisKind.LANE for a in loops for r in a.ranges):
+            tiles = {a: f for a, f in terms.items() if a.ranges and all(map(is_tile, a.ranges))}
+            loops = {a: f for a, f in terms.items() if a not in tiles}
+            if not any(r.arg.kind is AxisKind.LANE for a in terms if not is_tile(a) for r in a.ranges):
                 loops = {new[a]: f for a, f in sorted(loops.items(), key=lambda t: innermost(t[0]))}
+                constants = {new[a]: f for a, f in tiles.items() if not is_tile(a)}
                 at = Steps(steps, constant) if steps or constant else None
-                new[node] = UOp(Ops.INDEX, node.dtype, (src[0], UOp.index(sum_of(loops)), *src[2:]), at)
+                whole = _with_constants(UOp.index(sum_of(loops)), constants)
+                new[node] = UOp(Ops.INDEX, node.dtype, (src[0], whole, *src[2:]), at)
                 continue
-            tiles = {a: f for a, f in terms.items() if all(map(is_tile, a.ranges))}
-            loops = {new[a]: f for a, f in terms.items() if a not in tiles}
             if loops and not any(r.arg.kind is AxisKind.LANE for a in loops for r in a.ranges):
-                constants = UOp.index(sum_of({new[a]: f for a, f in tiles.items()}, constant))
-                whole = UOp(Ops.ADD, dtypes.index, (UOp.index(sum_of(loops)), constants))
+                whole = _with_constants(
+                    UOp.index(sum_of({new[a]: f for a, f in loops.items()})),
+                    {new[a]: f for a, f in tiles.items()},
+                    constant,
+                )
                 new[node] = UOp(Ops.INDEX, node.dtype, (src[0], whole, *src[2:]))
                 continue
         new[node] = node.over(src)

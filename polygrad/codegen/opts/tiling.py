@@ -15,8 +15,8 @@ from polygrad.codegen.opts.split import Tile
 from polygrad.codegen.opts.stage import loops_around, nodes_of
 from polygrad.codegen.target import Target
 from polygrad.dtype import dtypes
-from polygrad.helpers import prod
-from polygrad.schedule.kernel_info import Access, rounds
+from polygrad.helpers import ceildiv, prod
+from polygrad.schedule.kernel_info import Access, nest_info, rounds
 from polygrad.uop.args import MATRIX_SIDE, AxisKind
 from polygrad.uop.node import UOp
 from polygrad.uop.ops import GroupOp, Ops
@@ -45,6 +45,8 @@ class Tiling:
     ) -> None:
         self.target = target
         self.is_output = is_output
+        # elements may be written twice
+        self.may_overlap = is_output and not nest_info(nest).is_in_place
         self.order = nodes_of(nest)
         self.ranges = [n for n in self.order if n.op is Ops.RANGE]
         self.reduced = {r for n in self.order if n.op is Ops.REDUCE for r in n.src[1:]}
@@ -162,7 +164,7 @@ class Tiling:
         lane = chosen[0]
         vectors = lane.src[0].arg // lanes
         if not self.reduced or body >= 2 * cost.SMALL_BODY:
-            return {lane: Tile(lanes, _fit(vectors, self.interleaved(body)))}
+            return {lane: Tile(lanes, self.side_by_side(lane, lanes, self.interleaved(body)))}
         return self.tile_for_reuse(lane, lanes, vectors)
 
     def interleaved(self, body: int) -> int:
@@ -172,6 +174,13 @@ class Tiling:
         if self.target.registers >= 32:
             return 4 if body >= cost.LONG_BODY else 1
         return cost.INTERLEAVED
+
+    def side_by_side(self, lane: UOp, lanes: int, limit: int) -> int:
+        """How many SIMD values of a row are computed side by side: up to `limit`, or all of a short row, of
+        which the last may overlap the one before."""
+        row = ceildiv(lane.src[0].arg, lanes)
+        longest = cost.WHOLE_ROW if limit > cost.INTERLEAVED else limit
+        return row if self.may_overlap and row <= longest else _fit(lane.src[0].arg // lanes, limit)
 
     def running_values(self) -> dict[UOp, Tile]:
         """Scalar running values side by side: those along the innermost loop that they do not go along."""
@@ -404,11 +413,17 @@ class Tiling:
             speed = cost.tile_speed(sums, vectors, scalars, self.target, registers, sums_of, temporaries)
             for r, n in tile.items():
                 speed *= cost.used(r.src[0].arg, n * lanes if r is lane else n)
+            if tile[lane] > max_vectors:
+                speed /= cost.MIN_WHOLE_ROW_GAIN
             if speed > best_speed:
                 best, best_speed = tile, speed
 
+        row = ceildiv(lane.src[0].arg, lanes)  # the SIMD values of a whole row, of which the last may overlap
         max_vectors = min(cost.VECTORS, lane.src[0].arg // lanes)
-        for vectors in range(max_vectors, 0, -1):  # of equals, the widest along the lanes
+        counts = list(range(max_vectors, 0, -1))
+        if max_vectors < row <= cost.WHOLE_ROW and self.may_overlap:
+            counts.append(row)
+        for vectors in counts:  # of equals, the widest along the lanes
             room = (self.target.registers - 1) // vectors
             for i, first in enumerate(reused[: cost.MAX_REORDERED]):
                 for rows in range(1, min(first.src[0].arg, cost.MAX_ROWS, room) + 1):
