@@ -106,6 +106,7 @@ class CapturedProgram:
         self._reached = 0  # the last step that the last run began
         self.is_whole = False
         self.steps = steps
+        self._only = steps[0] if len(steps) == 1 and isinstance(steps[0], ProgramStep) else None
         targets = {i for s in steps for i in _targets(s)}
         self.written = tuple(i for i in sorted(targets) if buffers[i] is not None)
 
@@ -166,6 +167,21 @@ class CapturedProgram:
             raise
         if Allocation.any_damaged:
             self._repair()
+
+    def rerun(self) -> None:
+        """`run` with the same buffers and Variables as the last time."""
+        step = self._only
+        if step is None or Allocation.any_damaged:
+            self.run()
+            return
+        self.is_whole, self._reached = False, 0
+        await_run()
+        try:
+            run_loaded(step.executable, step.program, step.select(self._handles), self.variables)
+            self.is_whole = True
+        except BaseException as error:
+            self._after_exception(self.variables, error)
+            raise
 
     def _refuse_lost_contents(self) -> None:
         """Raises InterruptedWriteError when contents are lost that a run may read."""

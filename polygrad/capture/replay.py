@@ -7,6 +7,7 @@ values that read memory which is about to be overwritten, and makes one call.
 from __future__ import annotations
 
 import itertools
+import operator
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,6 +36,9 @@ from polygrad.tensor.core.generator import CapturedDraws
 from polygrad.tensor.core.registry import changes, newest
 from polygrad.tensor.core.sizes import value_with
 from polygrad.uop.node import UOp
+
+
+_node_of = operator.attrgetter("uop")
 
 
 class BufferReference(NamedTuple):
@@ -94,6 +98,8 @@ class CapturedStep:
         )
         self._symbolic = [any(s.__class__ is not int for s in spec.shape) for spec in specs]
         self._last: list[UOp | None] = [None] * len(specs)
+        # its runs are no more than to call Programs
+        self._is_plain = self.once is None and not (checks or returns_arguments or guards)
         self._copies: dict[int, Buffer] = {}
         self._bound = list(inputs)  # the buffer of each slot's argument
         ends = [0, *itertools.accumulate(len(b.parts) for b in inputs)]
@@ -105,6 +111,7 @@ class CapturedStep:
             for slot, positions in enumerate(self._positions)
             if any(i in positions for i in written_positions)
         )
+        self._is_plain = self._is_plain and not self._written_inputs
         # memory that belongs to no argument
         self._written: set[Allocation] = set()
         self._used: set[Allocation] = set()  # older than the capture
@@ -124,6 +131,33 @@ class CapturedStep:
     def has_checks(self) -> bool:
         """Whether it was captured with CHECK=1 or ANOMALY=1, and has checks."""
         return bool(self._checks)
+
+    def is_steady(self, values: Sequence[Any]) -> bool:
+        """Whether a run with the arguments `values` has nothing to bind, to preserve or to rename: they are
+        the Tensors of the last run, and nothing else was computed or written since. Then `rerun` is `run`."""
+        if self._changes != changes.count or watch.executed != self._seen or newest() > self._youngest:
+            return False
+        try:
+            same = map(operator.is_, map(_node_of, values), self._last)
+            if not self._is_plain or len(values) != len(self._last) or not all(same):
+                return False
+        except AttributeError:  # no Tensor
+            return False
+        for used_tensor in self._used_tensors:
+            if used_tensor.tensor.uop is not used_tensor.node:
+                return False
+        return True
+
+    def rerun(self) -> Any:
+        """`run` with the arguments of the last run, if it `is_steady`. The caller is `computing`."""
+        self.draws.begin_run()
+        captured = self.captured
+        try:
+            captured.rerun()
+        finally:
+            if self._state and captured.is_whole:
+                watch.replays += 1
+        return self.result
 
     def run(self, tensors: Sequence[Any], variables: dict[str, int] | None = None) -> Any:
         """Run once with these arguments (None: the argument of the last run); `result`. The caller is

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polygrad import Tensor, TinyJit, nn
-from polygrad.errors import CaptureError
+from polygrad.capture.replay import CapturedStep
+from polygrad.errors import CaptureError, ShapeError
 
 # --- state
 
@@ -212,6 +213,89 @@ def test_whatever_happens_between_calls_results_are_those_of_eager_calls(actions
         return out, [k.tolist() for k in kept], w.tolist()
 
     assert play(TinyJit) == play(lambda f: f)
+
+
+# --- calls with the same arguments: a replay after which nothing was done has nothing to bind
+
+SAME_ARGUMENTS = (
+    "step", "step", "step", "step", "pure", "pure", "drawn", "other argument", "write", "write lazily",
+    "write a part", "write weights", "write a result", "keep lazily", "keep a result", "view", "replace",
+    "read", "compute",
+)  # fmt: skip
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from(SAME_ARGUMENTS), min_size=4, max_size=24))
+def test_calls_with_the_same_arguments_are_eager_calls(actions):
+    def play(wrap):
+        Tensor.manual_seed(5)
+        w, m, x, other = t(1, 2, 3), t(0, 0, 0), t(1, -1, 2), t(3, 1, 1)
+
+        def body(x):
+            m.assign(m * 0.5 + x * w)
+            return (m * 2 + x).realize(m)
+
+        step, pure = wrap(body), wrap(lambda x: (x * w).realize())
+        drawn = wrap(lambda x: (x * Tensor.rand(3)).realize())
+        result, out, kept, views = pure(x), [], [], []
+        for i, action in enumerate(actions):
+            if action in ("step", "other argument"):
+                result = step(x if action == "step" else other)
+                out.append(result.tolist())
+            elif action in ("pure", "drawn"):
+                out.append((pure if action == "pure" else drawn)(x).tolist())
+            elif action == "write":
+                x.assign(x + i).realize()
+            elif action == "write lazily":
+                x.assign(x * 2 - i)
+            elif action == "write a part":
+                x[1:] = x[:2] + 1
+            elif action == "write weights":
+                w.assign(w * 0.5 + i).realize()
+            elif action == "write a result":
+                result += 1
+                out.append(result.tolist())
+            elif action == "keep lazily":
+                kept.append(m * 3 + w)
+            elif action == "keep a result":
+                kept.append(result + x)
+            elif action == "view":
+                views.append((m if i % 2 else x)[1:])
+            elif action == "replace":
+                w.replace(t(i, 1, 2))
+            elif action == "compute":
+                kept.append((m + w).realize())
+            else:
+                out.append([x.tolist(), w.tolist(), m.tolist()])
+        return out, [k.tolist() for k in kept], [v.tolist() for v in views], x.tolist(), m.tolist()
+
+    assert play(TinyJit) == play(lambda f: f)
+
+
+def test_a_call_after_which_nothing_was_done_binds_nothing(device, monkeypatch):
+    x, other, w, bound = t(1, 2), t(3, 4), t(5, 6), []
+    jit = TinyJit(lambda x: (x * w).realize())
+    for _ in range(3):
+        jit(x)
+    run = CapturedStep.run
+    monkeypatch.setattr(CapturedStep, "run", lambda self, *a: (bound.append(1), run(self, *a))[1])
+
+    def binds(x):
+        bound.clear()
+        assert jit(x).tolist() == [a * b for a, b in zip(x.tolist(), w.tolist(), strict=True)]
+        return bool(bound)
+
+    assert not binds(x) and binds(other) and binds(x) and not binds(x)
+    w.assign(w + 1).realize()
+    assert binds(x) and not binds(x)
+    kept = x + 1
+    assert binds(x) and kept.tolist() == [2, 3]
+    with pytest.raises(CaptureError, match="expected the arguments that are not Tensors"):
+        jit(7)
+    with pytest.raises(ShapeError):
+        jit(t(1))
+    binds(x)
+    assert not binds(x)
 
 
 def test_what_a_capture_did_not_compute_does_not_pass_for_computed(device):

@@ -280,6 +280,7 @@ class NativeStep(_NativeProgram):
         self._table = (ctypes.c_uint64 * (len(program.buffers) + 1))()
         self._values = (ctypes.c_int64 * max(len(self._names), 1))()
         self._addresses = (ctypes.addressof(self._table), ctypes.addressof(self._values))
+        self._single = ((*self._addresses, 0, 1, None),)  # the arguments of a call on the caller's thread
         self._bound: list[Handle | None] = []
         self._arena: Handle | None = None
 
@@ -295,12 +296,15 @@ class NativeStep(_NativeProgram):
                 raise ProgramError(
                     f"run: no value for the variable {name}, only for {sorted(variables)}"
                 ) from None
-        self._run_on_threads(self._limit())
+        if self._max_threads > 1:
+            self._run_on_threads(self._limit())
+        else:
+            self._run_single()
 
     def _run_single(self) -> None:
         calls_made: list[None] = []
         self.calls_made = calls_made
-        calls_made.extend(itertools.starmap(self._function, [(*self._addresses, 0, 1, None)]))
+        calls_made.extend(itertools.starmap(self._function, self._single))
 
     def _run_parallel(self, threads: int) -> bool:
         team = self._team()
