@@ -37,7 +37,6 @@ from polygrad.tensor.core.registry import changes, newest
 from polygrad.tensor.core.sizes import value_with
 from polygrad.uop.node import UOp
 
-
 _node_of = operator.attrgetter("uop")
 
 
