@@ -97,8 +97,6 @@ class CapturedStep:
         )
         self._symbolic = [any(s.__class__ is not int for s in spec.shape) for spec in specs]
         self._last: list[UOp | None] = [None] * len(specs)
-        # its runs are no more than to call Programs
-        self._is_plain = self.once is None and not (checks or returns_arguments or guards)
         self._copies: dict[int, Buffer] = {}
         self._bound = list(inputs)  # the buffer of each slot's argument
         ends = [0, *itertools.accumulate(len(b.parts) for b in inputs)]
@@ -110,7 +108,9 @@ class CapturedStep:
             for slot, positions in enumerate(self._positions)
             if any(i in positions for i in written_positions)
         )
-        self._is_plain = self._is_plain and not self._written_inputs
+        # whether a run is no more than to call Programs, and what it returns is always the same
+        has_more = checks or returns_arguments or guards or self._written_inputs
+        self._is_plain = self.once is None and not has_more
         # memory that belongs to no argument
         self._written: set[Allocation] = set()
         self._used: set[Allocation] = set()  # older than the capture
