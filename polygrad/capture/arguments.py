@@ -177,10 +177,8 @@ def _map(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 class Parameters:
-    """The parameters of a function. Calls that give them the same values, by position or by name, are equal.
-
-    `count`: a call with so many arguments by position passes exactly the values of all parameters.
-    """
+    """The parameters of a function. Calls that give them the same values, by position or by name, are
+    equal."""
 
     def __init__(self, function: Any) -> None:
         try:
@@ -188,12 +186,21 @@ class Parameters:
         except (TypeError, ValueError):  # built in
             self._signature = None
         parameters = () if self._signature is None else self._signature.parameters.values()
-        self.count = len(parameters)
-        if self._signature is None or any(
-            p.kind not in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters
-        ):
-            self.count = -1
+        kinds = [p.kind for p in parameters]
+        by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        is_counted = self._signature is not None and all(kind in by_position for kind in kinds)
+        self._count = len(kinds) if is_counted else -1
+        self._is_variadic = kinds == [inspect.Parameter.VAR_POSITIONAL]
         self._defaults = {p.name: _default(p.default) for p in parameters if p.default is not p.empty}
+
+    def values(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The value of each parameter."""
+        if not kwargs:
+            if len(args) == self._count:
+                return args
+            if self._is_variadic:
+                return (args,)
+        return tuple(self.named(args, kwargs).values())
 
     def named(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The value of each parameter by its name, which starts with `*` for those of `*args`, `**kwargs`."""

@@ -26,6 +26,7 @@ from polygrad.monitor import computing, exclusive, synchronized
 from polygrad.nn.state import get_state_dict
 from polygrad.runtime.program import Program
 from polygrad.tensor.core.aliasing import Storage, realize_tensors, storage_of, watch_writes
+from polygrad.tensor.core.base import TensorBase
 
 _MIN_REPLAYS = 8  # after fewer, a capture was not worth it
 _MAX_CHANGES = 4  # so many captures in a row that were not worth it are an error
@@ -42,6 +43,7 @@ class _Captured:
     is_same: Callable[[], bool] = bool  # whether all that the function reads is what it was, and so are modes
     other_values: list[Any] = field(default_factory=list)
     names: list[str] = field(default_factory=list)  # of the Tensors among the arguments
+    is_plain: bool = False  # whether it was called with Tensors by position, and leaves no gradients
     written_storages: Collection[Storage] = ()  # by the first call
     written_arguments: list[bool] = field(default_factory=list)  # which of its arguments it wrote to
     replays: int = 0
@@ -197,11 +199,11 @@ class TinyJit:
             is_same = False
         if not is_same:
             current = self._current = self._select_capture()
-        step, is_bound = current.step, not kwargs and len(args) == self._parameters.count
-        if step is not None and is_bound and current.gradients is None and step.is_steady(args):
+        step = current.step
+        if step is not None and current.is_plain and not kwargs and step.is_steady(args):
             current.replays += 1
             return step.rerun()
-        values = args if is_bound else tuple(self._parameters.named(args, kwargs).values())
+        values = self._parameters.values(args, kwargs)
         if not current.has_run:
             with unstoppable():  # its lazy writes would be carried out later
                 return self._first(current, function, args, kwargs, values)
@@ -266,6 +268,7 @@ class TinyJit:
         gradients = LeftGradients()
         step = capture(call, tensors, names, written=written_storages, prune=self._prune, gradients=gradients)
         current.guards, current.gradients = guards, gradients if gradients else None
+        current.is_plain = not gradients and not kwargs and all(isinstance(x, TensorBase) for x in args)
         current.is_same = self._check_of(current)
         current.names = self._parameters.names(args, kwargs)
         current.other_values = arguments.other_values

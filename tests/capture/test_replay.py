@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polygrad import Tensor, TinyJit, nn
+from polygrad.capture.arguments import tensors_in
 from polygrad.capture.replay import CapturedStep
 from polygrad.errors import CaptureError, ShapeError
 
@@ -296,6 +297,33 @@ def test_a_call_after_which_nothing_was_done_binds_nothing(device, monkeypatch):
         jit(t(1))
     binds(x)
     assert not binds(x)
+
+
+def test_the_same_tensors_in_another_structure_are_another_call(device):
+    x, y = t(1, 2), t(3, 4)
+    for arguments, others in (
+        (([x, y],), [(x, y), ((x, y),), ([x], y)]),
+        ((x, y), [([x, y],), (x,), (x, y, y), (x, [y])]),
+    ):
+        jit = TinyJit(lambda *args: (Tensor.stack(*tensors_in(args)) + 1).realize())
+        for _ in range(4):
+            assert jit(*arguments).tolist() == [[2, 3], [4, 5]]
+        for other in others:
+            with pytest.raises(CaptureError, match="the arguments that are not Tensors to stay"):
+                jit(*other)
+            assert jit(*arguments).tolist() == [[2, 3], [4, 5]]
+
+
+def test_parameters_with_defaults_and_names_in_calls_with_the_same_tensors(device):
+    x, y = t(1, 2), t(3, 4)
+    jit = TinyJit(lambda a, b=None, k=2: (a * k + (0 if b is None else b)).realize())
+    for _ in range(4):
+        assert jit(x, y).tolist() == jit(x, b=y).tolist() == [5, 8]
+    assert jit(b=x, a=y).tolist() == [7, 10] and jit(x, y).tolist() == [5, 8]
+    for wrong in ((x,), (x, y, 3), (y, None)):
+        with pytest.raises(CaptureError, match="the arguments that are not Tensors to stay"):
+            jit(*wrong)
+    assert jit(y, x).tolist() == [7, 10]
 
 
 def test_what_a_capture_did_not_compute_does_not_pass_for_computed(device):
