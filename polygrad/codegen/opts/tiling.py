@@ -164,23 +164,18 @@ class Tiling:
         lane = chosen[0]
         vectors = lane.src[0].arg // lanes
         if not self.reduced or body >= 2 * cost.SMALL_BODY:
-            return {lane: Tile(lanes, self.side_by_side(lane, lanes, self.interleaved(body)))}
+            return {lane: Tile(lanes, self.side_by_side(lane, lanes, body))}
         return self.tile_for_reuse(lane, lanes, vectors)
 
-    def interleaved(self, body: int) -> int:
-        """How many SIMD values of a body of so many operations are computed side by side."""
-        if body < cost.SMALL_BODY:
-            return 4
-        if self.target.registers >= 32:
-            return 4 if body >= cost.LONG_BODY else 1
-        return cost.INTERLEAVED
-
-    def side_by_side(self, lane: UOp, lanes: int, limit: int) -> int:
-        """How many SIMD values of a row are computed side by side: up to `limit`, or all of a short row, of
-        which the last may overlap the one before."""
+    def side_by_side(self, lane: UOp, lanes: int, body: int) -> int:
+        """How many SIMD values of a row are computed side by side, with a body of so many operations: all of
+        a short row, of which the last may overlap the one before."""
+        limit, longest_row = 4, cost.WHOLE_ROW
+        if body >= cost.SMALL_BODY:
+            few = 4 if body >= cost.LONG_BODY else 1
+            limit = longest_row = few if self.target.registers >= 32 else cost.INTERLEAVED
         row = ceildiv(lane.src[0].arg, lanes)
-        longest = cost.WHOLE_ROW if limit > cost.INTERLEAVED else limit
-        return row if self.may_overlap and row <= longest else _fit(lane.src[0].arg // lanes, limit)
+        return row if self.may_overlap and row <= longest_row else _fit(lane.src[0].arg // lanes, limit)
 
     def running_values(self) -> dict[UOp, Tile]:
         """Scalar running values side by side: those along the innermost loop that they do not go along."""
