@@ -287,3 +287,14 @@ def test_a_short_row_is_in_one_tile() -> None:
     for n, tile in ((52, (16, 4)), (81, (16, 6)), (100, (16, 2))):
         (opt,) = chosen(empty(6, 5, n).permute(1, 0, 2).contiguous(), OptKind.SIMD)
         assert opt.numbers == tile
+
+
+@pytest.mark.parametrize("device", ["CPU", "CC", "WASM"])
+def test_an_operand_that_lies_across_is_copied_for_whole_rows_too(device: str) -> None:
+    """The columns of a product that are rows in memory: they are read in blocks, and transposed."""
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((200, 300), (37, 300)))
+    stages = chosen(empty(200, 300) @ empty(37, 300).T, OptKind.STAGE)
+    assert [o.axes for o in stages] == [((2,),)]
+    got = Tensor(x, device=device) @ Tensor(w, device=device).T
+    np.testing.assert_allclose(got.numpy(), x @ w.T, rtol=1e-4, atol=1e-4)

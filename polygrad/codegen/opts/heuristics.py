@@ -320,7 +320,8 @@ def _operand(
         for node in nodes:
             if node.op in GroupOp.Elementwise and value in node.src and node.ranges <= load.ranges:
                 value = node
-        if any(not a.ranges.isdisjoint(tile) and a not in tile for a in load.terms):
+        others = [a for a in load.terms if a not in tile and not a.ranges.isdisjoint(tile)]
+        if any(lanes in a.ranges or not a.ranges.issubset(tile) for a in others):
             continue
         itemsize = sum(n.dtype.itemsize for n in value.toposort() if n.op is Ops.LOAD)
         panel = _Panel(value, ks, tile, lanes, load.stride(lanes), itemsize)

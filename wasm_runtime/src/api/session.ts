@@ -318,7 +318,8 @@ export class Session implements Owner {
       } catch {
         // An engine that refuses has collected garbage before.
       }
-      await new Promise((resolve) => setTimeout(resolve, 10)); // finalizers are tasks of their own
+      // Finalizers are tasks of their own, which come late where the machine is busy.
+      await new Promise((resolve) => setTimeout(resolve, 10 * (i + 1)));
     }
     this.flush();
     return this.#released > before;
