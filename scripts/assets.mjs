@@ -41,7 +41,7 @@ const NATIVE = new RegExp(
 const UNQUOTED = new RegExp(
   [
     "(capture|codegen|engine|manifest|pictures|renderer|runtime|schedule|uop|wasm)/",
-    "(bridge|bridge_functions|dtype|environment|gradient|helpers|missing_names|monitor|shared_words|tensor/origins)\\.py$",
+    "(bridge|bridge_functions|dtype|environment|gradient|helpers|missing_names|shared_words|tensor/origins)\\.py$",
     "nn/(archives|gguf|integer_products|packed|panels|pickles|quantization|quantize|safetensors)\\.py$",
     "nn/(sealed_files|torch_file|wire|wire_stream)\\.py$",
     "tensor/core/",
