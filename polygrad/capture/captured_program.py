@@ -106,7 +106,6 @@ class CapturedProgram:
         self._reached = 0  # the last step that the last run began
         self.is_whole = False
         self.steps = steps
-        self._only = steps[0] if len(steps) == 1 and isinstance(steps[0], ProgramStep) else None
         targets = {i for s in steps for i in _targets(s)}
         self.written = tuple(i for i in sorted(targets) if buffers[i] is not None)
 
@@ -155,8 +154,18 @@ class CapturedProgram:
             self._handles = [b.handle if b is not None else None for b in self.buffers]
         elif Allocation.any_damaged:
             self._refuse_lost_contents()
-        if variables is None:
-            variables = self.variables
+        self._run_all(self.variables if variables is None else variables)
+        if Allocation.any_damaged:
+            self._repair()
+
+    def rerun(self) -> None:
+        """`run` with the buffers and Variables of the last run."""
+        if Allocation.any_damaged:
+            self.run()
+        else:
+            self._run_all(self.variables)
+
+    def _run_all(self, variables: Mapping[str, int]) -> None:
         self.is_whole, self._reached = False, 0
         await_run()
         try:
@@ -164,23 +173,6 @@ class CapturedProgram:
             self.is_whole = True
         except BaseException as error:
             self._after_exception(variables, error)
-            raise
-        if Allocation.any_damaged:
-            self._repair()
-
-    def rerun(self) -> None:
-        """`run` with the same buffers and Variables as the last time."""
-        step = self._only
-        if step is None or Allocation.any_damaged:
-            self.run()
-            return
-        self.is_whole, self._reached = False, 0
-        await_run()
-        try:
-            run_loaded(step.executable, step.program, step.select(self._handles), self.variables)
-            self.is_whole = True
-        except BaseException as error:
-            self._after_exception(self.variables, error)
             raise
 
     def _refuse_lost_contents(self) -> None:
@@ -197,16 +189,14 @@ class CapturedProgram:
             if number:
                 await_run()
                 stopping.close()
-            if isinstance(step, CopyStep):
+            if isinstance(step, ProgramStep):  # nearly all
+                run_loaded(step.executable, step.program, step.select(self._handles), variables)
+            elif isinstance(step, CopyStep):
                 self._copy(step)
-                continue
-            if isinstance(step, BeginStep):
+            elif isinstance(step, BeginStep):
                 waits[step] = step.start([self._written_buffer(i) for i in step.positions])
-                continue
-            if isinstance(step, EndStep):
+            else:
                 waits.pop(step.begin)()
-                continue
-            run_loaded(step.executable, step.program, step.select(self._handles), variables)
 
     def _after_exception(self, variables: Mapping[str, int], error: BaseException) -> None:
         """After an exception, run the rest if earlier steps were run. If that fails, or other processes wait

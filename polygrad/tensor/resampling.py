@@ -83,7 +83,8 @@ class ResamplingMixin(IndexingMixin):
             return self.repeat_interleave(count // n, axis)
         if mode.startswith("nearest") and n % count == 0:
             step = n // count
-            return self[(*lead, slice(0 if mode == "nearest" else step // 2, None, step))]
+            start = 0 if mode == "nearest" else step // 2
+            return self._with(self[(*lead, slice(start, None, step))].uop)  # a value, as of other sizes
         if mode == "linear" and not align_corners and count % n == 0:
             return self._between_neighbours(axis, count // n)
         place = self._of(UOp(Ops.ARANGE, dtypes.int64, (), count), self._device)
@@ -114,7 +115,7 @@ class ResamplingMixin(IndexingMixin):
         n = int(self.shape[axis])
         sides = [(0, 0)] * self.ndim
         sides[axis] = (1, 1)
-        stored = self if memory_under(self.uop) is not None else self._with(self.uop.contiguous())
+        stored = self if memory_under(self.uop) is not None else self._compute_once()
         padded = stored.pad(sides, mode="replicate")
         first, second, third = (padded.narrow(axis, i, n) for i in range(3))
         phases = []

@@ -57,3 +57,15 @@ def test_whole_factors_need_no_index(mode):
 
 def test_steps_need_no_index():
     assert not reads_an_index(resize((0.5, 0.25), (12, 8), "nearest", "asymmetric", nearest_mode="floor")[2])
+
+
+def test_what_is_left_of_an_image_is_no_view_of_it():
+    """A write to the result does not change the model's input."""
+    attributes = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], **attributes)
+    scales = numpy_helper.from_array(np.float32([1, 0.5]), "scales")
+    data = model([node], [helper.make_tensor_value_info("x", FLOAT, [1, 4])], ["y"], [scales])
+    x = Tensor([[1.0, 2.0, 3.0, 4.0]]).realize()
+    y = polygrad.onnx.load(data).forward({"x": x})["y"]
+    y += 1
+    assert (y.tolist(), x.tolist()) == ([[2, 4]], [[1, 2, 3, 4]])

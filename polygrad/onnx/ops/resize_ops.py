@@ -130,7 +130,7 @@ def _pick(x: Tensor, axis: int, places: list[int]) -> Tensor:
         return x.repeat_interleave(repeats, axis)
     first, last, step = places[0], places[-1], max(places[-1] - places[0], 1) // max(len(places) - 1, 1)
     if step and places == list(range(first, last + 1, step)):
-        return x[(*lead, slice(first, last + 1, step))]
+        return x._with(x[(*lead, slice(first, last + 1, step))].uop)  # a value, as where there is an index
     return x[(*lead, Tensor(places, x.device, dtypes.int32))]
 
 
