@@ -55,8 +55,9 @@ def _values(tiles: Tiles, base: UOp | None, axes: Axes) -> list[Value | None]:
 def _base_and_constants(
     tiles: Tiles, position: UOp, axes: Axes, lanes: int
 ) -> tuple[UOp | None, list[list[int]] | None]:
-    """The part of an index that loops compute, None for 0, and what is added for each coordinate over `axes`,
-    by lane: constants, as the pass split-indices leaves them. None where there are none."""
+    """An index as the pass split-indices leaves it: the part that loops compute, None for 0, and for each
+    coordinate over `axes` the constants that are added, one for each lane. None instead of these where what
+    is added is not constant: then the part is the whole index."""
     base, constants = None, position
     if position.op is Ops.ADD and not tiles.simd[position.src[0]]:
         base, constants = position.src

@@ -107,8 +107,8 @@ class ResamplingMixin(IndexingMixin):
         return first + (second - first) * weight
 
     def _between_neighbours(self, axis: int, repeats: int) -> Self:
-        """`repeats` elements for each along an axis, linear between neighbours: those in the same place
-        between theirs have one weight.
+        """`repeats` elements in the place of each along an axis, linear between neighbours. The first of each
+        have the same weight, and so have the others.
 
             [a, b, c], 2   ->   [a, a + (b - a) / 4, a + (b - a) * 3 / 4, b + (c - b) / 4, ..., c]
         """

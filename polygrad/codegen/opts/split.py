@@ -4,10 +4,10 @@ a loop over tiles of T elements, r.1 is unrolled and r.2 are L lanes.
 A size that is no multiple of T is covered without masks on memory and without a scalar remainder:
 
 - an output range ends in a tile that overlaps the one before: it starts at `size - T`, and writes some
-  elements twice with the same value (not in a kernel that reads what it writes); of a tile that is longer
-  than the range, which then is all in one tile, the last SIMD value overlaps the one before;
+  elements twice with the same value (not in a kernel that reads what it writes);
+- an output range shorter than a tile is in one tile, whose last SIMD value overlaps the one before;
 - a reduced range ends in a tile that overlaps likewise, where the elements already counted are the identity;
-- otherwise, and where the size is less than a tile, the rest gets a loop of its own.
+- otherwise, as where a reduced range is shorter than a tile, the rest gets a loop of its own.
 
 An axis of a grid or a workgroup ends in a tile that overlaps, too, but its stores are gated: an element is
 written by one invocation, the one whose tile comes first.
@@ -44,17 +44,16 @@ class Tile:
         return self.lanes * self.unroll
 
     def fits(self, size: int) -> bool:
-        """Whether a range of `size` elements has none of the tile's SIMD values left over: the last one may
-        overlap the one before."""
+        """Whether a range of `size` elements needs all SIMD values of the tile, if the last one may overlap
+        the one before."""
         return self.lanes <= size and self.lanes * (self.unroll - 1) < size
 
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """`trips` tiles from element `start`. `overlap`: the last tile must end at the range's end; of a single
-    tile, the last SIMD value. `counted`:
-    the number of earlier elements that another segment has counted (a tile that starts among them masks
-    them). `number`: of the segment, where there are several."""
+    """`trips` tiles from element `start`. `overlap`: the last tile must end at the range's end, or the last
+    SIMD value of a single tile. `counted`: the number of earlier elements that another segment has counted (a
+    tile that starts among them masks them). `number`: of the segment, where there are several."""
 
     start: int
     trips: int
@@ -87,8 +86,8 @@ def _check(kernel: UOp, r: UOp, tile: Tile) -> None:
     size = r.src[0].arg
     if tile.size < 2 or not tile.fits(size) or tile.lanes & (tile.lanes - 1):
         raise OptError(
-            f"expected a tile of 2 to {size} elements and a power of 2 of lanes, "
-            f"got {tile.unroll} x {tile.lanes} lanes"
+            f"expected a tile of 2 to {size} elements, beyond which only its last SIMD value may reach, and "
+            f"a power of 2 of lanes, got {tile.unroll} x {tile.lanes} lanes"
         )
     for n in kernel.toposort():
         if n.op is Ops.RANGE and n is not r and r in n.ranges:

@@ -135,8 +135,8 @@ def _pick(x: Tensor, axis: int, places: list[int]) -> Tensor:
 
 
 def _is_between_neighbours(n: int, count: int, scale: float, rules: Rules) -> bool:
-    """Whether an axis of n elements gets a whole number of elements for each, half a distance from the
-    edges."""
+    """Whether each of n elements becomes a whole number of them, which are linear between centres of
+    pixels."""
     is_half_pixel = rules.coordinates in ("half_pixel", "pytorch_half_pixel") and not rules.exclude_outside
     return rules.mode == "linear" and is_half_pixel and count == scale * n and count % n == 0 and count > 1
 
